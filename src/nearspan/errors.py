@@ -1,0 +1,37 @@
+"""Errors that say what was found, what was expected and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class NearspanError(Exception):
+    """Base of every error that nearspan raises on purpose."""
+
+
+class CorpusError(NearspanError):
+    """A corpus cannot be read or written."""
+
+
+class ConfigError(NearspanError):
+    """A recipe or a setting is wrong."""
+
+
+class ModelError(NearspanError):
+    """A model folder is missing, damaged or not ours."""
+
+
+class ResourceError(NearspanError):
+    """Vectors, an encoder or an optional dependency is missing."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error message: the nearest known name, or all of them.
+
+    >>> did_you_mean("instnce", ["instance", "classifier"])
+    "did you mean 'instance'?"
+    """
+    known = sorted(known)
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"

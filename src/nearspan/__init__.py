@@ -1,7 +1,34 @@
-"""nearspan: named entity recognition that shows its evidence."""
+"""nearspan: named entity recognition that shows its evidence.
 
+>>> import nearspan
+>>> document = nearspan.markup("[Ada](PERSON) lives in [Oslo](PLACE)")
+>>> [entity.label for entity in document.entities]
+['PERSON', 'PLACE']
+"""
+
+from nearspan.corpora import read, write
+from nearspan.corpora.markup import parse as markup
 from nearspan.document import Document, Entity, Span
+from nearspan.evaluation import evaluate, score
+from nearspan.model import Model
+from nearspan.recipes import load as recipe
+from nearspan.training import train
 
 __version__ = "0.1.0"
 
-__all__ = ["Document", "Entity", "Span"]
+load = Model.load
+
+__all__ = [
+    "Document",
+    "Entity",
+    "Model",
+    "Span",
+    "evaluate",
+    "load",
+    "markup",
+    "read",
+    "recipe",
+    "score",
+    "train",
+    "write",
+]

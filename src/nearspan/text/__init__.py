@@ -1,5 +1,7 @@
 """Views of a text: words and sentences, with exact character offsets."""
 
+from nearspan.text.alignment import Alignment, Gold, align
+from nearspan.text.coverage import Coverage
 from nearspan.text.sentences import Sentence, split
 
-__all__ = ["Sentence", "split"]
+__all__ = ["Alignment", "Coverage", "Gold", "Sentence", "align", "split"]

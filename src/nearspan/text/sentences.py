@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import pairwise
 
 from nearspan.document import Document, Fragment, Span
+from nearspan.text.boundaries import boundaries
+from nearspan.text.words import words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,5 +54,32 @@ class Sentence:
 
 
 def split(document: Document, *, characters: bool = False) -> list[Sentence]:
-    """The document's sentences that hold a word: the given ones, or those found in the text."""
-    raise NotImplementedError
+    """The document's sentences that hold a word: the given ones, or those found in the text.
+
+    Given words and sentences are kept; what is not given is found by `words` and `boundaries`. No word
+    is lost: words outside the given sentences make sentences of their own, and a given word belongs
+    to the sentence in which it begins.
+
+    >>> [sentence.text for sentence in split(Document("It was Dr. Who. He left."))]
+    ['It was Dr. Who.', 'He left.']
+    >>> split(Document("北京 很大"), characters=True)[0].tokens
+    ['北', '京', '很', '大']
+    """
+    text = document.text
+    if document.sentences is None:
+        inner = boundaries(text)
+    else:
+        inner = sorted({edge for sentence in document.sentences for edge in sentence})
+    edges = [0, *(edge for edge in inner if 0 < edge < len(text)), len(text)]
+    found: list[tuple[Fragment, ...]]
+    if document.words is not None:
+        starts = [start for start, _ in document.words]
+        cuts = [0, *(bisect_left(starts, edge) for edge in edges[1:-1]), len(starts)]
+        found = [document.words[first:stop] for first, stop in pairwise(cuts)]
+    else:
+        found = [
+            tuple((start + first, start + last) for first, last in words(text[start:end], characters))
+            for start, end in pairwise(edges)
+        ]
+    held = (group for group in found if group)
+    return [Sentence(document, index, group) for index, group in enumerate(held)]

@@ -1,0 +1,68 @@
+"""`nearspan annotate`: entities in text, for one line or for millions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearspan.cli.evaluate import Search, load
+from nearspan.cli.train import Device
+from nearspan.corpora import read, write
+from nearspan.corpora.jsonl import as_json
+from nearspan.document import Document
+from nearspan.errors import ConfigError, CorpusError
+
+
+def annotate(
+    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Text files or corpora; `-` or nothing: lines of standard input, a text each.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write; standard output if not given.")] = None,
+    to: Annotated[str, typer.Option(help="jsonl, conll or brat.")] = "jsonl",
+    search: Search = "",
+    device: Device = "",
+    format: Annotated[
+        str | None, typer.Option(help="The files' format; `.txt` files are plain text, others are found from the content.")
+    ] = None,
+) -> None:
+    """Find the entities of texts.
+
+    Example: echo 'Marie Curie worked in Paris.' | nearspan annotate runs/mine
+    """
+    if to not in ("jsonl", "conll", "brat"):
+        raise ConfigError(f"--to takes jsonl, conll or brat, found {to!r}")
+    if to != "jsonl" and out is None:
+        raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
+    documents = load(model, device, search).annotate(_documents(files or ["-"], format))
+    if out is not None:
+        write(documents, out, to)
+        return
+    for document in documents:
+        sys.stdout.write(json.dumps(as_json(document), ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+
+
+def _documents(files: list[str], format: str | None) -> Iterator[Document]:
+    for name in files:
+        if name == "-":
+            for number, raw in enumerate(sys.stdin.buffer, start=1):
+                yield Document(raw.decode("utf-8", errors="replace").rstrip("\r\n"), id=f"stdin-{number}")
+        elif Path(name).suffix == ".txt" and format is None:
+            yield Document(_text(Path(name)), id=Path(name).stem)
+        else:
+            yield from read(Path(name), format)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path} is not UTF-8 at byte {error.start}: convert it first") from error
+    except OSError as error:
+        raise CorpusError(f"cannot read {path}: {error.strerror}") from error

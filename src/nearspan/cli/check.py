@@ -1,0 +1,112 @@
+"""`nearspan check`: what is in a corpus, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from nearspan.corpora import Problem, Statistics, read, statistics
+from nearspan.errors import CorpusError
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format", help="conll, jsonl, brat, pubtator or indexed; found from the content if not given."
+    ),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option("--columns", help="The label columns of a CoNLL file, from 0 or from the end: 1,2 or -1."),
+]
+
+_BAR = 40
+_MOST_WIDTHS = 20
+
+
+def check(
+    paths: Annotated[list[Path], typer.Argument(help="Files, or folders of brat documents.")],
+    format: FormatOption = None,
+    columns: ColumnsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are problems.")] = False,
+) -> None:
+    """Print the statistics of a corpus and every problem in it, with file and line.
+
+    Example: nearspan check train.conll dev.conll
+    """
+    found = statistics(read(paths, format, columns=label_columns(columns)))
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=True))
+    else:
+        _print(found)
+    if strict and found["problems"]:
+        raise typer.Exit(1)
+
+
+def label_columns(columns: str | None) -> list[int] | None:
+    """`--columns` as numbers.
+
+    >>> label_columns("1,-1")
+    [1, -1]
+    """
+    if columns is None:
+        return None
+    try:
+        return [int(column) for column in columns.split(",")]
+    except ValueError:
+        raise CorpusError(f"--columns takes numbers such as 1,2 or -1, found '{columns}'") from None
+
+
+def _print(found: Statistics) -> None:
+    console = Console()
+    table = Table(title=f"{found['format']} corpus", show_header=False)
+    table.add_column("what")
+    table.add_column("count", justify="right")
+    docstarts = ""
+    if found["docstarts"]:
+        docstarts = f" (with {found['docstarts']:,} -DOCSTART- lines, as CoNLL-2003 counts them)"
+    rows = {
+        "documents": found["documents"],
+        f"sentences{docstarts}": found["sentences"],
+        "tokens": found["tokens"],
+        "entities": found["entities"],
+        "nested": found["nested"],
+        "overlapping": found["overlapping"],
+        "discontinuous": found["discontinuous"],
+        "problems": len(found["problems"]),
+    }
+    for name, count in rows.items():
+        table.add_row(name, f"{count:,}")
+    console.print(table)
+    _print_bars(console, "label", found["types"])
+    _print_bars(console, "words in entity", _widths(found["widths"]))
+    for each in found["problems"]:
+        problem = Problem(each["kind"], each["message"], each["file"], each["line"])
+        console.print(str(problem), markup=False, highlight=False, soft_wrap=True)
+
+
+def _widths(widths: dict[int, int]) -> dict[str, int]:
+    """Widths as names, the widest together where there are many."""
+    bars = {str(width): count for width, count in widths.items() if width < _MOST_WIDTHS}
+    if wide := sum(count for width, count in widths.items() if width >= _MOST_WIDTHS):
+        bars[f"{_MOST_WIDTHS} or more"] = wide
+    return bars
+
+
+def _print_bars(console: Console, name: str, counts: dict[str, int]) -> None:
+    if not counts:
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column(name)
+    table.add_column("entities", justify="right")
+    table.add_column("")
+    most = max(counts.values())
+    for label, count in counts.items():
+        table.add_row(label, f"{count:,}", "█" * max(1, round(_BAR * count / most)))
+    console.print()
+    console.print(table, markup=False, highlight=False)

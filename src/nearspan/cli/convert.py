@@ -1,0 +1,36 @@
+"""`nearspan convert`: a corpus in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearspan.cli.check import ColumnsOption, label_columns
+from nearspan.corpora import read, write
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="A file, or a folder of brat documents.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="DST", help="The file to write, or a new folder for brat.")
+    ],
+    from_format: Annotated[
+        str | None, typer.Option("--from", help="The format of SRC; found from its content if not given.")
+    ] = None,
+    to_format: Annotated[
+        str | None, typer.Option("--to", help="The format of DST; found from its ending if not given.")
+    ] = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Write a corpus in another format; what could not be read or kept is listed on stderr.
+
+    Example: nearspan convert news.conll news.jsonl
+    """
+    corpus = read(source, from_format, columns=label_columns(columns))
+    changes = write(corpus, target, to_format)
+    for problem in (*corpus.problems, *changes):
+        typer.echo(str(problem), err=True)
+    entities = sum(len(document.entities) for document in corpus)
+    typer.echo(f"{len(corpus):,} documents with {entities:,} entities written to {target}")

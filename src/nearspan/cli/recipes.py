@@ -1,0 +1,30 @@
+"""`nearspan recipes`: what can be trained."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import tomli_w
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from nearspan import recipes as known
+
+
+def recipes(
+    name: Annotated[str, typer.Argument(help="Show all settings of this recipe, as TOML.")] = "",
+) -> None:
+    """List the recipes, or show one whole.
+
+    Example: nearspan recipes instance > mine.toml
+    """
+    if name:
+        typer.echo(tomli_w.dumps(known.load(name).model_dump(exclude_none=True)))
+        return
+    table = Table(box=None)
+    table.add_column("recipe", style="bold")
+    table.add_column("what it is")
+    for one in known.names():
+        table.add_row(one, known.load(one).about)
+    Console().print(table)

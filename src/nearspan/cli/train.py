@@ -1,0 +1,48 @@
+"""`nearspan train`: a recipe and a corpus to a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from nearspan import recipes, training
+from nearspan.cli.corpus import read_documents
+
+Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.")],
+    train: Annotated[list[Path], typer.Option("--train", help="Training corpus, any format; may be given several times.")],
+    out: Annotated[Path, typer.Option(help="Folder for the model, its checkpoint and metrics.")],
+    dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus; its best epoch is kept.")] = None,
+    test: Annotated[list[Path] | None, typer.Option("--test", help="Test corpus, scored once at the end.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a setting: part.key=value; may be given several times.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
+    device: Device = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    format: Annotated[str | None, typer.Option(help="The corpora's format; found from the content if not given.")] = None,
+) -> None:
+    """Train a recipe and save the model with the best development F1.
+
+    Example: nearspan train instance --train train.conll --dev dev.conll --out runs/mine
+    --set encoder.words.file=glove.6B.100d.txt
+    """
+    chosen = recipes.load(recipe).override(settings or [])
+    console = Console(stderr=True)
+    documents = [read_documents(paths or [], format, console) for paths in (train, dev, test)]
+    training.train(
+        chosen,
+        *documents,
+        out=out,
+        seed=seed,
+        device=device,
+        resume=resume,
+        watch=training.Watch(console),
+    )
+    console.print(f"saved to {out}: try  nearspan explain {out} 'some text'")

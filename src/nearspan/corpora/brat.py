@@ -1,0 +1,126 @@
+"""brat standoff: a `.txt` with the text and an `.ann` with the annotations, offsets in characters.
+
+Text-bound annotations (`T1<tab>ADR 9 19;25 30<tab>the text`) are read; relations, events, attributes,
+normalisations and notes are left out. The text is taken exactly as it is, line ends included. If the `.txt`
+has a byte order mark or CRLF line ends, the reading (with or without the mark, CRLF as two characters or
+one) that most annotations agree with is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearspan.corpora.corpus import Corpus, Place, Problem, excerpt, shown
+from nearspan.corpora.draft import Draft, squeezed
+from nearspan.corpora.folder import write
+from nearspan.corpora.source import Source
+from nearspan.document import Document, Fragment
+from nearspan.errors import CorpusError
+
+__all__ = ["detect", "find", "read", "write"]
+
+_TYPED = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
+_OTHER = ("R", "E", "A", "M", "N", "#", "*")
+_MOST_DIGITS = 4000  # Python refuses to read longer numbers
+
+
+@dataclass(frozen=True)
+class _Annotation:
+    line: int
+    label: str
+    fragments: list[Fragment]
+    text: str | None
+
+
+def read(path: Path) -> Corpus:
+    """Read a folder (and all folders in it), or one pair named by its `.txt` or `.ann`.
+
+    The `.txt` of an `.ann` is beside it or, as in CADEC, in the sibling folder `text`.
+    """
+    if not path.is_dir():
+        return _pair(path.with_suffix(".ann"), path.with_suffix(".txt"), path.stem)
+    annotated = sorted(file for file in path.rglob("*.ann") if file.is_file())
+    if not annotated:
+        raise CorpusError(
+            f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder"
+        )
+    parts: list[Corpus] = []
+    used: set[Path] = set()
+    for file in annotated:
+        text = find(file)
+        if text is None:
+            count = sum(line.startswith("T") for line in Source.open(file).lines)
+            message = f"there is no {file.stem}.txt for it; its {count} annotations are not read"
+            parts.append(Corpus((), (Problem("missing text", message, shown(file)),)))
+            continue
+        used.add(text)
+        parts.append(_pair(file, text, shown(file.relative_to(path).with_suffix("").as_posix())))
+    unused = sorted(file for file in path.rglob("*.txt") if file not in used and file.is_file())
+    problems = tuple(
+        Problem("no annotations", "there is no .ann for it; not read", shown(file)) for file in unused
+    )
+    merged = Corpus.merge(parts)
+    return Corpus(merged.documents, merged.problems + problems, "brat", 0, merged.places)
+
+
+def find(annotations: Path) -> Path | None:
+    """The text file of an `.ann` file, if there is one."""
+    beside = annotations.with_suffix(".txt")
+    sibling = annotations.parent.parent / "text" / beside.name
+    return next((file for file in (beside, sibling) if file.is_file()), None)
+
+
+def detect(path: Path) -> bool:
+    """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
+    return (
+        path.is_dir()
+        or path.suffix == ".ann"
+        or (path.suffix == ".txt" and path.with_suffix(".ann").is_file())
+    )
+
+
+def _pair(annotations: Path, text: Path, id: str) -> Corpus:
+    if not text.is_file():
+        text = find(annotations) or text
+    source, marks = Source.open(text), Source.open(annotations)
+    problems = source.problems + marks.problems
+    found = list(_annotations(marks, problems))
+    draft = Draft(_agreeing(source, found), id=id, path=marks.name, line=1, problems=problems)
+    for annotation in found:
+        draft.add(annotation.fragments, annotation.label, annotation.line, said=annotation.text)
+    documents: tuple[Document, ...] = (draft.document(),)
+    places: tuple[Place, ...] = (draft.place(),)
+    return Corpus(documents, tuple(problems), "brat", 0, places)
+
+
+def _annotations(marks: Source, problems: list[Problem]) -> Iterator[_Annotation]:
+    for number, line in enumerate(marks.lines, 1):
+        if not line.strip() or line.startswith(_OTHER):
+            continue
+        columns = line.split("\t", 2)
+        match = _TYPED.fullmatch(columns[1]) if line.startswith("T") and len(columns) > 1 else None
+        if match is None or max(map(len, re.split("[ ;]", match[2]))) > _MOST_DIGITS:
+            message = f"found {excerpt(line)}, expected T1<tab>LABEL 0 4<tab>text"
+            problems.append(Problem("malformed", message, marks.name, number))
+            continue
+        pairs = [pair.split(" ") for pair in match[2].split(";")]
+        text = columns[2] if len(columns) > 2 else None
+        yield _Annotation(number, match[1], [(int(start), int(end)) for start, end in pairs], text)
+
+
+def _agreeing(source: Source, annotations: list[_Annotation]) -> str:
+    """The reading of the text file that most annotations agree with; the plain one if several do."""
+    readings = [source.text]
+    if source.marked:
+        readings.append("\ufeff" + source.text)
+    if "\r\n" in source.text:
+        readings += [reading.replace("\r\n", "\n") for reading in readings]
+    return max(readings, key=lambda reading: sum(_agrees(each, reading) for each in annotations))
+
+
+def _agrees(annotation: _Annotation, text: str) -> bool:
+    found = " ".join(text[max(start, 0) : max(end, 0)] for start, end in sorted(annotation.fragments))
+    return annotation.text is not None and squeezed(found) == squeezed(annotation.text)

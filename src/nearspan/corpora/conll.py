@@ -1,0 +1,179 @@
+"""CoNLL columns: one word a line, a blank line after a sentence, labels as chunk tags in the last columns.
+
+The text of a document is its words joined by blanks and its sentences joined by newlines. A `-DOCSTART-`
+line begins a document; a file without one is one document. Lines with a tab are split at tabs, others at
+blanks.
+
+Which columns hold labels: a label column is one most of whose values are `O` or PREFIX-LABEL. If all
+columns after the word are label columns, each is a layer of (nested) entities; otherwise only the last
+column is read, so the part of speech and chunk columns of CoNLL-2003 are left alone. `columns` says it
+where this rule is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from nearspan.corpora.columns import Block, Columns, Row
+from nearspan.corpora.corpus import Corpus, Problem, excerpt
+from nearspan.corpora.draft import Draft, laid_out
+from nearspan.corpora.layers import DOCSTART, write
+from nearspan.corpora.source import Source
+from nearspan.corpora.tags import OUTSIDE, Chunk, Tag, chunks, fault, parse, scheme
+from nearspan.document import Fragment
+
+__all__ = ["detect", "read", "write"]
+
+_BLANKS = re.compile(r"[ \t]+")
+_MOST_COLUMNS = 64
+_NO_ID = frozenset({"O", "-X-", "_", "-DOCSTART-"})
+
+
+def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
+    """Read column text; `columns` names the label columns, counted from 0 or, if negative, from the end."""
+    problems = list(source.problems)
+    blocks, docstarts = _blocks(source)
+    layout = Columns.found(blocks, columns, source.name)
+    for block in blocks:
+        _drop_comments(block, layout)
+    drafts = [_draft(block, layout, source, problems) for block in blocks]
+    _tag(blocks, drafts, layout, problems, source.name)
+    problems.sort(key=lambda problem: problem.line)
+    return Corpus(
+        tuple(draft.document() for draft in drafts),
+        tuple(problems),
+        "conll",
+        docstarts,
+        tuple(draft.place() for draft in drafts),
+    )
+
+
+def detect(source: Source) -> bool:
+    """Whether most of the first lines end in a tag."""
+    rows = [
+        _cells(line) for line in source.lines[:2000] if line.strip(" \t") and not line.startswith(DOCSTART)
+    ]
+    tagged = sum(len(cells) > 1 and parse(cells[-1]) is not None for cells in rows)
+    return 2 * tagged > len(rows) or (not rows and any(line.startswith(DOCSTART) for line in source.lines))
+
+
+def _cells(line: str) -> list[str]:
+    if "\t" in line:
+        word, *rest = line.rstrip(" \t").split("\t", _MOST_COLUMNS)
+        return [word, *(cell.strip(" ") for cell in rest)]
+    return _BLANKS.split(line.strip(" "), maxsplit=_MOST_COLUMNS)
+
+
+def _blocks(source: Source) -> tuple[list[Block], int]:
+    blocks: list[Block] = []
+    docstarts = 0
+    sentence: list[Row] = []
+    for number, line in enumerate(source.lines, 1):
+        if line.startswith(DOCSTART):
+            docstarts += 1
+            blocks.append(Block(_docstart_id(line), number))
+            sentence = []
+        elif not line or not line.strip(" \t"):
+            sentence = []
+        else:
+            if not blocks:
+                blocks.append(Block("", number))
+            if not sentence:
+                blocks[-1].sentences.append(sentence)
+            sentence.append((number, _cells(line)))
+    name = source.path.name
+    for index, block in enumerate(blocks, 1):
+        block.id = block.id or (f"{name}#{index}" if len(blocks) > 1 else name)
+    return blocks, docstarts
+
+
+def _docstart_id(line: str) -> str:
+    named = line.removeprefix(DOCSTART).split("\t")[0].strip(" ")
+    return "" if _NO_ID.issuperset(named.split(" ")) else named
+
+
+def _drop_comments(block: Block, layout: Columns) -> None:
+    """Leave out lines that begin with # before a sentence and do not look like a word with its tags."""
+    for sentence in block.sentences:
+        while sentence and sentence[0][1][0].startswith("#") and len(sentence[0][1]) > 1:
+            cells = sentence[0][1]
+            if len(cells) == layout.size and parse(cells[-1]) is not None:
+                break
+            del sentence[0]
+    block.sentences = [sentence for sentence in block.sentences if sentence]
+
+
+def _draft(block: Block, layout: Columns, source: Source, problems: list[Problem]) -> Draft:
+    words: list[Fragment] = []
+    sentences: list[Fragment] = []
+    lines: list[str] = []
+    start = 0
+    for rows in block.sentences:
+        tokens: list[str] = []
+        for index, (number, cells) in enumerate(rows):
+            if len(cells) != layout.size or len(cells) < 2:
+                found = (
+                    f"{len(cells)} columns where the file has {layout.size}: {excerpt(' '.join(cells[:8]))}"
+                )
+                found = found if len(cells) > 1 else f"the word {excerpt(cells[0])} has no tag"
+                problems.append(Problem("malformed", found, source.name, number))
+            word = cells[layout.word] if layout.word < len(cells) else cells[0]
+            if not word:
+                message = f"the line has no word before its tag {excerpt(cells[-1])}; read as U+FFFD"
+                problems.append(Problem("malformed", message, source.name, rows[index][0]))
+                word = "\ufffd"
+            tokens.append(word)
+        offsets = laid_out(tokens, start)
+        words += offsets
+        sentences.append((start, offsets[-1][1]))
+        lines.append(" ".join(tokens))
+        start = offsets[-1][1] + 1
+    return Draft(
+        "\n".join(lines),
+        id=block.id,
+        path=source.name,
+        line=block.line,
+        problems=problems,
+        words=words,
+        sentences=sentences,
+    )
+
+
+def _tag(
+    blocks: list[Block], drafts: list[Draft], layout: Columns, problems: list[Problem], path: str
+) -> None:
+    """Read the label columns of all sentences, then add their entities to the drafts."""
+    known: dict[str, Tag | None] = {}
+    prefixes: Counter[str] = Counter()
+    found: list[tuple[Draft, list[Row], int, list[Chunk]]] = []
+    for block, draft in zip(blocks, drafts, strict=True):
+        first = 0
+        for rows in block.sentences:
+            tagged = [layout.tags(cells) for _, cells in rows]
+            for layer in range(max(map(len, tagged), default=0)):
+                tags: list[Tag] = []
+                for (number, cells), row in zip(rows, tagged, strict=True):
+                    text = row[layer] if layer < len(row) else ""
+                    if text not in known:
+                        known[text] = parse(text)
+                    tag = known[text]
+                    if tag is None and text:
+                        message = f"{excerpt(text)} at {excerpt(cells[0])}; expected O, B-LABEL, I-LABEL, ..."
+                        problems.append(Problem("unknown tag", message, path, number))
+                    tags.append(tag or OUTSIDE)
+                prefixes.update(tag.prefix for tag in tags)
+                found.append((draft, rows, first, chunks(tags)))
+            first += len(rows)
+    used = scheme(prefixes, (chunk for *_, group in found for chunk in group))
+    for draft, rows, first, group in found:
+        words = draft.words or ()
+        for chunk in group:
+            number = rows[chunk.first][0]
+            if wrong := fault(chunk, used):
+                draft.problem(
+                    "bad sequence", f"{wrong} in a file tagged as {used}; the entity is kept", number
+                )
+            fragment = (words[first + chunk.first][0], words[first + chunk.stop - 1][1])
+            draft.add([fragment], chunk.label, number)

@@ -1,0 +1,87 @@
+"""Writing brat standoff: a new folder of `.txt` and `.ann` files, complete or not there at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from nearspan.corpora.atomic import sync_folder, write_file
+from nearspan.corpora.corpus import Corpus, Problem, excerpt, shown
+from nearspan.document import Document
+from nearspan.errors import CorpusError
+
+_UNSAFE = re.compile(r"[^\w.,#@+=-]+")
+_LONGEST = 60
+
+
+def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """Write a folder; documents are named after their ids, made safe and unique.
+
+    The folder must be new or empty, so that no documents of another corpus are left between the new ones.
+    """
+    try:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise CorpusError(f"{shown(path)} exists already; brat is written to a new or empty folder")
+        target = path.resolve()
+        beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
+        try:
+            beside.mkdir()
+            for name, document in zip(names(corpus), corpus.documents, strict=True):
+                file = beside / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_file(file.with_name(file.name + ".txt"), [document.text])
+                write_file(file.with_name(file.name + ".ann"), _lines(document))
+            if target.exists():
+                target.rmdir()
+            beside.rename(target)
+        except BaseException:
+            with suppress(OSError):
+                shutil.rmtree(beside)
+            raise
+        sync_folder(target.parent)
+    except OSError as error:
+        raise CorpusError(f"{shown(path)} cannot be written: {error.strerror or error}") from None
+    return lost_words(corpus, path, "brat")
+
+
+def lost_words(corpus: Corpus, path: Path, format: str) -> tuple[Problem, ...]:
+    """The note that a format of plain text keeps no word and sentence boundaries."""
+    given = sum(document.words is not None or document.sentences is not None for document in corpus.documents)
+    message = (
+        f"{format} keeps the text and its entities, not the word and sentence boundaries of {given} documents"
+    )
+    return (Problem("changed", message, shown(path)),) if given else ()
+
+
+def names(corpus: Corpus) -> Iterator[str]:
+    """A file name for each document, without its ending; a folder in an id stays a folder.
+
+    >>> list(names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
+    ['1/x_', '1/x_-2', '_/etc']
+    """
+    taken: set[str] = set()
+    for document in corpus.documents:
+        parts = [_UNSAFE.sub("_", part)[:_LONGEST] for part in document.id.split("/")]
+        safe = "/".join(
+            part if part.strip(".") and part[0] not in ".-" else "_" + part.strip(".-") for part in parts
+        )
+        name, count = safe, 1
+        while name.casefold() in taken:
+            count += 1
+            name = f"{safe}-{count}"
+        taken.add(name.casefold())
+        yield name
+
+
+def _lines(document: Document) -> Iterator[str]:
+    for number, entity in enumerate(document.entities, 1):
+        if entity.label != entity.label.strip() or not entity.label or set(entity.label) & set("\t\r\n"):
+            reason = f"the label {excerpt(entity.label)} is empty or holds white space"
+            raise CorpusError(f"document {excerpt(document.id)}: {reason}; brat cannot hold it, jsonl can")
+        offsets = ";".join(f"{start} {end}" for start, end in entity.span.fragments)
+        text = re.sub(r"[\t\r\n]", " ", entity.span.text(document.text))
+        yield f"T{number}\t{entity.label} {offsets}\t{text}\n"

@@ -1,0 +1,139 @@
+"""The formats by name, and finding the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+from nearspan.corpora import brat, conll, indexed, jsonl, pubtator
+from nearspan.corpora.corpus import Corpus, Problem, shown
+from nearspan.corpora.source import Source
+from nearspan.document import Document
+from nearspan.errors import CorpusError, did_you_mean
+
+AnyPath = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A way to keep a corpus. brat alone is read from a path, as it is more than one file."""
+
+    name: str
+    endings: tuple[str, ...]
+    read: Callable[[Source], Corpus] | None
+    detect: Callable[[Source], bool] | None
+    write: Callable[[Corpus, Path], tuple[Problem, ...]] | None
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        Format("pubtator", (".pubtator",), pubtator.read, pubtator.detect, pubtator.write),
+        Format("indexed", (), indexed.read, indexed.detect, None),
+        Format("conll", (".conll", ".iob", ".iob2", ".bio", ".tsv"), conll.read, conll.detect, conll.write),
+        Format("jsonl", (".jsonl", ".json", ".ndjson"), jsonl.read, jsonl.detect, jsonl.write),
+        Format("brat", ("",), None, None, brat.write),
+    )
+}
+"""The known formats, in the order in which a file's content is compared with them."""
+
+
+def read(
+    paths: AnyPath | Iterable[AnyPath], format: str | None = None, *, columns: Sequence[int] | None = None
+) -> Corpus:
+    """Read one or several files or folders; the format is found from the content unless it is named.
+
+    Args:
+        paths: files, or folders of brat documents.
+        format: a name in `FORMATS`.
+        columns: which columns of a CoNLL file hold labels, from 0 or, if negative, from the end.
+
+    Raises:
+        CorpusError: a file is missing, empty, unreadable or of no known format. What is wrong inside a file
+            is in `Corpus.problems` instead.
+    """
+    chosen = None if format is None else named(format)
+    if columns is not None and format not in (None, "conll"):
+        raise CorpusError(f"columns say which columns of a CoNLL file hold labels; {format} has none")
+    if isinstance(paths, str | PathLike):
+        paths = [paths]
+    corpora = [_read_one(Path(fspath(path)), chosen, columns) for path in paths]
+    if not corpora:
+        raise CorpusError("no file to read; name at least one")
+    return corpora[0] if len(corpora) == 1 else Corpus.merge(corpora)
+
+
+def write(
+    corpus: Corpus | Iterable[Document], path: AnyPath, format: str | None = None
+) -> tuple[Problem, ...]:
+    """Write a corpus; the format is found from the ending of `path` unless it is named.
+
+    The file is written whole or not at all. What the format cannot keep besides entities (words, sentences)
+    is returned as problems; an entity that it cannot keep is a CorpusError.
+    """
+    corpus = corpus if isinstance(corpus, Corpus) else Corpus(tuple(corpus))
+    target = Path(fspath(path))
+    if format is None:
+        format = _by_ending(target)
+    writer = named(format).write
+    if writer is None:
+        writable = ", ".join(sorted(each.name for each in FORMATS.values() if each.write))
+        raise CorpusError(f"the format {format} can be read but not written; write one of: {writable}")
+    return writer(corpus, target)
+
+
+def named(name: str) -> Format:
+    """The format of a name, or a CorpusError with the nearest name."""
+    if name not in FORMATS:
+        raise CorpusError(f"there is no format '{name}'; {did_you_mean(name, FORMATS)}")
+    return FORMATS[name]
+
+
+def _read_one(path: Path, chosen: Format | None, columns: Sequence[int] | None) -> Corpus:
+    if not _exists(path):
+        raise CorpusError(f"{shown(path)} does not exist")
+    if chosen is FORMATS["brat"] or (chosen is None and brat.detect(path)):
+        return brat.read(path)
+    if path.is_dir():
+        raise CorpusError(
+            f"{shown(path)} is a folder; only brat is read from a folder, name the files instead"
+        )
+    source = Source.open(path)
+    if not source.text.strip():
+        raise CorpusError(f"{shown(path)} is empty")
+    found = chosen or _by_content(source)
+    if columns is not None:
+        if found is not FORMATS["conll"]:
+            raise CorpusError(f"{shown(path)} is {found.name}; columns can be named for CoNLL files only")
+        return conll.read(source, columns)
+    assert found.read is not None
+    return found.read(source)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{shown(path)} cannot be read: {error}") from None
+
+
+def _by_content(source: Source) -> Format:
+    for each in FORMATS.values():
+        if each.detect is not None and each.detect(source):
+            return each
+    known = ", ".join(FORMATS)
+    raise CorpusError(
+        f"the format of {source.name} is not clear from its content; name it with --format: {known}"
+    )
+
+
+def _by_ending(path: Path) -> str:
+    if path.is_dir():
+        return "brat"
+    for each in FORMATS.values():
+        if path.suffix.lower() in each.endings and each.write is not None:
+            return each.name
+    known = ", ".join(each.name for each in FORMATS.values() if each.write)
+    raise CorpusError(f"the ending of {shown(path)} names no format; name it with --to (or format=): {known}")

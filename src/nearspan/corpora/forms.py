@@ -1,0 +1,199 @@
+"""The shapes that a JSON record of a document can have, and how each becomes a draft."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from nearspan.corpora.corpus import Problem, excerpt
+from nearspan.corpora.draft import Draft, laid_out, runs
+from nearspan.document import Fragment
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ENTITIES = ("entities", "spans", "labels", "label", "ner")
+_IDS = ("id", "doc_id", "doc_key")
+_STARTS, _ENDS = ("start", "start_offset"), ("end", "end_offset")
+_LABELS = ("label", "type")
+
+
+class Malformed(ValueError):
+    """A record or an entity that has none of the known shapes."""
+
+
+def draft(record: Any, name: str, path: str, line: int, problems: list[Problem]) -> Draft:
+    """A record as a draft of a document; `name` is its id if it gives none."""
+    if not isinstance(record, dict):
+        raise Malformed(f"found {_kind(record)}, expected an object")
+    given = _first(record, _IDS)
+    id = name if given is None else given if isinstance(given, str) else str(given)
+    context: dict[str, Any] = {"id": id, "path": path, "line": line, "problems": problems}
+    if "sentence" in record or "tokens" in record:
+        return _of_words(record, line, context)
+    text = _first(record, ("text", "doc_text"))
+    if text is None:
+        keys = ", ".join(map(excerpt, list(record)[:8])) or "none"
+        raise Malformed(
+            f"found the keys {keys}; expected text and entities, tokens and entities, or sentence and ner"
+        )
+    if not isinstance(text, str):
+        raise Malformed(f"the text is {_kind(text)}, expected a string")
+    result = Draft(
+        text,
+        words=_offsets(record, "words", len(text), path, line, problems),
+        sentences=_offsets(record, "sentences", len(text), path, line, problems),
+        **context,
+    )
+    for item in _items(record, result, line):
+        try:
+            fragments, label = _characters(item)
+            said = item.get("text") if isinstance(item, dict) else None
+            score = item.get("score") if isinstance(item, dict) else None
+            result.add(
+                fragments,
+                label,
+                line,
+                said=said if isinstance(said, str) else None,
+                score=float(score) if isinstance(score, int | float) else None,
+            )
+        except Malformed as error:
+            result.problem("malformed", f"{error}: {excerpt(repr(item))}", line)
+    return result
+
+
+def mended(value: Any) -> tuple[int, Any]:
+    """How many lone surrogates a JSON value holds, and the value with U+FFFD instead."""
+    if isinstance(value, str):
+        text, count = _SURROGATE.subn("\ufffd", value)
+        return count, text
+    if isinstance(value, list):
+        found = [mended(item) for item in value]
+        return sum(count for count, _ in found), [item for _, item in found]
+    if isinstance(value, dict):
+        pairs = [(mended(key), mended(item)) for key, item in value.items()]
+        return sum(key[0] + item[0] for key, item in pairs), {key[1]: item[1] for key, item in pairs}
+    return 0, value
+
+
+def _of_words(record: dict[str, Any], line: int, context: dict[str, Any]) -> Draft:
+    words = record.get("tokens", record.get("sentence"))
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise Malformed("the words are not a list of strings")
+    offsets = laid_out(words)
+    text = " ".join(words)
+    kept = [offset for offset in offsets if offset[0] < offset[1]]
+    result = Draft(text, words=kept, sentences=[(kept[0][0], kept[-1][1])] if kept else [], **context)
+    for index, word in enumerate(words):
+        if not word:
+            result.problem("empty", f"word {index} is empty; it is left out", line)
+    for item in _items(record, result, line):
+        try:
+            indexes, label = _indexes(item)
+        except Malformed as error:
+            result.problem("malformed", f"{error}: {excerpt(repr(item))}", line)
+            continue
+        found = f"{excerpt(label)[1:-1]} at words {excerpt(repr(indexes))[1:-1]}"
+        chosen = range(*indexes) if isinstance(indexes, tuple) else indexes
+        if isinstance(indexes, tuple) and indexes[1] < indexes[0]:
+            result.problem("inverted", f"{found} ends before it begins", line)
+        elif chosen and not 0 <= min(chosen) <= max(chosen) < len(words):
+            result.problem("out of range", f"{found} in a sentence of {len(words)} words", line)
+        elif not (full := [index for index in chosen if words[index]]):
+            result.problem("empty", f"{found} holds no word", line)
+        else:
+            result.add(runs(full, offsets), label, line)
+    return result
+
+
+def _items(record: dict[str, Any], result: Draft, line: int) -> list[Any]:
+    items = _first(record, _ENTITIES)
+    if items is None:
+        others = [key for key, value in record.items() if _annotates(key, value)]
+        if others or "text" not in record:
+            found = f"; {', '.join(map(excerpt, others))} not read" if others else ""
+            result.problem("malformed", f"no entities, expected the key 'entities'{found}", line)
+        return []
+    if not isinstance(items, list):
+        result.problem("malformed", f"the entities are {_kind(items)}, expected a list", line)
+        return []
+    return items
+
+
+def _annotates(key: str, value: Any) -> bool:
+    """Whether an unknown key may hold annotations that must not go unmentioned."""
+    known = ("words", "sentences", "tokens", "sentence")
+    return (
+        key not in known and isinstance(value, list) and any(isinstance(item, list | dict) for item in value)
+    )
+
+
+def _characters(item: Any) -> tuple[list[Fragment], str]:
+    if isinstance(item, dict) and "fragments" in item:
+        fragments = item["fragments"]
+        if not isinstance(fragments, list) or not all(_is_pair(pair) for pair in fragments):
+            raise Malformed("fragments are not pairs of whole numbers")
+        return [(pair[0], pair[1]) for pair in fragments], _label(item)
+    start, end, label = _triple(item)
+    return [(start, end)], label
+
+
+def _indexes(item: Any) -> tuple[tuple[int, int] | list[int], str]:
+    if isinstance(item, dict) and "index" in item:
+        index = item["index"]
+        if not isinstance(index, list) or not all(type(number) is int for number in index):
+            raise Malformed("the index is not a list of whole numbers")
+        return index, _label(item)
+    start, end, label = _triple(item)
+    return (start, end), label
+
+
+def _triple(item: Any) -> tuple[int, int, str]:
+    if isinstance(item, dict):
+        start, end, label = _first(item, _STARTS), _first(item, _ENDS), _label(item)
+    elif isinstance(item, list) and len(item) == 3 and isinstance(item[2], str):
+        start, end, label = item
+    else:
+        raise Malformed("expected an object or [start, end, label]")
+    if type(start) is not int or type(end) is not int:
+        raise Malformed("start and end are not whole numbers")
+    return start, end, label
+
+
+def _label(item: dict[str, Any]) -> str:
+    label = _first(item, _LABELS)
+    if not isinstance(label, str):
+        raise Malformed("the label is missing or not a string")
+    return label
+
+
+def _offsets(
+    record: dict[str, Any], key: str, size: int, path: str, line: int, problems: list[Problem]
+) -> list[Fragment] | None:
+    """The words or sentences of the canonical form, or None if they are not offsets in order."""
+    given = record.get(key)
+    if given is None:
+        return None
+    before, right = 0, isinstance(given, list)
+    for pair in given if right else ():
+        if not _is_pair(pair) or not before <= pair[0] < pair[1] <= size:
+            right = False
+            break
+        before = pair[1]
+    if not right:
+        message = f"the {key} are not [start, end] pairs in order within the text; they are left out"
+        problems.append(Problem("malformed", message, path, line))
+        return None
+    return [(pair[0], pair[1]) for pair in given]
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and type(value[0]) is int and type(value[1]) is int
+
+
+def _first(record: dict[str, Any], keys: Sequence[str]) -> Any:
+    return next((record[key] for key in keys if key in record), None)
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,136 @@
+"""Writing CoNLL columns: tabs, IOB2, and as many label columns as the nesting needs, innermost first."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import NoReturn
+
+from nearspan.corpora.atomic import write_file
+from nearspan.corpora.corpus import Corpus, Problem, excerpt, shown
+from nearspan.document import Document, Fragment
+from nearspan.errors import CorpusError
+from nearspan.text import split
+
+DOCSTART = "-DOCSTART-"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A document as columns: its words, where its sentences begin, and the tags of each layer."""
+
+    document: Document
+    words: list[Fragment]
+    begins: list[int]
+    layers: list[list[str]]
+    cut: int
+    joined: int
+
+
+def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """Write a corpus as columns; the problems returned are what the format could not keep.
+
+    A word is cut where an entity begins or ends inside it, and two sentences become one where an entity
+    spans both. Discontinuous entities do not fit into this format: they raise a CorpusError and nothing is
+    written.
+    """
+    grids = [grid(document) for document in corpus.documents]
+    depth = max((len(each.layers) for each in grids), default=1)
+    docstarts = len(grids) != 1 or corpus.docstarts > 0 or not grids[0].words
+    write_file(path, _lines(grids, max(depth, 1), docstarts))
+    changed = {
+        "words were cut where an entity begins or ends inside them": sum(each.cut for each in grids),
+        "sentences were joined to the one before, as an entity spans both": sum(
+            each.joined for each in grids
+        ),
+    }
+    return tuple(Problem("changed", f"{n} {what}", shown(path)) for what, n in changed.items() if n)
+
+
+def grid(document: Document) -> Grid:
+    """Lay a document out in columns.
+
+    >>> from nearspan.corpora.markup import parse
+    >>> grid(parse("[University of [Oslo](PLACE)](ORG)")).layers
+    [['O', 'O', 'B-PLACE'], ['B-ORG', 'I-ORG', 'I-ORG']]
+    """
+    _refuse_unfit(document)
+    sentences = split(document)
+    given = [word for sentence in sentences for word in sentence.words]
+    words, begins = _cut(document, [list(sentence.words) for sentence in sentences])
+    starts, ends = [start for start, _ in words], [end for _, end in words]
+    inside: set[int] = set()
+    placed: list[tuple[int, int, str]] = []
+    for entity in document.entities:
+        first, stop = bisect_right(ends, entity.start), bisect_left(starts, entity.end)
+        if first >= stop:
+            _refuse(document, f"the entity {excerpt(entity.span.text(document.text))} holds no word")
+        placed.append((first, stop, entity.label))
+        inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
+    kept = [begin for begin in begins if begin not in inside]
+    return Grid(document, words, kept, _layers(placed, len(words)), len(words) - len(given), len(inside))
+
+
+def _cut(document: Document, sentences: list[list[Fragment]]) -> tuple[list[Fragment], list[int]]:
+    """The words, cut at the ends of entities, and the index of each sentence's first word."""
+    edges = sorted({edge for entity in document.entities for edge in (entity.start, entity.end)})
+    words: list[Fragment] = []
+    begins: list[int] = []
+    for sentence in sentences:
+        begins.append(len(words))
+        for start, end in sentence:
+            points = [start, *edges[bisect_right(edges, start) : bisect_left(edges, end)], end]
+            words += pairwise(points)
+    return words, begins
+
+
+def _layers(placed: list[tuple[int, int, str]], size: int) -> list[list[str]]:
+    """Tags by layer: an entity lies above all narrower ones that it shares a word with."""
+    layers: list[list[str]] = []
+    height = [0] * size
+    for first, stop, label in sorted(placed, key=lambda entity: (entity[1] - entity[0], entity)):
+        layer = max(height[first:stop])
+        if layer == len(layers):
+            layers.append(["O"] * size)
+        layers[layer][first:stop] = [f"B-{label}"] + [f"I-{label}"] * (stop - first - 1)
+        height[first:stop] = [layer + 1] * (stop - first)
+    return layers
+
+
+def _lines(grids: list[Grid], depth: int, docstarts: bool) -> Iterator[str]:
+    for each in grids:
+        if docstarts:
+            name = " ".join(each.document.id.split())
+            yield f"{DOCSTART} {name}".rstrip() + "\tO" * depth + "\n\n"
+        text, size = each.document.text, len(each.words)
+        columns = each.layers + [["O"] * size] * (depth - len(each.layers))
+        begins = set(each.begins[1:])
+        for index, ((start, end), *tags) in enumerate(zip(each.words, *columns, strict=True)):
+            if index in begins:
+                yield "\n"
+            yield "\t".join((text[start:end], *tags)) + "\n"
+        if size:
+            yield "\n"
+
+
+def _refuse_unfit(document: Document) -> None:
+    for entity in document.entities:
+        if entity.span.discontinuous:
+            _refuse(document, f"the entity {excerpt(entity.span.text(document.text))} is discontinuous")
+        if entity.label != entity.label.strip() or not entity.label or set(entity.label) & set("\t\r\n"):
+            _refuse(document, f"the label {excerpt(entity.label)} is empty or holds white space")
+    if document.words is not None:
+        for start, end in document.words:
+            word = document.text[start:end]
+            if "\t" in word or "\n" in word or "\r" in word:
+                _refuse(document, f"the word {excerpt(word)} holds a tab or a line end")
+            if word.startswith(DOCSTART):
+                _refuse(document, f"the word {excerpt(word)} begins with {DOCSTART}")
+
+
+def _refuse(document: Document, reason: str) -> NoReturn:
+    where = f"document {excerpt(document.id)}"
+    raise CorpusError(f"{where}: {reason}, which CoNLL columns cannot hold; write jsonl or brat instead")

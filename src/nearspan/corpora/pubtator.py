@@ -1,0 +1,134 @@
+"""PubTator: a title line, an abstract line, then one tab-separated line for each mention.
+
+    1|t|Aspirin in practice
+    1|a|We gave aspirin.
+    1	0	7	Aspirin	Chemical	D001241
+
+The text is the title, a newline and the abstract; a document without an abstract line is its title alone.
+Relations (`1<tab>CID<tab>...`) and concept identifiers are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nearspan.corpora.atomic import write_file
+from nearspan.corpora.corpus import Corpus, Problem, excerpt
+from nearspan.corpora.draft import Draft
+from nearspan.corpora.folder import lost_words
+from nearspan.corpora.source import Source
+from nearspan.document import Document
+from nearspan.errors import CorpusError
+
+_TEXT = re.compile(r"([^|\t]{1,200})\|([ta])\|(.*)", re.DOTALL)
+_NUMBER = re.compile(r"-?\d{1,18}")
+_RELATION = re.compile(r"[A-Za-z_]{3,}")
+_UNSAFE = re.compile(r"[|\t\r\n]")
+
+Line = tuple[int, str]
+
+
+def read(source: Source) -> Corpus:
+    """Read a file of PubTator documents."""
+    problems = list(source.problems)
+    drafts = [draft for block in _blocks(source) for draft in _drafts(block, source, problems)]
+    return Corpus(
+        tuple(draft.document() for draft in drafts),
+        tuple(problems),
+        "pubtator",
+        0,
+        tuple(draft.place() for draft in drafts),
+    )
+
+
+def detect(source: Source) -> bool:
+    """Whether the first line that is not blank is a title."""
+    first = next((line for line in source.lines if line.strip()), "")
+    return (match := _TEXT.match(first)) is not None and match[2] == "t"
+
+
+def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """Write the text up to its first newline as the title and the rest as the abstract."""
+    write_file(path, _pieces(corpus))
+    return lost_words(corpus, path, "pubtator")
+
+
+def _blocks(source: Source) -> Iterator[list[Line]]:
+    """The lines of each document: a blank line or a new title begins another."""
+    block: list[Line] = []
+    for number, line in enumerate(source.lines, 1):
+        match = _TEXT.match(line)
+        if block and (not line.strip() or (match is not None and match[2] == "t")):
+            yield block
+            block = []
+        if line.strip():
+            block.append((number, line))
+    if block:
+        yield block
+
+
+def _drafts(block: list[Line], source: Source, problems: list[Problem]) -> Iterator[Draft]:
+    """The document of a block; none, and a problem, if it has no title or abstract."""
+    parts: dict[str, str] = {}
+    rest: list[Line] = []
+    id = ""
+    for number, line in block:
+        match = _TEXT.fullmatch(line)
+        if match is None:
+            rest.append((number, line))
+        elif match[2] in parts or (id and match[1] != id):
+            message = (
+                f"{excerpt(line)} is a second text or one of another document than {excerpt(id)}; not read"
+            )
+            problems.append(Problem("malformed", message, source.name, number))
+        else:
+            id, parts[match[2]] = match[1], match[3]
+    if not parts:
+        message = f"found {excerpt(block[0][1])}, expected ID|t|TITLE; {len(block)} lines are not read"
+        problems.append(Problem("malformed", message, source.name, block[0][0]))
+        return
+    text = parts.get("t", "") + ("\n" + parts["a"] if "a" in parts else "")
+    draft = Draft(text, id=id, path=source.name, line=block[0][0], problems=problems)
+    for number, line in rest:
+        _add(draft, line, number)
+    yield draft
+
+
+def _add(draft: Draft, line: str, number: int) -> None:
+    columns = line.split("\t", 6)
+    if len(columns) >= 4 and _RELATION.fullmatch(columns[1]) and not _NUMBER.fullmatch(columns[2]):
+        return
+    if len(columns) < 5 or not _NUMBER.fullmatch(columns[1]) or not _NUMBER.fullmatch(columns[2]):
+        found = f"found {excerpt(line)}, expected ID<tab>START<tab>END<tab>TEXT<tab>LABEL"
+        draft.problem("malformed", found, number)
+    elif columns[0] != draft.id:
+        draft.problem(
+            "malformed", f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}", number
+        )
+    else:
+        draft.add([(int(columns[1]), int(columns[2]))], columns[4], number, said=columns[3])
+
+
+def _pieces(corpus: Corpus) -> Iterator[str]:
+    for number, document in enumerate(corpus.documents, 1):
+        id = _UNSAFE.sub("_", document.id)[:200] or str(number)
+        title, newline, abstract = document.text.partition("\n")
+        if "\n" in abstract or title.endswith("\r") or abstract.endswith("\r"):
+            _refuse(document, "the text has more lines than a title and an abstract")
+        yield f"{id}|t|{title}\n" + (f"{id}|a|{abstract}\n" if newline else "")
+        for entity in document.entities:
+            if entity.span.discontinuous:
+                _refuse(document, f"the entity {excerpt(entity.span.text(document.text))} is discontinuous")
+            if not entity.label.strip() or set(entity.label) & set("\t\r\n"):
+                _refuse(document, f"the label {excerpt(entity.label)} is empty or holds a tab or a line end")
+            text = re.sub(r"[\t\r\n]", " ", entity.span.text(document.text))
+            yield f"{id}\t{entity.start}\t{entity.end}\t{text}\t{entity.label}\n"
+        yield "\n"
+
+
+def _refuse(document: Document, reason: str) -> None:
+    raise CorpusError(
+        f"document {excerpt(document.id)}: {reason}, which PubTator cannot hold; write jsonl or brat instead"
+    )

@@ -1,0 +1,84 @@
+"""A file as text: exact characters, exact line numbers, and what is wrong with its bytes."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from nearspan.corpora.corpus import Problem, shown
+from nearspan.errors import CorpusError
+
+
+@dataclass
+class Source:
+    """The text of a file. A byte order mark is left out of `text` and remembered in `marked`.
+
+    Broken UTF-8 is listed line by line and read as U+FFFD; NUL bytes are listed and kept.
+
+    >>> Source(Path("a.txt"), "one\\r\\ntwo\\u2028still two\\n").lines
+    ['one', 'two\\u2028still two']
+    """
+
+    path: Path
+    text: str
+    problems: list[Problem] = field(default_factory=list)
+    marked: bool = False
+
+    @classmethod
+    def open(cls, path: Path) -> Source:
+        """Read a file as UTF-8, whatever its bytes are."""
+        data = load(path)
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise CorpusError(
+                f"{shown(path)} is UTF-16; write it as UTF-8 first: iconv -f UTF-16 -t UTF-8 OLD > NEW"
+            )
+        marked = data.startswith(codecs.BOM_UTF8)
+        data = data.removeprefix(codecs.BOM_UTF8)
+        problems: list[Problem] = []
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = _mended(data, shown(path), problems)
+        if "\0" in text:
+            for number, line in enumerate(text.split("\n"), 1):
+                if nuls := line.count("\0"):
+                    problems.append(Problem("NUL byte", f"{nuls} NUL bytes in the line", shown(path), number))
+        return cls(path, text, problems, marked)
+
+    @property
+    def name(self) -> str:
+        """The path for messages."""
+        return shown(self.path)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines: only \\n and \\r\\n end one, as other line separators may be part of a word."""
+        lines = self.text.split("\n")
+        if not lines[-1]:
+            lines.pop()
+        return [line[:-1] if line.endswith("\r") else line for line in lines]
+
+
+def load(path: Path) -> bytes:
+    """The bytes of a file, or a CorpusError that says why not."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise CorpusError(f"{shown(path)} does not exist") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise CorpusError(f"{shown(path)} cannot be read: {reason}") from None
+
+
+def _mended(data: bytes, path: str, problems: list[Problem]) -> str:
+    lines: list[str] = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        try:
+            lines.append(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            found = f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line is not UTF-8"
+            problems.append(Problem("broken UTF-8", f"{found}; read as U+FFFD", path, number))
+            lines.append(line.decode("utf-8", "replace"))
+    return "\n".join(lines)

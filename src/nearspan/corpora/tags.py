@@ -1,0 +1,118 @@
+"""Chunk tags: IOB1, IOB2, BIOES, BMES and BILOU, read by one rule, that of conlleval.
+
+An entity begins at a `B`, `S` or `U`, or at any other tag where none of its label is open; it ends after an
+`E`, `L`, `S` or `U`, or before whatever does not continue it. Right sequences of all schemes are read right
+by this, and wrong ones lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+BARE = "ENTITY"
+"""The label of tags without one, such as `B`, `I` and `O` in corpora of one type."""
+
+_OPENERS = frozenset("BSU")
+_CLOSERS = frozenset("ELSU")
+_PREFIXES = frozenset("BIESMLU")
+
+
+class Tag(NamedTuple):
+    """A tag's two halves; outside tags have an empty label."""
+
+    prefix: str
+    label: str
+
+
+OUTSIDE = Tag("O", "")
+
+
+class Chunk(NamedTuple):
+    """Words `first` to `stop` (half-open) with a label, and the prefixes of its first and last tag."""
+
+    first: int
+    stop: int
+    label: str
+    opened: str
+    closed: str
+
+
+def parse(tag: str) -> Tag | None:
+    """A tag's prefix and label, or None if it is not a tag.
+
+    >>> parse("B-PER"), parse("O"), parse("NNP")
+    (Tag(prefix='B', label='PER'), Tag(prefix='O', label=''), None)
+    """
+    if tag == "O":
+        return OUTSIDE
+    if tag in _PREFIXES:
+        return Tag(tag, BARE)
+    if len(tag) > 2 and tag[1] == "-" and tag[0] in _PREFIXES:
+        return Tag(tag[0], tag[2:])
+    return None
+
+
+def is_labelled(tag: str) -> bool:
+    """Whether a tag is `O` or PREFIX-LABEL."""
+    return tag == "O" or (len(tag) > 2 and tag[1] == "-" and tag[0] in _PREFIXES)
+
+
+def chunks(tags: Sequence[Tag]) -> list[Chunk]:
+    """The entities of a sentence's tags.
+
+    >>> [chunk[:3] for chunk in chunks([Tag("B", "PER"), Tag("I", "PER"), OUTSIDE, Tag("I", "LOC")])]
+    [(0, 2, 'PER'), (3, 4, 'LOC')]
+    """
+    found: list[Chunk] = []
+    first, current, opened, closed = -1, "", "", ""
+    for index, (prefix, label) in enumerate(tags):
+        if current and (label != current or prefix in _OPENERS):
+            found.append(Chunk(first, index, current, opened, closed))
+            current = ""
+        if not label:
+            continue
+        if not current:
+            first, current, opened = index, label, prefix
+        closed = prefix
+        if prefix in _CLOSERS:
+            found.append(Chunk(first, index + 1, label, opened, closed))
+            current = ""
+    if current:
+        found.append(Chunk(first, len(tags), current, opened, closed))
+    return found
+
+
+def scheme(prefixes: Counter[str], found: Iterable[Chunk]) -> str:
+    """The scheme most of a file's entities follow, by its tags' prefixes and its entities."""
+    total = openers = closers = others = 0
+    before: Chunk | None = None
+    for chunk in found:
+        total += 1
+        closers += chunk.closed in _CLOSERS
+        others += chunk.opened not in _OPENERS
+        # A B right after an entity of its label is IOB1 as well as IOB2.
+        joined = before is not None and (before.stop, before.label) == (chunk.first, chunk.label)
+        openers += chunk.opened in _OPENERS and not joined
+        before = chunk
+    if 2 * closers > total:
+        if prefixes["L"] + prefixes["U"] > prefixes["E"] + prefixes["S"]:
+            return "BILOU"
+        return "BMES" if prefixes["M"] > prefixes["I"] else "BIOES"
+    return "IOB1" if others > openers else "IOB2"
+
+
+def fault(chunk: Chunk, scheme: str) -> str:
+    """What is wrong with the tags of an entity under a scheme; empty if nothing is.
+
+    >>> fault(Chunk(0, 1, "PER", "I", "I"), "IOB2")
+    'I-PER begins an entity'
+    """
+    if scheme == "IOB1":
+        return ""
+    if chunk.opened not in _OPENERS:
+        return f"{chunk.opened}-{chunk.label} begins an entity"
+    if scheme != "IOB2" and chunk.closed not in _CLOSERS:
+        return f"{chunk.closed}-{chunk.label} ends an entity"
+    return ""

@@ -1,0 +1,101 @@
+"""An encoder: word features side by side, then context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nearspan.encoders.characters import Characters, CharacterSettings
+from nearspan.encoders.inputs import Batch, Prepared
+from nearspan.encoders.recurrent import Recurrent, RecurrentSettings
+from nearspan.encoders.transformer import Transformer, TransformerSettings
+from nearspan.encoders.words import Words, WordSettings
+from nearspan.settings import Settings
+from nearspan.text import Sentence
+
+
+class EncoderSettings(Settings):
+    """Which features a word has, and what reads them; a part that is left out is not built."""
+
+    words: WordSettings | None = None
+    characters: CharacterSettings | None = None
+    transformer: TransformerSettings | None = None
+    recurrent: RecurrentSettings | None = None
+
+
+KINDS: dict[str, type[Words] | type[Characters] | type[Transformer]] = {
+    "words": Words,
+    "characters": Characters,
+    "transformer": Transformer,
+}
+
+
+class Encoder(nn.Module):
+    """Word states [B, T, size] of a batch of sentences."""
+
+    def __init__(self, settings: EncoderSettings, embedders: dict[str, Words | Characters | Transformer]) -> None:
+        super().__init__()
+        self.settings = settings
+        self.embedders = nn.ModuleDict(embedders)
+        width = sum(embedder.size for embedder in embedders.values())
+        self.recurrent = Recurrent(settings.recurrent, width) if settings.recurrent else None
+        self.size = self.recurrent.size if self.recurrent else width
+
+    @classmethod
+    def learn(cls, settings: EncoderSettings, train: Sequence[Sentence], others: Sequence[Sentence] = ()) -> Encoder:
+        """Build an encoder for a corpus: vocabularies from `train`, pretrained vectors for `others` too."""
+        parts = {
+            name: kind.learn(getattr(settings, name), train, others)
+            for name, kind in KINDS.items()
+            if getattr(settings, name) is not None
+        }
+        return cls(settings, parts)
+
+    def save(self, folder: Path, write: Callable[[str, Any], None]) -> None:
+        """Hand each vocabulary to `write(name, content)`; a transformer writes its own files to `folder`."""
+        for name, embedder in self.embedders.items():
+            if isinstance(embedder, Transformer):
+                embedder.save(folder / "encoder")
+            else:
+                write(name, embedder.vocabulary)
+
+    @classmethod
+    def restore(cls, settings: EncoderSettings, folder: Path, read: Callable[[str], Any]) -> Encoder:
+        """The encoder as `save` wrote it, with weights still to be filled in."""
+        parts: dict[str, Words | Characters | Transformer] = {}
+        if settings.words is not None:
+            parts["words"] = Words(settings.words, read("words"))
+        if settings.characters is not None:
+            parts["characters"] = Characters(settings.characters, read("characters"))
+        if settings.transformer is not None:
+            parts["transformer"] = Transformer.restore(settings.transformer, folder / "encoder")
+        return cls(settings, parts)
+
+    def prepare(self, sentences: Sequence[Sentence]) -> Prepared:
+        """Turn sentences into tensors once; batches are gathered from them."""
+        features = {name: embedder.prepare(sentences) for name, embedder in self.embedders.items()}  # type: ignore[operator]
+        return Prepared.of([len(sentence) for sentence in sentences], features)
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Word features side by side [B, T, width], before any context."""
+        return torch.cat(
+            [embedder(batch, batch.prepared.features[name]) for name, embedder in self.embedders.items()], dim=-1
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Word states [B, T, size]."""
+        states = self.embed(batch)
+        return self.recurrent(states, batch) if self.recurrent is not None else states
+
+    def sentence_vectors(self, batch: Batch) -> Tensor:
+        """Mean word vectors [B, E], by which similar sentences are found: static vectors where there are any."""
+        name = next(iter(self.embedders))
+        vectors = self.embedders[name](batch, batch.prepared.features[name])
+        mask = batch.mask[..., None]
+        return (vectors * mask).sum(1) / mask.sum(1)
+
+

@@ -1,0 +1,99 @@
+"""Sentences as tensors: prepared once for a corpus, gathered into batches on the device.
+
+Shapes: B sentences in a batch, T words in its longest sentence, R words in the whole corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+CPU_WORDS, GPU_WORDS = 2048, 32_768  # padded words in a batch that is only read
+
+Features = dict[str, Any]  # tensors, which follow the device, and whatever else an embedder keeps
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A corpus for one encoder: per embedder its tensors, whose rows are words or what it likes.
+
+    Rows of one sentence are neighbours: sentence m owns rows `first[m]` to `first[m] + lengths[m]`.
+    """
+
+    lengths: Tensor  # [M] words in each sentence, on the CPU so that shapes are known without a wait
+    first: Tensor  # [M] on the device
+    features: dict[str, Features]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @classmethod
+    def of(cls, lengths: Sequence[int], features: dict[str, Features]) -> Prepared:
+        """Number the rows of sentences with these lengths."""
+        sizes = torch.tensor(lengths, dtype=torch.long)
+        return cls(sizes, sizes.cumsum(0) - sizes, features)
+
+    def to(self, device: torch.device | str) -> Prepared:
+        """The same corpus on a device; lengths stay on the CPU."""
+        moved = {
+            name: {key: value.to(device) if isinstance(value, Tensor) else value for key, value in features.items()}
+            for name, features in self.features.items()
+        }
+        return Prepared(self.lengths, self.first.to(device), moved)
+
+    def order(self, device: torch.device) -> Iterator[Tensor]:
+        """Batches for reading the whole corpus: like lengths together, a bounded number of padded words each."""
+        most = CPU_WORDS if device.type == "cpu" else GPU_WORDS
+        ids = torch.argsort(self.lengths, descending=True, stable=True)
+        start = 0
+        while start < len(ids):
+            stop = start + max(1, most // max(1, int(self.lengths[ids[start]])))
+            yield ids[start:stop]
+            start = stop
+
+    def batch(self, ids: Tensor) -> Batch:
+        """The batch of the sentences `ids` [B], a CPU tensor."""
+        lengths = self.lengths[ids]
+        device = self.first.device
+        here = ids.to(device, non_blocking=True)
+        sizes = lengths.to(device, non_blocking=True)
+        steps = torch.arange(int(lengths.max()), device=device)
+        mask = steps < sizes[:, None]  # [B, T]
+        rows = (self.first[here][:, None] + steps) * mask  # padding points at row 0
+        return Batch(self, ids, lengths, rows, mask)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some sentences of a prepared corpus, padded to the longest."""
+
+    prepared: Prepared
+    ids: Tensor  # [B] on the CPU
+    lengths: Tensor  # [B] on the CPU
+    rows: Tensor  # [B, T] rows of the corpus's words
+    mask: Tensor  # [B, T] true for words
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def buckets(lengths: Tensor, size: int, generator: torch.Generator | None = None) -> list[Tensor]:
+    """Batches of sentences of like length: `size` sentences each, shuffled when a generator is given.
+
+    Sentences are shuffled first and sorted by length after (a stable sort), so equal lengths meet in
+    another order each time; then the batches are shuffled.
+
+    >>> [batch.tolist() for batch in buckets(torch.tensor([3, 1, 2, 1]), size=2)]
+    [[1, 3], [2, 0]]
+    """
+    count = len(lengths)
+    order = torch.arange(count) if generator is None else torch.randperm(count, generator=generator)
+    order = order[torch.argsort(lengths[order], stable=True)]
+    batches = list(order.split(size))
+    if generator is None:
+        return batches
+    return [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]

@@ -1,0 +1,105 @@
+"""Word embeddings: pretrained rows that stay as they are, and trained rows for the words without one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nearspan.encoders.inputs import Batch, Features
+from nearspan.encoders.vectors import read_vectors
+from nearspan.settings import Settings
+from nearspan.text import Sentence
+
+UNKNOWN, NUMBER = "<unknown>", "<number>"
+
+
+class WordSettings(Settings):
+    """Static word vectors."""
+
+    file: str = ""  # a GloVe, word2vec or fastText text file; without one all rows are trained
+    size: int = 100  # width of the vectors where no file gives it
+    trainable: bool = False  # train the pretrained rows too
+    lower: bool = True
+    limit: int = 400_000  # words kept from the file beside those of the corpora
+    singletons: float = 0.5  # how often a word seen once, with no vector, is read as unknown in training
+
+
+def normal(word: str, lower: bool) -> str:
+    """The key under which a word is looked up: every number is one word.
+
+    >>> normal("1,024.5", lower=True), normal("Oslo", lower=True)
+    ('<number>', 'oslo')
+    """
+    digits = word.lstrip("+-").replace(",", "").replace(".", "")
+    if digits.isdecimal():
+        return NUMBER
+    return word.lower() if lower else word
+
+
+class Words(nn.Module):
+    """Looks words up; rows [0, trained) learn, the rest are pretrained and frozen."""
+
+    def __init__(self, settings: WordSettings, vocabulary: dict[str, Any]) -> None:
+        super().__init__()
+        self.settings = settings
+        self.vocabulary = vocabulary
+        trained, frozen = vocabulary["trained"], vocabulary["frozen"]
+        self.index = {word: row for row, word in enumerate([*trained, *frozen])}
+        self.size = vocabulary["size"]
+        self.trained = nn.Parameter(torch.empty(len(trained), self.size))
+        self.frozen: Tensor
+        self.register_buffer("frozen", torch.zeros(len(frozen), self.size, dtype=torch.float16))
+        self.single: Tensor  # [trained] words that training saw once
+        self.register_buffer("single", torch.zeros(len(trained), dtype=torch.bool))
+        nn.init.uniform_(self.trained, -((3 / self.size) ** 0.5), (3 / self.size) ** 0.5)
+
+    @classmethod
+    def learn(cls, settings: WordSettings, train: Sequence[Sentence], others: Sequence[Sentence]) -> Words:
+        """Words of the training sentences get rows; pretrained vectors serve any other word."""
+        counts = Counter(normal(token, settings.lower) for sentence in train for token in sentence.tokens)
+        size, table = settings.size, {}
+        if settings.file:
+            also = {*counts, *(normal(token, settings.lower) for sentence in others for token in sentence.tokens)}
+            words, vectors = read_vectors(Path(settings.file), settings.limit, also)
+            table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
+        pretrained = [word for word in table if word not in (UNKNOWN, NUMBER)]
+        missing = [word for word in counts if word not in table and word != NUMBER]
+        learned = [UNKNOWN, NUMBER, *missing, *(pretrained if settings.trainable else [])]
+        frozen = [] if settings.trainable else pretrained
+        module = cls(settings, {"trained": learned, "frozen": frozen, "size": size})
+        if pretrained:
+            values = torch.stack([torch.from_numpy(table[word]) for word in pretrained])
+            if settings.trainable:
+                module.trained.data[len(learned) - len(pretrained) :] = values.float()
+            else:
+                module.frozen.copy_(values)
+        rare = torch.tensor([counts[word] == 1 for word in missing], dtype=torch.bool)
+        module.single[2 : 2 + len(missing)] = rare
+        return module
+
+    def prepare(self, sentences: Sequence[Sentence]) -> Features:
+        """Each word's row [R]."""
+        index, lower = self.index, self.settings.lower
+        unknown = index[UNKNOWN]
+        rows = [index.get(normal(token, lower), unknown) for sentence in sentences for token in sentence.tokens]
+        return {"rows": torch.tensor(rows, dtype=torch.long)}
+
+    def forward(self, batch: Batch, features: Features) -> Tensor:
+        """Embed the batch's words [B, T, size]."""
+        rows = features["rows"][batch.rows]
+        trained = len(self.trained)
+        learned = rows.clamp(max=trained - 1)
+        if self.training and self.settings.singletons:
+            hidden = self.single[learned] & (torch.rand(rows.shape, device=rows.device) < self.settings.singletons)
+            learned = learned.masked_fill(hidden & (rows < trained), 0)
+        vectors = functional.embedding(learned, self.trained)
+        if len(self.frozen):
+            fixed = self.frozen[(rows - trained).clamp(min=0)].to(vectors.dtype)
+            vectors = torch.where((rows < trained)[..., None], vectors, fixed)
+        return vectors

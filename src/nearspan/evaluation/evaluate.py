@@ -1,0 +1,56 @@
+"""Score a model on documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nearspan.document import Document
+from nearspan.evaluation.matching import score
+from nearspan.evaluation.scores import Scores
+from nearspan.model import Model
+from nearspan.spans import reach
+from nearspan.text import Coverage, split
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores, what the settings put out of reach, and the predicted documents."""
+
+    scores: Scores
+    coverage: Coverage
+    predicted: Sequence[Document]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**self.scores.as_dict(), "coverage": self.coverage.as_dict()}
+
+
+class Judge:
+    """Gold documents, prepared once, that a model may be scored on many times while it trains."""
+
+    def __init__(self, model: Model, documents: Sequence[Document]) -> None:
+        self.model = model
+        self.documents = documents
+        self.sentences = [split(document, characters=model.recipe.characters_as_words) for document in documents]
+        self.given = model.read([sentence for own in self.sentences for sentence in own])
+        width = model.network.max_width
+        self.coverage = sum(
+            (reach(own, document.entities, width).coverage for own, document in zip(self.sentences, documents, strict=True)),
+            Coverage(),
+        )
+
+    def evaluate(self) -> Evaluation:
+        """Score the model as it is now."""
+        found = iter(self.model.entities(self.given))
+        predicted = [
+            document.with_entities(entity for _ in own for entity in next(found))
+            for document, own in zip(self.documents, self.sentences, strict=True)
+        ]
+        return Evaluation(score(self.documents, predicted), self.coverage, predicted)
+
+
+def evaluate(model: Model, documents: Sequence[Document]) -> Evaluation:
+    """Score a model on gold documents."""
+    return Judge(model, documents).evaluate()

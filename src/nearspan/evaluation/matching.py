@@ -1,0 +1,73 @@
+"""Matching: which predicted entities are exactly those of the gold standard."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+
+from nearspan.document import Document, Entity
+from nearspan.errors import NearspanError
+from nearspan.evaluation.scores import Counts, Scores
+
+
+def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
+    """Compare documents, first with first and so on. An entity is right when all its fragments and its label are.
+
+    Entities are sets: their order never matters and one listed twice counts once. Flat, nested,
+    overlapping and discontinuous entities are all compared in this one way; on flat data the result is
+    conlleval's. Without gold or without predictions the undefined measures are 0.0.
+
+    >>> gold = [Document("Ann in Oslo", (Entity.of(0, 3, "PER"), Entity.of(7, 11, "LOC")))]
+    >>> scores = score(gold, [gold[0].with_entities([Entity.of(7, 11, "LOC")])])
+    >>> scores.precision, scores.recall, scores.labels["PER"].fn
+    (1.0, 0.5, 1)
+    """
+    tally = Tally()
+    for truth, guess in pairs(gold, predicted):
+        tally.add(set(truth.entities), set(guess.entities))
+    return tally.scores()
+
+
+def pairs(gold: Iterable[Document], predicted: Iterable[Document]) -> Iterator[tuple[Document, Document]]:
+    """The documents two by two, or an error when they do not belong together."""
+    for position, (truth, guess) in enumerate(zip_longest(gold, predicted)):
+        if truth is None or guess is None:
+            found, missing = ("predicted", "gold") if truth is None else ("gold", "predicted")
+            raise NearspanError(
+                f"there are only {position} {missing} documents but more {found} ones; "
+                "give the same documents, in the same order, on both sides"
+            )
+        if truth.text != guess.text:
+            raise NearspanError(
+                f"document {position + 1} differs: gold {truth.id!r} begins {truth.text[:40]!r}, predicted "
+                f"{guess.id!r} begins {guess.text[:40]!r}, and their texts are not equal; give the same "
+                "documents, in the same order, on both sides"
+            )
+        yield truth, guess
+
+
+class Tally:
+    """Counts entities by label, document by document.
+
+    >>> tally = Tally()
+    >>> tally.add({Entity.of(0, 3, "PER")}, {Entity.of(0, 3, "PER"), Entity.of(4, 8, "PER")})
+    >>> tally.scores().labels
+    {'PER': Counts(correct=1, predicted=2, gold=1)}
+    """
+
+    def __init__(self) -> None:
+        self._correct: Counter[str] = Counter()
+        self._predicted: Counter[str] = Counter()
+        self._gold: Counter[str] = Counter()
+
+    def add(self, gold: set[Entity], predicted: set[Entity]) -> None:
+        """Count the entities of one document."""
+        self._gold.update(entity.label for entity in gold)
+        self._predicted.update(entity.label for entity in predicted)
+        self._correct.update(entity.label for entity in gold & predicted)
+
+    def scores(self) -> Scores:
+        """The scores so far, labels in alphabetical order."""
+        labels = sorted(self._gold.keys() | self._predicted.keys())
+        return Scores({y: Counts(self._correct[y], self._predicted[y], self._gold[y]) for y in labels})

@@ -1,0 +1,54 @@
+"""Explain a span: for the instance head by its mechanism, for any other by its look-alikes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from nearspan.document import Span
+from nearspan.encoders import Batch
+from nearspan.evidence.evidence import Evidence, Neighbour, grouped, neighbour
+from nearspan.heads import Instances, Pool
+from nearspan.heads.instances import neighbour_probabilities
+from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of
+from nearspan.network import Network
+
+
+def explain_candidate(
+    network: Network, memory: Memory, labels: list[str], batch: Batch, row: int, span: Span, text: str, count: int
+) -> Evidence:
+    """Evidence for candidate `row` of a batch of one sentence; `count` neighbours are listed for each label."""
+    vectors, _ = network.spans(batch)
+    vector = vectors[row].float()
+    probabilities, _ = network.probabilities(batch, memory)
+    ranked = dict(
+        sorted(zip(labels, probabilities[row].tolist(), strict=True), key=lambda pair: pair[1], reverse=True)
+    )
+    label = next(iter(ranked))
+    if not isinstance(network.head, Instances):
+        likeness, rows = nearest_spans(memory, vector, count, cosine=True)
+        return Evidence(span, text, label, "nearest", ranked, _look_alikes(memory, labels, rows, likeness), {})
+    rows = _compared(network.head, network, memory, batch)
+    pool = Pool(memory.vectors[rows], memory.labels[rows])
+    weights = neighbour_probabilities(vector[None], pool)[0]
+    listed = grouped(memory, labels, rows, weights, count)
+    order = {name: listed[name] for name in ranked if name in listed}
+    unlisted = {name: ranked[name] - sum(one.weight for one in group) for name, group in order.items()}
+    return Evidence(span, text, label, "exact", ranked, order, unlisted)
+
+
+def _compared(head: Instances, network: Network, memory: Memory, batch: Batch) -> Tensor:
+    """Rows of the memory that the head compares this sentence's spans with [N]."""
+    if head.settings.search == "whole":
+        return torch.arange(len(memory), device=memory.vectors.device)
+    sentences = nearest_sentences(memory, network.encoder.sentence_vectors(batch), head.settings.neighbours)
+    rows, real = rows_of(memory, sentences)
+    return rows[real]
+
+
+def _look_alikes(memory: Memory, labels: list[str], rows: Tensor, weights: Tensor) -> dict[str, list[Neighbour]]:
+    found: dict[str, list[Neighbour]] = {}
+    for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
+        one = neighbour(memory, labels, row, weight)
+        found.setdefault(one.label, []).append(one)
+    return found

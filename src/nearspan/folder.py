@@ -1,0 +1,92 @@
+"""A saved model is a folder: settings, weights, vocabularies, memory and a model card. No pickle anywhere."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import tomli_w
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from nearspan.decoding import Overlap
+from nearspan.encoders import Encoder
+from nearspan.errors import ConfigError, ModelError
+from nearspan.memory import Memory
+from nearspan.memory.store import VECTORS
+from nearspan.network import Network, assemble
+from nearspan.recipes import Recipe
+
+CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a model folder holds."""
+
+    recipe: Recipe
+    labels: Sequence[str]
+    network: Network
+    overlap: Overlap
+    memory: Memory | None
+
+
+def save(saved: Saved, path: Path, card: str) -> None:
+    """Write a model folder. `config.toml` comes last: a folder that has it is whole."""
+    try:
+        (path / VOCABULARIES).mkdir(parents=True, exist_ok=True)
+        (path / CONFIG).unlink(missing_ok=True)
+        saved.network.encoder.save(path, lambda name, content: _write_json(path / VOCABULARIES / f"{name}.json", content))
+        _write_json(path / VOCABULARIES / "labels.json", list(saved.labels))
+        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in saved.network.state_dict().items()}
+        save_file(weights, path / WEIGHTS)
+        if saved.memory is not None:
+            saved.memory.save(path)
+        if card:
+            (path / CARD).write_text(card, encoding="utf-8")
+        head = {"nearspan": FORMAT, "overlap": saved.overlap}
+        content = tomli_w.dumps({"model": head, "recipe": saved.recipe.model_dump(exclude_none=True)})
+        scratch = path / f"{CONFIG}.new"
+        scratch.write_text(content, encoding="utf-8")
+        scratch.replace(path / CONFIG)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(f"cannot save the model to {path}: {error}") from error
+
+
+def load(path: Path) -> Saved:
+    """Read a model folder; clear errors for one that is missing, damaged or foreign."""
+    if not path.is_dir():
+        raise ModelError(f"no model folder at {path}: give the folder that `nearspan train --out` wrote")
+    if not (path / CONFIG).is_file():
+        hint = "its training did not finish: run it again with --resume" if any(path.iterdir()) else "it is empty"
+        raise ModelError(f"{path} holds no {CONFIG}, so it is not a nearspan model ({hint})")
+    try:
+        config = tomllib.loads((path / CONFIG).read_text(encoding="utf-8"))
+        head = config["model"]
+        if head["nearspan"] != FORMAT or head["overlap"] not in get_args(Overlap):
+            raise ModelError(f"{path} was written in format {head['nearspan']!r}; this nearspan reads format {FORMAT}")
+        recipe = Recipe.parse(config["recipe"], str(path / CONFIG))
+        labels = [str(label) for label in _read_json(path / VOCABULARIES / "labels.json")]
+        encoder = Encoder.restore(recipe.encoder, path, lambda name: _read_json(path / VOCABULARIES / f"{name}.json"))
+        network = assemble(recipe, encoder, len(labels))
+        network.load_state_dict(load_file(path / WEIGHTS))
+        memory = Memory.load(path, labels, network.max_width) if (path / VECTORS).is_file() else None
+        return Saved(recipe, labels, network, head["overlap"], memory)
+    except ConfigError as error:
+        raise ModelError(str(error)) from error
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
+        # RuntimeError: weights of other shapes or names than the settings ask for
+        raise ModelError(f"the model in {path} is damaged: {str(error).strip().splitlines()[0]}") from error
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+def _read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,249 @@
+"""A trained system: annotate, remember, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nearspan import folder
+from nearspan.decoding import Guess, Overlap, decode
+from nearspan.document import Document, Entity, Span
+from nearspan.encoders import Encoder, Prepared
+from nearspan.errors import ConfigError, ModelError, NearspanError
+from nearspan.evidence import NULL, Evidence, explain_candidate
+from nearspan.heads import Instances
+from nearspan.memory import Memory, Remembered
+from nearspan.network import Network, assemble
+from nearspan.recipes import Recipe
+from nearspan.spans import WordEntity, how_many
+from nearspan.text import Sentence, split
+from nearspan.text.reading import Reading, readings
+
+BLOCK = 50_000  # words that `annotate` reads before it gives results
+
+
+@dataclass(frozen=True)
+class Input:
+    """Sentences, the parts they are read in, and these parts as tensors."""
+
+    sentences: Sequence[Sentence]
+    parts: Sequence[Reading]
+    prepared: Prepared
+
+
+class Model:
+    """A network with its labels and its memory."""
+
+    def __init__(
+        self, recipe: Recipe, labels: Sequence[str], network: Network, overlap: Overlap, memory: Memory | None = None
+    ) -> None:
+        self.recipe = recipe
+        self.labels = [NULL, *labels]
+        self.network = network.eval()
+        self.overlap = overlap
+        self.memory = memory
+
+    @classmethod
+    def learn(
+        cls,
+        recipe: Recipe,
+        train: Sequence[Sentence],
+        labels: Sequence[str],
+        others: Sequence[Sentence] = (),
+        overlap: Overlap = "flat",
+    ) -> Model:
+        """An untrained model: vocabularies from the training sentences, fresh weights."""
+        encoder = Encoder.learn(recipe.encoder, train, others)
+        return cls(recipe, labels, assemble(recipe, encoder, len(labels)), overlap)
+
+    def save(self, path: Path | str, card: str = "") -> None:
+        """Write the model as a folder; `card` becomes its README.md."""
+        saved = folder.Saved(self.recipe, self.labels[1:], self.network, self.overlap, self.memory)
+        folder.save(saved, Path(path), card)
+
+    @classmethod
+    def load(cls, path: Path | str, device: str = "") -> Model:
+        """Read a model folder. Nothing in it is run."""
+        saved = folder.load(Path(path))
+        model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory)
+        return model.to(device or default_device())
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.network.parameters()).device
+
+    def to(self, device: torch.device | str) -> Model:
+        """Move the network and the memory to a device."""
+        self.network.to(device)
+        self.memory = self.memory.to(device) if self.memory is not None else None
+        return self
+
+    def search(self, how: str) -> Model:
+        """Reach into the memory another way from now on: `nearest` sentences or the `whole`."""
+        head = self.network.head
+        if not isinstance(head, Instances):
+            raise ConfigError(f"only the instance head searches its memory; this model's head is {self.recipe.head.kind!r}")
+        self.recipe = self.recipe.override([f"head.search={how}"])
+        head.settings = head.settings.model_copy(update={"search": how})
+        return self
+
+    def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
+        """The documents with the entities found, in order; reads on only as results are taken."""
+        for block in _blocks(documents, self.recipe.characters_as_words):
+            found = iter(self.entities(self.read([sentence for _, sentences in block for sentence in sentences])))
+            for document, sentences in block:
+                yield document.with_entities(entity for _ in sentences for entity in next(found))
+
+    def read(self, sentences: Sequence[Sentence]) -> Input:
+        """Sentences as tensors on the model's device, very long ones in windows."""
+        parts = [part for sentence in sentences for part in readings(sentence)]
+        return Input(sentences, parts, self.network.encoder.prepare([part.sentence for part in parts]).to(self.device))
+
+    def entities(self, given: Input) -> list[list[Entity]]:
+        """The entities of each sentence, in the characters of its document."""
+        guesses = iter(zip(given.parts, self.guesses(given.prepared), strict=True))
+        found = []
+        for sentence in given.sentences:
+            mine = [
+                replace(guess, first=part.start + guess.first, stop=part.start + guess.stop)
+                for part, some in islice(guesses, len(readings(sentence)))
+                for guess in some
+                if part.owns(guess.first)
+            ]
+            found.append(
+                [
+                    Entity(sentence.span(guess.first, guess.stop), self.labels[guess.label], guess.score)
+                    for guess in decode(mine, self.overlap)
+                ]
+            )
+        return found
+
+    @torch.inference_mode()
+    def guesses(self, prepared: Prepared) -> list[list[Guess]]:
+        """For each sentence the candidates whose most probable label is not null."""
+        found: list[list[Guess]] = [[] for _ in range(len(prepared))]
+        self.network.eval()
+        for ids in prepared.order(self.device):
+            probabilities, candidates = self.network.probabilities(prepared.batch(ids), self.memory)
+            scores, labels = probabilities.max(1)
+            rows = labels.nonzero().flatten()
+            index = torch.stack([candidates.sentence, candidates.first, candidates.stop, labels])[:, rows].T.tolist()
+            for (sentence, first, stop, label), score in zip(index, scores[rows].tolist(), strict=True):
+                found[int(ids[sentence])].append(Guess(first, stop, label, score))
+        return found
+
+    def remember(
+        self,
+        sentences: Sequence[Sentence],
+        entities: Sequence[Sequence[WordEntity]],
+        prepared: Prepared | None = None,
+    ) -> Memory:
+        """Fill the memory with all spans of labelled sentences, as the network sees them now."""
+        kept = [remembered(sentence, own) for sentence, own in zip(sentences, entities, strict=True)]
+        prepared = prepared or self.network.encoder.prepare(sentences).to(self.device)
+        self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *self.vectors(prepared))
+        return self.memory
+
+    def refresh(self, prepared: Prepared) -> None:
+        """Compute the memory's vectors again after the weights have changed."""
+        if self.memory is not None:
+            vectors, sentence_vectors = self.vectors(prepared)
+            self.memory = replace(self.memory, vectors=vectors, sentence_vectors=sentence_vectors)
+
+    @torch.inference_mode()
+    def vectors(self, prepared: Prepared) -> tuple[Tensor, Tensor]:
+        """Vectors of all candidate spans [N, H] and unit vectors of all sentences [M, E], in order."""
+        counts = how_many(prepared.lengths, self.network.max_width)
+        starts = counts.cumsum(0) - counts
+        vectors = torch.empty(int(counts.sum()), self.network.representation.size, device=self.device)
+        means, order = [], []
+        self.network.eval()
+        for ids in prepared.order(self.device):
+            batch = prepared.batch(ids)
+            found, candidates = self.network.spans(batch)
+            before = candidates.counts.cumsum(0) - candidates.counts
+            shift = (starts[ids] - before).to(self.device)
+            vectors[torch.arange(len(found), device=self.device) + shift[candidates.sentence]] = found.float()
+            means.append(self.network.encoder.sentence_vectors(batch).float())
+            order.append(ids)
+        unit = torch.nn.functional.normalize(torch.cat(means), dim=1)
+        return vectors, unit[torch.cat(order).argsort().to(self.device)]
+
+    def explain(self, document: Document | str, count: int = 5) -> list[Evidence]:
+        """For each entity found in a text, the training spans it rests on."""
+        document = _document(document)
+        (annotated,) = self.annotate([document])
+        return [self.neighbours(document, entity.span, count) for entity in annotated.entities]
+
+    @torch.inference_mode()
+    def neighbours(self, document: Document | str, span: Span, count: int = 5) -> Evidence:
+        """What a span of a text is near to, whether it was predicted or not."""
+        document = _document(document)
+        if self.memory is None or not len(self.memory):
+            raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
+        part, first, stop = self._located(document, span)
+        prepared = self.network.encoder.prepare([part.sentence]).to(self.device)
+        batch = prepared.batch(torch.tensor([0]))
+        _, candidates = self.network.spans(batch)
+        row = int(((candidates.first == first) & (candidates.stop == stop)).nonzero())
+        text = span.text(document.text)
+        self.network.eval()
+        return explain_candidate(self.network, self.memory, self.labels, batch, row, span, text, count)
+
+    def _located(self, document: Document, span: Span) -> tuple[Reading, int, int]:
+        """The part of the document that answers for a span, and the span's words in it."""
+        for sentence in split(document, characters=self.recipe.characters_as_words):
+            if span.discontinuous or not sentence.start <= span.start < span.end <= sentence.end:
+                continue
+            for part in readings(sentence):
+                starts = {start: word for word, (start, _) in enumerate(part.sentence.words)}
+                stops = {end: word for word, (_, end) in enumerate(part.sentence.words, start=1)}
+                first, stop = starts.get(span.start), stops.get(span.end)
+                if first is None or stop is None or not part.owns(first):
+                    continue
+                if stop - first > self.network.max_width:
+                    raise NearspanError(
+                        f"{span.text(document.text)!r} has {stop - first} words; this model considers spans of at most "
+                        f"{self.network.max_width} (candidates.max_width)"
+                    )
+                return part, first, stop
+        raise NearspanError(f"{span.text(document.text)!r} is not a run of whole words inside one sentence")
+
+
+def default_device() -> str:
+    """A GPU where there is one."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def remembered(sentence: Sentence, entities: Sequence[WordEntity]) -> Remembered:
+    """A labelled sentence as the memory keeps it, with offsets into its own text."""
+    words = tuple((start - sentence.start, end - sentence.start) for start, end in sentence.words)
+    return Remembered(sentence.document.id, sentence.index, sentence.text, words, tuple(entities))
+
+
+def _document(given: Document | str) -> Document:
+    return Document(given) if isinstance(given, str) else given
+
+
+def _blocks(
+    documents: Iterable[Document | str], characters: bool
+) -> Iterator[list[tuple[Document, list[Sentence]]]]:
+    """Documents with their sentences, some `BLOCK` words at a time."""
+    block, words = [], 0
+    for given in documents:
+        # a copy, so that the same object given twice counts twice
+        document = replace(_document(given), entities=())
+        sentences = split(document, characters=characters)
+        block.append((document, sentences))
+        words += sum(map(len, sentences))
+        if words >= BLOCK:
+            yield block
+            block, words = [], 0
+    if block:
+        yield block

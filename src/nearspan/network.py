@@ -1,0 +1,107 @@
+"""The parts as one network: encoder, span representation and head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from nearspan.encoders import Batch, Encoder
+from nearspan.errors import ConfigError
+from nearspan.heads import Head, Instances, Pool
+from nearspan.heads.instances import streamed_probabilities
+from nearspan.memory import Memory, nearest_sentences, pools
+from nearspan.recipes import Recipe
+from nearspan.spans import Candidates, Minus, enumerate_spans, targets
+
+Targets = list[list[tuple[int, int, int]]]  # for each sentence (first word, stop, label)
+
+CPU_GROUP = 4 * 2**20  # bytes of scores at once on a CPU: what its caches hold
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A batch with its entities."""
+
+    batch: Batch
+    targets: Targets
+
+
+class Network(nn.Module):
+    """Word states, span vectors, label probabilities."""
+
+    def __init__(self, encoder: Encoder, representation: Minus, head: Head, max_width: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.representation = representation
+        self.head = head
+        self.max_width = max_width
+
+    def spans(self, batch: Batch) -> tuple[Tensor, Candidates]:
+        """Vectors [S, H] of all candidates of a batch."""
+        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        return self.representation(self.encoder(batch), candidates), candidates
+
+    def labelled_spans(self, labelled: Labelled) -> tuple[Tensor, Tensor]:
+        """Vectors [S, H] and gold labels [S]."""
+        vectors, candidates = self.spans(labelled.batch)
+        longest = labelled.batch.rows.shape[1]
+        return vectors, targets(candidates, labelled.targets, self.max_width, longest)
+
+    def forward(self, labelled: Labelled, neighbours: Labelled | None = None) -> Tensor:
+        """The loss: summed over a sentence's spans, the mean over the batch's sentences."""
+        pool = self.pool(neighbours) if neighbours is not None else None
+        vectors, gold = self.labelled_spans(labelled)
+        with torch.autocast(vectors.device.type, enabled=False):  # scores want full precision
+            loss: Tensor = self.head.loss(vectors.float(), gold, pool) / len(labelled.batch)
+        return loss
+
+    def pool(self, neighbours: Labelled) -> Pool:
+        """Spans of some training sentences to compare with: constants without dropout, unless told otherwise."""
+        if isinstance(self.head, Instances) and self.head.settings.through_neighbours:
+            return Pool(*self.labelled_spans(neighbours))
+        training = self.training
+        self.eval()
+        with torch.no_grad():
+            pool = Pool(*self.labelled_spans(neighbours))
+        self.train(training)
+        return pool
+
+    def probabilities(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Candidates]:
+        """P(y|s) [S, 1 + Y] for all candidates of a batch."""
+        vectors, candidates = self.spans(batch)
+        vectors = vectors.float()
+        if not isinstance(self.head, Instances):
+            return self.head.probabilities(vectors), candidates
+        if memory is None:
+            raise ValueError("the instance head needs a memory: Model.remember builds one")
+        if self.head.settings.search == "whole":
+            pool = Pool(memory.vectors, memory.labels)
+            return streamed_probabilities(vectors, pool, self.head.labels, self.head.budget), candidates
+        sentences = nearest_sentences(memory, self.encoder.sentence_vectors(batch), self.head.settings.neighbours)
+        return _voted(self.head, memory, sentences, vectors, candidates), candidates
+
+
+def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:
+    """The network of a recipe around an encoder."""
+    if encoder.recurrent is None:
+        raise ConfigError("LSTM-minus needs the states of a BiLSTM: set encoder.recurrent")
+    representation = recipe.representation.build(encoder.size)
+    return Network(encoder, representation, recipe.head.build(representation.size, labels), recipe.candidates.max_width)
+
+
+def _voted(head: Instances, memory: Memory, sentences: Tensor, vectors: Tensor, candidates: Candidates) -> Tensor:
+    """P(y|s) [S, 1 + Y] where each sentence of the batch asks its own K sentences of the memory [B, K]."""
+    padded = pad_sequence(list(vectors.split(candidates.counts.tolist())), batch_first=True)  # [B, S', H]
+    most = int(memory.counts[sentences].sum(1).max())
+    budget = min(CPU_GROUP, head.budget) if vectors.device.type == "cpu" else head.budget
+    size = max(1, budget // (4 * most * (2 * padded.shape[1] + vectors.shape[1])))
+    groups = [
+        head.probabilities(some, pools(memory, ids))
+        for some, ids in zip(padded.split(size), sentences.split(size), strict=True)
+    ]
+    real = torch.arange(padded.shape[1]) < candidates.counts[:, None]
+    found: Tensor = torch.cat(groups)[real.to(vectors.device)]
+    return found

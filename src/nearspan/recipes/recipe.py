@@ -1,0 +1,135 @@
+"""A recipe: the parts of a system and how it is trained, typed and checked."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, Field, ValidationError
+
+from nearspan.decoding import DecodingSettings
+from nearspan.encoders import EncoderSettings
+from nearspan.errors import ConfigError, did_you_mean
+from nearspan.heads import HeadSettings
+from nearspan.settings import Settings
+from nearspan.spans import CandidateSettings, RepresentationSettings
+
+FOLDER = Path(__file__).parent
+
+
+class TrainingSettings(Settings):
+    """How a system is trained."""
+
+    epochs: int = Field(100, ge=1)
+    batch: int = Field(8, ge=1)  # sentences
+    learning_rate: float = Field(1e-3, gt=0)
+    decay: float = Field(0.05, ge=0)  # rho: epoch t learns at learning_rate / (1 + rho t)
+    clip: float = Field(5.0, gt=0)  # largest norm of the gradient
+    patience: int = Field(0, ge=0)  # stop after this many epochs without a better development F1; 0: never
+    precision: Literal["auto", "float32", "bf16"] = "auto"  # auto: bf16 on a GPU that has it
+    checkpoint_minutes: float = Field(5.0, ge=0)  # between checkpoints; one is written after each epoch too
+
+
+class Recipe(Settings):
+    """One system, ready to be trained."""
+
+    name: str
+    about: str = ""
+    characters_as_words: bool = False  # split raw text into single characters, for Chinese
+    encoder: EncoderSettings
+    candidates: CandidateSettings = CandidateSettings()
+    representation: RepresentationSettings = RepresentationSettings()
+    head: HeadSettings
+    decoding: DecodingSettings = DecodingSettings()
+    training: TrainingSettings = TrainingSettings()
+
+    @classmethod
+    def parse(cls, content: Mapping[str, Any], source: str) -> Recipe:
+        """Check a recipe's content; `source` names it in errors."""
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            problems = "\n".join(f"  {_explained(problem)}" for problem in error.errors())
+            raise ConfigError(f"{source} has wrong settings:\n{problems}") from None
+
+    def override(self, settings: Iterable[str]) -> Recipe:
+        """The recipe with `part.key=value` settings applied; values are TOML, bare words are strings.
+
+        Changing a part's `kind` drops that part's other settings.
+
+        >>> load("classifier").override(["training.epochs=3"]).training.epochs
+        3
+        """
+        content = self.model_dump(exclude_none=True)
+        for setting in settings:
+            key, separator, value = setting.partition("=")
+            if not separator or not key.strip():
+                raise ConfigError(f"--set takes part.key=value, found {setting!r}")
+            *parts, last = key.strip().split(".")
+            place = content
+            for part in parts:
+                found = place.setdefault(part, {})
+                if not isinstance(found, dict):
+                    raise ConfigError(f"--set {setting}: {part} is a value and has no settings of its own")
+                place = found
+            if last == "kind" and place.get("kind") != value.strip():
+                place.clear()
+            if value.strip() == "none":  # leave an optional part out
+                place.pop(last, None)
+            else:
+                place[last] = _value(value.strip())
+        return Recipe.parse(content, "the recipe with --set")
+
+
+def names() -> list[str]:
+    """The recipes that come with nearspan."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def load(name: str | Path) -> Recipe:
+    """A recipe by its name, or from a TOML file of yours.
+
+    >>> load("instance").head.kind
+    'instances'
+    """
+    path = FOLDER / f"{name}.toml" if str(name) in names() else Path(name)
+    if not path.is_file():
+        raise ConfigError(f"no recipe {str(name)!r}: {did_you_mean(str(name), names())} (or give the path of a TOML file)")
+    try:
+        return Recipe.parse(tomllib.loads(path.read_text(encoding="utf-8")), f"recipe {path.name}")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"cannot read recipe {path}: {error}") from error
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _explained(problem: Any) -> str:
+    place = [str(part) for part in problem["loc"]]
+    shown = ".".join(place)
+    if problem["type"] == "extra_forbidden":
+        return f"{shown}: no such setting; {did_you_mean(place[-1], _keys(Recipe))}"
+    return f"{shown}: {problem['msg']}, found {problem.get('input')!r}"
+
+
+def _keys(settings: type[BaseModel]) -> set[str]:
+    """All setting names of a part and of the parts inside it."""
+    found: set[str] = set()
+    for name, field in settings.model_fields.items():
+        found.add(name)
+        for kind in _models(field.annotation):
+            found |= _keys(kind)
+    return found
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if get_origin(annotation) in (Union, UnionType):
+        return [model for part in get_args(annotation) for model in _models(part)]
+    return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []

@@ -1,0 +1,21 @@
+"""Spans: candidates, and the vectors that represent them [S, H]."""
+
+from nearspan.spans.candidates import Candidates, CandidateSettings, enumerate_spans, how_many, targets
+from nearspan.spans.minus import Minus, MinusSettings
+from nearspan.spans.reach import Reached, WordEntity, reach
+
+RepresentationSettings = MinusSettings  # one kind so far; further ones are told apart by `kind`
+
+__all__ = [
+    "CandidateSettings",
+    "Candidates",
+    "Minus",
+    "MinusSettings",
+    "Reached",
+    "RepresentationSettings",
+    "WordEntity",
+    "enumerate_spans",
+    "how_many",
+    "reach",
+    "targets",
+]

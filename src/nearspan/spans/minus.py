@@ -1,0 +1,60 @@
+"""LSTM-minus: a span is what the LSTM has read between its ends (Wang & Chang, 2016; Ouchi et al., 2020)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nearspan.settings import Settings
+from nearspan.spans.candidates import Candidates
+
+
+class MinusSettings(Settings):
+    """LSTM-minus and its projection."""
+
+    kind: Literal["minus"] = "minus"
+    form: Literal["flat", "nested"] = "flat"
+    size: int = 100  # width of the projected span vector
+    dropout: float = 0.0  # on the span vector
+
+    def build(self, inputs: int) -> Minus:
+        """The representation over word states of width `inputs`."""
+        return Minus(self, inputs)
+
+
+class Minus(nn.Module):
+    """h_s = W [f_b - f_{a-1}, b_a - b_{b+1}], in the nested form with [f_a + f_b, b_a + b_b] beside it.
+
+    W is linear and each term belongs to one end of the span, so words are projected once, not spans:
+    h_s = left(a) + right(b), which makes a span's cost one addition.
+    """
+
+    def __init__(self, settings: MinusSettings, inputs: int) -> None:
+        super().__init__()
+        self.size = settings.size
+        self.minus = nn.Linear(inputs, settings.size, bias=False)
+        self.plus = nn.Linear(inputs, settings.size, bias=False) if settings.form == "nested" else None
+        self.dropout = nn.Dropout(settings.dropout)
+        together = inputs * (2 if self.plus is not None else 1)
+        bound = (6 / (together + settings.size)) ** 0.5  # Glorot's for the whole of W
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def forward(self, states: Tensor, candidates: Candidates) -> Tensor:
+        """Span vectors [S, size] from word states [B, T, 2H] that are zero on padding."""
+        half = states.shape[-1] // 2
+        forward_weight, backward_weight = self.minus.weight.split(half, dim=1)
+        forward = functional.pad(functional.linear(states[..., :half], forward_weight), (0, 0, 1, 1))  # [B, T+2, size]
+        backward = functional.pad(functional.linear(states[..., half:], backward_weight), (0, 0, 1, 1))
+        left = backward[:, 1:-1] - forward[:, :-2]  # [B, T, size]: b_a - f_{a-1}
+        right = forward[:, 1:-1] - backward[:, 2:]  # f_b - b_{b+1}
+        if self.plus is not None:
+            both = self.plus(states)
+            left, right = left + both, right + both
+        row = candidates.sentence * states.shape[1]
+        starts = left.flatten(0, 1).index_select(0, row + candidates.first)
+        ends = right.flatten(0, 1).index_select(0, row + candidates.stop - 1)
+        vectors: Tensor = self.dropout(starts + ends)
+        return vectors

@@ -1,0 +1,50 @@
+"""What the candidates can reach of a document's entities; the rest is counted, never dropped in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nearspan.document import Entity
+from nearspan.text import Coverage, Sentence, align
+
+WordEntity = tuple[int, int, str]  # first word, stop, label
+
+
+@dataclass(frozen=True)
+class Reached:
+    """For each sentence the entities that a candidate can equal, over its words; and what was left out why."""
+
+    entities: list[list[WordEntity]]
+    coverage: Coverage
+
+
+def reach(sentences: Sequence[Sentence], entities: Sequence[Entity], max_width: int) -> Reached:
+    """The entities of one document that spans of at most `max_width` words with one label each can equal.
+
+    >>> from nearspan.corpora.markup import parse
+    >>> from nearspan.text import split
+    >>> document = parse("[Bank of [England](PLACE)](ORG)")
+    >>> reached = reach(split(document), document.entities, max_width=2)
+    >>> reached.entities, str(reached.coverage)
+    ([[(2, 3, 'PLACE')]], '2 entities in 1 sentence; 1 unreachable (1 wider than 2 words)')
+    """
+    aligned = align(sentences, entities)
+    reasons: dict[str, int] = {}
+    kept: list[list[WordEntity]] = []
+    for golds in aligned.golds:
+        found: dict[tuple[int, int], WordEntity] = {}
+        for gold in golds:
+            place = (gold.first, gold.stop)
+            if gold.discontinuous:
+                reason = "discontinuous"
+            elif gold.width > max_width:
+                reason = f"wider than {max_width} words"
+            elif place in found:
+                reason = "second label on a span"
+            else:
+                found[place] = (*place, gold.label)
+                continue
+            reasons[reason] = reasons.get(reason, 0) + 1
+        kept.append(list(found.values()))
+    return Reached(kept, aligned.coverage + Coverage(unreachable=reasons))

@@ -1,0 +1,44 @@
+"""How a sentence is read: at once, or in overlapping windows when it is very long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nearspan.text.sentences import Sentence
+from nearspan.text.windows import owners, windows
+
+LONGEST, OVERLAP = 1000, 100  # words
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A sentence or a window of one, where the window begins, and the words whose spans it answers for."""
+
+    sentence: Sentence
+    start: int  # the window's first word in the whole sentence
+    first: int  # in the window
+    stop: int
+
+    def owns(self, first: int) -> bool:
+        """Whether a span that begins at word `first` of the window is this window's."""
+        return self.first <= first < self.stop
+
+
+def readings(sentence: Sentence) -> list[Reading]:
+    """The sentence itself up to 1,000 words; beyond, windows that share 100 words.
+
+    A span belongs to the window that owns its first word, so each is read once, with context on both sides.
+    """
+    count = len(sentence)
+    if count <= LONGEST:
+        return [Reading(sentence, 0, 0, count)]
+    spans = windows(count, LONGEST, OVERLAP)
+    return [
+        Reading(
+            Sentence(sentence.document, sentence.index, sentence.words[start:stop]),
+            start,
+            first - start,
+            end - start,
+        )
+        for (start, stop), (first, end) in zip(spans, owners(spans), strict=True)
+    ]

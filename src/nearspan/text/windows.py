@@ -1,0 +1,28 @@
+"""Overlapping windows: long input is read whole, never cut."""
+
+from __future__ import annotations
+
+
+def windows(count: int, size: int, overlap: int) -> list[tuple[int, int]]:
+    """Half-open windows of at most `size` items that cover all of them, neighbours sharing `overlap`.
+
+    >>> windows(10, size=6, overlap=2)
+    [(0, 6), (4, 10)]
+    """
+    if count <= size:
+        return [(0, count)]
+    step = size - overlap
+    starts = range(0, count - overlap, step)
+    return [(start, min(start + size, count)) for start in starts]
+
+
+def owners(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The part of each window that it answers for: neighbours meet in the middle of what they share.
+
+    Every item has one owner, the window in which it is farther from an edge.
+
+    >>> owners([(0, 6), (4, 10)])
+    [(0, 5), (5, 10)]
+    """
+    cuts = [(after[0] + before[1]) // 2 for before, after in zip(spans, spans[1:], strict=False)]
+    return list(zip([spans[0][0], *cuts], [*cuts, spans[-1][1]], strict=True))

@@ -1,0 +1,96 @@
+"""Checkpoints: one file, written whole or not at all, that a killed run goes on from. No pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from nearspan.errors import ModelError
+
+FILE = "checkpoint.safetensors"
+Weights = dict[str, Tensor]
+
+
+@dataclass
+class Progress:
+    """How far a run is."""
+
+    fingerprint: str  # of data, recipe and seed: a run only goes on from its own checkpoint
+    epoch: int = 0  # epochs completed
+    step: int = 0  # batches completed in the epoch under way
+    loss: float = 0.0  # summed over those batches
+    seconds: float = 0.0  # spent so far
+    best_epoch: int = 0
+    best_f1: float = -1.0
+    done: bool = False
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+def trained(network: nn.Module) -> Weights:
+    """The weights that training changes; everything else is built again from data and settings."""
+    return {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
+
+
+def copied(weights: Mapping[str, Tensor]) -> Weights:
+    """A copy that later steps do not touch."""
+    return {name: tensor.detach().clone() for name, tensor in weights.items()}
+
+
+def write(folder: Path, progress: Progress, network: nn.Module, best: Weights, optimizer: Optimizer) -> None:
+    """Write the checkpoint beside the old one and swap them."""
+    tensors = {f"network/{name}": tensor for name, tensor in trained(network).items()}
+    tensors |= {f"best/{name}": tensor for name, tensor in best.items()}
+    for number, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer/{number}/{name}": torch.as_tensor(value) for name, value in state.items()}
+    scratch = folder / f"{FILE}.new"
+    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    try:
+        save_file(ready, scratch, metadata={"progress": json.dumps(asdict(progress))})
+        with scratch.open("rb") as file:
+            os.fsync(file.fileno())
+        scratch.replace(folder / FILE)
+    except (OSError, SafetensorError) as error:
+        scratch.unlink(missing_ok=True)
+        raise ModelError(f"cannot write a checkpoint to {folder}: {error}") from error
+
+
+def read(folder: Path, fingerprint: str, network: nn.Module, optimizer: Optimizer) -> tuple[Progress, Weights]:
+    """Put network and optimizer where a checkpoint left them."""
+    path = folder / FILE
+    if not path.is_file():
+        raise ModelError(f"nothing to resume in {folder}: there is no {FILE}; leave --resume out to begin")
+    try:
+        with safe_open(path, framework="pt") as file:
+            progress = Progress(**json.loads(file.metadata()["progress"]))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"the checkpoint {path} is damaged: {error}") from error
+    if progress.fingerprint != fingerprint:
+        raise ModelError(
+            f"{path} belongs to another run: its data, recipe, settings or seed differ. "
+            "Give the same ones to resume, or another --out to begin anew."
+        )
+    place = network.state_dict()
+    for name, tensor in _under("network/", tensors).items():
+        place[name].copy_(tensor)
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in _under("optimizer/", tensors).items():
+        number, key = name.split("/")
+        state.setdefault(int(number), {})[key] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    device = next(network.parameters()).device
+    return progress, {name: tensor.to(device) for name, tensor in _under("best/", tensors).items()}
+
+
+def _under(prefix: str, tensors: Weights) -> Weights:
+    return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,82 @@
+"""Training data: sentences with the entities that can be learned from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from nearspan.document import Document
+from nearspan.network import Targets
+from nearspan.recipes import Recipe
+from nearspan.spans import WordEntity, reach
+from nearspan.text import Coverage, Sentence, split
+from nearspan.text.reading import readings
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Sentences (very long ones in windows), their entities, and what could not be reached."""
+
+    documents: Sequence[Document]
+    sentences: list[Sentence]
+    entities: list[list[WordEntity]]
+    coverage: Coverage
+
+    @classmethod
+    def of(cls, documents: Sequence[Document], characters: bool, max_width: int) -> TrainingData:
+        """Split documents and place their entities on words."""
+        sentences: list[Sentence] = []
+        entities: list[list[WordEntity]] = []
+        coverage = Coverage()
+        for document in documents:
+            own = split(document, characters=characters)
+            reached = reach(own, document.entities, max_width)
+            coverage += reached.coverage
+            for sentence, found in zip(own, reached.entities, strict=True):
+                for part in readings(sentence):
+                    last = part.start + len(part.sentence)
+                    sentences.append(part.sentence)
+                    entities.append(
+                        [
+                            (first - part.start, stop - part.start, label)
+                            for first, stop, label in found
+                            if part.start <= first and stop <= last
+                        ]
+                    )
+        return cls(documents, sentences, entities, coverage)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The labels that occur, in order of the alphabet."""
+        return sorted({label for found in self.entities for _, _, label in found})
+
+    def targets(self) -> Targets:
+        """The entities with labels as numbers; 0 is null."""
+        number = {label: i for i, label in enumerate(self.labels, start=1)}
+        return [[(first, stop, number[label]) for first, stop, label in found] for found in self.entities]
+
+    def word_spans(self) -> list[list[tuple[int, int]]]:
+        """The entities' words, sentence by sentence."""
+        return [[(first, stop) for first, stop, _ in found] for found in self.entities]
+
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that change with the texts or the annotation."""
+        return digest(self.documents)
+
+
+def digest(documents: Iterable[Document]) -> str:
+    """A fingerprint of documents: texts, words, sentences and entities."""
+    sha = hashlib.sha256()
+    for document in documents:
+        entities = sorted((entity.span.fragments, entity.label) for entity in document.entities)
+        sha.update(json.dumps([document.text, document.words, document.sentences, entities]).encode())
+    return sha.hexdigest()[:16]
+
+
+def fingerprint(recipe: Recipe, data: TrainingData, dev: Iterable[Document], seed: int) -> str:
+    """What makes a run this run: settings, data and seed. How often checkpoints are written does not."""
+    settings = recipe.override(["training.checkpoint_minutes=0"]).model_dump_json()
+    return hashlib.sha256(f"{settings}\0{data.fingerprint()}\0{digest(dev)}\0{seed}".encode()).hexdigest()[:16]

@@ -1,0 +1,222 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from torch import Tensor, nn
+
+from nearspan.decoding import found_overlap
+from nearspan.document import Document
+from nearspan.encoders import buckets
+from nearspan.errors import ConfigError, NearspanError
+from nearspan.evaluation import Evaluation, Judge
+from nearspan.heads import Instances
+from nearspan.model import Input, Model, default_device
+from nearspan.network import Labelled
+from nearspan.recipes import Recipe
+from nearspan.training import checkpoint
+from nearspan.training.card import card
+from nearspan.training.data import TrainingData, fingerprint
+from nearspan.training.watch import Watch
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished training: the model and what it scores."""
+
+    model: Model
+    best_epoch: int
+    seconds: float  # spent on training, development scoring included
+    dev: Evaluation | None
+    test: Evaluation | None
+
+
+def train(
+    recipe: Recipe,
+    train: Sequence[Document],
+    dev: Sequence[Document] = (),
+    test: Sequence[Document] = (),
+    *,
+    out: Path | str,
+    seed: int = 0,
+    device: str = "",
+    resume: bool = False,
+    watch: Watch | None = None,
+) -> Run:
+    """Train a recipe on documents and save the model with the best development F1 to `out`.
+
+    Without development documents the last epoch's model is saved. With `resume` a run that was
+    stopped goes on from its checkpoint, and on a CPU ends with the very same weights.
+    """
+    folder = Path(out)
+    watch = watch or Watch()
+    accelerator = _accelerator(recipe, device)
+    data = TrainingData.of(train, recipe.characters_as_words, recipe.candidates.max_width)
+    if not data.labels:
+        raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
+    watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
+    torch.manual_seed(seed)
+    others = TrainingData.of([*dev, *test], recipe.characters_as_words, recipe.candidates.max_width)
+    overlap = recipe.decoding.overlap
+    level = found_overlap(data.word_spans()) if overlap == "auto" else overlap
+    model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level).to(accelerator.device)
+    trainer = _Trainer(recipe, model, data, accelerator, seed)
+    judge = Judge(model, dev) if dev else None
+    progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed))
+    best: checkpoint.Weights = {}
+    if resume:
+        progress, best = checkpoint.read(folder, progress.fingerprint, model.network, trainer.optimizer)
+    elif accelerator.is_main_process:
+        _make(folder)
+    while not progress.done:
+        trainer.epoch(progress, best, folder, watch)
+        trainer.refresh()
+        scored = judge.evaluate() if judge else None
+        f1 = scored.scores.f1 if scored else 0.0
+        if scored is None or f1 > progress.best_f1:
+            progress.best_f1, progress.best_epoch = f1, progress.epoch
+            best = checkpoint.copied(checkpoint.trained(model.network))
+        waited = progress.epoch - progress.best_epoch
+        patience = recipe.training.patience
+        progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
+        watch.epoch(progress, scored)
+        trainer.write(progress, best, folder)
+    with torch.no_grad():
+        for name, parameter in checkpoint.trained(model.network).items():
+            parameter.copy_(best[name])
+    model.remember(data.sentences, data.entities, trainer.given.prepared)
+    scores = judge.evaluate() if judge else None
+    tested = Judge(model, test).evaluate() if test else None
+    run = Run(model, progress.best_epoch, progress.seconds, scores, tested)
+    if accelerator.is_main_process:
+        model.save(folder, card(recipe, data, seed, progress, scores, tested))
+    watch.end(run)
+    return run
+
+
+class _Trainer:
+    """Steps through the epochs. Every draw of chance comes from (seed, epoch, step), so a step can be repeated."""
+
+    def __init__(self, recipe: Recipe, model: Model, data: TrainingData, accelerator: Accelerator, seed: int) -> None:
+        self.settings = recipe.training
+        self.model = model
+        self.accelerator = accelerator
+        self.seed = seed
+        self.given: Input = model.read(data.sentences)
+        self.targets = data.targets()
+        parameters = [parameter for parameter in model.network.parameters() if parameter.requires_grad]
+        fused = accelerator.device.type == "cuda"
+        self.optimizer = torch.optim.Adam(parameters, lr=self.settings.learning_rate, fused=fused)
+        self.network: nn.Module = accelerator.prepare_model(model.network)
+        head = model.network.head
+        self.neighbours = head.settings.neighbours if isinstance(head, Instances) else 0
+        if self.neighbours:
+            model.remember(data.sentences, data.entities, self.given.prepared)
+
+    def refresh(self) -> None:
+        """Let the memory follow the weights, for heads that score with it."""
+        if self.neighbours:
+            self.model.refresh(self.given.prepared)
+
+    def epoch(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, watch: Watch) -> None:
+        """One pass over the training sentences, from where `progress` stands to the epoch's end."""
+        rate = self.settings.learning_rate / (1 + self.settings.decay * progress.epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        batches = self._batches(progress.epoch)
+        began = saved = time.monotonic()
+        before = progress.seconds
+        total = torch.zeros((), device=self.accelerator.device)
+        for step in range(progress.step, len(batches)):
+            total += self._step(batches[step], progress.epoch, step)
+            if (step + 1) % watch.every == 0 or step + 1 == len(batches):
+                progress.loss += float(total)
+                total.zero_()
+                if not math.isfinite(progress.loss):
+                    raise NearspanError(f"the loss is {progress.loss} in epoch {progress.epoch + 1}: lower training.learning_rate")
+                progress.step = step + 1
+                progress.seconds = before + time.monotonic() - began
+                watch.step(progress, len(batches))
+                if time.monotonic() - saved > 60 * self.settings.checkpoint_minutes:
+                    self.write(progress, best, folder)
+                    saved = time.monotonic()
+        progress.epoch += 1
+        watch.loss, progress.loss, progress.step = progress.loss / len(batches), 0.0, 0
+
+    def write(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path) -> None:
+        """Write a checkpoint, once for all processes."""
+        if self.accelerator.is_main_process:
+            checkpoint.write(folder, progress, self.model.network, best, self.optimizer)
+
+    def _batches(self, epoch: int) -> list[Tensor]:
+        """This process's batches of an epoch; all processes get equally many."""
+        generator = torch.Generator().manual_seed(_chance(self.seed, epoch))
+        batches = buckets(self.given.prepared.lengths, self.settings.batch, generator)
+        rank, count = self.accelerator.process_index, self.accelerator.num_processes
+        full = batches + batches[: -len(batches) % count]
+        return full[rank::count]
+
+    def _step(self, ids: Tensor, epoch: int, step: int) -> Tensor:
+        chance = _chance(self.seed, epoch, step, self.accelerator.process_index)
+        torch.manual_seed(chance)  # dropout
+        neighbours = self._labelled(self._sampled(ids, chance)) if self.neighbours else None
+        self.network.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        with self.accelerator.autocast():
+            loss: Tensor = self.network(self._labelled(ids), neighbours)
+        self.accelerator.backward(loss)
+        self.accelerator.clip_grad_norm_(self.network.parameters(), self.settings.clip)
+        self.optimizer.step()
+        return loss.detach()
+
+    def _sampled(self, ids: Tensor, chance: int) -> Tensor:
+        """K training sentences at random, none of the batch's own."""
+        count = len(self.given.prepared)
+        own = set(ids.tolist())
+        drawn = random.Random(chance).sample(range(count), min(count, self.neighbours + len(own)))
+        others = [one for one in drawn if one not in own][: self.neighbours]
+        if not others:
+            raise ConfigError("the instance head needs more training sentences than one batch holds: lower training.batch")
+        return torch.tensor(others)
+
+    def _labelled(self, ids: Tensor) -> Labelled:
+        return Labelled(self.given.prepared.batch(ids), [self.targets[i] for i in ids.tolist()])
+
+
+def _chance(*numbers: int) -> int:
+    """One seed from several numbers."""
+    return random.Random(repr(numbers)).getrandbits(62)
+
+
+def _accelerator(recipe: Recipe, device: str) -> Accelerator:
+    """Devices and precision; several processes when started by `accelerate launch`."""
+    device = device or default_device()
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"--device {device}: this machine has no usable GPU; use --device cpu")
+    wanted = recipe.training.precision
+    tuned = recipe.encoder.transformer is not None and not recipe.encoder.transformer.frozen
+    if wanted == "auto":
+        wanted = "bf16" if device.startswith("cuda") and tuned else "float32"
+    AcceleratorState._reset_state(reset_partial_state=True)  # a process may train more than once
+    accelerator = Accelerator(cpu=device == "cpu", mixed_precision="bf16" if wanted == "bf16" else "no")
+    if accelerator.device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    return accelerator
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NearspanError(f"cannot make the folder {folder}: {error}") from error
+    if any((folder / name).exists() for name in ("config.toml", checkpoint.FILE)):
+        raise NearspanError(f"{folder} already holds a model or a run: give another --out, or --resume to go on with it")

@@ -1,0 +1,128 @@
+"""Ouchi et al. (2020): the fast forms against loops written from the paper's text."""
+
+import math
+
+import pytest
+import torch
+
+from nearspan.heads import ClassifierSettings, InstanceSettings, Pool
+from nearspan.heads.instances import neighbour_probabilities, streamed_probabilities
+from nearspan.spans import MinusSettings, enumerate_spans
+
+
+def paper_minus(states, weight, plus, first, stop):
+    """h_s = W [f_b - f_{a-1}, b_a - b_{b+1}, (f_a + f_b, b_a + b_b)] for one span, a = first, b = stop - 1."""
+    half = states.shape[-1] // 2
+    forward, backward = states[:, :half], states[:, half:]
+    zero = torch.zeros(half)
+    a, b = first, stop - 1
+    before = forward[a - 1] if a > 0 else zero
+    after = backward[b + 1] if b + 1 < len(states) else zero
+    vector = weight @ torch.cat([forward[b] - before, backward[a] - after])
+    if plus is not None:
+        vector = vector + plus @ torch.cat([forward[a] + forward[b], backward[a] + backward[b]])
+    return vector
+
+
+@pytest.mark.parametrize("form", ["flat", "nested"])
+def test_minus_equals_the_papers_definition(form):
+    torch.manual_seed(0)
+    representation = MinusSettings(form=form, size=5).build(8)
+    lengths = torch.tensor([4, 1, 7])
+    states = torch.randn(3, 7, 8)
+    for sentence, length in enumerate(lengths):
+        states[sentence, length:] = 0  # as the BiLSTM leaves its padding
+    candidates = enumerate_spans(lengths, max_width=3)
+    found = representation(states, candidates)
+    plus = representation.plus.weight if form == "nested" else None
+    for row in range(len(candidates)):
+        sentence = int(candidates.sentence[row])
+        own = states[sentence, : lengths[sentence]]
+        expected = paper_minus(
+            own, representation.minus.weight, plus, int(candidates.first[row]), int(candidates.stop[row])
+        )
+        torch.testing.assert_close(found[row], expected, atol=1e-5, rtol=1e-5)
+
+
+def paper_probabilities(vector, pool, labels, count):
+    """Equations 1 and 2, one neighbour at a time, in double precision."""
+    scores = [float(vector.double() @ other.double()) for other in pool]
+    highest = max(scores)
+    weights = [math.exp(score - highest) for score in scores]
+    total = sum(weights)
+    return [sum(w for w, label in zip(weights, labels, strict=True) if label == y) / total for y in range(count)]
+
+
+def test_label_probabilities_are_sums_of_neighbour_probabilities():
+    torch.manual_seed(1)
+    head = InstanceSettings().build(6, labels=3)
+    vectors, pool = torch.randn(9, 6), Pool(torch.randn(40, 6), torch.randint(0, 4, (40,)))
+    found = head.probabilities(vectors, pool)
+    for row, vector in enumerate(vectors):
+        expected = paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 4)
+        assert found[row].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_loss_is_the_negative_log_likelihood():
+    torch.manual_seed(2)
+    head = InstanceSettings().build(6, labels=2)
+    vectors, gold = torch.randn(5, 6), torch.tensor([0, 1, 2, 0, 1])
+    pool = Pool(torch.randn(30, 6), torch.randint(0, 3, (30,)))
+    expected = -sum(
+        math.log(paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 3)[y])
+        for vector, y in zip(vectors, gold.tolist(), strict=True)
+    )
+    assert float(head.loss(vectors, gold, pool)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_loss_stays_finite_where_a_softmax_would_underflow():
+    head = InstanceSettings().build(1, labels=1)
+    vectors = torch.tensor([[100.0]], requires_grad=True)
+    pool = Pool(torch.tensor([[5.0], [-5.0]]), torch.tensor([0, 1]))
+    loss = head.loss(vectors, torch.tensor([1]), pool)
+    loss.backward()
+    assert float(loss) == pytest.approx(1000.0)
+    assert float(vectors.grad) == pytest.approx(10.0)
+
+
+def test_a_label_that_the_pool_lacks_adds_no_loss_and_no_gradient():
+    head = InstanceSettings().build(2, labels=2)
+    vectors = torch.randn(1, 2, requires_grad=True)
+    pool = Pool(torch.randn(4, 2), torch.tensor([0, 0, 1, 1]))
+    loss = head.loss(vectors, torch.tensor([2]), pool)
+    loss.backward()
+    assert float(loss) == 0
+    assert vectors.grad.abs().sum() == 0
+
+
+@pytest.mark.parametrize("budget", [1, 50_000, 10**9])
+def test_streaming_over_the_whole_memory_equals_the_naive_sum(budget):
+    torch.manual_seed(3)
+    vectors = 3 * torch.randn(7, 6)
+    pool = Pool(3 * torch.randn(500, 6), torch.randint(0, 4, (500,)))
+    found = streamed_probabilities(vectors, pool, 4, budget)
+    for row, vector in enumerate(vectors):
+        expected = paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 4)
+        assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_padding_in_a_pool_has_no_vote():
+    torch.manual_seed(4)
+    vectors = torch.randn(2, 3, 6)
+    full = torch.randn(2, 5, 6)
+    labels = torch.tensor([[0, 1, 1, -1, -1], [2, 0, 1, 1, 0]])
+    weights = neighbour_probabilities(vectors, Pool(full, labels))
+    assert weights[0, :, 3:].abs().sum() == 0
+    alone = neighbour_probabilities(vectors[0], Pool(full[0, :3], labels[0, :3]))
+    torch.testing.assert_close(weights[0, :, :3], alone)
+
+
+def test_classifier_scores_null_with_zero():
+    torch.manual_seed(5)
+    head = ClassifierSettings().build(4, labels=2)
+    vector = torch.randn(1, 4)
+    scores = [0.0, *(float(head.weight[y] @ vector[0]) for y in range(2))]
+    total = sum(math.exp(score) for score in scores)
+    expected = [math.exp(score) / total for score in scores]
+    assert head.probabilities(vector)[0].tolist() == pytest.approx(expected, abs=1e-6)
+    assert float(head.loss(vector, torch.tensor([1]))) == pytest.approx(-math.log(expected[1]), rel=1e-5)

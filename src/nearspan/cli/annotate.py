@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from nearspan.cli.evaluate import Search, load
 from nearspan.cli.train import Device
 from nearspan.corpora import read, write
-from nearspan.corpora.jsonl import as_json
+from nearspan.corpora.jsonl import encoded
 from nearspan.document import Document
 from nearspan.errors import ConfigError, CorpusError
 
@@ -44,7 +43,7 @@ def annotate(
         write(documents, out, to)
         return
     for document in documents:
-        sys.stdout.write(json.dumps(as_json(document), ensure_ascii=False) + "\n")
+        sys.stdout.write(encoded(document) + "\n")
         sys.stdout.flush()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,13 +24,13 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
             if path.is_dir():
                 raise CorpusError(f"{shown(path)} is a folder; name a file")
             with path.open("wb") as stream:  # a pipe or a device: nothing to replace
-                stream.writelines(_encoded(pieces))
+                stream.writelines(encoded(pieces))
             return
         target = path.resolve()
         beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
         try:
             with beside.open("wb") as stream:
-                stream.writelines(_encoded(pieces))
+                stream.writelines(encoded(pieces))
                 stream.flush()
                 os.fsync(stream.fileno())
             beside.replace(target)
@@ -38,26 +38,32 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
             raise
-        sync_folder(target.parent)
+        sync(target.parent)
     except OSError as error:
         raise CorpusError(f"{shown(path)} cannot be written: {error.strerror or error}") from None
     except UnicodeEncodeError as error:
-        found = f"U+{ord(error.object[error.start]):04X}"
-        message = f"the text holds the lone surrogate {found}, which is no character"
-        raise CorpusError(f"{shown(path)} cannot be written: {message}") from None
+        raise unencodable(path, error) from None
 
 
-def sync_folder(folder: Path) -> None:
-    """Make a rename in a folder lasting, where the system can."""
+def unencodable(path: Path, error: UnicodeEncodeError) -> CorpusError:
+    """The error for a text that is not Unicode."""
+    found = f"U+{ord(error.object[error.start]):04X}"
+    message = f"the text holds the lone surrogate {found}, which is no character"
+    return CorpusError(f"{shown(path)} cannot be written: {message}")
+
+
+def sync(path: Path) -> None:
+    """Make a file, or a rename in a folder, lasting where the system can."""
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
 
-def _encoded(pieces: Iterable[str]) -> Iterable[bytes]:
+def encoded(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Text as UTF-8 bytes, a first U+FEFF after a byte order mark."""
     first = True
     for piece in pieces:
         if first and piece:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearspan.corpora.corpus import Corpus, Place, Problem, excerpt, shown
-from nearspan.corpora.draft import Draft, squeezed
+from nearspan.corpora.draft import Draft, agree
 from nearspan.corpora.folder import write
 from nearspan.corpora.source import Source
 from nearspan.document import Document, Fragment
@@ -23,6 +23,7 @@ from nearspan.errors import CorpusError
 __all__ = ["detect", "find", "read", "write"]
 
 _TYPED = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
+_DIGITS = re.compile(r"([0-9]{1,18})")
 _OTHER = ("R", "E", "A", "M", "N", "#", "*")
 _MOST_DIGITS = 4000  # Python refuses to read longer numbers
 
@@ -42,7 +43,7 @@ def read(path: Path) -> Corpus:
     """
     if not path.is_dir():
         return _pair(path.with_suffix(".ann"), path.with_suffix(".txt"), path.stem)
-    annotated = sorted(file for file in path.rglob("*.ann") if file.is_file())
+    annotated = sorted((file for file in path.rglob("*.ann") if file.is_file()), key=_order)
     if not annotated:
         raise CorpusError(
             f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder"
@@ -82,6 +83,11 @@ def detect(path: Path) -> bool:
     )
 
 
+def _order(path: Path) -> list[str | int]:
+    """Numbers in names in the order of their values: 9.ann comes before 10.ann."""
+    return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(path.as_posix()))]
+
+
 def _pair(annotations: Path, text: Path, id: str) -> Corpus:
     if not text.is_file():
         text = find(annotations) or text
@@ -108,7 +114,7 @@ def _annotations(marks: Source, problems: list[Problem]) -> Iterator[_Annotation
             continue
         pairs = [pair.split(" ") for pair in match[2].split(";")]
         text = columns[2] if len(columns) > 2 else None
-        yield _Annotation(number, match[1], [(int(start), int(end)) for start, end in pairs], text)
+        yield _Annotation(number, match[1].strip(), [(int(start), int(end)) for start, end in pairs], text)
 
 
 def _agreeing(source: Source, annotations: list[_Annotation]) -> str:
@@ -123,4 +129,5 @@ def _agreeing(source: Source, annotations: list[_Annotation]) -> str:
 
 def _agrees(annotation: _Annotation, text: str) -> bool:
     found = " ".join(text[max(start, 0) : max(end, 0)] for start, end in sorted(annotation.fragments))
-    return annotation.text is not None and squeezed(found) == squeezed(annotation.text)
+    several = len(annotation.fragments) > 1
+    return annotation.text is not None and agree(annotation.text, found, anyhow=several)

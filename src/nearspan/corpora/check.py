@@ -23,11 +23,12 @@ class Report(TypedDict):
 class Statistics(TypedDict):
     """The counts of a corpus.
 
-    `sentences` counts the -DOCSTART- lines of column files as sentences, as the statistics of the
-    CoNLL-2003 shared task do (14,987 for its training file: 14,041 sentences and 946 -DOCSTART- lines);
-    `tokens` does not count them. `nested`: entities that lie in another one or have the same span as
-    another. `overlapping`: entities that share characters with another while neither lies in the other.
-    `widths`: entities by their number of words.
+    `entities`, `types`, `widths` and `discontinuous` count an annotation that a file gives twice both
+    times; the document holds it once. `sentences` counts the -DOCSTART- lines of column files as sentences,
+    as the statistics of the CoNLL-2003 shared task do (14,987 for its training file: 14,041 sentences and
+    946 -DOCSTART- lines); `tokens` does not count them. `nested`: entities that lie in another one or have
+    the same span as another. `overlapping`: entities that share characters with another while neither lies
+    in the other. `widths`: entities by their number of words.
     """
 
     format: str
@@ -62,8 +63,8 @@ def statistics(corpus: Corpus) -> Statistics:
         tokens += sum(map(len, found))
         starts = [start for sentence in found for start, _ in sentence.words]
         ends = [end for sentence in found for _, end in sentence.words]
-        place = corpus.place(index) if document.entities else Place("")
-        for entity in document.entities:
+        place = corpus.place(index)
+        for entity in (*document.entities, *place.duplicates):
             types[entity.label] += 1
             discontinuous += entity.span.discontinuous
             width, aligned = _width(entity, starts, ends)

@@ -1,8 +1,8 @@
 """CoNLL columns: one word a line, a blank line after a sentence, labels as chunk tags in the last columns.
 
-The text of a document is its words joined by blanks and its sentences joined by newlines. A `-DOCSTART-`
-line begins a document; a file without one is one document. Lines with a tab are split at tabs, others at
-blanks.
+The text of a document is its words joined by blanks and its sentences joined by newlines. Lines with a tab
+are split at tabs, others at blanks. A `-DOCSTART-` line begins a document; a file without one is one document. A
+line before a sentence that begins with # and does not end in a tag is a comment.
 
 Which columns hold labels: a label column is one most of whose values are `O` or PREFIX-LABEL. If all
 columns after the word are label columns, each is a layer of (nested) entities; otherwise only the last
@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from nearspan.corpora.columns import Block, Columns, Row
 from nearspan.corpora.corpus import Corpus, Problem, excerpt
@@ -26,7 +27,7 @@ from nearspan.document import Fragment
 
 __all__ = ["detect", "read", "write"]
 
-_BLANKS = re.compile(r"[ \t]+")
+_BLANKS = re.compile(" +")
 _MOST_COLUMNS = 64
 _NO_ID = frozenset({"O", "-X-", "_", "-DOCSTART-"})
 
@@ -35,9 +36,9 @@ def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
     """Read column text; `columns` names the label columns, counted from 0 or, if negative, from the end."""
     problems = list(source.problems)
     blocks, docstarts = _blocks(source)
-    layout = Columns.found(blocks, columns, source.name)
     for block in blocks:
-        _drop_comments(block, layout)
+        _drop_comments(block)
+    layout = Columns.found(blocks, columns, source.name)
     drafts = [_draft(block, layout, source, problems) for block in blocks]
     _tag(blocks, drafts, layout, problems, source.name)
     problems.sort(key=lambda problem: problem.line)
@@ -61,9 +62,12 @@ def detect(source: Source) -> bool:
 
 def _cells(line: str) -> list[str]:
     if "\t" in line:
-        word, *rest = line.rstrip(" \t").split("\t", _MOST_COLUMNS)
-        return [word, *(cell.strip(" ") for cell in rest)]
-    return _BLANKS.split(line.strip(" "), maxsplit=_MOST_COLUMNS)
+        cells = line.rstrip(" \t").split("\t", _MOST_COLUMNS)
+        if " " in line:
+            cells[1:] = [cell.strip(" ") for cell in cells[1:]]
+        return cells
+    line = line.strip(" ")
+    return _BLANKS.split(line, maxsplit=_MOST_COLUMNS) if "  " in line else line.split(" ", _MOST_COLUMNS)
 
 
 def _blocks(source: Source) -> tuple[list[Block], int]:
@@ -94,15 +98,16 @@ def _docstart_id(line: str) -> str:
     return "" if _NO_ID.issuperset(named.split(" ")) else named
 
 
-def _drop_comments(block: Block, layout: Columns) -> None:
-    """Leave out lines that begin with # before a sentence and do not look like a word with its tags."""
+def _drop_comments(block: Block) -> None:
+    """Leave out lines before a sentence that begin with # and do not end in a tag."""
     for sentence in block.sentences:
-        while sentence and sentence[0][1][0].startswith("#") and len(sentence[0][1]) > 1:
-            cells = sentence[0][1]
-            if len(cells) == layout.size and parse(cells[-1]) is not None:
-                break
+        while sentence and _is_comment(sentence[0][1]):
             del sentence[0]
     block.sentences = [sentence for sentence in block.sentences if sentence]
+
+
+def _is_comment(cells: list[str]) -> bool:
+    return cells[0].startswith("#") and len(cells) > 1 and parse(cells[-1]) is None
 
 
 def _draft(block: Block, layout: Columns, source: Source, problems: list[Problem]) -> Draft:
@@ -151,15 +156,16 @@ def _tag(
     for block, draft in zip(blocks, drafts, strict=True):
         first = 0
         for rows in block.sentences:
-            tagged = [layout.tags(cells) for _, cells in rows]
-            for layer in range(max(map(len, tagged), default=0)):
+            layers = zip_longest(*(layout.tags(cells) for _, cells in rows), fillvalue="")
+            for texts in layers:
+                if texts.count("O") == len(texts):
+                    continue
                 tags: list[Tag] = []
-                for (number, cells), row in zip(rows, tagged, strict=True):
-                    text = row[layer] if layer < len(row) else ""
+                for text, (number, cells) in zip(texts, rows, strict=True):
                     if text not in known:
                         known[text] = parse(text)
                     tag = known[text]
-                    if tag is None and text:
+                    if tag is None and (text or len(cells) == layout.size > 1):
                         message = f"{excerpt(text)} at {excerpt(cells[0])}; expected O, B-LABEL, I-LABEL, ..."
                         problems.append(Problem("unknown tag", message, path, number))
                     tags.append(tag or OUTSIDE)

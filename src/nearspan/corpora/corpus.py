@@ -29,11 +29,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a document was read: its file, its first line, and the line of each entity."""
+    """Where a document was read: its file, its first line, the line of each entity, and those given twice."""
 
     path: str
     line: int = 0
     entities: Mapping[Entity, int] = field(default_factory=dict)
+    duplicates: tuple[Entity, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class Draft:
         self._path, self._line = path, line
         self._problems = problems
         self._entities: dict[Entity, int] = {}
+        self._duplicates: list[Entity] = []
 
     def problem(self, kind: str, message: str, line: int) -> None:
         """List a problem of this document's file."""
@@ -52,7 +53,7 @@ class Draft:
         said: str | None = None,
         score: float | None = None,
     ) -> None:
-        """Add an annotation; `said` is its text as the file gives it, compared up to white space."""
+        """Add an annotation; `said` is its text as the file gives it."""
         written = f"{excerpt(label)[1:-1]} " + ";".join(f"{start}-{end}" for start, end in fragments)
         if not label.strip():
             return self.problem("malformed", f"the annotation{written} has no label", line)
@@ -68,11 +69,13 @@ class Draft:
             return self.problem("empty", f"{written}has no fragment", line)
         entity = Entity(self._span(fragments, written, line), label, score)
         if entity in self._entities:
+            self._duplicates.append(entity)
             return self.problem("duplicate", f"{written} is also in line {self._entities[entity]}", line)
         self._entities[entity] = line
-        if said is not None and squeezed(said) != squeezed(entity.span.text(self.text)):
-            found = excerpt(entity.span.text(self.text))
-            self.problem("misaligned", f"{written} is {found} in the text, not {excerpt(said)}", line)
+        found = entity.span.text(self.text)
+        if said is not None and not agree(said, found, anyhow=entity.span.discontinuous):
+            message = f"{written} is {excerpt(found)} in the text, not {excerpt(said)}"
+            self.problem("misaligned", message, line)
         return None
 
     def document(self) -> Document:
@@ -81,7 +84,7 @@ class Draft:
 
     def place(self) -> Place:
         """Where the document and its entities were read."""
-        return Place(self._path, self._line, self._entities)
+        return Place(self._path, self._line, self._entities, tuple(self._duplicates))
 
     def _span(self, fragments: Sequence[Fragment], written: str, line: int) -> Span:
         ordered = sorted(fragments)
@@ -91,9 +94,14 @@ class Draft:
         return Span(tuple(ordered))
 
 
-def squeezed(text: str) -> str:
-    """The text with every run of white space as one blank."""
-    return " ".join(text.split())
+def agree(said: str, found: str, *, anyhow: bool = False) -> bool:
+    """Whether two texts are equal up to white space or, for fragments in another order, hold the same words.
+
+    >>> agree("swollen  feet", "swollen\\nfeet"), agree("feet swollen", "swollen feet", anyhow=True)
+    (True, True)
+    """
+    words, others = said.split(), found.split()
+    return words == others or (anyhow and sorted(words) == sorted(others))
 
 
 def laid_out(words: Iterable[str], start: int = 0) -> list[Fragment]:

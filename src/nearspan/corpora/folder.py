@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from nearspan.corpora.atomic import sync_folder, write_file
+from nearspan.corpora.atomic import encoded, sync, unencodable
 from nearspan.corpora.corpus import Corpus, Problem, excerpt, shown
 from nearspan.document import Document
 from nearspan.errors import CorpusError
@@ -33,8 +33,10 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
             for name, document in zip(names(corpus), corpus.documents, strict=True):
                 file = beside / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                write_file(file.with_name(file.name + ".txt"), [document.text])
-                write_file(file.with_name(file.name + ".ann"), _lines(document))
+                _put(file.with_name(file.name + ".txt"), [document.text])
+                _put(file.with_name(file.name + ".ann"), _lines(document))
+            for each in beside.rglob("*"):
+                sync(each)
             if target.exists():
                 target.rmdir()
             beside.rename(target)
@@ -42,9 +44,11 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
             with suppress(OSError):
                 shutil.rmtree(beside)
             raise
-        sync_folder(target.parent)
+        sync(target.parent)
     except OSError as error:
         raise CorpusError(f"{shown(path)} cannot be written: {error.strerror or error}") from None
+    except UnicodeEncodeError as error:
+        raise unencodable(path, error) from None
     return lost_words(corpus, path, "brat")
 
 
@@ -75,6 +79,11 @@ def names(corpus: Corpus) -> Iterator[str]:
             name = f"{safe}-{count}"
         taken.add(name.casefold())
         yield name
+
+
+def _put(path: Path, pieces: Iterable[str]) -> None:
+    with path.open("wb") as stream:
+        stream.writelines(encoded(pieces))
 
 
 def _lines(document: Document) -> Iterator[str]:

@@ -12,7 +12,7 @@ from nearspan.evaluation.scores import Counts, Scores
 
 
 def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
-    """Compare documents, first with first and so on. An entity is right when all its fragments and its label are.
+    """Compare documents, first with first and so on; an entity is its fragments and its label.
 
     Entities are sets: their order never matters and one listed twice counts once. Flat, nested,
     overlapping and discontinuous entities are all compared in this one way; on flat data the result is

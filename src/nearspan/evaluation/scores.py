@@ -73,7 +73,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Counts for each label that occurs in the gold standard or in the prediction, and what follows from them.
+    """Counts for each label that occurs in the gold standard or the prediction, and what follows.
 
     >>> scores = Scores({"LOC": Counts(1, 2, 1), "PER": Counts(1, 1, 1)})
     >>> round(scores.f1, 3), round(scores.macro_f1, 3)

@@ -1,7 +1,7 @@
 """Slices: scores of the entities that have something in common.
 
-Every entity, gold or predicted, is in exactly one slice, found from its span and the gold document alone. So a
-correct prediction is in the slice of its gold entity, and the slices' counts add up to the whole.
+Every entity, gold or predicted, is in exactly one slice, found from its span and the gold document alone.
+So a correct prediction is in the slice of its gold entity, and the slices' counts add up to the whole.
 """
 
 from __future__ import annotations

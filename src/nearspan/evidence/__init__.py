@@ -2,5 +2,6 @@
 
 from nearspan.evidence.evidence import NULL, Evidence, Neighbour
 from nearspan.evidence.explain import explain_candidate
+from nearspan.evidence.render import marked, render
 
-__all__ = ["NULL", "Evidence", "Neighbour", "explain_candidate"]
+__all__ = ["NULL", "Evidence", "Neighbour", "explain_candidate", "marked", "render"]

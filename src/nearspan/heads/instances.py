@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from nearspan.heads.pool import Pool
 from nearspan.settings import Settings
@@ -40,12 +41,10 @@ class Instances(nn.Module):
         """-log P(y|s), summed over spans; a label that the pool lacks says nothing and adds nothing."""
         if pool is None:
             raise ValueError("the instance head needs a pool of neighbours")
-        scores = vectors.float() @ pool.vectors.float().T  # [S, N]
         present = torch.zeros(self.labels, dtype=torch.bool, device=gold.device)
         present[pool.labels] = True
-        other = (gold[:, None] != pool.labels) & present[gold][:, None]
-        same = scores.masked_fill(other, -torch.inf)
-        return (scores.logsumexp(1) - same.logsumexp(1)).sum()
+        surprise: Tensor = _Surprise.apply(vectors.float(), pool.vectors.float(), pool.labels, gold, self.labels)
+        return (surprise * present[gold]).sum()
 
     def probabilities(self, vectors: Tensor, pool: Pool | None = None) -> Tensor:
         """P(y|s) [..., S, 1 + Y] given all of a pool."""
@@ -53,6 +52,37 @@ class Instances(nn.Module):
             raise ValueError("the instance head needs a memory; build one with Model.remember")
         weights = neighbour_probabilities(vectors, pool)
         return weights @ pool.votes(self.labels)
+
+
+class _Surprise(torch.autograd.Function):
+    """-log P(y|s) [S] for span vectors [S, H], a pool [N, H] with labels [N], and gold labels [S].
+
+    The S x N scores are the cost of the whole system, so this touches them as rarely as it can: label sums
+    are a product with one-hot labels, and the gradient d/ds_ij = P(j|i) - P(j|i, y_j = y_i) is made in place.
+    P(y|s) below float32's least positive number counts as that number; the gradient then only pushes the
+    wrong neighbours away.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, pool: Tensor, labels: Tensor, gold: Tensor, count: int) -> Tensor:
+        scores = vectors @ pool.T  # [S, N]
+        weights = scores.sub_(scores.amax(1, keepdim=True)).exp_()
+        sums = weights @ functional.one_hot(labels, count).to(weights.dtype)  # [S, 1 + Y]
+        own = sums.gather(1, gold[:, None]).clamp(min=torch.finfo(weights.dtype).tiny)
+        total = sums.sum(1, keepdim=True)
+        ctx.save_for_backward(vectors, pool, labels, gold, weights, own, total)
+        ctx.count = count
+        return (total.log() - own.log())[:, 0]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        vectors, pool, labels, gold, weights, own, total = ctx.saved_tensors
+        by_label = total.reciprocal().repeat(1, ctx.count)  # [S, 1 + Y]: what a weight of this label is worth
+        by_label.scatter_add_(1, gold[:, None], -own.reciprocal())
+        by_label *= gradients[0][:, None]
+        weights = weights * by_label[:, labels]  # [S, N]: the gradient of the scores
+        into_pool = weights.T @ vectors if ctx.needs_input_grad[1] else None
+        return weights @ pool, into_pool, None, None, None
 
 
 def neighbour_probabilities(vectors: Tensor, pool: Pool) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from nearspan.document import Fragment
-from nearspan.text.abbreviations import ABBREVIATIONS
+from nearspan.text.abbreviations import ABBREVIATIONS, NUMBERED
 
 _STOPS = ".!?…"  # end a sentence when whitespace follows
 _CLOSERS = "\"'”’»)]}›"
@@ -81,6 +81,8 @@ def _stops(text: str, end: int, following: int) -> bool:
     last = _LAST.search(text[max(0, first - _LONGEST) : first])
     word = last.group() if last else ""
     if "." in word or word.casefold() in ABBREVIATIONS:
+        return False
+    if word.casefold() in NUMBERED and text[after : after + 1].isdigit():
         return False
     if (len(word) == 1 and word.isalpha()) or (len(word) <= 2 and word.isdigit()):
         return False

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import platform
-
-import torch
-
 from nearspan.evaluation import Evaluation
-from nearspan.recipes import Recipe
-from nearspan.training.checkpoint import Progress
 from nearspan.training.data import TrainingData
+from nearspan.training.run import Run
 
 
-def card(
-    recipe: Recipe, data: TrainingData, seed: int, progress: Progress, dev: Evaluation | None, test: Evaluation | None
-) -> str:
+def card(run: Run, data: TrainingData) -> str:
     """The card's text, in Markdown."""
-    rows = "\n".join(_row(name, result) for name, result in (("dev", dev), ("test", test)) if result is not None)
+    recipe = run.model.recipe
+    about = run.as_dict()
+    rows = "\n".join(_row(name, result) for name, result in (("dev", run.dev), ("test", run.test)) if result is not None)
     scores = f"| split | precision | recall | F1 | coverage |\n|---|---|---|---|---|\n{rows}" if rows else "Not evaluated."
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{platform.machine()} CPU"
     return f"""# A nearspan model: {recipe.name}
 
 {recipe.about}
 
 - Labels: {", ".join(data.labels)}
 - Training data: {data.coverage}
-- Data fingerprint: `{data.fingerprint()}`
-- Seed {seed}, best epoch {progress.best_epoch} of {progress.epoch}, {progress.seconds:.0f} s on {device}, torch {torch.__version__}
+- Data fingerprint: `{run.fingerprint}`
+- Seed {run.seed}, best epoch {run.best_epoch} of {run.epochs}, {run.seconds:.0f} s on {about["hardware"]}, torch {about["torch"]}
 - Settings: `config.toml`
 
 {scores}

@@ -6,7 +6,6 @@ import math
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -18,7 +17,7 @@ from nearspan.decoding import found_overlap
 from nearspan.document import Document
 from nearspan.encoders import buckets
 from nearspan.errors import ConfigError, NearspanError
-from nearspan.evaluation import Evaluation, Judge
+from nearspan.evaluation import Judge
 from nearspan.heads import Instances
 from nearspan.model import Input, Model, default_device
 from nearspan.network import Labelled
@@ -26,18 +25,8 @@ from nearspan.recipes import Recipe
 from nearspan.training import checkpoint
 from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
+from nearspan.training.run import Run
 from nearspan.training.watch import Watch
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished training: the model and what it scores."""
-
-    model: Model
-    best_epoch: int
-    seconds: float  # spent on training, development scoring included
-    dev: Evaluation | None
-    test: Evaluation | None
 
 
 def train(
@@ -96,9 +85,11 @@ def train(
     model.remember(data.sentences, data.entities, trainer.given.prepared)
     scores = judge.evaluate() if judge else None
     tested = Judge(model, test).evaluate() if test else None
-    run = Run(model, progress.best_epoch, progress.seconds, scores, tested)
+    data_print, epochs = data.fingerprint(), progress.epoch
+    run = Run(model, seed, data_print, progress.best_epoch, epochs, progress.seconds, scores, tested)
     if accelerator.is_main_process:
-        model.save(folder, card(recipe, data, seed, progress, scores, tested))
+        model.save(folder, card(run, data))
+        run.write(folder)
     watch.end(run)
     return run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -14,9 +14,7 @@ from nearspan.evaluation import Evaluation
 from nearspan.recipes import Recipe
 from nearspan.training import checkpoint
 from nearspan.training.data import TrainingData
-
-if TYPE_CHECKING:
-    from nearspan.training.loop import Run
+from nearspan.training.run import Run
 
 METRICS = "metrics.jsonl"
 

@@ -1,0 +1,72 @@
+"""Train several recipes, corpora and seeds side by side and gather what they score.
+
+    python benchmarks/many.py JOBS.toml OUT [--at-once 6]
+
+JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test`, `seeds`, `set` (a list of part.key=value).
+OUT gets `results.jsonl` (one `result.json` a run, with its name), a log for each run, and no models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+
+def run(job: dict[str, Any], seed: int, out: Path, scratch: Path) -> dict[str, Any]:
+    name = f"{job['name']}-{seed}"
+    command = [sys.executable, "-m", "nearspan", "train", job["recipe"], "--seed", str(seed)]
+    command += ["--out", str(scratch / name)]
+    for split in ("train", "dev", "test"):
+        command += [f"--{split}", job[split]]
+    for setting in job.get("set", []):
+        command += ["--set", setting]
+    began = time.monotonic()
+    with (out / f"{name}.log").open("w") as log:
+        code = subprocess.run(command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "2"}).returncode
+    result = scratch / name / "result.json"
+    metrics = scratch / name / "metrics.jsonl"
+    found: dict[str, Any] = json.loads(result.read_text()) if result.is_file() else {"failed": code}
+    found |= {"name": job["name"], "wall": round(time.monotonic() - began, 1)}
+    if metrics.is_file():
+        found["curve"] = [json.loads(line) for line in metrics.read_text().splitlines()]
+    shutil.rmtree(scratch / name, ignore_errors=True)
+    with (out / "results.jsonl").open("a") as file:
+        file.write(json.dumps(found) + "\n")
+    scores = [found[split]["f1"] if found.get(split) else float("nan") for split in ("dev", "test")]
+    print(f"{name}: dev {100 * scores[0]:.2f} test {100 * scores[1]:.2f} wall {found['wall']} s", flush=True)
+    return found
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("jobs", type=Path)
+    arguments.add_argument("out", type=Path)
+    arguments.add_argument("--at-once", type=int, default=6)
+    options = arguments.parse_args()
+    jobs = tomllib.loads(options.jobs.read_text())["job"]
+    options.out.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp())
+    pairs = [(job, seed) for job in jobs for seed in job["seeds"]]
+    with ThreadPoolExecutor(options.at_once) as pool:
+        found = list(pool.map(lambda pair: run(*pair, options.out, scratch), pairs))
+    for job in jobs:
+        runs = [one for one in found if one["name"] == job["name"] and one.get("test")]
+        for split in ("dev", "test"):
+            scores = [100 * one[split]["f1"] for one in runs]
+            spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
+            print(f"{job['name']:30} {split:4} {statistics.fmean(scores or [0]):.2f} ± {spread:.2f} ({len(scores)} runs)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""`python -m nearspan`."""
+
+from nearspan.cli import main
+
+main()

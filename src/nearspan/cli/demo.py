@@ -1,0 +1,48 @@
+"""`nearspan demo`: train, score and explain on the bundled sample, in two minutes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from nearspan import recipes, training
+from nearspan.cli.explain import show
+from nearspan.corpora import read
+from nearspan.corpora.sample import path
+
+SETTINGS = (
+    "training.epochs=24",
+    "training.batch=8",
+    "training.learning_rate=0.002",
+    "encoder.recurrent.dropout=0.3",
+    "encoder.characters.dropout=0.1",
+    "representation.form=nested",
+)
+QUESTION = "Marie Curie studied physics at the University of Paris before she returned to Warsaw with a bad knee."
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the model; an earlier demo's is replaced.")] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
+) -> None:
+    """Train the instance-based system on the bundled sample, score it and question it.
+
+    Example: nearspan demo
+    """
+    console = Console()
+    documents = [read(path(split)).documents for split in ("train", "dev", "test")]
+    recipe = recipes.load("instance").override(SETTINGS)
+    if (out / training.RESULT).is_file() or (out / training.CHECKPOINT).is_file():
+        shutil.rmtree(out)
+    run = training.train(recipe, *documents, out=out, seed=seed, device="cpu", watch=training.Watch(console))
+    if run.test is not None:
+        console.print()
+        console.print(str(run.test.scores), highlight=False)
+    console.print("\n[bold]Why does it say that?[/]  Every entity with the training spans it rests on:\n")
+    show(QUESTION, run.model.explain(QUESTION, 3), console)
+    console.print(f"The model is in {out}. Ask it yourself:")
+    console.print(f"  nearspan explain {out} 'Darwin sailed to Brazil with a sore throat.'", highlight=False)

@@ -1,0 +1,52 @@
+"""A finished training, and the record of it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nearspan.evaluation import Evaluation
+from nearspan.model import Model
+
+RESULT = "result.json"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trained model, how it came about and what it scores."""
+
+    model: Model
+    seed: int
+    fingerprint: str  # of the training data
+    best_epoch: int
+    epochs: int
+    seconds: float  # spent on training, development scoring included
+    dev: Evaluation | None
+    test: Evaluation | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything needed to tell this run from another."""
+        gpu = self.model.device.type == "cuda"
+        return {
+            "recipe": self.model.recipe.model_dump(exclude_none=True),
+            "command": sys.argv,
+            "seed": self.seed,
+            "data": self.fingerprint,
+            "best_epoch": self.best_epoch,
+            "epochs": self.epochs,
+            "seconds": round(self.seconds, 1),
+            "hardware": torch.cuda.get_device_name() if gpu else platform.machine(),
+            "torch": torch.__version__,
+            "dev": self.dev.as_dict() if self.dev else None,
+            "test": self.test.as_dict() if self.test else None,
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write `result.json`."""
+        (folder / RESULT).write_text(json.dumps(self.as_dict(), indent=1, ensure_ascii=False), encoding="utf-8")

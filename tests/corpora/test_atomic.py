@@ -1,0 +1,64 @@
+import os
+from collections.abc import Iterator
+from errno import ENOSPC
+from pathlib import Path
+
+import pytest
+
+from nearspan.corpora import write
+from nearspan.corpora.atomic import write_file
+from nearspan.document import Document
+from nearspan.errors import CorpusError
+
+
+def full_disk(*_: object) -> None:
+    raise OSError(ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_an_error_and_the_old_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "a.jsonl"
+    path.write_text("old")
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(CorpusError, match="No space left"):
+        write([Document("new")], path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interrupted_write_leaves_nothing_behind(tmp_path: Path):
+    def pieces() -> Iterator[str]:
+        yield "half"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_file(tmp_path / "a", pieces())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lone_surrogate_cannot_be_written(tmp_path: Path):
+    with pytest.raises(CorpusError, match=r"U\+D800"):
+        write([Document("\ud800")], tmp_path / "a.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_an_error(tmp_path: Path):
+    with pytest.raises(CorpusError, match="No such file"):
+        write([Document("a")], tmp_path / "no" / "a.jsonl")
+
+
+def test_a_folder_is_not_replaced_by_a_file(tmp_path: Path):
+    with pytest.raises(CorpusError, match="is a folder"):
+        write([Document("a")], tmp_path, "jsonl")
+
+
+def test_a_link_stays_a_link(tmp_path: Path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_file(tmp_path / "link", ["new"])
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_a_device_is_written_to_directly():
+    write_file(Path(os.devnull), ["gone"])
+    assert not Path(os.devnull).is_file()

@@ -2,14 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from nearspan.corpora import Corpus, conll, jsonl, statistics
-from nearspan.corpora.check import relations
 from nearspan.corpora.markup import parse
 from nearspan.corpora.source import Source
-from nearspan.document import Document, Entity, Span
+from nearspan.document import Document, Entity
 
 
 def count(*texts: str):
@@ -69,31 +66,6 @@ def test_an_entity_of_white_space_is_misaligned():
 
 def test_the_counts_are_json():
     assert json.loads(json.dumps(count("[a](X)")))["widths"] == {"1": 1}
-
-
-def test_many_entities_in_one_document_are_counted_quickly():
-    spans = [Span.of(4 * i, 4 * i + 3) for i in range(40_000)] + [
-        Span.of(4 * i, 4 * i + 1) for i in range(10_000)
-    ]
-    assert relations(spans) == (10_000, 0)
-
-
-spans = st.lists(
-    st.lists(st.integers(0, 12), min_size=2, max_size=6, unique=True)
-    .map(sorted)
-    .map(lambda p: Span(tuple(zip(p[: len(p) // 2 * 2 : 2], p[1::2], strict=True)))),
-    max_size=8,
-)
-
-
-@given(spans)
-def test_relations_are_those_of_comparing_all_pairs(spans: list[Span]):
-    pairs = [(a, [b for j, b in enumerate(spans) if i != j]) for i, a in enumerate(spans)]
-    nested = sum(any(b.covers(a) for b in rest) for a, rest in pairs)
-    crossing = sum(
-        any(a.overlaps(b) and not a.covers(b) and not b.covers(a) for b in rest) for a, rest in pairs
-    )
-    assert relations(spans) == (nested, crossing)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", " "])

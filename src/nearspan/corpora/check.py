@@ -7,7 +7,8 @@ from collections import Counter
 from typing import TypedDict
 
 from nearspan.corpora.corpus import Corpus, Place, Problem, excerpt
-from nearspan.document import Document, Entity, Span
+from nearspan.corpora.nesting import relations
+from nearspan.document import Document, Entity
 from nearspan.text import split
 
 
@@ -71,7 +72,7 @@ def statistics(corpus: Corpus) -> Statistics:
             widths[width] += 1
             if not aligned:
                 problems.append(_misaligned(entity, document, place))
-        inside, crossing = relations([entity.span for entity in document.entities])
+        inside, crossing = relations(entity.span for entity in document.entities)
         nested += inside
         overlapping += crossing
     return Statistics(
@@ -88,32 +89,6 @@ def statistics(corpus: Corpus) -> Statistics:
         widths=dict(sorted(widths.items())),
         problems=[Report(kind=p.kind, message=p.message, file=p.path, line=p.line) for p in problems],
     )
-
-
-def relations(spans: list[Span]) -> tuple[int, int]:
-    """How many spans lie in another one (or equal it), and how many cross another one.
-
-    Each span meets only those still open where it begins, so the cost grows with the depth of nesting, not
-    with the square of the number of spans.
-
-    >>> relations([Span.of(0, 9), Span.of(0, 4), Span.of(5, 12)])
-    (1, 2)
-    """
-    counts = Counter(spans)
-    nested = {span for span, count in counts.items() if count > 1}
-    crossing: set[Span] = set()
-    open_spans: list[Span] = []
-    for span in sorted(counts, key=lambda span: (span.start, -span.end)):
-        open_spans = [other for other in open_spans if other.end > span.start]
-        for other in open_spans:
-            if other.covers(span):
-                nested.add(span)
-            elif span.covers(other):
-                nested.add(other)
-            elif span.overlaps(other):
-                crossing.update((span, other))
-        open_spans.append(span)
-    return sum(counts[span] for span in nested), sum(counts[span] for span in crossing)
 
 
 def _width(entity: Entity, starts: list[int], ends: list[int]) -> tuple[int, bool]:

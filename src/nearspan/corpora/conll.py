@@ -1,8 +1,8 @@
 """CoNLL columns: one word a line, a blank line after a sentence, labels as chunk tags in the last columns.
 
 The text of a document is its words joined by blanks and its sentences joined by newlines. Lines with a tab
-are split at tabs, others at blanks. A `-DOCSTART-` line begins a document; a file without one is one document. A
-line before a sentence that begins with # and does not end in a tag is a comment.
+are split at tabs, others at blanks. A `-DOCSTART-` line begins a document; a file without one is one
+document. A line before a sentence that begins with # and does not end in a tag is a comment.
 
 Which columns hold labels: a label column is one most of whose values are `O` or PREFIX-LABEL. If all
 columns after the word are label columns, each is a layer of (nested) entities; otherwise only the last

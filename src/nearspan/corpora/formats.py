@@ -108,8 +108,7 @@ def _read_one(path: Path, chosen: Format | None, columns: Sequence[int] | None) 
         if found is not FORMATS["conll"]:
             raise CorpusError(f"{shown(path)} is {found.name}; columns can be named for CoNLL files only")
         return conll.read(source, columns)
-    assert found.read is not None
-    return found.read(source)
+    return found.read(source) if found.read is not None else brat.read(path)
 
 
 def _exists(path: Path) -> bool:

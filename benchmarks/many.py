@@ -1,9 +1,10 @@
 """Train several recipes, corpora and seeds side by side and gather what they score.
 
-    python benchmarks/many.py JOBS.toml OUT [--at-once 6]
+    python benchmarks/many.py JOBS.toml OUT [--at-once 6] [--seconds 500]
 
 JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test`, `seeds`, `set` (a list of part.key=value).
-OUT gets `results.jsonl` (one `result.json` a run, with its name), a log for each run, and no models.
+OUT gets `results.jsonl` (one `result.json` a run, with its name and its curve) and no models. A run that is not
+ready after `--seconds` is stopped, and only its curve is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 
-def run(job: dict[str, Any], seed: int, out: Path, scratch: Path) -> dict[str, Any]:
+def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) -> dict[str, Any]:
     name = f"{job['name']}-{seed}"
     command = [sys.executable, "-m", "nearspan", "train", job["recipe"], "--seed", str(seed)]
     command += ["--out", str(scratch / name)]
@@ -32,11 +33,19 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path) -> dict[str, A
     for setting in job.get("set", []):
         command += ["--set", setting]
     began = time.monotonic()
-    with (out / f"{name}.log").open("w") as log:
-        code = subprocess.run(command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "2"}).returncode
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with (scratch / f"{name}.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        try:
+            code = process.wait(limit - began)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
     result = scratch / name / "result.json"
     metrics = scratch / name / "metrics.jsonl"
     found: dict[str, Any] = json.loads(result.read_text()) if result.is_file() else {"failed": code}
+    if code > 0:
+        found["log"] = (scratch / f"{name}.log").read_text()[-2000:]
     found |= {"name": job["name"], "wall": round(time.monotonic() - began, 1)}
     if metrics.is_file():
         found["curve"] = [json.loads(line) for line in metrics.read_text().splitlines()]
@@ -44,7 +53,12 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path) -> dict[str, A
     with (out / "results.jsonl").open("a") as file:
         file.write(json.dumps(found) + "\n")
     scores = [found[split]["f1"] if found.get(split) else float("nan") for split in ("dev", "test")]
-    print(f"{name}: dev {100 * scores[0]:.2f} test {100 * scores[1]:.2f} wall {found['wall']} s", flush=True)
+    best = max((row.get("f1", 0.0) for row in found.get("curve", [])), default=0.0)
+    print(
+        f"{name}: best dev {100 * best:.2f} of {len(found.get('curve', []))} epochs, dev {100 * scores[0]:.2f}, "
+        f"test {100 * scores[1]:.2f}, {found.get('seconds', '-')} s training, {found['wall']} s in all",
+        flush=True,
+    )
     return found
 
 
@@ -53,19 +67,23 @@ def main() -> None:
     arguments.add_argument("jobs", type=Path)
     arguments.add_argument("out", type=Path)
     arguments.add_argument("--at-once", type=int, default=6)
+    arguments.add_argument("--seconds", type=float, default=1e6)
     options = arguments.parse_args()
     jobs = tomllib.loads(options.jobs.read_text())["job"]
     options.out.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp())
+    limit = time.monotonic() + options.seconds
     pairs = [(job, seed) for job in jobs for seed in job["seeds"]]
     with ThreadPoolExecutor(options.at_once) as pool:
-        found = list(pool.map(lambda pair: run(*pair, options.out, scratch), pairs))
+        found = list(pool.map(lambda pair: run(*pair, options.out, scratch, limit), pairs))
     for job in jobs:
         runs = [one for one in found if one["name"] == job["name"] and one.get("test")]
         for split in ("dev", "test"):
             scores = [100 * one[split]["f1"] for one in runs]
             spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
-            print(f"{job['name']:30} {split:4} {statistics.fmean(scores or [0]):.2f} ± {spread:.2f} ({len(scores)} runs)")
+            print(
+                f"{job['name']:30} {split:4} {statistics.fmean(scores or [0]):.2f} ± {spread:.2f} ({len(scores)} runs)"
+            )
 
 
 if __name__ == "__main__":

@@ -41,7 +41,9 @@ def save(saved: Saved, path: Path, card: str) -> None:
     try:
         (path / VOCABULARIES).mkdir(parents=True, exist_ok=True)
         (path / CONFIG).unlink(missing_ok=True)
-        saved.network.encoder.save(path, lambda name, content: _write_json(path / VOCABULARIES / f"{name}.json", content))
+        saved.network.encoder.save(
+            path, lambda name, content: _write_json(path / VOCABULARIES / f"{name}.json", content)
+        )
         _write_json(path / VOCABULARIES / "labels.json", list(saved.labels))
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in saved.network.state_dict().items()}
         save_file(weights, path / WEIGHTS)

@@ -40,7 +40,12 @@ class Model:
     """A network with its labels and its memory."""
 
     def __init__(
-        self, recipe: Recipe, labels: Sequence[str], network: Network, overlap: Overlap, memory: Memory | None = None
+        self,
+        recipe: Recipe,
+        labels: Sequence[str],
+        network: Network,
+        overlap: Overlap,
+        memory: Memory | None = None,
     ) -> None:
         self.recipe = recipe
         self.labels = [NULL, *labels]
@@ -88,7 +93,9 @@ class Model:
         """Reach into the memory another way from now on: `nearest` sentences or the `whole`."""
         head = self.network.head
         if not isinstance(head, Instances):
-            raise ConfigError(f"only the instance head searches its memory; this model's head is {self.recipe.head.kind!r}")
+            raise ConfigError(
+                f"only the instance head searches its memory; this model's head is {self.recipe.head.kind!r}"
+            )
         self.recipe = self.recipe.override([f"head.search={how}"])
         head.settings = head.settings.model_copy(update={"search": how})
         return self
@@ -167,9 +174,7 @@ class Model:
         for ids in prepared.order(self.device):
             batch = prepared.batch(ids)
             found, candidates = self.network.spans(batch)
-            before = candidates.counts.cumsum(0) - candidates.counts
-            shift = (starts[ids] - before).to(self.device)
-            vectors[torch.arange(len(found), device=self.device) + shift[candidates.sentence]] = found.float()
+            vectors[starts[ids].to(self.device)[candidates.sentence] + candidates.number] = found.float()
             means.append(self.network.encoder.sentence_vectors(batch).float())
             order.append(ids)
         unit = torch.nn.functional.normalize(torch.cat(means), dim=1)
@@ -231,9 +236,7 @@ def _document(given: Document | str) -> Document:
     return Document(given) if isinstance(given, str) else given
 
 
-def _blocks(
-    documents: Iterable[Document | str], characters: bool
-) -> Iterator[list[tuple[Document, list[Sentence]]]]:
+def _blocks(documents: Iterable[Document | str], characters: bool) -> Iterator[list[tuple[Document, list[Sentence]]]]:
     """Documents with their sentences, some `BLOCK` words at a time."""
     block, words = [], 0
     for given in documents:

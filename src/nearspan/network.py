@@ -14,19 +14,17 @@ from nearspan.heads import Head, Instances, Pool
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, nearest_sentences, pools
 from nearspan.recipes import Recipe
-from nearspan.spans import Candidates, Minus, enumerate_spans, targets
-
-Targets = list[list[tuple[int, int, int]]]  # for each sentence (first word, stop, label)
+from nearspan.spans import Candidates, Minus, SpanLabels, enumerate_spans
 
 CPU_GROUP = 4 * 2**20  # bytes of scores at once on a CPU: what its caches hold
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A batch with its entities."""
+    """A batch, and the labels of the corpus it is from."""
 
     batch: Batch
-    targets: Targets
+    labels: SpanLabels
 
 
 class Network(nn.Module):
@@ -47,8 +45,7 @@ class Network(nn.Module):
     def labelled_spans(self, labelled: Labelled) -> tuple[Tensor, Tensor]:
         """Vectors [S, H] and gold labels [S]."""
         vectors, candidates = self.spans(labelled.batch)
-        longest = labelled.batch.rows.shape[1]
-        return vectors, targets(candidates, labelled.targets, self.max_width, longest)
+        return vectors, labelled.labels.targets(labelled.batch.ids, candidates)
 
     def forward(self, labelled: Labelled, neighbours: Labelled | None = None) -> Tensor:
         """The loss: summed over a sentence's spans, the mean over the batch's sentences."""

@@ -37,12 +37,8 @@ def test_pairs_that_follow_each_other_are_one_fragment():
     ],
 )
 def test_wrong_mentions_are_listed_with_their_line(mentions: str, kind: str):
-    assert [(problem.kind, problem.line) for problem in corpus(f"a b c\n{mentions}\n\n").problems] == [
-        (kind, 2)
-    ]
+    assert [(problem.kind, problem.line) for problem in corpus(f"a b c\n{mentions}\n\n").problems] == [(kind, 2)]
 
 
 def test_a_line_too_many_is_listed():
-    assert [(problem.kind, problem.line) for problem in corpus("a b\n0,0 X\nc\n\n").problems] == [
-        ("malformed", 3)
-    ]
+    assert [(problem.kind, problem.line) for problem in corpus("a b\n0,0 X\nc\n\n").problems] == [("malformed", 3)]

@@ -165,9 +165,7 @@ def test_a_broken_array_says_where_reading_stopped():
     assert "from here on" in found.problems[0].message
 
 
-@pytest.mark.parametrize(
-    "array", ['[{"text": "a"}', '[{"text": "a"}] x', '[{"text": "a"} {"text": "b"}]', "[,]"]
-)
+@pytest.mark.parametrize("array", ['[{"text": "a"}', '[{"text": "a"}] x', '[{"text": "a"} {"text": "b"}]', "[,]"])
 def test_arrays_that_are_not_json_are_listed(array: str):
     assert [problem.kind for problem in corpus(array).problems] == ["malformed"]
 
@@ -212,9 +210,7 @@ def annotated(draw: st.DrawFn) -> Document:
         for points in spans
     }
     words = draw(st.none() | edges)
-    offsets = (
-        None if words is None else tuple(zip(words[: len(words) // 2 * 2 : 2], words[1::2], strict=True))
-    )
+    offsets = None if words is None else tuple(zip(words[: len(words) // 2 * 2 : 2], words[1::2], strict=True))
     kept = [entity for entity in sorted(entities) if entity.label.strip()]
     return Document(text, tuple(kept), draw(unicode_text), offsets, draw(st.sampled_from([None, offsets])))
 

@@ -45,9 +45,7 @@ def test_crossing_entities_are_rendered_in_touching_pieces():
     assert render(document) == "[a [b](Y#1)](X)[ c](Y#1)"
 
 
-@pytest.mark.parametrize(
-    "text", ["[a", "a]", "[a]", "[a](", "[a]()", "[](X)", "[a](X#y)", "a\\", "[[a](X)](X)"]
-)
+@pytest.mark.parametrize("text", ["[a", "a]", "[a]", "[a](", "[a]()", "[](X)", "[a](X#y)", "a\\", "[[a](X)](X)"])
 def test_wrong_markup_is_an_error(text: str):
     with pytest.raises(CorpusError, match="markup"):
         parse(text)

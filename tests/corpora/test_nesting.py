@@ -6,9 +6,7 @@ from nearspan.document import Span
 
 
 def test_many_entities_in_one_document_are_counted_quickly():
-    spans = [Span.of(4 * i, 4 * i + 3) for i in range(40_000)] + [
-        Span.of(4 * i, 4 * i + 1) for i in range(10_000)
-    ]
+    spans = [Span.of(4 * i, 4 * i + 3) for i in range(40_000)] + [Span.of(4 * i, 4 * i + 1) for i in range(10_000)]
     assert relations(spans) == (10_000, 0)
 
 
@@ -24,9 +22,7 @@ spans = st.lists(
 def test_relations_are_those_of_comparing_all_pairs(spans: list[Span]):
     pairs = [(a, [b for j, b in enumerate(spans) if i != j]) for i, a in enumerate(spans)]
     nested = sum(any(b.covers(a) for b in rest) for a, rest in pairs)
-    crossing = sum(
-        any(a.overlaps(b) and not a.covers(b) and not b.covers(a) for b in rest) for a, rest in pairs
-    )
+    crossing = sum(any(a.overlaps(b) and not a.covers(b) and not b.covers(a) for b in rest) for a, rest in pairs)
     assert relations(spans) == (nested, crossing)
 
 

@@ -59,9 +59,7 @@ def test_a_lost_fragment_is_a_wrong_boundary() -> None:
 
 def test_a_prediction_inside_a_correct_entity_is_spurious() -> None:
     gold = document(Entity.of(0, 9, "A"))
-    assert [e.kind for e in find_errors([gold], [document(Entity.of(0, 9, "A"), Entity.of(2, 4, "A"))])] == [
-        "spurious"
-    ]
+    assert [e.kind for e in find_errors([gold], [document(Entity.of(0, 9, "A"), Entity.of(2, 4, "A"))])] == ["spurious"]
 
 
 @given(ENTITIES, ENTITIES)

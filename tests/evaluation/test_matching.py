@@ -57,9 +57,7 @@ def test_flat_data_gives_what_conlleval_gives(seed: int) -> None:
 
 
 @given(ENTITIES, ENTITIES, st.randoms())
-def test_order_and_repetition_do_not_matter(
-    gold: list[Entity], guess: list[Entity], chance: random.Random
-) -> None:
+def test_order_and_repetition_do_not_matter(gold: list[Entity], guess: list[Entity], chance: random.Random) -> None:
     before = score([document(*gold)], [document(*guess)])
     chance.shuffle(gold)
     chance.shuffle(guess)
@@ -75,9 +73,7 @@ def test_a_discontinuous_entity_needs_exactly_its_fragments() -> None:
     gold = document(Entity(Span(((0, 4), (10, 14))), "A"))
     assert score([gold], [document(Entity(Span(((0, 4), (10, 14))), "A"))]).f1 == 1.0
     assert score([gold], [document(Entity.of(0, 14, "A"))]).f1 == 0.0
-    assert score([gold], [document(Entity.of(0, 4, "A"), Entity.of(10, 14, "A"))]).labels["A"] == Counts(
-        0, 2, 1
-    )
+    assert score([gold], [document(Entity.of(0, 4, "A"), Entity.of(10, 14, "A"))]).labels["A"] == Counts(0, 2, 1)
 
 
 def test_the_models_score_does_not_count() -> None:

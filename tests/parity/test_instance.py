@@ -10,15 +10,15 @@ from nearspan.heads.instances import neighbour_probabilities, streamed_probabili
 from nearspan.spans import MinusSettings, enumerate_spans
 
 
-def paper_minus(states, weight, plus, first, stop):
-    """h_s = W [f_b - f_{a-1}, b_a - b_{b+1}, (f_a + f_b, b_a + b_b)] for one span, a = first, b = stop - 1."""
+def paper_minus(states, minus, plus, first, stop):
+    """h_s = W [f_b - f_{a-1}, b_a - b_{b+1}, (f_a + f_b, b_a + b_b)] + c for one span, a = first, b = stop - 1."""
     half = states.shape[-1] // 2
     forward, backward = states[:, :half], states[:, half:]
     zero = torch.zeros(half)
     a, b = first, stop - 1
     before = forward[a - 1] if a > 0 else zero
     after = backward[b + 1] if b + 1 < len(states) else zero
-    vector = weight @ torch.cat([forward[b] - before, backward[a] - after])
+    vector = minus.bias + minus.weight @ torch.cat([forward[b] - before, backward[a] - after])
     if plus is not None:
         vector = vector + plus @ torch.cat([forward[a] + forward[b], backward[a] + backward[b]])
     return vector
@@ -28,6 +28,7 @@ def paper_minus(states, weight, plus, first, stop):
 def test_minus_equals_the_papers_definition(form):
     torch.manual_seed(0)
     representation = MinusSettings(form=form, size=5).build(8)
+    torch.nn.init.normal_(representation.minus.bias)
     lengths = torch.tensor([4, 1, 7])
     states = torch.randn(3, 7, 8)
     for sentence, length in enumerate(lengths):
@@ -38,10 +39,17 @@ def test_minus_equals_the_papers_definition(form):
     for row in range(len(candidates)):
         sentence = int(candidates.sentence[row])
         own = states[sentence, : lengths[sentence]]
-        expected = paper_minus(
-            own, representation.minus.weight, plus, int(candidates.first[row]), int(candidates.stop[row])
-        )
+        expected = paper_minus(own, representation.minus, plus, int(candidates.first[row]), int(candidates.stop[row]))
         torch.testing.assert_close(found[row], expected, atol=1e-5, rtol=1e-5)
+
+
+def test_without_its_bias_the_flat_form_is_a_sum_over_words():
+    """Why there is a bias: without one "New York" can only be as much of an entity as "New" and "York" are."""
+    torch.manual_seed(0)
+    representation = MinusSettings(form="flat", size=5).build(8)
+    candidates = enumerate_spans(torch.tensor([2]), max_width=2)
+    new, both, york = representation(torch.randn(1, 2, 8), candidates)
+    torch.testing.assert_close(both, new + york)
 
 
 def paper_probabilities(vector, pool, labels, count):

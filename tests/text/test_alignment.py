@@ -43,8 +43,6 @@ def test_an_aligned_entity_has_the_characters_of_its_words(text: str, data: st.D
     sentences = split(Document(text))
     alignment = align(sentences, [entity])
     spans = [
-        s.span(gold.first, gold.stop)
-        for s, golds in zip(sentences, alignment.golds, strict=True)
-        for gold in golds
+        s.span(gold.first, gold.stop) for s, golds in zip(sentences, alignment.golds, strict=True) for gold in golds
     ]
     assert spans == ([] if alignment.unreachable else [entity.span])

@@ -4,12 +4,8 @@ from nearspan.text import Coverage
 
 
 def test_one_line_says_what_is_out_of_reach() -> None:
-    coverage = Coverage(
-        10, 3453, 90_000, 5648, {"misaligned": 3, "wider than 6 words": 9, "discontinuous": 0}
-    )
-    assert str(coverage) == (
-        "5,648 entities in 3,453 sentences; 12 unreachable (9 wider than 6 words, 3 misaligned)"
-    )
+    coverage = Coverage(10, 3453, 90_000, 5648, {"misaligned": 3, "wider than 6 words": 9, "discontinuous": 0})
+    assert str(coverage) == ("5,648 entities in 3,453 sentences; 12 unreachable (9 wider than 6 words, 3 misaligned)")
     assert coverage.reachable == 5636
 
 

@@ -15,6 +15,7 @@ from nearspan.cli.demo import demo
 from nearspan.cli.evaluate import evaluate
 from nearspan.cli.explain import explain
 from nearspan.cli.recipes import recipes
+from nearspan.cli.report import report
 from nearspan.cli.train import train
 from nearspan.errors import NearspanError
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-for command in (demo, train, evaluate, annotate, explain, check, convert, recipes):
+for command in (demo, train, evaluate, annotate, explain, report, check, convert, recipes):
     app.command()(command)
 
 

@@ -20,14 +20,16 @@ from nearspan.errors import ConfigError, CorpusError
 def annotate(
     model: Annotated[Path, typer.Argument(help="A model folder.")],
     files: Annotated[
-        list[str] | None, typer.Argument(help="Text files or corpora; `-` or nothing: lines of standard input, a text each.")
+        list[str] | None,
+        typer.Argument(help="Text files or corpora; `-` or nothing: lines of standard input, a text each."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; standard output if not given.")] = None,
     to: Annotated[str, typer.Option(help="jsonl, conll or brat.")] = "jsonl",
     search: Search = "",
     device: Device = "",
     format: Annotated[
-        str | None, typer.Option(help="The files' format; `.txt` files are plain text, others are found from the content.")
+        str | None,
+        typer.Option(help="The files' format; `.txt` files are plain text, others are found from the content."),
     ] = None,
 ) -> None:
     """Find the entities of texts.

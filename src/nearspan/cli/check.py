@@ -15,9 +15,7 @@ from nearspan.errors import CorpusError
 
 FormatOption = Annotated[
     str | None,
-    typer.Option(
-        "--format", help="conll, jsonl, brat, pubtator or indexed; found from the content if not given."
-    ),
+    typer.Option("--format", help="conll, jsonl, brat, pubtator or indexed; found from the content if not given."),
 ]
 ColumnsOption = Annotated[
     str | None,

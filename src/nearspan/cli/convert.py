@@ -13,9 +13,7 @@ from nearspan.corpora import read, write
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A file, or a folder of brat documents.")],
-    target: Annotated[
-        Path, typer.Argument(metavar="DST", help="The file to write, or a new folder for brat.")
-    ],
+    target: Annotated[Path, typer.Argument(metavar="DST", help="The file to write, or a new folder for brat.")],
     from_format: Annotated[
         str | None, typer.Option("--from", help="The format of SRC; found from its content if not given.")
     ] = None,

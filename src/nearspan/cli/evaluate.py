@@ -16,7 +16,8 @@ from nearspan.cli.train import Device
 from nearspan.model import Model
 
 Search = Annotated[
-    str, typer.Option(help="How the instance head uses its memory: `nearest` sentences, or the `whole` of it.")
+    str,
+    typer.Option(help="How the instance head uses its memory: `nearest` sentences, or the `whole` of it."),
 ]
 
 
@@ -32,7 +33,9 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     search: Search = "",
     device: Device = "",
-    format: Annotated[str | None, typer.Option(help="The corpus's format; found from the content if not given.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="The corpus's format; found from the content if not given.")
+    ] = None,
 ) -> None:
     """Score a model on a corpus: exact matches, overall and by label, and what it could not reach.
 

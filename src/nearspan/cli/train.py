@@ -16,17 +16,22 @@ Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken w
 
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.")],
-    train: Annotated[list[Path], typer.Option("--train", help="Training corpus, any format; may be given several times.")],
+    train: Annotated[
+        list[Path], typer.Option("--train", help="Training corpus, any format; may be given several times.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the model, its checkpoint and metrics.")],
     dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus; its best epoch is kept.")] = None,
     test: Annotated[list[Path] | None, typer.Option("--test", help="Test corpus, scored once at the end.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a setting: part.key=value; may be given several times.")
+        list[str] | None,
+        typer.Option("--set", help="Change a setting: part.key=value; may be given several times."),
     ] = None,
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
     device: Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    format: Annotated[str | None, typer.Option(help="The corpora's format; found from the content if not given.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="The corpora's format; found from the content if not given.")
+    ] = None,
 ) -> None:
     """Train a recipe and save the model with the best development F1.
 

@@ -45,9 +45,7 @@ def read(path: Path) -> Corpus:
         return _pair(path.with_suffix(".ann"), path.with_suffix(".txt"), path.stem)
     annotated = sorted((file for file in path.rglob("*.ann") if file.is_file()), key=_order)
     if not annotated:
-        raise CorpusError(
-            f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder"
-        )
+        raise CorpusError(f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder")
     parts: list[Corpus] = []
     used: set[Path] = set()
     for file in annotated:
@@ -60,9 +58,7 @@ def read(path: Path) -> Corpus:
         used.add(text)
         parts.append(_pair(file, text, shown(file.relative_to(path).with_suffix("").as_posix())))
     unused = sorted(file for file in path.rglob("*.txt") if file not in used and file.is_file())
-    problems = tuple(
-        Problem("no annotations", "there is no .ann for it; not read", shown(file)) for file in unused
-    )
+    problems = tuple(Problem("no annotations", "there is no .ann for it; not read", shown(file)) for file in unused)
     merged = Corpus.merge(parts)
     return Corpus(merged.documents, merged.problems + problems, "brat", 0, merged.places)
 
@@ -76,11 +72,7 @@ def find(annotations: Path) -> Path | None:
 
 def detect(path: Path) -> bool:
     """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
-    return (
-        path.is_dir()
-        or path.suffix == ".ann"
-        or (path.suffix == ".txt" and path.with_suffix(".ann").is_file())
-    )
+    return path.is_dir() or path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").is_file())
 
 
 def _order(path: Path) -> list[str | int]:

@@ -53,9 +53,7 @@ def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
 
 def detect(source: Source) -> bool:
     """Whether most of the first lines end in a tag."""
-    rows = [
-        _cells(line) for line in source.lines[:2000] if line.strip(" \t") and not line.startswith(DOCSTART)
-    ]
+    rows = [_cells(line) for line in source.lines[:2000] if line.strip(" \t") and not line.startswith(DOCSTART)]
     tagged = sum(len(cells) > 1 and parse(cells[-1]) is not None for cells in rows)
     return 2 * tagged > len(rows) or (not rows and any(line.startswith(DOCSTART) for line in source.lines))
 
@@ -119,9 +117,7 @@ def _draft(block: Block, layout: Columns, source: Source, problems: list[Problem
         tokens: list[str] = []
         for index, (number, cells) in enumerate(rows):
             if len(cells) != layout.size or len(cells) < 2:
-                found = (
-                    f"{len(cells)} columns where the file has {layout.size}: {excerpt(' '.join(cells[:8]))}"
-                )
+                found = f"{len(cells)} columns where the file has {layout.size}: {excerpt(' '.join(cells[:8]))}"
                 found = found if len(cells) > 1 else f"the word {excerpt(cells[0])} has no tag"
                 problems.append(Problem("malformed", found, source.name, number))
             word = cells[layout.word] if layout.word < len(cells) else cells[0]
@@ -146,9 +142,7 @@ def _draft(block: Block, layout: Columns, source: Source, problems: list[Problem
     )
 
 
-def _tag(
-    blocks: list[Block], drafts: list[Draft], layout: Columns, problems: list[Problem], path: str
-) -> None:
+def _tag(blocks: list[Block], drafts: list[Draft], layout: Columns, problems: list[Problem], path: str) -> None:
     """Read the label columns of all sentences, then add their entities to the drafts."""
     known: dict[str, Tag | None] = {}
     prefixes: Counter[str] = Counter()
@@ -178,8 +172,6 @@ def _tag(
         for chunk in group:
             number = rows[chunk.first][0]
             if wrong := fault(chunk, used):
-                draft.problem(
-                    "bad sequence", f"{wrong} in a file tagged as {used}; the entity is kept", number
-                )
+                draft.problem("bad sequence", f"{wrong} in a file tagged as {used}; the entity is kept", number)
             fragment = (words[first + chunk.first][0], words[first + chunk.stop - 1][1])
             draft.add([fragment], chunk.label, number)

@@ -55,9 +55,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
 def lost_words(corpus: Corpus, path: Path, format: str) -> tuple[Problem, ...]:
     """The note that a format of plain text keeps no word and sentence boundaries."""
     given = sum(document.words is not None or document.sentences is not None for document in corpus.documents)
-    message = (
-        f"{format} keeps the text and its entities, not the word and sentence boundaries of {given} documents"
-    )
+    message = f"{format} keeps the text and its entities, not the word and sentence boundaries of {given} documents"
     return (Problem("changed", message, shown(path)),) if given else ()
 
 
@@ -70,9 +68,7 @@ def names(corpus: Corpus) -> Iterator[str]:
     taken: set[str] = set()
     for document in corpus.documents:
         parts = [_UNSAFE.sub("_", part)[:_LONGEST] for part in document.id.split("/")]
-        safe = "/".join(
-            part if part.strip(".") and part[0] not in ".-" else "_" + part.strip(".-") for part in parts
-        )
+        safe = "/".join(part if part.strip(".") and part[0] not in ".-" else "_" + part.strip(".-") for part in parts)
         name, count = safe, 1
         while name.casefold() in taken:
             count += 1

@@ -65,9 +65,7 @@ def read(
     return corpora[0] if len(corpora) == 1 else Corpus.merge(corpora)
 
 
-def write(
-    corpus: Corpus | Iterable[Document], path: AnyPath, format: str | None = None
-) -> tuple[Problem, ...]:
+def write(corpus: Corpus | Iterable[Document], path: AnyPath, format: str | None = None) -> tuple[Problem, ...]:
     """Write a corpus; the format is found from the ending of `path` unless it is named.
 
     The file is written whole or not at all. What the format cannot keep besides entities (words, sentences)
@@ -97,9 +95,7 @@ def _read_one(path: Path, chosen: Format | None, columns: Sequence[int] | None) 
     if chosen is FORMATS["brat"] or (chosen is None and brat.detect(path)):
         return brat.read(path)
     if path.is_dir():
-        raise CorpusError(
-            f"{shown(path)} is a folder; only brat is read from a folder, name the files instead"
-        )
+        raise CorpusError(f"{shown(path)} is a folder; only brat is read from a folder, name the files instead")
     source = Source.open(path)
     if not source.text.strip():
         raise CorpusError(f"{shown(path)} is empty")
@@ -123,9 +119,7 @@ def _by_content(source: Source) -> Format:
         if each.detect is not None and each.detect(source):
             return each
     known = ", ".join(FORMATS)
-    raise CorpusError(
-        f"the format of {source.name} is not clear from its content; name it with --format: {known}"
-    )
+    raise CorpusError(f"the format of {source.name} is not clear from its content; name it with --format: {known}")
 
 
 def _by_ending(path: Path) -> str:

@@ -33,9 +33,7 @@ def draft(record: Any, name: str, path: str, line: int, problems: list[Problem])
     text = _first(record, ("text", "doc_text"))
     if text is None:
         keys = ", ".join(map(excerpt, list(record)[:8])) or "none"
-        raise Malformed(
-            f"found the keys {keys}; expected text and entities, tokens and entities, or sentence and ner"
-        )
+        raise Malformed(f"found the keys {keys}; expected text and entities, tokens and entities, or sentence and ner")
     if not isinstance(text, str):
         raise Malformed(f"the text is {_kind(text)}, expected a string")
     result = Draft(
@@ -122,9 +120,7 @@ def _items(record: dict[str, Any], result: Draft, line: int) -> list[Any]:
 def _annotates(key: str, value: Any) -> bool:
     """Whether an unknown key may hold annotations that must not go unmentioned."""
     known = ("words", "sentences", "tokens", "sentence")
-    return (
-        key not in known and isinstance(value, list) and any(isinstance(item, list | dict) for item in value)
-    )
+    return key not in known and isinstance(value, list) and any(isinstance(item, list | dict) for item in value)
 
 
 def _characters(item: Any) -> tuple[list[Fragment], str]:

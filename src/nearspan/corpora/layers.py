@@ -43,9 +43,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     write_file(path, _lines(grids, max(depth, 1), docstarts))
     changed = {
         "words were cut where an entity begins or ends inside them": sum(each.cut for each in grids),
-        "sentences were joined to the one before, as an entity spans both": sum(
-            each.joined for each in grids
-        ),
+        "sentences were joined to the one before, as an entity spans both": sum(each.joined for each in grids),
     }
     return tuple(Problem("changed", f"{n} {what}", shown(path)) for what, n in changed.items() if n)
 

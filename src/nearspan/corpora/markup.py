@@ -46,9 +46,7 @@ def parse(text: str, id: str = "") -> Document:
         elif character == "]":
             match = _LABEL.match(text, at + 1)
             if match is None or not opened:
-                raise _error(
-                    text, at, "expected (LABEL) after it" if opened else "nothing to close; write \\]"
-                )
+                raise _error(text, at, "expected (LABEL) after it" if opened else "nothing to close; write \\]")
             label, start = _ESCAPED.sub(r"\1", match[1]), opened.pop()[0]
             if start == len(plain):
                 raise _error(text, at, f"the {label} is empty")
@@ -80,9 +78,7 @@ def render(document: Document) -> str:
     counts = defaultdict[int, int](int)
     for _, _, entity in pieces:
         counts[entity] += 1
-    numbers = {
-        entity: number for number, entity in enumerate((e for e in sorted(counts) if counts[e] > 1), 1)
-    }
+    numbers = {entity: number for number, entity in enumerate((e for e in sorted(counts) if counts[e] > 1), 1)}
     labels = {
         entity: re.sub(r"([\\()#])", r"\\\1", document.entities[entity].label)
         + (f"#{numbers[entity]}" if entity in numbers else "")
@@ -115,9 +111,7 @@ def render(document: Document) -> str:
 
 def _nested(entities: tuple[Entity, ...]) -> list[tuple[int, int, int]]:
     """Fragments as (start, end, entity), cut so that of any two one holds the other or they are apart."""
-    waiting = [
-        (start, -end, index) for index, each in enumerate(entities) for start, end in each.span.fragments
-    ]
+    waiting = [(start, -end, index) for index, each in enumerate(entities) for start, end in each.span.fragments]
     heapify(waiting)
     pieces: list[tuple[int, int, int]] = []
     ends: list[int] = []

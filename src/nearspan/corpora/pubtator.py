@@ -79,9 +79,7 @@ def _drafts(block: list[Line], source: Source, problems: list[Problem]) -> Itera
         if match is None:
             rest.append((number, line))
         elif match[2] in parts or (id and match[1] != id):
-            message = (
-                f"{excerpt(line)} is a second text or one of another document than {excerpt(id)}; not read"
-            )
+            message = f"{excerpt(line)} is a second text or one of another document than {excerpt(id)}; not read"
             problems.append(Problem("malformed", message, source.name, number))
         else:
             id, parts[match[2]] = match[1], match[3]
@@ -104,9 +102,7 @@ def _add(draft: Draft, line: str, number: int) -> None:
         found = f"found {excerpt(line)}, expected ID<tab>START<tab>END<tab>TEXT<tab>LABEL"
         draft.problem("malformed", found, number)
     elif columns[0] != draft.id:
-        draft.problem(
-            "malformed", f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}", number
-        )
+        draft.problem("malformed", f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}", number)
     else:
         draft.add([(int(columns[1]), int(columns[2]))], columns[4], number, said=columns[3])
 

@@ -31,9 +31,7 @@ class Source:
         """Read a file as UTF-8, whatever its bytes are."""
         data = load(path)
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise CorpusError(
-                f"{shown(path)} is UTF-16; write it as UTF-8 first: iconv -f UTF-16 -t UTF-8 OLD > NEW"
-            )
+            raise CorpusError(f"{shown(path)} is UTF-16; write it as UTF-8 first: iconv -f UTF-16 -t UTF-8 OLD > NEW")
         marked = data.startswith(codecs.BOM_UTF8)
         data = data.removeprefix(codecs.BOM_UTF8)
         problems: list[Problem] = []

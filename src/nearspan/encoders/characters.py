@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders.inputs import Batch, Features
@@ -18,11 +19,11 @@ PADDING, UNKNOWN = 0, 1
 class CharacterSettings(Settings):
     """The character convolution of the paper's table 5."""
 
-    size: int = 30  # width of a character's vector
-    filters: int = 30
-    window: int = 3
-    longest: int = 40  # of a longer word the first and the last half of this many characters are read
-    dropout: float = 0.0
+    size: int = Field(default=30, ge=1)  # width of a character's vector
+    filters: int = Field(default=30, ge=1)
+    window: int = Field(default=3, ge=1)
+    longest: int = Field(default=40, ge=2)  # of a longer word the first and the last half of this many are read
+    dropout: float = Field(default=0.0, ge=0, lt=1)
 
 
 class Characters(nn.Module):
@@ -36,7 +37,7 @@ class Characters(nn.Module):
         self.size = settings.filters
         self.table = nn.Embedding(len(self.index) + 2, settings.size, padding_idx=PADDING)
         self.dropout = nn.Dropout(settings.dropout)
-        self.convolution = nn.Conv1d(settings.size, settings.filters, settings.window, padding=settings.window // 2)
+        self.convolution = nn.Conv1d(settings.size, settings.filters, settings.window, padding="same")
         bound = (3 / settings.size) ** 0.5
         nn.init.uniform_(self.table.weight, -bound, bound)
         nn.init.zeros_(self.table.weight[PADDING])
@@ -52,9 +53,7 @@ class Characters(nn.Module):
     def prepare(self, sentences: Sequence[Sentence]) -> Features:
         """Each word's spelling [R], and the spellings' characters [spellings, longest]."""
         spellings: dict[str, int] = {}
-        rows = [
-            spellings.setdefault(token, len(spellings)) for sentence in sentences for token in sentence.tokens
-        ]
+        rows = [spellings.setdefault(token, len(spellings)) for sentence in sentences for token in sentence.tokens]
         half = self.settings.longest // 2
         table = torch.zeros(len(spellings), min(2 * half, max(map(len, spellings), default=1)), dtype=torch.long)
         for row, word in enumerate(spellings):

@@ -83,7 +83,8 @@ class Encoder(nn.Module):
     def embed(self, batch: Batch) -> Tensor:
         """Word features side by side [B, T, width], before any context."""
         return torch.cat(
-            [embedder(batch, batch.prepared.features[name]) for name, embedder in self.embedders.items()], dim=-1
+            [embedder(batch, batch.prepared.features[name]) for name, embedder in self.embedders.items()],
+            dim=-1,
         )
 
     def forward(self, batch: Batch) -> Tensor:
@@ -92,10 +93,8 @@ class Encoder(nn.Module):
         return self.recurrent(states, batch) if self.recurrent is not None else states
 
     def sentence_vectors(self, batch: Batch) -> Tensor:
-        """Mean word vectors [B, E], by which similar sentences are found: static vectors where there are any."""
-        name = next(iter(self.embedders))
+        """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any."""
+        name = next(name for name in ("words", "transformer", "characters") if name in self.embedders)
         vectors = self.embedders[name](batch, batch.prepared.features[name])
         mask = batch.mask[..., None]
         return (vectors * mask).sum(1) / mask.sum(1)
-
-

@@ -10,13 +10,14 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders.inputs import Batch, Features
-from nearspan.text.windows import owners, windows
-from nearspan.errors import ResourceError
+from nearspan.errors import ModelError, ResourceError
 from nearspan.settings import Settings
 from nearspan.text import Sentence
+from nearspan.text.windows import owners, windows
 
 WINDOWS_AT_ONCE = 64
 
@@ -27,8 +28,8 @@ class TransformerSettings(Settings):
     name: str
     frozen: bool = True  # frozen states are computed once for a corpus
     pooling: Literal["first", "mean"] = "first"
-    window: int = 0  # pieces the encoder reads at once; 0: as many as it can
-    overlap: int = 64  # pieces that neighbouring windows share
+    window: int = Field(default=0, ge=0)  # pieces the encoder reads at once; 0: as many as it can
+    overlap: int = Field(default=64, ge=0)  # pieces that neighbouring windows share
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Transformer(nn.Module):
         self.window = min(settings.window or readable, readable) - sum(map(len, self.specials))
         if self.window <= settings.overlap:
             raise ResourceError(
-                f"encoder.transformer.window leaves {self.window} pieces, not more than the overlap of {settings.overlap}"
+                f"encoder.transformer.window leaves {self.window} pieces, "
+                f"not more than the overlap of {settings.overlap}"
             )
 
     @classmethod
@@ -77,9 +79,14 @@ class Transformer(nn.Module):
         """The encoder as `save` wrote it, with weights still to be filled in."""
         from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
-        return cls(settings, AutoModel.from_config(config), tokenizer)
+        only = {"local_files_only": True, "trust_remote_code": False}
+        try:
+            config = AutoConfig.from_pretrained(folder, **only)
+            encoder = AutoModel.from_config(config, trust_remote_code=False)
+            tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **only)
+        except Exception as error:  # transformers and tokenizers raise what they like
+            raise ModelError(f"the encoder in {folder} is damaged: {_first_line(error)}") from error
+        return cls(settings, encoder, tokenizer)
 
     def train(self, mode: bool = True) -> Transformer:
         """A frozen encoder stays in evaluation mode."""
@@ -114,7 +121,9 @@ class Transformer(nn.Module):
         return padded
 
     def _pieces(self, tokens: list[str]) -> Pieces:
-        coded = self.tokenizer(tokens, is_split_into_words=True, add_special_tokens=False, truncation=False, verbose=False)
+        coded = self.tokenizer(
+            tokens, is_split_into_words=True, add_special_tokens=False, truncation=False, verbose=False
+        )
         ids: list[int] = coded["input_ids"]
         of_word: list[list[int]] = [[] for _ in tokens]
         for position, word in enumerate(coded.word_ids()):
@@ -154,7 +163,10 @@ class Transformer(nn.Module):
         ).flatten(0, 1)  # [windows * longest, size]
         firsts = np.cumsum([0, *(len(pieces.windows) for pieces in chosen)])
         flat = np.concatenate(
-            [(first + one.places[:, 0]) * longest + one.places[:, 1] for first, one in zip(firsts, chosen, strict=False)]
+            [
+                (first + one.places[:, 0]) * longest + one.places[:, 1]
+                for first, one in zip(firsts, chosen, strict=False)
+            ]
         )
         found: Tensor = states[torch.from_numpy(flat).to(device)]
         if self.settings.pooling == "first":
@@ -168,12 +180,22 @@ def _load(name: str) -> tuple[Any, Any]:
     from transformers import AutoModel, AutoTokenizer
 
     try:
-        return AutoModel.from_pretrained(name), AutoTokenizer.from_pretrained(name, use_fast=True)
-    except (OSError, ValueError, ImportError) as error:
+        encoder = AutoModel.from_pretrained(name, trust_remote_code=False).float()
+        tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, trust_remote_code=False)
+        if getattr(tokenizer, "add_prefix_space", None) is False:  # RoBERTa: a word has its blank in its first piece
+            tokenizer = AutoTokenizer.from_pretrained(
+                name, use_fast=True, trust_remote_code=False, add_prefix_space=True
+            )
+        return encoder, tokenizer
+    except Exception as error:  # transformers and tokenizers raise what they like
         raise ResourceError(
-            f"cannot load the encoder {name!r}: {str(error).splitlines()[0]} "
+            f"cannot load the encoder {name!r}: {_first_line(error)} "
             "Give a folder with config.json, weights and tokenizer, or the id of a model on the hub."
         ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _specials(tokenizer: Any) -> tuple[list[int], list[int]]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import warnings
+import zlib
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -28,7 +31,9 @@ def read_vectors(path: Path | str, limit: int, also: Collection[str] = ()) -> tu
     """
     path = Path(path)
     if not path.is_file():
-        raise ResourceError(f"no vector file at {path}: set encoder.words.file to a GloVe, word2vec or fastText text file")
+        raise ResourceError(
+            f"no vector file at {path}: set encoder.words.file to a GloVe, word2vec or fastText text file"
+        )
     words, vectors = _cached(path)
     if limit >= len(words):
         return words, vectors
@@ -48,13 +53,14 @@ def _cached(path: Path) -> tuple[list[str], Vectors]:
     except (OSError, SafetensorError, KeyError, UnicodeDecodeError):
         pass  # no cache, or a damaged one: read the file itself
     words, vectors = _parse(path)
+    scratch = cache.with_suffix(f".{os.getpid()}.tmp")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        scratch = cache.with_suffix(f".{os.getpid()}.tmp")
         save_file({"words": np.frombuffer("\n".join(words).encode(), dtype=np.uint8), "vectors": vectors}, scratch)
         scratch.replace(cache)
-    except OSError:
-        pass  # a cache that cannot be written costs time, not correctness
+    except (OSError, SafetensorError):  # a cache that cannot be written costs time, not correctness
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
     return words, vectors
 
 
@@ -63,16 +69,19 @@ def _parse(path: Path) -> tuple[list[str], Vectors]:
     rows: list[Vectors] = []
     seen: set[str] = set()
     size = 0
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in _lines(path):
         word, _, rest = line.partition(" ")
         if number == 1 and word.isdigit() and rest.strip().isdigit():
             continue  # word2vec's header: how many words, how many numbers
-        row = np.fromstring(rest, dtype=np.float32, sep=" ") if rest else np.empty(0, np.float32)
+        row = _numbers(rest)
+        if len(row) < size:  # the word itself may hold blanks, as some of GloVe's do
+            word, *numbers = line.rsplit(" ", size)
+            row = _numbers(" ".join(numbers))
         size = size or len(row)
         if len(row) != size or size == 0:
             raise ResourceError(
-                f"{path}:{number}: expected a word and {size or 'some'} numbers, found {len(row)} numbers after {word[:40]!r}; "
-                "is this a text file of word vectors?"
+                f"{path}:{number}: expected a word and {size or 'some'} numbers, "
+                f"found {len(row)} numbers after {word[:40]!r}; is this a text file of word vectors?"
             )
         if word and word not in seen:
             seen.add(word)
@@ -83,14 +92,27 @@ def _parse(path: Path) -> tuple[list[str], Vectors]:
     return words, np.stack(rows)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _numbers(text: str) -> NDArray[np.float32]:
+    """The numbers of a text; none where there is anything else in it."""
+    if not text:
+        return np.empty(0, np.float32)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)  # numpy before 2.4 warns of what it cannot read
+            return np.fromstring(text, dtype=np.float32, sep=" ")
+    except (ValueError, DeprecationWarning):
+        return np.empty(0, np.float32)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not empty, with their numbers from 1."""
     try:
         with _open(path) as file:
-            for raw in file:
+            for number, raw in enumerate(file, start=1):
                 line = raw.decode("utf-8", errors="replace").rstrip()
                 if line:
-                    yield line
-    except (OSError, EOFError) as error:
+                    yield number, line
+    except (OSError, EOFError, zlib.error) as error:
         raise ResourceError(f"cannot read the vectors in {path}: {error}") from error
 
 

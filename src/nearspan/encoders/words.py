@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -23,11 +24,11 @@ class WordSettings(Settings):
     """Static word vectors."""
 
     file: str = ""  # a GloVe, word2vec or fastText text file; without one all rows are trained
-    size: int = 100  # width of the vectors where no file gives it
+    size: int = Field(default=100, ge=1)  # width of the vectors where no file gives it
     trainable: bool = False  # train the pretrained rows too
     lower: bool = True
-    limit: int = 400_000  # words kept from the file beside those of the corpora
-    singletons: float = 0.5  # how often a word seen once, with no vector, is read as unknown in training
+    limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora
+    singletons: float = Field(default=0.5, ge=0, le=1)  # how often training hides a word seen once, with no vector
 
 
 def normal(word: str, lower: bool) -> str:
@@ -65,7 +66,10 @@ class Words(nn.Module):
         counts = Counter(normal(token, settings.lower) for sentence in train for token in sentence.tokens)
         size, table = settings.size, {}
         if settings.file:
-            also = {*counts, *(normal(token, settings.lower) for sentence in others for token in sentence.tokens)}
+            also = {
+                *counts,
+                *(normal(token, settings.lower) for sentence in others for token in sentence.tokens),
+            }
             words, vectors = read_vectors(Path(settings.file), settings.limit, also)
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
         pretrained = [word for word in table if word not in (UNKNOWN, NUMBER)]

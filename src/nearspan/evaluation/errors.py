@@ -73,6 +73,4 @@ def _preference(pair: tuple[Kind, Entity, Entity]) -> tuple[int, int, Entity, En
 
 def _shared(one: Span, other: Span) -> int:
     """How many characters two spans share."""
-    return sum(
-        max(0, min(b, end) - max(a, start)) for a, b in one.fragments for start, end in other.fragments
-    )
+    return sum(max(0, min(b, end) - max(a, start)) for a, b in one.fragments for start, end in other.fragments)

@@ -33,9 +33,7 @@ class Judge:
     def __init__(self, model: Model, documents: Sequence[Document]) -> None:
         self.model = model
         self.documents = documents
-        self.sentences = [
-            split(document, characters=model.recipe.characters_as_words) for document in documents
-        ]
+        self.sentences = [split(document, characters=model.recipe.characters_as_words) for document in documents]
         self.given = model.read([sentence for own in self.sentences for sentence in own])
         width = model.network.max_width
         self.coverage = sum(

@@ -128,8 +128,6 @@ class Scores:
         lines = [f"{'label':{width}}  precision  recall      F1  gold  predicted  correct"]
         for label, counts in [*self.labels.items(), ("all", self.total)]:
             measures = f"{100 * counts.precision:9.2f}  {100 * counts.recall:6.2f}  {100 * counts.f1:6.2f}"
-            lines.append(
-                f"{label:{width}}  {measures}  {counts.gold:4}  {counts.predicted:9}  {counts.correct:7}"
-            )
+            lines.append(f"{label:{width}}  {measures}  {counts.gold:4}  {counts.predicted:9}  {counts.correct:7}")
         lines.append(f"{'macro':{width}}  {100 * self.macro_f1:25.2f}")
         return "\n".join(lines)

@@ -70,7 +70,8 @@ class Evidence:
             "strength": self.strength,
             "probabilities": {label or "null": value for label, value in self.probabilities.items()},
             "neighbours": {
-                label or "null": [neighbour.as_dict() for neighbour in group] for label, group in self.neighbours.items()
+                label or "null": [neighbour.as_dict() for neighbour in group]
+                for label, group in self.neighbours.items()
             },
             "unlisted": {label or "null": value for label, value in self.unlisted.items()},
         }

@@ -15,15 +15,20 @@ from nearspan.network import Network
 
 
 def explain_candidate(
-    network: Network, memory: Memory, labels: list[str], batch: Batch, row: int, span: Span, text: str, count: int
+    network: Network,
+    memory: Memory,
+    labels: list[str],
+    batch: Batch,
+    row: int,
+    span: Span,
+    text: str,
+    count: int,
 ) -> Evidence:
     """Evidence for candidate `row` of a batch of one sentence; `count` neighbours are listed for each label."""
     vectors, _ = network.spans(batch)
     vector = vectors[row].float()
     probabilities, _ = network.probabilities(batch, memory)
-    ranked = dict(
-        sorted(zip(labels, probabilities[row].tolist(), strict=True), key=lambda pair: pair[1], reverse=True)
-    )
+    ranked = dict(sorted(zip(labels, probabilities[row].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
     label = next(iter(ranked))
     if not isinstance(network.head, Instances):
         likeness, rows = nearest_spans(memory, vector, count, cosine=True)

@@ -11,4 +11,12 @@ from nearspan.heads.pool import Pool
 HeadSettings = Annotated[ClassifierSettings | InstanceSettings, Field(discriminator="kind")]
 Head = Classifier | Instances
 
-__all__ = ["Classifier", "ClassifierSettings", "Head", "HeadSettings", "InstanceSettings", "Instances", "Pool"]
+__all__ = [
+    "Classifier",
+    "ClassifierSettings",
+    "Head",
+    "HeadSettings",
+    "InstanceSettings",
+    "Instances",
+    "Pool",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -16,9 +17,9 @@ class InstanceSettings(Settings):
     """Instance-based span classification, equations 1 and 2."""
 
     kind: Literal["instances"] = "instances"
-    neighbours: int = 50  # K: sentences whose spans are compared with
+    neighbours: int = Field(default=50, ge=1)  # K: sentences whose spans are compared with
     search: Literal["nearest", "whole"] = "nearest"  # compare with the K nearest sentences, or with all of them
-    budget_mb: int = 512  # the most memory that scores take at once
+    budget_mb: int = Field(default=512, ge=1)  # the most memory that scores take at once
     through_neighbours: bool = False  # let the gradient flow into the neighbours' vectors too
 
     def build(self, inputs: int, labels: int) -> Instances:  # noqa: ARG002

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nearspan.document import Fragment, Span
 from nearspan.errors import ModelError
-from nearspan.spans import enumerate_spans, how_many, targets
+from nearspan.spans import SpanLabels, enumerate_spans, how_many
 
 SENTENCES, VECTORS = "memory.jsonl", "memory.safetensors"
 
@@ -88,26 +88,17 @@ class Memory:
                 f"{len(sentences)} sentences have {int(counts.sum())} spans: build it again"
             )
         number = {label: i for i, label in enumerate(labels, start=1)}
-        spans, gold = [], []
-        for block in range(0, len(sentences), 4096):  # bounds the size of the tables
-            some = lengths[block : block + 4096]
-            found = enumerate_spans(some, max_width)
-            entities = [
-                [(first, stop, number[label]) for first, stop, label in one.entities]
-                for one in sentences[block : block + 4096]
-            ]
-            gold.append(targets(found, entities, max_width, int(some.max())))
-            spans.append(torch.stack([found.sentence + block, found.first, found.stop]))
-        sentence, first, stop = torch.cat(spans, 1)
+        entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
+        spans = enumerate_spans(lengths, max_width)
+        table = SpanLabels.of(lengths, entities, max_width)
         device = vectors.device
-        starts = counts.cumsum(0) - counts
         return cls(
             sentences,
             max_width,
             vectors,
-            torch.cat(gold).to(device),
+            table.labels.to(device),
             sentence_vectors,
-            *(tensor.to(device) for tensor in (sentence, first, stop, starts, counts)),
+            *(tensor.to(device) for tensor in (spans.sentence, spans.first, spans.stop, table.starts, counts)),
         )
 
     def __len__(self) -> int:
@@ -115,12 +106,8 @@ class Memory:
 
     def to(self, device: torch.device | str) -> Memory:
         """The same memory on a device."""
-        moved = {
-            field.name: value.to(device)
-            for field in fields(self)
-            if isinstance(value := getattr(self, field.name), Tensor)
-        }
-        return replace(self, **moved)
+        values = [getattr(self, field.name) for field in fields(self)]
+        return Memory(*(value.to(device) if isinstance(value, Tensor) else value for value in values))
 
     def save(self, folder: Path) -> None:
         """Write the sentences as JSON lines and the vectors as safetensors."""

@@ -23,14 +23,14 @@ FOLDER = Path(__file__).parent
 class TrainingSettings(Settings):
     """How a system is trained."""
 
-    epochs: int = Field(100, ge=1)
-    batch: int = Field(8, ge=1)  # sentences
-    learning_rate: float = Field(1e-3, gt=0)
-    decay: float = Field(0.05, ge=0)  # rho: epoch t learns at learning_rate / (1 + rho t)
-    clip: float = Field(5.0, gt=0)  # largest norm of the gradient
-    patience: int = Field(0, ge=0)  # stop after this many epochs without a better development F1; 0: never
+    epochs: int = Field(default=100, ge=1)
+    batch: int = Field(default=8, ge=1)  # sentences
+    learning_rate: float = Field(default=1e-3, gt=0)
+    decay: float = Field(default=0.05, ge=0)  # rho: epoch t learns at learning_rate / (1 + rho t)
+    clip: float = Field(default=5.0, gt=0)  # largest norm of the gradient
+    patience: int = Field(default=0, ge=0)  # stop after this many epochs without a better development F1; 0: never
     precision: Literal["auto", "float32", "bf16"] = "auto"  # auto: bf16 on a GPU that has it
-    checkpoint_minutes: float = Field(5.0, ge=0)  # between checkpoints; one is written after each epoch too
+    checkpoint_minutes: float = Field(default=5.0, ge=0)  # between checkpoints; one is written after each epoch too
 
 
 class Recipe(Settings):
@@ -97,7 +97,9 @@ def load(name: str | Path) -> Recipe:
     """
     path = FOLDER / f"{name}.toml" if str(name) in names() else Path(name)
     if not path.is_file():
-        raise ConfigError(f"no recipe {str(name)!r}: {did_you_mean(str(name), names())} (or give the path of a TOML file)")
+        raise ConfigError(
+            f"no recipe {str(name)!r}: {did_you_mean(str(name), names())} (or give the path of a TOML file)"
+        )
     try:
         return Recipe.parse(tomllib.loads(path.read_text(encoding="utf-8")), f"recipe {path.name}")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -1,6 +1,13 @@
 """Spans: candidates, and the vectors that represent them [S, H]."""
 
-from nearspan.spans.candidates import Candidates, CandidateSettings, enumerate_spans, how_many, targets
+from nearspan.spans.candidates import (
+    Candidates,
+    CandidateSettings,
+    SpanLabels,
+    WordTarget,
+    enumerate_spans,
+    how_many,
+)
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.reach import Reached, WordEntity, reach
 
@@ -13,9 +20,10 @@ __all__ = [
     "MinusSettings",
     "Reached",
     "RepresentationSettings",
+    "SpanLabels",
     "WordEntity",
+    "WordTarget",
     "enumerate_spans",
     "how_many",
     "reach",
-    "targets",
 ]

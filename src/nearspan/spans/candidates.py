@@ -1,27 +1,35 @@
-"""Candidate spans: every span of a sentence up to a width."""
+"""Candidate spans: every span of a sentence up to a width, numbered so that both ways are arithmetic.
+
+The candidates of a sentence of n words are numbered by first word and then by width. While n - first >= K
+each first word has K of them; the last K - 1 words have a triangle of fewer and fewer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from nearspan.settings import Settings
+
+WordTarget = tuple[int, int, int]  # first word, stop, label; label 0 is null
 
 
 class CandidateSettings(Settings):
     """Which spans are considered."""
 
-    max_width: int = 6  # L of the paper: the most words in a span
+    max_width: int = Field(default=6, ge=1)  # L of the paper: the most words in a span
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The S candidate spans of a batch, sentence after sentence, by first word and then by width."""
+    """The S candidate spans of a batch, sentence after sentence."""
 
     sentence: Tensor  # [S] position in the batch
+    number: Tensor  # [S] among the sentence's candidates
     first: Tensor  # [S] first word
     stop: Tensor  # [S] the word after the last
     counts: Tensor  # [B] candidates of each sentence, on the CPU
@@ -36,33 +44,64 @@ def how_many(lengths: Tensor, max_width: int) -> Tensor:
     >>> how_many(torch.tensor([1, 3]), max_width=2)
     tensor([1, 5])
     """
-    widths = torch.arange(max_width)
-    return (lengths[:, None] - widths).clamp(min=0).sum(1)
+    full = (lengths - max_width + 1).clamp(min=0)  # first words that have all widths
+    tail = lengths - full
+    return full * max_width + tail * (tail + 1) // 2
 
 
 def enumerate_spans(lengths: Tensor, max_width: int, device: torch.device | str = "cpu") -> Candidates:
     """All spans of at most `max_width` words in sentences of these lengths (a CPU tensor).
 
+    Nothing here waits for the device: how many there are is known from the lengths.
+
     >>> spans = enumerate_spans(torch.tensor([3]), max_width=2)
     >>> list(zip(spans.first.tolist(), spans.stop.tolist()))
     [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
     """
-    sizes = lengths.numpy()
-    longest = int(sizes.max(initial=0))
-    stops = np.arange(longest)[:, None] + np.arange(1, max_width + 1)  # [T, K]
-    legal = stops <= sizes[:, None, None]  # [B, T, K]
-    sentence, first, width = legal.nonzero()
-    index = torch.from_numpy(np.stack([sentence, first, first + width + 1])).to(device, non_blocking=True)
-    return Candidates(index[0], index[1], index[2], how_many(lengths, max_width))
+    counts = how_many(lengths, max_width)
+    total = int(counts.sum())
+    here = torch.stack([lengths, counts, counts.cumsum(0) - counts]).to(device, non_blocking=True)
+    sentence = torch.repeat_interleave(torch.arange(len(lengths), device=device), here[1], output_size=total)
+    size, count, before = here[:, sentence]
+    number = torch.arange(total, device=device) - before
+    # in the tail, counted from the end: t words follow the first one, and t + 1 spans begin at it
+    from_end = count - 1 - number
+    t = ((8 * from_end + 1).double().sqrt().long() - 1) // 2
+    in_tail = number >= (size - max_width + 1).clamp(min=0) * max_width
+    first = torch.where(in_tail, size - 1 - t, number // max_width)
+    stop = torch.where(in_tail, size - from_end + t * (t + 1) // 2, first + number % max_width + 1)
+    return Candidates(sentence, number, first, stop, counts)
 
 
-def targets(candidates: Candidates, gold: list[list[tuple[int, int, int]]], max_width: int, longest: int) -> Tensor:
-    """The label of each candidate [S]; 0 where it is no entity. `gold` holds (first, stop, label) per sentence."""
-    table = torch.zeros(len(gold), longest, max_width + 1, dtype=torch.long)
-    found = [(s, first, stop - first, label) for s, entities in enumerate(gold) for first, stop, label in entities]
-    if found:
-        sentence, first, width, label = torch.tensor(found).unbind(1)
-        reach = width <= max_width
-        table[sentence[reach], first[reach], width[reach]] = label[reach]
-    device = candidates.first.device
-    return table.to(device, non_blocking=True)[candidates.sentence, candidates.first, candidates.stop - candidates.first]
+@dataclass(frozen=True)
+class SpanLabels:
+    """The label of every candidate of a corpus [N]; those of sentence m begin at `starts[m]`."""
+
+    labels: Tensor  # [N] 0 is null
+    starts: Tensor  # [M]
+
+    @classmethod
+    def of(cls, lengths: Tensor, entities: Sequence[Sequence[WordTarget]], max_width: int) -> SpanLabels:
+        """Label the candidates that are entities; where two labels claim one span the later one has it."""
+        counts = how_many(lengths, max_width)
+        starts = counts.cumsum(0) - counts
+        labels = torch.zeros(int(counts.sum()), dtype=torch.long)
+        found = [(m, *entity) for m, own in enumerate(entities) for entity in own]
+        if found:
+            sentence, first, stop, label = torch.tensor(found).unbind(1)
+            size, width = lengths[sentence], stop - first
+            after = size - first  # words from the first one to the end
+            tail = counts[sentence] - after * (after + 1) // 2
+            number = torch.where(after >= max_width, first * max_width, tail) + width - 1
+            reach = width <= max_width
+            labels[(starts[sentence] + number)[reach]] = label[reach]
+        return cls(labels, starts)
+
+    def to(self, device: torch.device | str) -> SpanLabels:
+        """The same labels on a device."""
+        return SpanLabels(self.labels.to(device), self.starts.to(device))
+
+    def targets(self, ids: Tensor, candidates: Candidates) -> Tensor:
+        """The labels [S] of a batch's candidates; `ids` [B] are its sentences."""
+        starts = self.starts[ids.to(self.starts.device, non_blocking=True)]
+        return self.labels[starts[candidates.sentence] + candidates.number]

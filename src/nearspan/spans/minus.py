@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -16,8 +17,8 @@ class MinusSettings(Settings):
 
     kind: Literal["minus"] = "minus"
     form: Literal["flat", "nested"] = "flat"
-    size: int = 100  # width of the projected span vector
-    dropout: float = 0.0  # on the span vector
+    size: int = Field(default=100, ge=1)  # width of the projected span vector
+    dropout: float = Field(default=0.0, ge=0, lt=1)  # on the span vector
 
     def build(self, inputs: int) -> Minus:
         """The representation over word states of width `inputs`."""
@@ -25,22 +26,26 @@ class MinusSettings(Settings):
 
 
 class Minus(nn.Module):
-    """h_s = W [f_b - f_{a-1}, b_a - b_{b+1}], in the nested form with [f_a + f_b, b_a + b_b] beside it.
+    """h_s = W [f_b - f_{a-1}, b_a - b_{b+1}] + c, in the nested form with [f_a + f_b, b_a + b_b] beside it.
 
-    W is linear and each term belongs to one end of the span, so words are projected once, not spans:
-    h_s = left(a) + right(b), which makes a span's cost one addition.
+    Each term belongs to one end of the span, so words are projected once, not spans: h_s = left(a) + right(b),
+    which makes a span's cost one addition.
+
+    The paper writes no bias c; its public code has one, and it is needed. Without c the flat form telescopes:
+    h_s is the sum of its words' h, so a linear classifier with a null of 0 cannot accept "New York" while it
+    refuses both "New" and "York".
     """
 
     def __init__(self, settings: MinusSettings, inputs: int) -> None:
         super().__init__()
         self.size = settings.size
-        self.minus = nn.Linear(inputs, settings.size, bias=False)
+        self.minus = nn.Linear(inputs, settings.size)
         self.plus = nn.Linear(inputs, settings.size, bias=False) if settings.form == "nested" else None
         self.dropout = nn.Dropout(settings.dropout)
         together = inputs * (2 if self.plus is not None else 1)
         bound = (6 / (together + settings.size)) ** 0.5  # Glorot's for the whole of W
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -bound, bound)
+        for name, parameter in self.named_parameters():
+            nn.init.zeros_(parameter) if name.endswith("bias") else nn.init.uniform_(parameter, -bound, bound)
 
     def forward(self, states: Tensor, candidates: Candidates) -> Tensor:
         """Span vectors [S, size] from word states [B, T, 2H] that are zero on padding."""
@@ -49,7 +54,7 @@ class Minus(nn.Module):
         forward = functional.pad(functional.linear(states[..., :half], forward_weight), (0, 0, 1, 1))  # [B, T+2, size]
         backward = functional.pad(functional.linear(states[..., half:], backward_weight), (0, 0, 1, 1))
         left = backward[:, 1:-1] - forward[:, :-2]  # [B, T, size]: b_a - f_{a-1}
-        right = forward[:, 1:-1] - backward[:, 2:]  # f_b - b_{b+1}
+        right = forward[:, 1:-1] - backward[:, 2:] + self.minus.bias  # f_b - b_{b+1}
         if self.plus is not None:
             both = self.plus(states)
             left, right = left + both, right + both

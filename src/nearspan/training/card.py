@@ -11,8 +11,12 @@ def card(run: Run, data: TrainingData) -> str:
     """The card's text, in Markdown."""
     recipe = run.model.recipe
     about = run.as_dict()
-    rows = "\n".join(_row(name, result) for name, result in (("dev", run.dev), ("test", run.test)) if result is not None)
-    scores = f"| split | precision | recall | F1 | coverage |\n|---|---|---|---|---|\n{rows}" if rows else "Not evaluated."
+    rows = "\n".join(
+        _row(name, result) for name, result in (("dev", run.dev), ("test", run.test)) if result is not None
+    )
+    scores = (
+        f"| split | precision | recall | F1 | coverage |\n|---|---|---|---|---|\n{rows}" if rows else "Not evaluated."
+    )
     return f"""# A nearspan model: {recipe.name}
 
 {recipe.about}

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import torch
+
 from nearspan.document import Document
-from nearspan.network import Targets
 from nearspan.recipes import Recipe
-from nearspan.spans import WordEntity, reach
+from nearspan.spans import SpanLabels, WordEntity, reach
 from nearspan.text import Coverage, Sentence, split
 from nearspan.text.reading import readings
 
@@ -53,10 +54,12 @@ class TrainingData:
         """The labels that occur, in order of the alphabet."""
         return sorted({label for found in self.entities for _, _, label in found})
 
-    def targets(self) -> Targets:
-        """The entities with labels as numbers; 0 is null."""
+    def span_labels(self, max_width: int) -> SpanLabels:
+        """The label of every candidate; 0 is null."""
         number = {label: i for i, label in enumerate(self.labels, start=1)}
-        return [[(first, stop, number[label]) for first, stop, label in found] for found in self.entities]
+        lengths = torch.tensor([len(sentence) for sentence in self.sentences])
+        entities = [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]
+        return SpanLabels.of(lengths, entities, max_width)
 
     def word_spans(self) -> list[list[tuple[int, int]]]:
         """The entities' words, sentence by sentence."""

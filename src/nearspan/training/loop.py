@@ -103,7 +103,7 @@ class _Trainer:
         self.accelerator = accelerator
         self.seed = seed
         self.given: Input = model.read(data.sentences)
-        self.targets = data.targets()
+        self.labels = data.span_labels(model.network.max_width).to(accelerator.device)
         parameters = [parameter for parameter in model.network.parameters() if parameter.requires_grad]
         fused = accelerator.device.type == "cuda"
         self.optimizer = torch.optim.Adam(parameters, lr=self.settings.learning_rate, fused=fused)
@@ -133,7 +133,9 @@ class _Trainer:
                 progress.loss += float(total)
                 total.zero_()
                 if not math.isfinite(progress.loss):
-                    raise NearspanError(f"the loss is {progress.loss} in epoch {progress.epoch + 1}: lower training.learning_rate")
+                    raise NearspanError(
+                        f"the loss is {progress.loss} in epoch {progress.epoch + 1}: lower training.learning_rate"
+                    )
                 progress.step = step + 1
                 progress.seconds = before + time.monotonic() - began
                 watch.step(progress, len(batches))
@@ -176,11 +178,13 @@ class _Trainer:
         drawn = random.Random(chance).sample(range(count), min(count, self.neighbours + len(own)))
         others = [one for one in drawn if one not in own][: self.neighbours]
         if not others:
-            raise ConfigError("the instance head needs more training sentences than one batch holds: lower training.batch")
+            raise ConfigError(
+                "the instance head needs more training sentences than one batch holds: lower training.batch"
+            )
         return torch.tensor(others)
 
     def _labelled(self, ids: Tensor) -> Labelled:
-        return Labelled(self.given.prepared.batch(ids), [self.targets[i] for i in ids.tolist()])
+        return Labelled(self.given.prepared.batch(ids), self.labels)
 
 
 def _chance(*numbers: int) -> int:
@@ -210,4 +214,6 @@ def _make(folder: Path) -> None:
     except OSError as error:
         raise NearspanError(f"cannot make the folder {folder}: {error}") from error
     if any((folder / name).exists() for name in ("config.toml", checkpoint.FILE)):
-        raise NearspanError(f"{folder} already holds a model or a run: give another --out, or --resume to go on with it")
+        raise NearspanError(
+            f"{folder} already holds a model or a run: give another --out, or --resume to go on with it"
+        )

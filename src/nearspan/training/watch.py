@@ -58,12 +58,21 @@ class Watch:
         left = progress.seconds / done * (self.epochs - done)
         loss = progress.loss / max(progress.step, 1)
         self.bar.update(
-            self.task, total=self.epochs * steps, completed=done * steps, epoch=progress.epoch + 1, loss=loss, left=_time_left(left)
+            self.task,
+            total=self.epochs * steps,
+            completed=done * steps,
+            epoch=progress.epoch + 1,
+            loss=loss,
+            left=_time_left(left),
         )
 
     def epoch(self, progress: checkpoint.Progress, dev: Evaluation | None) -> None:
         """After an epoch."""
-        row: dict[str, Any] = {"epoch": progress.epoch, "loss": self.loss, "seconds": round(progress.seconds, 3)}
+        row: dict[str, Any] = {
+            "epoch": progress.epoch,
+            "loss": self.loss,
+            "seconds": round(progress.seconds, 3),
+        }
         if dev is not None:
             row |= {"precision": dev.scores.precision, "recall": dev.scores.recall, "f1": dev.scores.f1}
         progress.history.append(row)

@@ -1,0 +1,5 @@
+"""Analysis: the papers' tables and figures for a model and a corpus, as one page to read."""
+
+from nearspan.analysis.report import Report, report
+
+__all__ = ["Report", "report"]

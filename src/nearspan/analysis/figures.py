@@ -1,0 +1,124 @@
+"""Figures: SVG text to put into a page. Its writing takes the page's colours, light or dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from io import StringIO
+from statistics import fmean, pstdev
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearspan.analysis.projection import missing
+from nearspan.analysis.sizes import Point
+
+# Okabe and Ito's colours that show on white and on black, then shades that keep apart from them
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C3E")
+MARKERS = ("o", "s", "^", "D", "v")
+SIGNS = ("●", "■", "▲", "◆", "▼")  # the same in writing
+
+_INK, _LINE = "#010203", "#040506"  # stand-ins, replaced by the page's colours
+_SETTINGS = {"svg.fonttype": "none", "font.size": 10, "text.color": _INK, "axes.edgecolor": _LINE}
+_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+
+
+def colour(index: int) -> str:
+    """The colour of label or model number `index`. With `sign`, 35 labels look different."""
+    return COLOURS[index % len(COLOURS)]
+
+
+def sign(index: int) -> str:
+    """The shape of label or model number `index`, as a character."""
+    return SIGNS[index % len(SIGNS)]
+
+
+def require() -> Any:
+    """Matplotlib, or an error that says how to get it."""
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError as error:
+        raise missing("matplotlib") from error
+    return matplotlib
+
+
+def scatter(points: NDArray[np.float32], groups: Sequence[int], titles: Sequence[str], name: str) -> str:
+    """Points [N, 2] in the colours of their groups; each shows its title when pointed at."""
+    matplotlib = require()
+    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": name}):
+        figure = matplotlib.figure.Figure(figsize=(5, 5))
+        axes = figure.add_axes((0.01, 0.01, 0.98, 0.98))
+        axes.set(xticks=[], yticks=[])
+        order: list[int] = []
+        for group in sorted(set(groups)):
+            mine = [i for i, one in enumerate(groups) if one == group]
+            order += mine
+            marker = MARKERS[group % len(MARKERS)]
+            axes.plot(*points[mine].T, marker, color=colour(group), markersize=3.6, alpha=0.75, markeredgewidth=0)
+        return _titled(_svg(figure, name), [titles[i] for i in order])
+
+
+def lines(points: Sequence[Point], names: Sequence[str]) -> str:
+    """Development F1 against the share of the training data, a line for each model."""
+    matplotlib = require()
+    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": "curve"}):
+        figure = matplotlib.figure.Figure(figsize=(6.4, 3.4), layout="constrained")
+        axes = figure.add_subplot()
+        for number, name in enumerate(names):
+            shares, means, deviations = summary(points, name)
+            style = {"color": colour(number), "marker": MARKERS[number % len(MARKERS)], "linewidth": 2}
+            axes.errorbar(shares, means, yerr=deviations if any(deviations) else None, capsize=3, **style)
+        ticks = sorted({point.share for point in points})
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ticks, [share_text(share) for share in ticks])
+        axes.set_xlabel("share of the training set", color=_INK)
+        axes.set_ylabel("development F1", color=_INK)
+        axes.minorticks_off()
+        axes.tick_params(colors=_INK, length=0)
+        axes.grid(axis="y", color=_LINE, linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        return _svg(figure, "curve")
+
+
+def summary(points: Iterable[Point], name: str) -> tuple[list[float], list[float], list[float]]:
+    """One model's shares in ascending order, with the mean and the deviation of F1 over the seeds, in percent."""
+    found: dict[float, list[float]] = {}
+    for point in points:
+        if point.name == name:
+            found.setdefault(point.share, []).append(100 * point.f1)
+    shares = sorted(found)
+    return shares, [fmean(found[share]) for share in shares], [pstdev(found[share]) for share in shares]
+
+
+def share_text(share: float) -> str:
+    """A share as people write it.
+
+    >>> share_text(0.125), share_text(1.0), share_text(0.3)
+    ('1/8', '1', '0.3')
+    """
+    parts = 1 / share
+    return f"{share:.2g}" if abs(parts - round(parts)) > 1e-6 else f"1/{round(parts)}" if round(parts) > 1 else "1"
+
+
+def _svg(figure: Any, name: str) -> str:
+    """The figure for use inside HTML: no header, no metadata, no names that another figure may use too."""
+    out = StringIO()
+    figure.savefig(out, format="svg", transparent=True, metadata=_METADATA)
+    found = out.getvalue()
+    found = found[found.index("<svg") :]
+    found = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', rf'<svg viewBox="\1" role="img" aria-label="{name}">', found)
+    found = re.sub(r'<g id="[^"]*"', "<g", found)
+    found = re.sub(r"<!--.*?-->\s*", "", found, flags=re.DOTALL)
+    return found.replace(_INK, "currentColor").replace(_LINE, "var(--line)")
+
+
+def _titled(svg: str, titles: Sequence[str]) -> str:
+    """The figure with a title in each of its markers, which were drawn in this order."""
+    if svg.count("<use ") != len(titles):
+        return svg
+    left = iter(titles)
+    return re.sub(r"<use ([^>]*)/>", lambda use: f"<use {use[1]}><title>{escape(next(left))}</title></use>", svg)

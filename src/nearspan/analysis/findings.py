@@ -1,0 +1,87 @@
+"""Findings: everything that a report says, before it is put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearspan.analysis.failures import Failure
+from nearspan.analysis.retrieval import Agreement, closeness
+from nearspan.analysis.sizes import Point
+from nearspan.analysis.subject import Subject
+from nearspan.analysis.vectors import GoldSpan
+from nearspan.evidence import Neighbour
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """A gold span as a query, and for each model what it said of it and its nearest training spans."""
+
+    query: GoldSpan
+    said: list[list[str]]
+    neighbours: list[list[Neighbour]]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found out about one model, or about two side by side; lists go with `subjects`."""
+
+    subjects: list[Subject]
+    fingerprint: str  # of the corpus
+    errors: list[dict[str, int]]  # by kind
+    failures: list[Failure]  # of the first model
+    retrieved: list[Retrieved]
+    agreements: list[Agreement]
+    spans: Sequence[GoldSpan]
+    projections: list[NDArray[np.float32]]  # [N, 2], in the order of `spans`
+    points: list[Point]
+
+    @property
+    def labels(self) -> list[str]:
+        """All labels of models and corpus; the order gives them their colours."""
+        models = {label for subject in self.subjects for label in subject.model.labels[1:]}
+        return sorted(models.union(*(subject.evaluation.scores.labels for subject in self.subjects)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The numbers, for JSON."""
+        names = [subject.name for subject in self.subjects]
+        return {
+            "corpus": {"fingerprint": self.fingerprint},
+            "models": [
+                {
+                    **subject.as_dict(),
+                    "errors": errors,
+                    "retrieval": {"by": closeness(subject), **agreement.as_dict()},
+                }
+                for subject, errors, agreement in zip(self.subjects, self.errors, self.agreements, strict=True)
+            ],
+            "failures": [failure.as_dict() for failure in self.failures],
+            "retrieval": [
+                {
+                    "text": one.query.span.text(one.query.sentence.text),
+                    "fragments": one.query.span.fragments,
+                    "sentence": one.query.sentence.text,
+                    "gold": one.query.entity.label,
+                    "predicted": dict(zip(names, one.said, strict=True)),
+                    "neighbours": {
+                        name: [neighbour.as_dict() for neighbour in found]
+                        for name, found in zip(names, one.neighbours, strict=True)
+                    },
+                }
+                for one in self.retrieved
+            ],
+            "projection": {
+                "spans": [
+                    {"text": span.span.text(span.sentence.text), "label": span.entity.label} for span in self.spans
+                ],
+                "points": {
+                    name: [[round(float(x), 3), round(float(y), 3)] for x, y in placed]
+                    for name, placed in zip(names, self.projections, strict=True)
+                },
+            },
+            "curve": [asdict(point) for point in self.points],
+        }

@@ -1,0 +1,131 @@
+"""The report: a model's scores, errors, evidence and figures on a corpus, as one page."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from rich.console import Console
+
+from nearspan.analysis.failures import by_kind, failures
+from nearspan.analysis.figures import require
+from nearspan.analysis.findings import Findings, Retrieved
+from nearspan.analysis.page import page
+from nearspan.analysis.projection import project
+from nearspan.analysis.retrieval import agreement, neighbours, queries
+from nearspan.analysis.sizes import SIZES, curve
+from nearspan.analysis.subject import Subject, subjects
+from nearspan.analysis.vectors import gold_spans, span_vectors
+from nearspan.corpora.atomic import write_file
+from nearspan.document import Document
+from nearspan.errors import ConfigError, NearspanError
+from nearspan.model import Model
+from nearspan.training.data import digest
+
+PAGE, NUMBERS = "report.html", "report.json"
+MOST_SPANS = 2000  # in the t-SNE and the shares of the retrieval
+MOST_QUERIES = 12
+MOST_FAILURES = 30
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found and the files it was written to."""
+
+    findings: Findings
+    page: Path
+    numbers: Path
+
+
+def report(
+    model: Model | Path | str,
+    documents: Sequence[Document],
+    *,
+    out: Path | str,
+    compare: Model | Path | str | None = None,
+    train: Sequence[Document] = (),
+    dev: Sequence[Document] = (),
+    sizes: Sequence[Fraction] = SIZES,
+    seeds: int = 1,
+    device: str = "",
+    console: Console | None = None,
+) -> Report:
+    """Examine a model on gold documents and write `out/report.html` and `out/report.json`.
+
+    With `compare` a second model stands beside it. With `train` and `dev` the recipes are trained on shares of
+    `train` for the data-size curve; a curve that was stopped goes on when it is called again.
+
+        report("runs/instance", nearspan.read("test.jsonl").documents, out="report", compare="runs/classifier")
+    """
+    require()
+    if not documents:
+        raise ConfigError("there are no documents to report on")
+    if bool(train) != bool(dev):
+        raise ConfigError("the data-size curve needs both --train and --dev")
+    folder = _made(Path(out))
+    given = [model] if compare is None else [model, compare]
+    models = [(None, one) if isinstance(one, Model) else (Path(one), Model.load(one, device)) for one in given]
+    _say(console, "scoring")
+    examined = subjects(models, documents)
+    found = _findings(examined, documents, console)
+    if train:
+        recipes = {subject.name: subject.model.recipe for subject in examined}
+        found.points.extend(
+            curve(recipes, train, dev, folder, sizes=sizes, seeds=seeds, device=device, console=console)
+        )
+    write_file(folder / NUMBERS, [json.dumps(found.as_dict(), indent=1), "\n"])
+    write_file(folder / PAGE, [page(found)])
+    return Report(found, folder / PAGE, folder / NUMBERS)
+
+
+def _findings(examined: list[Subject], documents: Sequence[Document], console: Console | None) -> Findings:
+    """All but the curve."""
+    placed = [gold_spans(subject.model, documents) for subject in examined]
+    _say(console, "explaining errors")
+    errors = [by_kind(subject, own) for subject, own in zip(examined, placed, strict=True)]
+    explained = failures(examined[0], errors[0], MOST_FAILURES)
+    shared = [key for key in placed[0] if all(key in own for own in placed)]
+    drawn = random.Random(0).sample(range(len(shared)), min(MOST_SPANS, len(shared)))
+    keys = [shared[i] for i in sorted(drawn)]
+    asked = queries(keys, MOST_QUERIES)
+    number = {key: i for i, key in enumerate(keys)}
+    rows = [number[key] for key in asked]
+    agreements, projections, retrieved = [], [], []
+    for subject, own in zip(examined, placed, strict=True):
+        _say(console, f"span vectors of {subject.name}: retrieval and t-SNE of {len(keys):,} spans")
+        spans = [own[key] for key in keys]
+        vectors = span_vectors(subject.model, spans)
+        agreements.append(agreement(subject, spans, vectors))
+        retrieved.append(neighbours(subject, [spans[i] for i in rows], vectors[rows]))
+        projections.append(project(vectors.cpu().numpy()))
+    return Findings(
+        examined,
+        digest(documents),
+        [{kind: len(found) for kind, found in own.items()} for own in errors],
+        explained,
+        [
+            Retrieved(placed[0][key], [subject.said(*key) for subject in examined], [own[i] for own in retrieved])
+            for i, key in enumerate(asked)
+        ],
+        agreements,
+        [placed[0][key] for key in keys],
+        projections,
+        [],
+    )
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NearspanError(f"cannot make the folder {folder}: {error}") from error
+    return folder
+
+
+def _say(console: Console | None, what: str) -> None:
+    if console is not None:
+        console.print(what, style="dim", markup=False, highlight=False)

@@ -1,0 +1,196 @@
+"""Sections of the page on what the model is and how well it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from nearspan.analysis.elements import bar, chip, measured, percent, section, table, text
+from nearspan.analysis.failures import KINDS
+from nearspan.analysis.figures import colour, lines, share_text, sign, summary
+from nearspan.analysis.findings import Findings
+from nearspan.analysis.subject import Subject
+from nearspan.evaluation import Counts, Scores
+
+
+def names(found: Findings) -> list[str]:
+    """The models' names with the sign of each, where there are two."""
+    if len(found.subjects) == 1:
+        return [text(found.subjects[0].name)]
+    return [
+        f'<span class="chip"><i style="color:{colour(i)}">{sign(i)}</i>{text(subject.name)}</span>'
+        for i, subject in enumerate(found.subjects)
+    ]
+
+
+def model(found: Findings) -> str:
+    """What was examined."""
+    parts = []
+    for subject, name in zip(found.subjects, names(found), strict=True):
+        memory = f"{len(subject.memory):,} spans of {len(subject.memory.sentences):,} training sentences"
+        chips = " ".join(chip(label, found.labels) for label in subject.model.labels[1:])
+        parts.append(
+            f'<div class="card"><h3>{name}</h3><p>{text(subject.model.recipe.about)}</p><dl>'
+            f"<dt>labels</dt><dd>{chips}</dd><dt>memory</dt><dd>{memory}</dd>"
+            f"<dt>decoding</dt><dd>{text(subject.model.overlap)}</dd></dl></div>"
+        )
+    settings = [dict(_flat(subject.model.recipe.model_dump())) for subject in found.subjects]
+    keys = [key for key in dict.fromkeys(key for own in settings for key in own) if key not in ("name", "about")]
+    rows = []
+    for key in keys:
+        values = [text(own.get(key, "")) for own in settings]
+        differ = len(set(values)) > 1
+        rows.append([f"<code>{text(key)}</code>", *(f"<b>{value}</b>" if differ else value for value in values)])
+    note = " Settings that differ are bold." if len(settings) > 1 else ""
+    everything = table(["setting", *names(found)], rows)
+    return section(
+        "model",
+        "Model",
+        f'<div class="grid">{"".join(parts)}</div>',
+        f"<details><summary>All {len(keys)} settings</summary><p>{note}</p>{everything}</details>",
+    )
+
+
+def scores(found: Findings) -> str:
+    """Overall scores and scores by label."""
+    tiles = []
+    for subject, name in zip(found.subjects, names(found), strict=True):
+        own = subject.evaluation.scores
+        values = {"F1": own.f1, "precision": own.precision, "recall": own.recall, "macro F1": own.macro_f1}
+        tiles.append(
+            f'<div class="card"><h3>{name}</h3><div class="tiles">'
+            + "".join(f"<div><b>{percent(value)}</b><span>{key}</span></div>" for key, value in values.items())
+            + "</div></div>"
+        )
+    return section(
+        "scores",
+        "Scores",
+        "<p>An entity is right when its fragments and its label are. All numbers are percentages; "
+        "overall scores are micro averages.</p>",
+        f'<div class="grid">{"".join(tiles)}</div>',
+        "<h3>By label</h3>",
+        _compared(
+            found,
+            "label",
+            lambda label: chip(label, found.labels),
+            lambda subject: dict(subject.evaluation.scores.labels),
+            long=True,
+        ),
+    )
+
+
+def coverage(found: Findings) -> str:
+    """What the settings put out of reach."""
+    parts = []
+    for subject, name in zip(found.subjects, names(found), strict=True):
+        seen = subject.evaluation.coverage.as_dict()
+        best = seen["reachable"] / seen["entities"] if seen["entities"] else 0.0
+        reasons = seen["unreachable"].items()
+        head = f"{seen['documents']:,} documents, {seen['sentences']:,} sentences, {seen['words']:,} words"
+        lost = table(["out of reach because", "entities"], ([text(why), f"{count:,}"] for why, count in reasons))
+        parts.append(
+            f'<div class="card"><h3>{name}</h3><p>{head}. {seen["reachable"]:,} of {seen["entities"]:,} entities can be '
+            f"found with these settings, so recall cannot exceed <b>{percent(best)}</b>.</p>{lost if reasons else ''}</div>"
+        )
+    note = "<p>Entities out of reach are counted as missed; nothing is left out of the scores.</p>"
+    return section("coverage", "Coverage", note, f'<div class="grid">{"".join(parts)}</div>')
+
+
+def slices(found: Findings) -> str:
+    """Scores by width and by structure."""
+    return section(
+        "slices",
+        "Width and structure",
+        '<div class="grid"><div><h3>By width in words</h3>',
+        _compared(found, "words", text, lambda subject: _totals(subject.widths)),
+        "</div><div><h3>By structure</h3>",
+        _compared(found, "structure", text, lambda subject: _totals(subject.structures)),
+        "</div></div>",
+        '<p class="note">Nested: inside another gold entity. Covering: around one. Predictions are sorted by the same '
+        "rule.</p>",
+    )
+
+
+def error_kinds(found: Findings) -> str:
+    """How many errors of which kind."""
+    most = max((count for own in found.errors for count in own.values()), default=1)
+    rows = [
+        [
+            kind,
+            *(
+                f'<span class="measured">{bar(own.get(kind, 0) / most, colour(i))}<b>{own.get(kind, 0):,}</b></span>'
+                for i, own in enumerate(found.errors)
+            ),
+        ]
+        for kind in KINDS
+        if any(kind in own for own in found.errors)
+    ]
+    heads = names(found) if len(found.subjects) > 1 else ["errors"]
+    return table(["kind", *heads], rows) if rows else "<p>No errors.</p>"
+
+
+def curve(found: Findings) -> str:
+    """The data-size curve with its numbers."""
+    if not found.points:
+        return ""
+    order = [subject.name for subject in found.subjects]
+    sentences = {point.share: point.sentences for point in found.points}
+    columns = [dict(zip(own[0], zip(own[1], own[2], strict=True), strict=True)) for own in _summaries(found, order)]
+    rows = [
+        [share_text(share), f"{sentences[share]:,}", *(_plus_minus(*column[share]) for column in columns)]
+        for share in sorted(sentences, reverse=True)
+    ]
+    heads = names(found) if len(order) > 1 else ["F1"]
+    return section(
+        "curve",
+        "Data-size curve",
+        "<p>Development F1 of the same recipe trained on smaller and smaller parts of the training set, each part "
+        "inside the one before (figure 2 of Ouchi et al., 2020).</p>",
+        f'<figure class="wide"><figcaption>{" ".join(names(found))}</figcaption>{lines(found.points, order)}</figure>',
+        table(["share", "sentences", *heads], rows),
+    )
+
+
+def _summaries(found: Findings, order: list[str]) -> list[tuple[list[float], list[float], list[float]]]:
+    return [summary(found.points, name) for name in order]
+
+
+def _plus_minus(mean: float, deviation: float) -> str:
+    return f"{mean:.2f} ± {deviation:.2f}" if deviation else f"{mean:.2f}"
+
+
+def _totals(of: dict[str, Scores]) -> dict[str, Counts]:
+    return {key: each.total for key, each in of.items()}
+
+
+def _compared(
+    found: Findings,
+    what: str,
+    shown: Callable[[str], str],
+    counts: Callable[[Subject], dict[str, Counts]],
+    long: bool = False,
+) -> str:
+    """A table of F1 by something, the models side by side; precision and recall too where it is `long`."""
+    own = [counts(subject) for subject in found.subjects]
+    heads = names(found) if len(own) > 1 else ["F1"]
+    more = ["precision", "recall"] if long else []
+    head = [what, *(title for name in heads for title in (name, *more)), "gold"]
+    rows = []
+    for key in dict.fromkeys(key for each in own for key in each):
+        row = [shown(key)]
+        for i, each in enumerate(own):
+            one = each.get(key, Counts())
+            row.append(measured(one.f1, colour(i)))
+            row += [percent(one.precision), percent(one.recall)] if long else []
+        gold = max(each[key].gold for each in own if key in each)
+        rows.append([*row, f"{gold:,}"])
+    return table(head, rows)
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, object]]:
+    """Nested settings as `part.key` and value."""
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        elif value is not None:
+            yield f"{prefix}{key}", value

@@ -1,0 +1,91 @@
+"""Subjects: the models under examination, each with a name and its scores on the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from nearspan.document import Document, Entity
+from nearspan.errors import ModelError
+from nearspan.evaluation import Error, Evaluation, Scores, by_structure, by_width, evaluate, find_errors
+from nearspan.memory import Memory
+from nearspan.model import Model
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, what the page calls it, and what it does on the corpus."""
+
+    name: str
+    model: Model
+    documents: Sequence[Document]  # gold
+    evaluation: Evaluation
+
+    @classmethod
+    def of(cls, name: str, model: Model, documents: Sequence[Document]) -> Subject:
+        """Score a model."""
+        return cls(name, model, documents, evaluate(model, documents))
+
+    @property
+    def memory(self) -> Memory:
+        """The training spans, which everything about evidence needs."""
+        memory = self.model.memory
+        if memory is None or not len(memory):
+            raise ModelError(f"the model {self.name} has no memory to take evidence from: fill it with Model.remember")
+        return memory
+
+    @cached_property
+    def widths(self) -> dict[str, Scores]:
+        """Scores by width in words."""
+        characters = self.model.recipe.characters_as_words
+        return by_width(self.documents, self.evaluation.predicted, characters=characters)
+
+    @cached_property
+    def structures(self) -> dict[str, Scores]:
+        """Scores of flat, nested and covering entities."""
+        return by_structure(self.documents, self.evaluation.predicted)
+
+    @cached_property
+    def errors(self) -> list[Error]:
+        """Everything it got wrong."""
+        return find_errors(self.documents, self.evaluation.predicted)
+
+    @cached_property
+    def _predicted(self) -> list[dict[tuple[tuple[int, int], ...], list[str]]]:
+        found: list[dict[tuple[tuple[int, int], ...], list[str]]] = []
+        for document in self.evaluation.predicted:
+            found.append({})
+            for entity in document.entities:
+                found[-1].setdefault(entity.span.fragments, []).append(entity.label)
+        return found
+
+    def said(self, document: int, entity: Entity) -> list[str]:
+        """The labels that it predicted for an entity's span."""
+        return self._predicted[document].get(entity.span.fragments, [])
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "recipe": self.model.recipe.model_dump(exclude_none=True),
+            "labels": self.model.labels[1:],
+            "overlap": self.model.overlap,
+            "memory": {"sentences": len(self.memory.sentences), "spans": len(self.memory)},
+            **self.evaluation.as_dict(),
+            "widths": {key: scores.total.as_dict() for key, scores in self.widths.items()},
+            "structures": {key: scores.total.as_dict() for key, scores in self.structures.items()},
+        }
+
+
+def subjects(models: Sequence[tuple[Path | None, Model]], documents: Sequence[Document]) -> list[Subject]:
+    """The models with names that differ: recipes' names, or else folders' names, or else numbers."""
+    choices = [
+        [model.recipe.name for _, model in models],
+        [path.resolve().name if path else "" for path, _ in models],
+        [f"{model.recipe.name} {number}" for number, (_, model) in enumerate(models, start=1)],
+    ]
+    names = next(found for found in choices if all(found) and len(set(found)) == len(found))
+    return [Subject.of(name, model, documents) for name, (_, model) in zip(names, models, strict=True)]

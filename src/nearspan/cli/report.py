@@ -1,0 +1,52 @@
+"""`nearspan report`: a model's scores, errors, evidence and figures as one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from nearspan import analysis
+from nearspan.analysis.sizes import parse_sizes
+from nearspan.cli.corpus import read_documents
+from nearspan.cli.train import Device
+
+
+def report(
+    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
+    out: Annotated[Path, typer.Option(help="Folder for report.html, report.json and the curve's points.")],
+    compare: Annotated[Path | None, typer.Option(help="A second model folder, shown side by side.")] = None,
+    train: Annotated[
+        list[Path] | None, typer.Option("--train", help="Training corpus: adds the data-size curve (needs --dev).")
+    ] = None,
+    dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus of the curve.")] = None,
+    sizes: Annotated[str, typer.Option(help="The curve's shares of the training set.")] = "1,1/2,1/4,1/8",
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings for each point of the curve.")] = 1,
+    device: Device = "",
+    format: Annotated[
+        str | None, typer.Option(help="The corpora's format; found from the content if not given.")
+    ] = None,
+) -> None:
+    """Write a page with a model's scores, its errors and why, what spans are near, t-SNE and data-size curve.
+
+    Example: nearspan report runs/mine test.conll --out report --compare runs/classifier
+    """
+    shares = parse_sizes(sizes)
+    console = Console(stderr=True)
+    documents, training, development = (read_documents(paths or [], format, console) for paths in (corpus, train, dev))
+    made = analysis.report(
+        model,
+        documents,
+        out=out,
+        compare=compare,
+        train=training,
+        dev=development,
+        sizes=shares,
+        seeds=seeds,
+        device=device,
+        console=console,
+    )
+    typer.echo(str(made.page))

@@ -1,0 +1,108 @@
+"""Tiny corpora, recipes and models that the tests share."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"  # tiny tensors: threads that wait for each other cost far more than they give
+
+import pytest
+import torch
+
+import nearspan
+from nearspan.document import Document
+from nearspan.model import Model
+from nearspan.recipes import Recipe
+
+torch.set_num_threads(1)
+
+TINY = (
+    "encoder.words.size=8",
+    "encoder.characters.size=4",
+    "encoder.characters.filters=4",
+    "encoder.recurrent.size=8",
+    "encoder.recurrent.layers=1",
+    "encoder.recurrent.dropout=0.1",
+    "encoder.characters.dropout=0.0",
+    "representation.size=8",
+    "training.batch=4",
+    "training.epochs=2",
+)
+
+SENTENCES = (
+    "[Ada](PERSON) lives in [Oslo](PLACE)",
+    "[Bob Stone](PERSON) lives in [Rome](PLACE)",
+    "[Eve](PERSON) left [New York](PLACE) for [Rome](PLACE)",
+    "[Ada](PERSON) met [Bob](PERSON) in [Paris](PLACE)",
+    "[Paris](PLACE) is far from [Oslo](PLACE)",
+    "The rain fell on 21 March",
+    "[Eve Moon](PERSON) was born in [Lima](PLACE)",
+    "She went to [Lima](PLACE) with [Ada](PERSON)",
+    "Nobody lives here",
+    "[Bob](PERSON) and [Eve](PERSON) like [New York](PLACE)",
+    "They left [Oslo](PLACE) in the rain",
+    "[Ada Moon](PERSON) likes [Paris](PLACE)",
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEARSPAN_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def full_disk() -> Callable[[int], object]:
+    """A context in which no file grows beyond some bytes, as on a disk that is full."""
+
+    @contextmanager
+    def limited(size: int) -> Iterator[None]:
+        before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+    return limited
+
+
+@pytest.fixture(scope="session")
+def documents() -> list[Document]:
+    """A dozen sentences about people and places, a document each."""
+    return [nearspan.markup(text, id=f"d{number}") for number, text in enumerate(SENTENCES)]
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Callable[..., Recipe]:
+    """A recipe by name, made tiny, with further settings."""
+
+    def make(name: str, *settings: str) -> Recipe:
+        head = ["head.neighbours=4"] if name == "instance" else []
+        return nearspan.recipe(name).override([*TINY, *head, *settings])
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Recipe], documents: Sequence[Document]):
+    """Folders of trained models by recipe; they know their training data by heart."""
+    made: dict[str, Path] = {}
+    for name in ("instance", "classifier"):
+        made[name] = tmp_path_factory.mktemp("models") / name
+        recipe = tiny(name, "training.epochs=25", "training.learning_rate=0.02")
+        nearspan.train(recipe, documents, documents, out=made[name], device="cpu")
+    return made
+
+
+@pytest.fixture
+def instance(folders: dict[str, Path]) -> Model:
+    return nearspan.load(folders["instance"], device="cpu")
+
+
+@pytest.fixture
+def classifier(folders: dict[str, Path]) -> Model:
+    return nearspan.load(folders["classifier"], device="cpu")

@@ -1,0 +1,82 @@
+"""Characters: a word's vector depends on its spelling and on nothing beside it."""
+
+import pytest
+import torch
+
+import nearspan
+from nearspan.encoders import EncoderSettings
+from nearspan.encoders.characters import Characters, CharacterSettings
+from nearspan.encoders.encoder import Encoder
+from nearspan.text import split
+
+LONG = "x" * 500
+
+
+def sentences(*texts: str):
+    return [sentence for text in texts for sentence in split(nearspan.markup(text))]
+
+
+def built(**settings) -> Encoder:
+    torch.manual_seed(0)
+    module = Characters.learn(CharacterSettings(**settings), sentences("Ada lives in Oslo x"), [])
+    torch.nn.init.normal_(module.convolution.bias)
+    return Encoder(EncoderSettings(), {"characters": module}).eval()
+
+
+def embedded(encoder: Encoder, *texts: str) -> torch.Tensor:
+    return encoder.embed(encoder.prepare(sentences(*texts)).batch(torch.arange(len(texts))))
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even")
+@pytest.mark.parametrize("window", [1, 2, 3, 5])
+@pytest.mark.parametrize("other", ["a", "in", "extraordinarily", LONG])
+def test_padding_never_matters(window: int, other: str):
+    encoder = built(window=window)
+    alone = embedded(encoder, "Oslo")[0, 0]
+    beside = embedded(encoder, f"{other} Oslo")[0, 1]
+    torch.testing.assert_close(beside, alone)
+    below = embedded(encoder, f"{other} {other} {other}", "Oslo")[1, 0]
+    torch.testing.assert_close(below, alone)
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even")
+@pytest.mark.parametrize("window", [1, 2, 3, 5])
+def test_a_vector_is_the_maximum_of_the_convolution_over_the_word(window: int):
+    encoder = built(window=window)
+    module = encoder.embedders["characters"]
+    for word in ("i", "Ada", "lives"):
+        letters = torch.stack([module.table.weight[module.index[letter]] for letter in word])
+        left, right = torch.zeros((window - 1) // 2, 30), torch.zeros(window // 2, 30)
+        padded = torch.cat([left, letters, right])
+        weight, bias = module.convolution.weight, module.convolution.bias
+        steps = [(weight * padded[at : at + window].T).sum((1, 2)) + bias for at in range(len(word))]
+        expected = torch.stack(steps).amax(0).clamp(min=0)
+        torch.testing.assert_close(embedded(encoder, word)[0, 0], expected)
+
+
+def test_of_a_very_long_word_both_ends_are_read():
+    encoder = built(longest=6)
+    long = embedded(encoder, "Osl" + LONG + "ivs")[0, 0]
+    torch.testing.assert_close(long, embedded(encoder, "Oslivs")[0, 0])
+    assert encoder.prepare(sentences("i " + LONG)).features["characters"]["spellings"].shape[1] == 6
+
+
+@pytest.mark.parametrize("longest", [2, 5])
+def test_any_longest_is_kept_to(longest: int):
+    encoder = built(longest=longest)
+    assert embedded(encoder, f"i Oslo {LONG}").isfinite().all()
+
+
+def test_unseen_characters_share_a_vector():
+    encoder = built()
+    found = embedded(encoder, "Ж Щ A")[0]
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+def test_the_row_of_padding_stays_zero_in_training():
+    encoder = built().train()
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.1)
+    embedded(encoder, "Oslo in").sum().backward()
+    optimizer.step()
+    assert encoder.embedders["characters"].table.weight[0].abs().sum() == 0

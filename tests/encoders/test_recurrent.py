@@ -1,0 +1,52 @@
+"""The BiLSTM: a sentence's states depend on that sentence alone."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from nearspan.encoders.recurrent import Recurrent, RecurrentSettings
+
+LENGTHS = [5, 1, 3, 5]
+
+
+def built(layers: int = 2) -> Recurrent:
+    torch.manual_seed(0)
+    return Recurrent(RecurrentSettings(layers=layers, size=4, dropout=0.0), inputs=3)
+
+
+def read(module: Recurrent, states: torch.Tensor, lengths: list[int]) -> torch.Tensor:
+    mask = torch.arange(states.shape[1]) < torch.tensor(lengths)[:, None]
+    return module(states, SimpleNamespace(lengths=torch.tensor(lengths), mask=mask))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_batch_equals_its_sentences_one_by_one(layers: int, training: bool):
+    module = built(layers).train(training)
+    states = torch.randn(4, 5, 3)  # padding holds noise that nobody may read
+    together = read(module, states, LENGTHS)
+    for row, length in enumerate(LENGTHS):
+        alone = read(module, states[row : row + 1, :length], [length])
+        torch.testing.assert_close(together[row : row + 1, :length], alone)
+        plain, _ = module.lstm(states[row : row + 1, :length])
+        torch.testing.assert_close(alone, plain)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_padding_has_zero_states(training: bool):
+    together = read(built().train(training), torch.randn(4, 5, 3), LENGTHS)
+    assert together.shape == (4, 5, 8)
+    for row, length in enumerate(LENGTHS):
+        assert together[row, length:].abs().sum() == 0
+        assert together[row, :length].abs().min() > 0
+
+
+def test_forward_states_come_first():
+    module = built(1).eval()
+    states = torch.randn(1, 4, 3)
+    changed = states.clone()
+    changed[0, 3] += 1  # the last word: only backward states can know of it before
+    one, other = read(module, states, [4])[0, 0], read(module, changed, [4])[0, 0]
+    assert torch.equal(one[:4], other[:4])
+    assert not torch.equal(one[4:], other[4:])

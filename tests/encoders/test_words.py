@@ -1,0 +1,108 @@
+"""Word embeddings: which words have rows, which rows learn, and how a word finds its row."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import nearspan
+from nearspan.encoders import EncoderSettings
+from nearspan.encoders.encoder import Encoder
+from nearspan.encoders.words import NUMBER, UNKNOWN, Words, WordSettings, normal
+from nearspan.text import split
+
+
+def sentences(*texts: str):
+    return [sentence for text in texts for sentence in split(nearspan.markup(text))]
+
+
+def embedded(module: Words, text: str) -> torch.Tensor:
+    """[words, size] of one sentence, without chance."""
+    encoder = Encoder(EncoderSettings(), {"words": module}).eval()
+    prepared = encoder.prepare(sentences(text))
+    return encoder.embed(prepared.batch(torch.tensor([0])))[0]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "v.txt"
+    path.write_text("the 1 0 0\nof 0 1 0\nbergen 0 0 1\noslo 1 1 0\nAda 1 1 1\n")
+    return str(path)
+
+
+def test_pretrained_words_are_frozen_and_missing_ones_learn(file: str):
+    module = Words.learn(WordSettings(file=file), sentences("The king of Oslo sailed"), [])
+    assert module.vocabulary["trained"] == [UNKNOWN, NUMBER, "king", "sailed"]
+    assert "oslo" in module.vocabulary["frozen"]
+    assert module.size == 3
+    found = embedded(module, "oslo king Bergen whale")
+    assert found[0].tolist() == [1, 1, 0]
+    assert found[1].tolist() == module.trained[2].tolist()
+    assert found[2].tolist() == [0, 0, 1]  # not in the corpus, but the file has it
+    assert found[3].tolist() == module.trained[0].tolist()
+
+
+def test_training_changes_the_trained_rows_only(file: str):
+    module = Words.learn(WordSettings(file=file, singletons=0), sentences("The king of Oslo sailed"), [])
+    before, fixed = module.trained.detach().clone(), module.frozen.clone()
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.1)
+    embedded(module, "the king of oslo").sum().backward()
+    optimizer.step()
+    assert torch.equal(module.frozen, fixed)
+    assert not torch.equal(module.trained[2], before[2])  # king
+    assert torch.equal(module.trained[3], before[3])  # sailed was not in the sentence
+
+
+def test_pretrained_rows_can_be_trained_too(file: str):
+    module = Words.learn(WordSettings(file=file, trainable=True), sentences("The king"), [])
+    assert len(module.frozen) == 0
+    assert embedded(module, "oslo").tolist() == [[1, 1, 0]]
+    embedded(module, "oslo").sum().backward()
+    assert module.trained.grad is not None
+    assert module.trained.grad[module.index["oslo"]].tolist() == [1, 1, 1]
+
+
+def test_the_limit_still_keeps_the_words_of_all_corpora(file: str):
+    module = Words.learn(WordSettings(file=file, limit=1), sentences("Oslo"), sentences("Bergen"))
+    assert module.vocabulary["frozen"] == ["the", "bergen", "oslo"]
+
+
+@pytest.mark.parametrize(("lower", "expected"), [(True, False), (False, True)])
+def test_case_can_be_kept(file: str, lower: bool, expected: bool):
+    module = Words.learn(WordSettings(file=file, lower=lower), sentences("Ada ada"), [])
+    found = embedded(module, "Ada ada")
+    assert (found[0].tolist() == [1, 1, 1]) is expected
+    assert torch.equal(found[0], found[1]) is not expected
+
+
+@pytest.mark.parametrize("word", ["7", "1,024.5", "-3", "+0.5", "2010", "٣"])
+def test_all_numbers_are_one_word(word: str):
+    assert normal(word, lower=True) == NUMBER
+
+
+@pytest.mark.parametrize("word", ["-", "+", ".", ",", "3rd", "x2", "1-2", "½"])
+def test_what_is_no_number_is_itself(word: str):
+    assert normal(word, lower=True) == word
+
+
+def test_numbers_share_a_row():
+    module = Words.learn(WordSettings(size=3), sentences("in 1984"), [])
+    found = embedded(module, "7 3.5 in")
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+def test_words_seen_once_are_sometimes_unknown_in_training_and_never_after():
+    module = Words.learn(WordSettings(size=3, singletons=1.0), sentences("a a b"), [])
+    encoder = Encoder(EncoderSettings(), {"words": module})
+    batch = encoder.prepare(sentences("a b")).batch(torch.tensor([0]))
+    found = encoder.train().embed(batch)[0]
+    assert found.tolist() == [module.trained[module.index["a"]].tolist(), module.trained[0].tolist()]
+    assert encoder.eval().embed(batch)[0, 1].tolist() == module.trained[module.index["b"]].tolist()
+
+
+def test_words_with_a_vector_are_never_unknown_in_training(file: str):
+    module = Words.learn(WordSettings(file=file, singletons=1.0), sentences("oslo"), [])
+    encoder = Encoder(EncoderSettings(), {"words": module}).train()
+    batch = encoder.prepare(sentences("oslo")).batch(torch.tensor([0]))
+    assert encoder.embed(batch).tolist() == [[[1, 1, 0]]]

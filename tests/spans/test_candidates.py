@@ -1,0 +1,61 @@
+"""Candidate spans against loops."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearspan.spans import SpanLabels, enumerate_spans, how_many
+
+lengths_ = st.lists(st.integers(0, 12), min_size=1, max_size=6)
+widths = st.integers(1, 8)
+
+
+def naive(lengths: list[int], max_width: int) -> list[tuple[int, int, int]]:
+    return [
+        (sentence, first, first + width)
+        for sentence, length in enumerate(lengths)
+        for first in range(length)
+        for width in range(1, max_width + 1)
+        if first + width <= length
+    ]
+
+
+@given(lengths_, widths)
+def test_all_spans_up_to_the_width_in_order(lengths: list[int], max_width: int):
+    found = enumerate_spans(torch.tensor(lengths), max_width)
+    expected = naive(lengths, max_width)
+    assert list(zip(*(t.tolist() for t in (found.sentence, found.first, found.stop)), strict=True)) == expected
+    counts = [sum(sentence == i for sentence, _, _ in expected) for i in range(len(lengths))]
+    assert found.counts.tolist() == counts == how_many(torch.tensor(lengths), max_width).tolist()
+    assert len(found) == len(expected)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), widths, st.data())
+def test_targets_are_the_labels_of_the_entities_and_null_elsewhere(lengths, max_width: int, data: st.DataObject):
+    gold = []
+    for length in lengths:
+        spans = [(first, stop) for first in range(length) for stop in range(first + 1, length + 1)]
+        chosen = data.draw(st.lists(st.sampled_from(spans), unique=True, max_size=4))
+        gold.append([(first, stop, data.draw(st.integers(1, 3))) for first, stop in chosen])
+    table = SpanLabels.of(torch.tensor(lengths), gold, max_width)
+    labels = {(s, first, stop): label for s, own in enumerate(gold) for first, stop, label in own}
+    assert table.labels.tolist() == [labels.get(place, 0) for place in naive(lengths, max_width)]
+    ids = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=4))
+    batch = [lengths[i] for i in ids]
+    found = table.targets(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width))
+    assert found.tolist() == [labels.get((ids[s], first, stop), 0) for s, first, stop in naive(batch, max_width)]
+
+
+def test_a_long_sentence_is_numbered_without_rounding():
+    """Numbers are found by a square root; it must not be one off where they are large."""
+    for max_width in (1, 7, 300):
+        found = enumerate_spans(torch.tensor([2000]), max_width)
+        width = found.stop - found.first
+        assert int(width.min()) == 1
+        assert int(width.max()) == max_width
+        assert int(found.stop.max()) == 2000
+        assert len({*zip(found.first.tolist(), width.tolist(), strict=True)}) == len(found)
+
+
+def test_no_sentences_have_no_candidates():
+    assert len(enumerate_spans(torch.tensor([], dtype=torch.long), 3)) == 0

@@ -1,0 +1,53 @@
+"""What candidates can reach, and why not the rest."""
+
+import nearspan
+from nearspan.document import Document, Entity, Span
+from nearspan.spans import reach
+from nearspan.text import split
+
+
+def reached(document: Document, max_width: int = 3):
+    return reach(split(document), document.entities, max_width)
+
+
+def test_every_reason_is_counted():
+    text = "Ada met Bob at the old Bank of England. Eve left."
+    document = Document(
+        text,
+        (
+            Entity.of(0, 3, "PER"),
+            Entity.of(0, 3, "FIRST"),  # second label on a span
+            Entity.of(8, 10, "PER"),  # cuts Bob in two
+            Entity.of(15, 38, "ORG"),  # five words and more
+            Entity(Span(((4, 7), (40, 43))), "X"),  # in two sentences
+            Entity(Span(((0, 3), (8, 11))), "PAIR"),  # discontinuous
+            Entity.of(40, 43, "PER"),
+        ),
+    )
+    found = reached(document)
+    assert dict(found.coverage.unreachable) == {
+        "second label on a span": 1,
+        "misaligned": 1,
+        "wider than 3 words": 1,
+        "crosses a sentence": 1,
+        "discontinuous": 1,
+    }
+    assert found.entities == [[(0, 1, "PER")], [(0, 1, "PER")]]
+    assert found.coverage.entities == 7
+    assert found.coverage.reachable == 2
+
+
+def test_nested_and_crossing_entities_are_reached():
+    document = Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"), Entity.of(2, 3, "Z")))
+    assert reached(document).entities == [[(0, 2, "X"), (1, 3, "Y"), (1, 2, "Z")]]
+    assert reached(document).coverage.reachable == 3
+
+
+def test_a_width_of_exactly_the_limit_is_reached():
+    document = nearspan.markup("[a b c](X) [a b c d](Y)")
+    assert reached(document, 3).entities == [[(0, 3, "X")]]
+
+
+def test_a_document_without_entities():
+    assert reached(Document("Nothing here.")).entities == [[]]
+    assert reached(Document("")).entities == []

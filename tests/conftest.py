@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import resource
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # tiny tensors: threads that wait for each other cost far more than they give
@@ -106,3 +109,32 @@ def instance(folders: dict[str, Path]) -> Model:
 @pytest.fixture
 def classifier(folders: dict[str, Path]) -> Model:
     return nearspan.load(folders["classifier"], device="cpu")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def nearspan_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run a command as `python -m nearspan` would, in this process."""
+    from nearspan.cli import main
+
+    def run(*arguments: str | Path, stdin: bytes = b"") -> Ran:
+        monkeypatch.setattr(sys, "argv", ["nearspan", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        out, err = capsys.readouterr()
+        return Ran(code, out, err)
+
+    return run

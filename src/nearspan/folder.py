@@ -17,7 +17,7 @@ from nearspan.decoding import Overlap
 from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError, ModelError
 from nearspan.memory import Memory
-from nearspan.memory.store import VECTORS
+from nearspan.memory.store import SENTENCES, VECTORS
 from nearspan.network import Network, assemble
 from nearspan.recipes import Recipe
 
@@ -49,6 +49,9 @@ def save(saved: Saved, path: Path, card: str) -> None:
         save_file(weights, path / WEIGHTS)
         if saved.memory is not None:
             saved.memory.save(path)
+        else:
+            for name in (SENTENCES, VECTORS):
+                (path / name).unlink(missing_ok=True)
         if card:
             (path / CARD).write_text(card, encoding="utf-8")
         head = {"nearspan": FORMAT, "overlap": saved.overlap}
@@ -70,20 +73,27 @@ def load(path: Path) -> Saved:
     try:
         config = tomllib.loads((path / CONFIG).read_text(encoding="utf-8"))
         head = config["model"]
-        if head["nearspan"] != FORMAT or head["overlap"] not in get_args(Overlap):
+        if head["nearspan"] != FORMAT:
             raise ModelError(f"{path} was written in format {head['nearspan']!r}; this nearspan reads format {FORMAT}")
+        if head["overlap"] not in get_args(Overlap):
+            raise ModelError(f"{path / CONFIG}: overlap is {head['overlap']!r}; known: {', '.join(get_args(Overlap))}")
         recipe = Recipe.parse(config["recipe"], str(path / CONFIG))
         labels = [str(label) for label in _read_json(path / VOCABULARIES / "labels.json")]
         encoder = Encoder.restore(recipe.encoder, path, lambda name: _read_json(path / VOCABULARIES / f"{name}.json"))
         network = assemble(recipe, encoder, len(labels))
         network.load_state_dict(load_file(path / WEIGHTS))
-        memory = Memory.load(path, labels, network.max_width) if (path / VECTORS).is_file() else None
+        remembers = network.head.uses_memory or any((path / name).exists() for name in (SENTENCES, VECTORS))
+        memory = Memory.load(path, labels, network.max_width) if remembers else None
         return Saved(recipe, labels, network, head["overlap"], memory)
     except ConfigError as error:
         raise ModelError(str(error)) from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
         # RuntimeError: weights of other shapes or names than the settings ask for
-        raise ModelError(f"the model in {path} is damaged: {str(error).strip().splitlines()[0]}") from error
+        raise ModelError(f"the model in {path} is damaged: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _write_json(path: Path, content: Any) -> None:

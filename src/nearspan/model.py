@@ -76,7 +76,10 @@ class Model:
         """Read a model folder. Nothing in it is run."""
         saved = folder.load(Path(path))
         model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory)
-        return model.to(device or default_device())
+        try:
+            return model.to(device or default_device())
+        except (RuntimeError, AssertionError) as error:  # torch built without it, no such one, no memory left on it
+            raise ConfigError(f"--device {device}: {str(error).splitlines()[0]}; use --device cpu") from error
 
     @property
     def device(self) -> torch.device:

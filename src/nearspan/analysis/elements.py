@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from nearspan.analysis.figures import colour, sign
 from nearspan.document import Span
@@ -55,18 +56,32 @@ def highlighted(whole: str, marks: Iterable[tuple[Span, str]], around: int = CON
     '<span dir="auto" class="context"><mark class="gold">pain in</mark> arms and <mark class="gold">legs</mark></span>'
     """
     marks = list(marks)
-    begin = max(0, min(span.start for span, _ in marks) - around)
-    stop = min(len(whole), max(span.end for span, _ in marks) + around)
+    begin = _word_start(whole, min(span.start for span, _ in marks), around)
+    last = max(span.end for span, _ in marks)
+    stop = len(whole) - _word_start(whole[::-1], len(whole) - last, around)
     edges = {edge for span, _ in marks for fragment in span.fragments for edge in fragment}
     cuts = sorted(edges | {begin, stop})
     pieces = []
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         here = Span.of(start, end)
         names = " ".join(dict.fromkeys(name for span, name in marks if span.covers(here)))
         piece = text(whole[start:end])
         pieces.append(f'<mark class="{names}">{piece}</mark>' if names else piece)
     left, right = "…" if begin else "", "…" if stop < len(whole) else ""
     return f'<span dir="auto" class="context">{left}{"".join(pieces)}{right}</span>'
+
+
+def _word_start(whole: str, start: int, around: int) -> int:
+    """Where to begin so that at most `around` characters come before `start`, no word cut if that can be.
+
+    >>> _word_start("one two three", 8, 5), _word_start("onetwothree", 8, 5), _word_start("one two", 4, 5)
+    (4, 3, 0)
+    """
+    begin = max(0, start - around)
+    if begin == 0 or whole[begin - 1].isspace():
+        return begin
+    blank = next((i for i in range(begin, start) if whole[i].isspace()), begin - 1)
+    return blank + 1
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: int = 1) -> str:

@@ -14,7 +14,7 @@ from nearspan.evidence import Evidence
 
 LISTED = 5  # training spans shown for a span
 STRENGTHS = {
-    "exact": "These training spans are the reason: their shares of all labels add up to 100%.",
+    "exact": "Exact: the label is a vote of training spans. These have the largest shares; all shares make 100%.",
     "nearest": "Look-alikes by cosine. They show the space, not the mechanism that decided.",
 }
 
@@ -51,8 +51,8 @@ def retrieval(found: Findings) -> str:
     return section(
         "retrieval",
         "Retrieval",
-        f"<p>The five nearest training spans of gold spans ({measure}; tables 2 and 3 of Ouchi et al., 2020). "
-        f"Over {found.agreements[0].spans:,} gold spans they are:</p>",
+        f"<p>The five nearest spans of the whole memory to gold spans ({measure}; tables 2 and 3 of Ouchi et al., "
+        f"2020). Over {found.agreements[0].spans:,} gold spans they are:</p>",
         table(["model", "gold label", "other label", "no entity", ""], shares),
         *(_retrieved(one, found) for one in found.retrieved),
     )
@@ -66,8 +66,9 @@ def projection(found: Findings) -> str:
     titles = [f"{span.entity.label}: {span.span.text(span.sentence.text)}" for span in found.spans]
     legend = " ".join(chip(found.labels[group], found.labels) for group in sorted(set(groups)))
     figures = [
-        f"<figure><figcaption>{name}</figcaption>{scatter(placed, groups, titles, f'space{number}')}</figure>"
-        for number, (name, placed) in enumerate(zip(names(found), found.projections, strict=True))
+        f"<figure><figcaption>{text(subject.name)}</figcaption>"
+        f"{scatter(placed, groups, titles, f'space{number}')}</figure>"
+        for number, (subject, placed) in enumerate(zip(found.subjects, found.projections, strict=True))
     ]
     return section(
         "space",
@@ -119,14 +120,16 @@ def _evidence(evidence: Evidence, failure: Failure, labels: list[str]) -> str:
 
 def _retrieved(one: Retrieved, found: Findings) -> str:
     columns = []
-    for name, said, neighbours in zip(names(found), one.said, one.neighbours, strict=True):
+    around = CONTEXT // len(found.subjects)
+    for subject, said, neighbours in zip(found.subjects, one.said, one.neighbours, strict=True):
         predicted = " ".join(chip(label, found.labels) for label in said or [""])
         rows = "".join(
-            f"<li>{chip(each.label, found.labels)}{highlighted(each.sentence, [(each.span, 'span')], CONTEXT // 2)}</li>"
+            f"<li>{chip(each.label, found.labels)}{highlighted(each.sentence, [(each.span, 'span')], around)}</li>"
             for each in neighbours
         )
         columns.append(
-            f'<div><h4>{name} <small>predicted</small> {predicted}</h4><ol class="neighbours">{rows}</ol></div>'
+            f"<div><h4>{text(subject.name)} <small>predicted</small> {predicted}</h4>"
+            f'<ol class="neighbours">{rows}</ol></div>'
         )
     query = highlighted(one.query.sentence.text, [(one.query.span, "gold")])
     return (

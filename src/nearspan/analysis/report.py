@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -74,9 +74,8 @@ def report(
     found = _findings(examined, documents, console)
     if train:
         recipes = {subject.name: subject.model.recipe for subject in examined}
-        found.points.extend(
-            curve(recipes, train, dev, folder, sizes=sizes, seeds=seeds, device=device, console=console)
-        )
+        points = curve(recipes, train, dev, folder, sizes=sizes, seeds=seeds, device=device, console=console)
+        found = replace(found, points=points)
     write_file(folder / NUMBERS, [json.dumps(found.as_dict(), indent=1), "\n"])
     write_file(folder / PAGE, [page(found)])
     return Report(found, folder / PAGE, folder / NUMBERS)

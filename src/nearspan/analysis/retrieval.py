@@ -45,6 +45,7 @@ def nearest_rows(subject: Subject, spans: Sequence[GoldSpan], vectors: Tensor, c
     does not find itself.
     """
     memory = subject.memory
+    count = min(count, len(memory))
     known: dict[str, list[int]] = {}
     for number, sentence in enumerate(memory.sentences):
         known.setdefault(sentence.text, []).append(number)
@@ -52,7 +53,7 @@ def nearest_rows(subject: Subject, spans: Sequence[GoldSpan], vectors: Tensor, c
     if closeness(subject) == "cosine":
         vectors = torch.nn.functional.normalize(vectors, dim=1)
     size = max(1, BUDGET // (4 * len(memory)))
-    scores, rows = [], []
+    scores, rows = [vectors.new_empty(0, count)], [memory.starts.new_empty(0, count)]
     for start in range(0, len(spans), size):
         likeness = vectors[start : start + size].float() @ memory.vectors.float().T  # [n, M]
         if closeness(subject) == "cosine":
@@ -61,7 +62,7 @@ def nearest_rows(subject: Subject, spans: Sequence[GoldSpan], vectors: Tensor, c
             for number in known.get(span.sentence.text, ()):
                 first = int(memory.starts[number])
                 line[first : first + int(memory.counts[number])] = -torch.inf
-        best = likeness.topk(min(count, len(memory)), dim=1)
+        best = likeness.topk(count, dim=1)
         scores.append(best.values)
         rows.append(best.indices)
     return torch.cat(scores), torch.cat(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nearspan.analysis.elements import bar, chip, measured, percent, section, table, text
@@ -11,6 +11,8 @@ from nearspan.analysis.figures import colour, lines, share_text, sign, summary
 from nearspan.analysis.findings import Findings
 from nearspan.analysis.subject import Subject
 from nearspan.evaluation import Counts, Scores
+
+STRUCTURES = ("flat", "nested", "covering", "both")
 
 
 def names(found: Findings) -> list[str]:
@@ -82,15 +84,18 @@ def scores(found: Findings) -> str:
 def coverage(found: Findings) -> str:
     """What the settings put out of reach."""
     parts = []
-    for subject, name in zip(found.subjects, names(found), strict=True):
+    alike = len({str(subject.evaluation.coverage) for subject in found.subjects}) == 1
+    for subject, name in list(zip(found.subjects, names(found), strict=True))[: 1 if alike else None]:
         seen = subject.evaluation.coverage.as_dict()
         best = seen["reachable"] / seen["entities"] if seen["entities"] else 0.0
         reasons = seen["unreachable"].items()
         head = f"{seen['documents']:,} documents, {seen['sentences']:,} sentences, {seen['words']:,} words"
         lost = table(["out of reach because", "entities"], ([text(why), f"{count:,}"] for why, count in reasons))
+        title = "" if alike else f"<h3>{name}</h3>"
         parts.append(
-            f'<div class="card"><h3>{name}</h3><p>{head}. {seen["reachable"]:,} of {seen["entities"]:,} entities can be '
-            f"found with these settings, so recall cannot exceed <b>{percent(best)}</b>.</p>{lost if reasons else ''}</div>"
+            f'<div class="card">{title}<p>{head}. {seen["reachable"]:,} of {seen["entities"]:,} entities can '
+            f"be found with these settings, so recall cannot exceed <b>{percent(best)}</b>.</p>"
+            f"{lost if reasons else ''}</div>"
         )
     note = "<p>Entities out of reach are counted as missed; nothing is left out of the scores.</p>"
     return section("coverage", "Coverage", note, f'<div class="grid">{"".join(parts)}</div>')
@@ -104,7 +109,7 @@ def slices(found: Findings) -> str:
         '<div class="grid"><div><h3>By width in words</h3>',
         _compared(found, "words", text, lambda subject: _totals(subject.widths)),
         "</div><div><h3>By structure</h3>",
-        _compared(found, "structure", text, lambda subject: _totals(subject.structures)),
+        _compared(found, "structure", text, lambda subject: _totals(subject.structures, STRUCTURES)),
         "</div></div>",
         '<p class="note">Nested: inside another gold entity. Covering: around one. Predictions are sorted by the same '
         "rule.</p>",
@@ -159,8 +164,10 @@ def _plus_minus(mean: float, deviation: float) -> str:
     return f"{mean:.2f} ± {deviation:.2f}" if deviation else f"{mean:.2f}"
 
 
-def _totals(of: dict[str, Scores]) -> dict[str, Counts]:
-    return {key: each.total for key, each in of.items()}
+def _totals(of: dict[str, Scores], order: Sequence[str] = ()) -> dict[str, Counts]:
+    """The counts of slices, those named in `order` first."""
+    keys = [key for key in order if key in of]
+    return {key: of[key].total for key in dict.fromkeys([*keys, *of])}
 
 
 def _compared(
@@ -172,7 +179,7 @@ def _compared(
 ) -> str:
     """A table of F1 by something, the models side by side; precision and recall too where it is `long`."""
     own = [counts(subject) for subject in found.subjects]
-    heads = names(found) if len(own) > 1 else ["F1"]
+    heads = [f"{name} F1" for name in names(found)] if len(own) > 1 else ["F1"]
     more = ["precision", "recall"] if long else []
     head = [what, *(title for name in heads for title in (name, *more)), "gold"]
     rows = []

@@ -113,9 +113,8 @@ def curve(
     points = []
     for number, (name, recipe, size, some, seed) in enumerate(todo, start=1):
         if console is not None:
-            console.print(
-                f"data-size curve {number}/{len(todo)}: {name} on {size} of the data, seed {seed}", style="dim"
-            )
+            what = f"data-size curve {number}/{len(todo)}: {name} on {size} of the data, seed {seed}"
+            console.print(what, style="dim", markup=False, highlight=False)
         points.append(_point(name, recipe, size, some, dev, seed, folder, device, console))
     return points
 
@@ -150,5 +149,5 @@ def _point(
     sentences = len(run.model.memory.sentences) if run.model.memory is not None else 0
     point = Point(name, float(size), sentences, seed, scores.f1, scores.precision, scores.recall)
     write_file(kept, [json.dumps(asdict(point))])
-    shutil.rmtree(run_folder)  # the number is kept; a model for each point would fill the disk
+    shutil.rmtree(run_folder, ignore_errors=True)  # the number is kept; a model for each point would fill the disk
     return point

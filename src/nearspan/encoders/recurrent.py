@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders.inputs import Batch
@@ -12,9 +13,9 @@ from nearspan.settings import Settings
 class RecurrentSettings(Settings):
     """The BiLSTM of the paper's table 5."""
 
-    layers: int = 2
-    size: int = 100  # hidden units in each direction
-    dropout: float = 0.5  # on the input of every layer
+    layers: int = Field(default=2, ge=1)
+    size: int = Field(default=100, ge=1)  # hidden units in each direction
+    dropout: float = Field(default=0.5, ge=0, lt=1)  # on the input of every layer
 
 
 class Recurrent(nn.Module):

@@ -49,6 +49,9 @@ class Remembered:
         """Read one line of `memory.jsonl`."""
         words = tuple((int(a), int(b)) for a, b in found["words"])
         entities = tuple((int(a), int(b), str(label)) for a, b, label in found["entities"])
+        for first, stop, label in entities:
+            if not 0 <= first < stop <= len(words):
+                raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
         return cls(str(found["document"]), int(found["number"]), str(found["text"]), words, entities)
 
 

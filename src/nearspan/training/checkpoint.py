@@ -80,16 +80,29 @@ def read(folder: Path, fingerprint: str, network: nn.Module, optimizer: Optimize
             f"{path} belongs to another run: its data, recipe, settings or seed differ. "
             "Give the same ones to resume, or another --out to begin anew."
         )
+    weights, best = _under("network/", tensors), _under("best/", tensors)
+    if _shapes(weights) != _shapes(trained(network)) or (best and _shapes(best) != _shapes(weights)):
+        raise ModelError(
+            f"the checkpoint {path} does not fit this network: it is damaged, or the word vectors or the "
+            "encoder have changed since. Give the same ones to resume, or another --out to begin anew."
+        )
     place = network.state_dict()
-    for name, tensor in _under("network/", tensors).items():
+    for name, tensor in weights.items():
         place[name].copy_(tensor)
     state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in _under("optimizer/", tensors).items():
-        number, key = name.split("/")
-        state.setdefault(int(number), {})[key] = tensor
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    try:
+        for name, tensor in _under("optimizer/", tensors).items():
+            number, key = name.split("/")
+            state.setdefault(int(number), {})[key] = tensor
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    except (ValueError, KeyError) as error:
+        raise ModelError(f"the checkpoint {path} is damaged: {error}") from error
     device = next(network.parameters()).device
-    return progress, {name: tensor.to(device) for name, tensor in _under("best/", tensors).items()}
+    return progress, {name: tensor.to(device) for name, tensor in best.items()}
+
+
+def _shapes(weights: Weights) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in weights.items()}
 
 
 def _under(prefix: str, tensors: Weights) -> Weights:

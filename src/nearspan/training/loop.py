@@ -195,6 +195,10 @@ def _chance(*numbers: int) -> int:
 def _accelerator(recipe: Recipe, device: str) -> Accelerator:
     """Devices and precision; several processes when started by `accelerate launch`."""
     device = device or default_device()
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        raise ConfigError(f"--device {device}: there is no such device; use cpu, cuda or cuda:1") from error
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigError(f"--device {device}: this machine has no usable GPU; use --device cpu")
     wanted = recipe.training.precision

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from nearspan.errors import NearspanError
 from nearspan.evaluation import Evaluation
 from nearspan.model import Model
 
@@ -49,4 +50,8 @@ class Run:
 
     def write(self, folder: Path) -> None:
         """Write `result.json`."""
-        (folder / RESULT).write_text(json.dumps(self.as_dict(), indent=1, ensure_ascii=False), encoding="utf-8")
+        content = json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+        try:
+            (folder / RESULT).write_text(content, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise NearspanError(f"cannot write {folder / RESULT}: {error}") from error

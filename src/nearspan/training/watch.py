@@ -10,6 +10,7 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from nearspan.errors import NearspanError
 from nearspan.evaluation import Evaluation
 from nearspan.recipes import Recipe
 from nearspan.training import checkpoint
@@ -78,7 +79,10 @@ class Watch:
         progress.history.append(row)
         if self.folder is not None:
             lines = "".join(json.dumps(one) + "\n" for one in progress.history)
-            (self.folder / METRICS).write_text(lines, encoding="utf-8")
+            try:
+                (self.folder / METRICS).write_text(lines, encoding="utf-8")
+            except OSError as error:
+                raise NearspanError(f"cannot write {self.folder / METRICS}: {error}") from error
         if self.bar is not None and self.task is not None and dev is not None:
             best = f"dev F1 {100 * dev.scores.f1:5.2f}, best {100 * progress.best_f1:5.2f}"
             self.bar.update(self.task, f1=best)

@@ -1,0 +1,135 @@
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import nearspan
+from nearspan.analysis import Report, report
+from nearspan.document import Document
+from nearspan.errors import ConfigError, ModelError
+from nearspan.evaluation import find_errors
+from nearspan.model import Model
+from nearspan.recipes import Recipe
+
+VOID = {"meta", "br"}
+
+
+class Page(HTMLParser):
+    """Collects attributes that load something, and checks that tags are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loads: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.open += [] if tag in VOID else [tag]
+        self.loads += [value for key, value in attrs if key in ("src", "href", "xlink:href") and value[0] != "#"]
+        self.ids += [value for key, value in attrs if key == "id"]
+        assert tag not in ("script", "link", "img", "iframe", "x")
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def page(made: Report) -> str:
+    return made.page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def numbers(made: Report) -> dict:
+    return json.loads(made.numbers.read_text())
+
+
+def test_the_page_has_each_section(page: str):
+    found = re.findall(r'<section id="(\w+)"', page)
+    assert found == ["scores", "model", "coverage", "slices", "errors", "retrieval", "space"]
+    assert page.count("<svg") == 2
+
+
+def test_the_page_is_well_formed_and_loads_nothing(page: str):
+    seen = Page(page)
+    assert not seen.open
+    assert not seen.loads
+    assert len(seen.ids) == len(set(seen.ids))
+    assert not re.search(r"url\((?!#)|@import|https?://", page)
+
+
+def test_texts_are_escaped(page: str):
+    for raw, escaped in (("<x>", "&lt;x&gt;"), ("A&B", "A&amp;B"), ("<L>", "&lt;L&gt;")):
+        assert raw not in page
+        assert escaped in page
+    assert "<script" not in page
+
+
+def test_the_numbers_are_those_of_evaluate(numbers: dict, folders: dict[str, Path], corpus: list[Document]):
+    assert [one["name"] for one in numbers["models"]] == ["instance", "classifier"]
+    for one in numbers["models"]:
+        expected = nearspan.evaluate(nearspan.load(folders[one["name"]], device="cpu"), corpus)
+        assert {key: one[key] for key in expected.as_dict()} == json.loads(json.dumps(expected.as_dict()))
+        assert sum(one["errors"].values()) == len(find_errors(corpus, expected.predicted))
+
+
+def test_every_error_shown_in_reach_has_its_evidence(numbers: dict):
+    assert 0 < len(numbers["failures"]) <= 30
+    assert all(failure["evidence"] for failure in numbers["failures"])
+    assert {one["strength"] for failure in numbers["failures"] for one in failure["evidence"]} == {"exact"}
+
+
+def test_each_query_has_five_neighbours_of_each_model(numbers: dict):
+    assert numbers["retrieval"]
+    for query in numbers["retrieval"]:
+        assert {name: len(found) for name, found in query["neighbours"].items()} == {"instance": 5, "classifier": 5}
+
+
+def test_the_projection_has_a_point_for_each_span(numbers: dict):
+    found = numbers["projection"]
+    assert len(found["spans"]) == len(found["points"]["instance"]) == len(found["points"]["classifier"])
+
+
+def test_a_classifier_alone_with_a_curve(
+    tmp_path: Path, folders: dict[str, Path], documents: list[Document], corpus: list[Document]
+):
+    model = nearspan.load(folders["classifier"], device="cpu")
+    model.recipe = model.recipe.override(["training.epochs=1"])
+    halves = (Fraction(1), Fraction(1, 2))
+    made = report(model, corpus, out=tmp_path, train=documents, dev=documents, sizes=halves, device="cpu")
+    text = made.page.read_text(encoding="utf-8")
+    assert '<section id="curve">' in text
+    assert "Look-alikes by cosine" in text
+    assert [point["share"] for point in json.loads(made.numbers.read_text())["curve"]] == [1.0, 0.5]
+    assert not Page(text).open
+
+
+def test_a_perfect_model_and_a_corpus_without_entities(tmp_path: Path, instance: Model, documents: list[Document]):
+    perfect = report(instance, documents, out=tmp_path / "perfect")
+    assert instance is perfect.findings.subjects[0].model
+    empty = report(instance, [Document("Rain."), Document("")], out=tmp_path / "empty")
+    assert "nothing to draw" in empty.page.read_text(encoding="utf-8")
+
+
+def test_models_of_one_recipe_get_names_that_differ(tmp_path: Path, instance: Model, documents: list[Document]):
+    made = report(instance, documents[:4], out=tmp_path, compare=instance)
+    assert [subject.name for subject in made.findings.subjects] == ["instance 1", "instance 2"]
+
+
+def test_what_cannot_be_reported_is_refused(tmp_path: Path, tiny: Callable[..., Recipe], instance: Model):
+    with pytest.raises(ConfigError, match="no documents"):
+        report(instance, [], out=tmp_path)
+    with pytest.raises(ConfigError, match="--train and --dev"):
+        report(instance, [Document("Ada")], out=tmp_path, train=[Document("Ada")])
+    with pytest.raises(ModelError):
+        report(tmp_path / "nowhere", [Document("Ada")], out=tmp_path)

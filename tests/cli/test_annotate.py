@@ -1,0 +1,157 @@
+"""`nearspan annotate`: any input, exact offsets, nothing lost."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import nearspan
+
+TEXT = "Ada lives in Oslo"
+
+
+@pytest.fixture
+def annotate(nearspan_command, folders):
+    def run(*arguments, stdin: bytes = b"", model: str = "instance"):
+        return nearspan_command("annotate", folders[model], *arguments, "--device", "cpu", stdin=stdin)
+
+    return run
+
+
+def documents_of(ran) -> list[dict]:
+    assert ran.code == 0, ran.err
+    found = [json.loads(line) for line in ran.out.splitlines()]
+    return found
+
+
+def spans(document: dict) -> list[tuple[str, str]]:
+    text = document["text"]
+    return [(text[entity["start"] : entity["end"]], entity["label"]) for entity in document["entities"]]
+
+
+EXPECTED = [("Ada", "PERSON"), ("Oslo", "PLACE")]
+
+
+@pytest.mark.parametrize("arguments", [[], ["-"]])
+def test_lines_of_standard_input(annotate, arguments: list[str]):
+    found = documents_of(annotate(*arguments, stdin=f"{TEXT}\n\n{TEXT}\r\n   \n{TEXT}".encode()))
+    assert [document["text"] for document in found] == [TEXT, "", TEXT, "   ", TEXT]
+    assert [spans(document) for document in found] == [EXPECTED, [], EXPECTED, [], EXPECTED]
+    assert len({document["id"] for document in found}) == 5
+
+
+def test_no_input_is_no_output(annotate):
+    assert documents_of(annotate(stdin=b"")) == []
+
+
+def test_other_line_separators_are_part_of_a_text(annotate):
+    [found] = documents_of(annotate(stdin=f"{TEXT}\u2028Bob\x0b\x0cleft\x85\n".encode()))
+    assert found["text"] == f"{TEXT}\u2028Bob\x0b\x0cleft\x85"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [TEXT, TEXT + "\n", "\ufeff" + TEXT, "Hello.\r\n\r\n" + TEXT + ".\r\nBob left.\r\n"],
+    ids=["plain", "newline", "BOM", "CRLF"],
+)
+def test_a_text_file_is_one_document(annotate, tmp_path: Path, content: str):
+    (tmp_path / "a.txt").write_bytes(content.encode())
+    [found] = documents_of(annotate(tmp_path / "a.txt"))
+    assert found["text"] == content.removeprefix("\ufeff")
+    assert found["id"] == "a"
+    assert set(EXPECTED) <= set(spans(found))
+
+
+def test_an_empty_text_file(annotate, tmp_path: Path):
+    (tmp_path / "a.txt").write_bytes(b"")
+    [found] = documents_of(annotate(tmp_path / "a.txt"))
+    assert (found["text"], found["entities"]) == ("", [])
+
+
+def test_a_text_file_that_is_not_utf8_is_refused(annotate, tmp_path: Path):
+    (tmp_path / "a.txt").write_bytes(b"Ada lives in \xd8slo")
+    ran = annotate(tmp_path / "a.txt")
+    assert ran.code == 2
+    assert "not UTF-8 at byte 13" in ran.err
+
+
+def test_standard_input_that_is_not_utf8_is_read_with_a_warning(annotate):
+    ran = annotate(stdin=b"Ada lives in \xd8slo\n" + TEXT.encode() + b"\n")
+    found = documents_of(ran)
+    assert [document["text"] for document in found] == ["Ada lives in \ufffdslo", TEXT]
+    assert "UTF-8" in ran.err
+    assert "line 1" in ran.err
+
+
+def test_corpora_in_any_format_and_several_files(annotate, documents, tmp_path: Path):
+    nearspan.write(documents[:2], tmp_path / "a.jsonl")
+    (tmp_path / "b.conll").write_text("Ada O\nlives O\nin O\nOslo O\n\n")
+    (tmp_path / "c.txt").write_text(TEXT)
+    found = documents_of(annotate(tmp_path / "a.jsonl", tmp_path / "b.conll", tmp_path / "c.txt"))
+    assert [document["text"] for document in found[:2]] == [document.text for document in documents[:2]]
+    assert len(found) == 4
+    assert spans(found[3]) == EXPECTED
+
+
+def test_problems_of_a_corpus_are_shown(annotate, tmp_path: Path):
+    (tmp_path / "a.conll").write_text("Ada B-PERSON\nleft Q-X\nOslo O\n\n")
+    ran = annotate(tmp_path / "a.conll")
+    assert len(documents_of(ran)) == 1
+    assert "a.conll:2" in ran.err
+
+
+@pytest.mark.parametrize("format", ["jsonl", "conll", "brat"])
+def test_every_output_can_be_read_back(annotate, tmp_path: Path, format: str):
+    out = tmp_path / ("out" if format == "brat" else f"out.{format}")
+    ran = annotate("--to", format, "--out", out, stdin=f"{TEXT}\nBob Stone left.\n".encode())
+    assert (ran.code, ran.out) == (0, "")
+    corpus = nearspan.read(out, format)
+    assert list(corpus.problems) == []
+    found = {entity.span.text(document.text) for document in corpus.documents for entity in document.entities}
+    assert {"Ada", "Oslo"} <= found
+
+
+def test_scores_are_in_the_json(annotate):
+    [found] = documents_of(annotate(stdin=TEXT.encode()))
+    assert all(0.3 < entity["score"] <= 1 for entity in found["entities"])
+
+
+def test_an_out_that_cannot_be_written(annotate, tmp_path: Path):
+    ran = annotate("--out", tmp_path / "absent" / "x.jsonl", stdin=TEXT.encode())
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "عاشت Ada في Oslo",
+        "👩‍🚀 Ada 🇳🇴 lives in Oslo 👍🏽",
+        "e\u0301 Ada lives in Oslo e\u0301",
+        "北京 Ada 住在 Oslo",
+        "\ufeffAda lives in Oslo",
+        "𝔸 Ada lives in Oslo",
+    ],
+)
+def test_offsets_are_exact_in_any_script(annotate, text: str):
+    [found] = documents_of(annotate(stdin=text.encode()))
+    assert found["text"] == text
+    assert {word for word, _ in spans(found)} <= set(text.split()) | {text.split("\ufeff")[-1]} | {"Ada", "Oslo"}
+    assert {"Ada", "Oslo"} & {word for word, _ in spans(found)}
+
+
+def test_lone_surrogates_do_not_end_the_stream(annotate, tmp_path: Path):
+    lines = [json.dumps({"text": "Ada \ud800 Oslo"}), json.dumps({"text": TEXT, "entities": []})]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    ran = annotate(tmp_path / "a.jsonl")
+    assert "Traceback" not in ran.err
+    if ran.code == 0:
+        assert spans(json.loads(ran.out.splitlines()[-1])) == EXPECTED
+    else:
+        assert ran.code == 2
+
+
+def test_a_very_long_text_file(annotate, tmp_path: Path):
+    (tmp_path / "a.txt").write_text((TEXT + ". ") * 5000)
+    [found] = documents_of(annotate(tmp_path / "a.txt", model="classifier"))
+    assert len(found["entities"]) == 10_000

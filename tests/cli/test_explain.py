@@ -1,0 +1,85 @@
+"""`nearspan explain`."""
+
+import json
+
+import pytest
+
+TEXT = "Ada lives in Oslo"
+
+
+@pytest.fixture
+def explain(nearspan_command, folders):
+    def run(*arguments, model: str = "instance"):
+        return nearspan_command("explain", folders[model], *arguments, "--device", "cpu")
+
+    return run
+
+
+def test_the_terminal_view(explain):
+    ran = explain(TEXT, "-k", "2")
+    assert ran.code == 0
+    for part in ("Ada⟨PERSON⟩ lives in Oslo⟨PLACE⟩", "exact", "add up", "0."):
+        assert part in ran.out
+
+
+def test_json_adds_up(explain):
+    found = json.loads(explain(TEXT, "--json", "-k", "3").out)
+    assert found["text"] == TEXT
+    assert [one["text"] for one in found["evidence"]] == ["Ada", "Oslo"]
+    for one in found["evidence"]:
+        assert sum(one["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+        for label, group in one["neighbours"].items():
+            assert len(group) <= 3
+            listed = sum(neighbour["weight"] for neighbour in group)
+            assert listed + one["unlisted"][label] == pytest.approx(one["probabilities"][label], abs=1e-5)
+
+
+def test_k_is_how_many_are_listed(explain):
+    for count in ("1", "4"):
+        found = json.loads(explain(TEXT, "--json", "-k", count).out)
+        assert max(len(group) for one in found["evidence"] for group in one["neighbours"].values()) == int(count)
+    assert explain(TEXT, "-k", "0").code == 2
+
+
+def test_any_span_can_be_asked_about(explain):
+    found = json.loads(explain(TEXT, "--span", "lives in", "--json").out)
+    [one] = found["evidence"]
+    assert (one["text"], one["label"], one["fragments"]) == ("lives in", None, [[4, 12]])
+    assert "no entity" in explain(TEXT, "--span", "lives in").out
+
+
+def test_the_span_is_found_where_it_is_whole_words(explain):
+    """`a` stands inside Ada before it stands alone."""
+    found = json.loads(explain("Ada saw a moon", "--span", "a", "--json").out)
+    assert found["evidence"][0]["fragments"] == [[8, 9]]
+
+
+def test_a_classifier_says_how_weak_its_claim_is(explain):
+    found = json.loads(explain(TEXT, "--json", model="classifier").out)
+    assert {one["strength"] for one in found["evidence"]} == {"nearest"}
+    assert "not the mechanism" in explain(TEXT, model="classifier").out
+
+
+def test_a_text_without_entities(explain):
+    for text in ("", " ", "The rain fell on 21 March"):
+        ran = explain(text)
+        assert ran.code == 0
+        assert "no entity found" in ran.out
+        assert json.loads(explain(text, "--json").out)["evidence"] == []
+
+
+def test_markup_in_the_text_is_only_text(explain):
+    ran = explain("[bold]Ada[/bold] lives in [/oops] Oslo :smile:")
+    assert ran.code == 0
+    assert "[/oops]" in ran.out
+
+
+def test_unicode_text(explain):
+    found = json.loads(explain("عاشت Ada في Oslo 👩‍🚀", "--json").out)
+    for one in found["evidence"]:
+        [[start, end]] = one["fragments"]
+        assert found["text"][start:end] == one["text"]
+
+
+def test_the_whole_memory_can_be_searched(explain):
+    assert explain(TEXT, "--search", "whole", "--json").code == 0

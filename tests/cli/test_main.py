@@ -1,0 +1,160 @@
+"""The command line as a whole: help with examples, one clean line for an error, real processes."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import nearspan
+from nearspan.cli import app
+
+COMMANDS = ("demo", "train", "evaluate", "annotate", "explain", "check", "convert", "recipes")
+SOURCE = Path(nearspan.__file__).parents[1]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+
+
+def started(*arguments: str | Path, **options) -> subprocess.Popen:
+    command = [sys.executable, "-m", "nearspan", *map(str, arguments)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(command, env=environment(), **{**pipes, **options})
+
+
+def ended(process: subprocess.Popen, stdin: bytes = b"") -> tuple[int, str, str]:
+    out, err = process.communicate(stdin, timeout=120)
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example(command: str):
+    result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert result.exit_code == 0
+    assert f"Example: {'echo' if command == 'annotate' else 'nearspan ' + command}" in result.output
+
+
+def test_help_lists_every_command():
+    output = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output
+    assert all(command in output for command in COMMANDS)
+
+
+def test_the_version(nearspan_command):
+    ran = nearspan_command("--version")
+    assert (ran.code, ran.out.strip()) == (0, nearspan.__version__)
+
+
+@pytest.mark.parametrize("arguments", [["fly"], ["train"], ["train", "instance"], ["evaluate"], ["explain", "x"]])
+def test_wrong_usage_is_exit_code_2(nearspan_command, arguments: list[str]):
+    ran = nearspan_command(*arguments)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert "Usage" in ran.err
+
+
+ERRORS = {
+    "no model": ["evaluate", "{tmp}/absent", "{data}"],
+    "no corpus": ["evaluate", "{model}", "{tmp}/absent.jsonl"],
+    "empty corpus": ["evaluate", "{model}", "{tmp}/empty.jsonl"],
+    "no text file": ["annotate", "{model}", "{tmp}/absent.txt"],
+    "odd format": ["annotate", "{model}", "{data}", "--format", "xml"],
+    "odd target": ["annotate", "{model}", "{data}", "--to", "xml"],
+    "no --out": ["annotate", "{model}", "{data}", "--to", "conll"],
+    "odd search": ["annotate", "{model}", "{data}", "--search", "fast"],
+    "odd device": ["annotate", "{model}", "{data}", "--device", "toaster"],
+    "not UTF-8": ["annotate", "{model}", "{tmp}/latin.txt"],
+    "a folder": ["annotate", "{model}", "{tmp}/folder.txt"],
+    "no recipe": ["train", "instnce", "--train", "{data}", "--out", "{tmp}/out"],
+    "odd setting": ["train", "instance", "--train", "{data}", "--out", "{tmp}/out", "--set", "training.epoch=3"],
+    "no training file": ["train", "instance", "--train", "{tmp}/absent", "--out", "{tmp}/out"],
+    "no vectors": ["train", "instance", "--train", "{data}", "--out", "{tmp}/o", "--set", "encoder.words.file=absent"],
+    "no encoder": ["train", "instance", "--train", "{data}", "--out", "{tmp}/o", "--set",
+                   "encoder.transformer.name={tmp}/folder.txt"],
+    "taken folder": ["train", "instance", "--train", "{data}", "--out", "{model}"],
+    "nothing to resume": ["train", "instance", "--train", "{data}", "--out", "{tmp}/out", "--resume"],
+    "span not there": ["explain", "{model}", "Ada left", "--span", "Oslo"],
+    "span in a word": ["explain", "{model}", "Ada left", "--span", "Ad"],
+    "no such recipe": ["recipes", "instnce"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_an_error_is_one_line_and_exit_code_2(nearspan_command, folders, documents, tmp_path: Path, case: str):
+    data = tmp_path / "data.jsonl"
+    nearspan.write(documents, data)
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "latin.txt").write_bytes("Os\xf8lo".encode("latin-1"))
+    (tmp_path / "folder.txt").mkdir()
+    known = {"tmp": tmp_path, "data": data, "model": folders["instance"]}
+    ran = nearspan_command(*(part.format(**known) for part in ERRORS[case]))
+    assert ran.code == 2
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+    message = ran.err[ran.err.index("error: ") :]
+    lines = message.strip().splitlines()
+    assert len(lines) == 1 or all(line.startswith("  ") for line in lines[1:])
+    assert len(lines[0]) > 20
+
+
+def test_brackets_and_emoji_names_in_messages_are_shown_as_they_are(nearspan_command):
+    ran = nearspan_command("evaluate", "/no/[bold]x[/bold]:smile:\\[y]", "x.jsonl")
+    ran_model = nearspan_command("annotate", "/no/[bold]x[/bold]:smile:\\[y]")
+    assert ran.code == ran_model.code == 2
+    assert "/no/[bold]x[/bold]:smile:\\[y]" in ran_model.err
+
+
+def test_a_real_process_says_one_line(tmp_path: Path):
+    code, out, err = ended(started("annotate", tmp_path / "absent"), b"Ada\n")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: no model folder at ")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_pipe_that_closes_early_is_no_failure(folders):
+    process = started("annotate", folders["classifier"])
+    process.stdin.write(b"Ada lives in Oslo\n" * 30_000)
+    process.stdin.close()
+    assert process.stdout.readline().startswith(b"{")
+    process.stdout.close()
+    err = process.stderr.read().decode()
+    process.wait(timeout=120)
+    process.stderr.close()
+    assert err == ""
+    assert process.returncode in (0, 1)
+
+
+def test_killed_from_outside_and_resumed_a_run_ends_alike(documents, tiny, tmp_path: Path, nearspan_command):
+    import tomli_w
+
+    nearspan.write(documents, tmp_path / "train.jsonl")
+    settings = ("training.epochs=150", "training.batch=1", "training.checkpoint_minutes=0")
+    (tmp_path / "tiny.toml").write_text(tomli_w.dumps(tiny("instance", *settings).model_dump(exclude_none=True)))
+    common = ["train", tmp_path / "tiny.toml", "--train", tmp_path / "train.jsonl", "--device", "cpu", "--out"]
+    process = started(*common, tmp_path / "cut", stderr=subprocess.DEVNULL)
+    while not (tmp_path / "cut" / "checkpoint.safetensors").exists() and process.poll() is None:
+        try:
+            process.wait(timeout=0.02)
+        except subprocess.TimeoutExpired:
+            continue
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert nearspan_command(*common, tmp_path / "whole").code == 0
+    assert nearspan_command(*common, tmp_path / "cut", "--resume").code == 0
+    for file in ("model.safetensors", "memory.safetensors"):
+        assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_an_interrupted_run_says_how_to_go_on(nearspan_command, documents, tmp_path: Path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    nearspan.write(documents, tmp_path / "train.jsonl")
+    monkeypatch.setattr("nearspan.training.train", interrupted)
+    ran = nearspan_command("train", "instance", "--train", tmp_path / "train.jsonl", "--out", tmp_path / "m")
+    assert ran.code == 130
+    assert "--resume" in ran.err

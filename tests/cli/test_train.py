@@ -1,0 +1,103 @@
+"""`nearspan train`: what it writes, what it says, and several processes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nearspan
+
+TINY = [
+    part
+    for setting in (
+        "encoder.words.size=8",
+        "encoder.characters.filters=4",
+        "encoder.recurrent.size=8",
+        "head.neighbours=4",
+        "training.epochs=2",
+        "training.batch=3",
+    )
+    for part in ("--set", setting)
+]
+
+
+@pytest.fixture
+def corpus(documents, tmp_path: Path) -> Path:
+    nearspan.write(documents, tmp_path / "data.jsonl")
+    return tmp_path / "data.jsonl"
+
+
+def test_a_run_leaves_a_model_its_card_and_its_record(nearspan_command, corpus: Path, tmp_path: Path):
+    ran = nearspan_command(
+        "train", "instance", "--train", corpus, "--dev", corpus, "--test", corpus, "--out", tmp_path / "m",
+        "--seed", "7", "--device", "cpu", *TINY,
+    )  # fmt: skip
+    assert ran.code == 0
+    assert ran.out == ""
+    for part in ("instance on cpu: 22 entities in 12 sentences", "PERSON, PLACE", "dev F1", "test F1", "saved to"):
+        assert part in " ".join(ran.err.split())
+    result = json.loads((tmp_path / "m" / "result.json").read_text())
+    assert (result["seed"], result["epochs"]) == (7, 2)
+    card = (tmp_path / "m" / "README.md").read_text()
+    for part in ("# A nearspan model: instance", "PERSON, PLACE", "Seed 7", "| dev |", "| test |", result["data"]):
+        assert part in card
+    assert len((tmp_path / "m" / "metrics.jsonl").read_text().splitlines()) == 2
+    assert nearspan.load(tmp_path / "m", device="cpu").recipe.training.epochs == 2
+
+
+def test_the_same_run_by_command_and_by_call(nearspan_command, corpus: Path, documents, tmp_path: Path):
+    nearspan_command(
+        "train", "classifier", "--train", corpus, "--out", tmp_path / "a", "--device", "cpu",
+        *[part for part in TINY if part != "head.neighbours=4"][:6], "--set", "training.epochs=1",
+    )  # fmt: skip
+    recipe = nearspan.load(tmp_path / "a", device="cpu").recipe
+    nearspan.train(recipe, nearspan.read(corpus).documents, out=tmp_path / "b", device="cpu")
+    assert (tmp_path / "a" / "model.safetensors").read_bytes() == (tmp_path / "b" / "model.safetensors").read_bytes()
+
+
+def test_several_files_and_formats_train_together(nearspan_command, corpus: Path, tmp_path: Path):
+    (tmp_path / "more.conll").write_text("Zoe B-PERSON\nslept O\n\n")
+    ran = nearspan_command(
+        "train", "instance", "--train", corpus, "--train", tmp_path / "more.conll", "--out", tmp_path / "m",
+        "--device", "cpu", *TINY,
+    )  # fmt: skip
+    assert ran.code == 0
+    assert "23 entities in 13 sentences" in " ".join(ran.err.split())
+
+
+def test_problems_in_the_data_are_shown(nearspan_command, corpus: Path, tmp_path: Path):
+    bad = tmp_path / "bad.conll"
+    bad.write_text("Ada B-PERSON\nslept Q-PERSON\n\nBob B-PERSON\n\nEve B-PERSON\n\n")
+    ran = nearspan_command(
+        "train", "instance", "--train", bad, "--train", corpus, "--out", tmp_path / "m", "--device", "cpu", *TINY
+    )
+    assert ran.code == 0
+    assert "bad.conll:2" in ran.err
+
+
+def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):
+    common = ["train", "instance", "--train", corpus, "--out", tmp_path / "m", "--device", "cpu", *TINY]
+    assert nearspan_command(*common).code == 0
+    assert nearspan_command(*common).code == 2
+    assert nearspan_command(*common, "--resume").code == 0
+
+
+@pytest.mark.parametrize("name", ["instance"])
+def test_two_processes_train_one_model(corpus: Path, tmp_path: Path, name: str):
+    source = str(Path(nearspan.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    command = [
+        sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1",
+        "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0", "-m", "nearspan",
+        "train", name, "--train", corpus, "--dev", corpus, "--out", tmp_path / "m", "--device", "cpu", *TINY,
+    ]  # fmt: skip
+    done = subprocess.run(
+        list(map(str, command)), env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    model = nearspan.load(tmp_path / "m", device="cpu")
+    assert len(list(model.annotate(["Ada lives in Oslo"]))) == 1
+    assert len((tmp_path / "m" / "metrics.jsonl").read_text().splitlines()) == 2

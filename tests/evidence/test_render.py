@@ -1,0 +1,49 @@
+"""Evidence in a terminal."""
+
+from rich.console import Console
+
+from nearspan.document import Span
+from nearspan.evidence import marked, render
+from nearspan.evidence.evidence import Evidence, Neighbour
+
+
+def shown(thing) -> str:
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console.print(thing)
+    return console.export_text()
+
+
+def evidence(sentence: str, span: Span, strength: str = "exact") -> Evidence:
+    one = Neighbour("PER", 0.75, span, sentence, "doc-1", 3)
+    return Evidence(
+        Span.of(0, 3), "Ada", "PER", strength, {"PER": 0.9, "": 0.1}, {"PER": [one]}, {"PER": 0.15, "": 0.1}
+    )
+
+
+def test_the_span_its_label_and_what_it_rests_on():
+    text = shown(render(evidence("Bob met Eve", Span.of(0, 3))))
+    for part in ("Ada", "PER", "0.900", "no entity 0.100", "0.750", "Bob met Eve", "doc-1", "0.150", "add up"):
+        assert part in text
+
+
+def test_look_alikes_are_not_called_the_mechanism():
+    assert "not the mechanism" in shown(render(evidence("Bob met Eve", Span.of(0, 3), "nearest")))
+
+
+def test_long_sentences_are_shown_around_the_span():
+    sentence = "x" * 300 + " Bob " + "y" * 300
+    text = shown(render(evidence(sentence, Span.of(301, 304))))
+    assert "Bob" in text
+    assert "x" * 41 not in text
+    assert text.count("…") == 2
+
+
+def test_markup_and_line_breaks_in_the_data_are_only_characters():
+    text = shown(render(evidence("[red]Bob[/red]\nand\r\n[/oops]", Span.of(5, 8))))
+    assert "[red]Bob[/red] and" in text
+    assert "[/oops]" in text
+
+
+def test_labels_stand_behind_their_spans():
+    found = marked("Ada met Bob", [(Span.of(0, 3), "PER"), (Span.of(8, 11), "[x]")])
+    assert found.plain == "Ada⟨PER⟩ met Bob⟨[x]⟩"

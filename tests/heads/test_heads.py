@@ -1,0 +1,45 @@
+"""Heads: what a pool or a weight makes of a span. The equations themselves are checked in tests/parity."""
+
+import pytest
+import torch
+
+from nearspan.heads import ClassifierSettings, InstanceSettings, Pool
+from nearspan.heads.instances import streamed_probabilities
+
+
+@pytest.mark.parametrize("kind", [ClassifierSettings, InstanceSettings])
+def test_probabilities_add_up_to_one(kind):
+    torch.manual_seed(0)
+    head = kind().build(6, 3)
+    pool = Pool(torch.randn(30, 6), torch.randint(0, 4, (30,)))
+    found = head.probabilities(50 * torch.randn(9, 6), pool)
+    torch.testing.assert_close(found.sum(1), torch.ones(9))
+    assert found.shape == (9, 4)
+
+
+def test_the_instance_head_says_what_it_lacks():
+    head = InstanceSettings().build(6, 3)
+    with pytest.raises(ValueError, match="pool"):
+        head.loss(torch.randn(1, 6), torch.tensor([0]))
+    with pytest.raises(ValueError, match=r"Model\.remember"):
+        head.probabilities(torch.randn(1, 6))
+
+
+def test_the_instance_head_has_no_weights():
+    assert list(InstanceSettings().build(6, 3).parameters()) == []
+
+
+@pytest.mark.parametrize("budget", [1, 3000, 10**8])
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_streaming_is_exact_for_any_budget_and_scale(budget: int, scale: float):
+    torch.manual_seed(0)
+    vectors, pool = scale * torch.randn(20, 6), Pool(torch.randn(97, 6), torch.randint(0, 3, (97,)))
+    found = streamed_probabilities(vectors, pool, 3, budget)
+    weights = (vectors.double() @ pool.vectors.double().T).softmax(1)
+    expected = torch.stack([weights[:, pool.labels == label].sum(1) for label in range(3)], 1)
+    torch.testing.assert_close(found, expected.float(), atol=1e-5, rtol=1e-4)
+
+
+def test_streaming_of_no_spans():
+    found = streamed_probabilities(torch.empty(0, 6), Pool(torch.randn(5, 6), torch.zeros(5, dtype=torch.long)), 2, 9)
+    assert found.shape == (0, 2)

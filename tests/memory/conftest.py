@@ -1,0 +1,24 @@
+"""Memories of random vectors, whose rows are easy to tell apart."""
+
+import pytest
+import torch
+
+from nearspan.memory import Memory, Remembered
+from nearspan.spans import how_many
+
+
+def made(lengths: list[int], max_width: int = 3, size: int = 5, seed: int = 0) -> Memory:
+    generator = torch.Generator().manual_seed(seed)
+    sentences = []
+    for number, length in enumerate(lengths):
+        words = tuple((3 * word, 3 * word + 2) for word in range(length))
+        entities = ((0, 1, "A"), (length - 1, length, "B")) if length > 1 else ()
+        sentences.append(Remembered(f"d{number}", number, "ab " * length, words, entities))
+    spans = int(how_many(torch.tensor(lengths), max_width).sum())
+    means = torch.nn.functional.normalize(torch.randn(len(lengths), 4, generator=generator), dim=1)
+    return Memory.of(sentences, ["A", "B"], max_width, torch.randn(spans, size, generator=generator), means)
+
+
+@pytest.fixture
+def make_memory():
+    return made

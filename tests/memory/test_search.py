@@ -1,0 +1,58 @@
+"""Search in a memory against loops."""
+
+import pytest
+import torch
+
+from nearspan.memory import nearest_sentences, nearest_spans, pools, rows_of
+
+LENGTHS = [4, 1, 7, 2, 2, 5]
+
+
+def test_the_nearest_sentences_are_those_of_the_highest_cosine(make_memory):
+    memory = make_memory(LENGTHS)
+    vectors = torch.randn(8, 4, generator=torch.Generator().manual_seed(1))
+    for count in (1, 3, 6):
+        found = nearest_sentences(memory, vectors, count)
+        for row, vector in enumerate(vectors):
+            cosines = [
+                float(vector @ other / vector.norm() / other.norm()) for other in memory.sentence_vectors
+            ]
+            best = sorted(range(len(LENGTHS)), key=lambda m: -cosines[m])[:count]
+            assert found[row].tolist() == best
+
+
+def test_no_more_sentences_than_there_are(make_memory):
+    assert nearest_sentences(make_memory(LENGTHS), torch.randn(2, 4), 50).shape == (2, 6)
+
+
+def test_a_zero_vector_still_has_neighbours(make_memory):
+    found = nearest_sentences(make_memory(LENGTHS), torch.zeros(1, 4), 3)
+    assert len(set(found[0].tolist())) == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: int):
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, 9, (10,), generator=generator).tolist()
+    memory = make_memory(lengths, max_width=1 + seed)
+    chosen = torch.stack([torch.randperm(10, generator=generator)[:4] for _ in range(3)])
+    rows, real = rows_of(memory, chosen)
+    pool = pools(memory, chosen)
+    starts, counts = memory.starts.tolist(), memory.counts.tolist()
+    for b, sentences in enumerate(chosen.tolist()):
+        expected = [row for m in sentences for row in range(starts[m], starts[m] + counts[m])]
+        assert rows[b][real[b]].tolist() == expected
+        assert real[b].tolist() == [True] * len(expected) + [False] * (rows.shape[1] - len(expected))
+        assert torch.equal(pool.vectors[b, : len(expected)], memory.vectors[expected])
+        assert pool.labels[b].tolist() == memory.labels[expected].tolist() + [-1] * (rows.shape[1] - len(expected))
+
+
+@pytest.mark.parametrize("cosine", [True, False])
+def test_the_nearest_spans_are_those_of_the_highest_score(make_memory, cosine: bool):
+    memory = make_memory(LENGTHS)
+    vector = torch.randn(5, generator=torch.Generator().manual_seed(2))
+    scores, rows = nearest_spans(memory, vector, 4, cosine=cosine)
+    naive = [float(own @ vector / (own.norm() * vector.norm() if cosine else 1)) for own in memory.vectors]
+    assert rows.tolist() == sorted(range(len(memory)), key=lambda row: -naive[row])[:4]
+    assert scores.tolist() == pytest.approx(sorted(naive, reverse=True)[:4], abs=1e-5)
+    assert len(nearest_spans(memory, vector, 10**6)[1]) == len(memory)

@@ -1,0 +1,98 @@
+"""The memory: rows in order, saved and read back, damage seen."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from nearspan.errors import ModelError
+from nearspan.memory import Memory, Remembered
+from nearspan.memory.store import SENTENCES, VECTORS
+from nearspan.spans import enumerate_spans
+
+LENGTHS = [4, 1, 7, 2]
+
+
+def test_rows_know_where_they_come_from(make_memory):
+    memory = make_memory(LENGTHS, max_width=3)
+    spans = enumerate_spans(torch.tensor(LENGTHS), 3)
+    assert memory.sentence.tolist() == spans.sentence.tolist()
+    assert memory.first.tolist() == spans.first.tolist()
+    assert memory.stop.tolist() == spans.stop.tolist()
+    for row in range(len(memory)):
+        sentence = memory.sentences[int(memory.sentence[row])]
+        labels = {(first, stop): label for first, stop, label in sentence.entities}
+        expected = labels.get((int(memory.first[row]), int(memory.stop[row])), "")
+        assert ["", "A", "B"][int(memory.labels[row])] == expected
+
+
+def test_a_span_of_words_is_a_span_of_characters():
+    one = Remembered("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"),))
+    assert one.span(1, 3).text(one.text) == "met Bob"
+    assert Remembered.from_dict(json.loads(json.dumps(one.as_dict()))) == one
+
+
+def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path):
+    memory = make_memory(LENGTHS)
+    memory.save(tmp_path)
+    again = Memory.load(tmp_path, ["A", "B"], 3)
+    assert list(again.sentences) == list(memory.sentences)
+    for name in ("vectors", "labels", "sentence_vectors", "sentence", "first", "stop", "starts", "counts"):
+        assert torch.equal(getattr(again, name), getattr(memory, name)), name
+
+
+def test_any_unicode_survives(tmp_path: Path):
+    text = "القاهرة 北京 e\u0301 👩‍🚀 \u2028 x"
+    one = Remembered("d\n", 0, text, ((0, 7),), ((0, 1, "A"),))
+    Memory.of([one], ["A"], 2, torch.randn(1, 3), torch.randn(1, 2)).save(tmp_path)
+    assert Memory.load(tmp_path, ["A"], 2).sentences[0] == one
+
+
+def spoil_vectors(folder: Path) -> None:
+    tensors = load_file(folder / VECTORS)
+    save_file({**tensors, "vectors": tensors["vectors"][:-1].contiguous()}, folder / VECTORS)
+
+
+def spoil_sentence_vectors(folder: Path) -> None:
+    tensors = load_file(folder / VECTORS)
+    save_file({**tensors, "sentence_vectors": tensors["sentence_vectors"][1:].contiguous()}, folder / VECTORS)
+
+
+def rename(folder: Path) -> None:
+    save_file({"other": torch.zeros(1)}, folder / VECTORS)
+
+
+def change(folder: Path, **values) -> None:
+    lines = (folder / SENTENCES).read_text().splitlines()
+    lines[0] = json.dumps({**json.loads(lines[0]), **values})
+    (folder / SENTENCES).write_text("\n".join(lines) + "\n")
+
+
+DAMAGE = {
+    "vectors cut": spoil_vectors,
+    "sentence vectors cut": spoil_sentence_vectors,
+    "other tensors": rename,
+    "vector bytes cut": lambda f: (f / VECTORS).write_bytes((f / VECTORS).read_bytes()[:-9]),
+    "no vectors": lambda f: (f / VECTORS).unlink(),
+    "no sentences": lambda f: (f / SENTENCES).unlink(),
+    "no lines": lambda f: (f / SENTENCES).write_text(""),
+    "a line less": lambda f: (f / SENTENCES).write_text("".join((f / SENTENCES).read_text().splitlines(True)[1:])),
+    "a line cut": lambda f: (f / SENTENCES).write_text((f / SENTENCES).read_text()[:-20]),
+    "not UTF-8": lambda f: (f / SENTENCES).write_bytes(b"\xff\xfe"),
+    "not an object": lambda f: (f / SENTENCES).write_text("3\n" * 4),
+    "unknown label": lambda f: change(f, entities=[[0, 1, "C"]]),
+    "entity outside": lambda f: change(f, entities=[[7, 8, "A"]]),
+    "entity inverted": lambda f: change(f, entities=[[2, 1, "A"]]),
+    "a word less": lambda f: change(f, words=[[0, 2]]),
+    "no words": lambda f: change(f, words=None),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str):
+    make_memory(LENGTHS).save(tmp_path)
+    DAMAGE[damage](tmp_path)
+    with pytest.raises(ModelError, match=r"memory"):
+        Memory.load(tmp_path, ["A", "B"], 3)

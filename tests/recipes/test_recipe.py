@@ -1,0 +1,117 @@
+"""Recipes: typed, checked, and changed by settings that say what is wrong with them."""
+
+from pathlib import Path
+
+import pytest
+
+from nearspan import recipes
+from nearspan.errors import ConfigError
+
+
+def test_the_papers_two_systems():
+    assert {"classifier", "instance"} <= set(recipes.names())
+    instance = recipes.load("instance")
+    assert (instance.head.neighbours, instance.candidates.max_width, instance.training.batch) == (50, 6, 8)
+    assert recipes.load("classifier").encoder == instance.encoder
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_every_recipe_loads_and_says_what_it_is(name: str):
+    recipe = recipes.load(name)
+    assert recipe.name == name
+    assert recipe.about
+
+
+def test_a_recipe_of_ones_own(tmp_path: Path):
+    import tomli_w
+
+    path = tmp_path / "mine.toml"
+    path.write_text(tomli_w.dumps(recipes.load("instance").model_dump(exclude_none=True)))
+    assert recipes.load(path) == recipes.load("instance")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no recipe"),
+        ("", "name: Field required"),
+        ("name = ", "cannot read recipe"),
+        (b"\xff", "cannot read recipe"),
+        ('name = "x"\nepochs = 3\n[encoder]\n[head]\nkind = "classifier"', "epochs: no such setting"),
+    ],
+)
+def test_a_bad_recipe_is_a_config_error(tmp_path: Path, content, message: str):
+    path = tmp_path / "mine.toml"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError, match=message):
+        recipes.load(path)
+
+
+def test_an_unknown_name_gets_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean 'instance'"):
+        recipes.load("instnce")
+
+
+def test_settings_are_toml_or_words():
+    recipe = recipes.load("instance").override(
+        ["training.epochs=3", "head.search=whole", 'encoder.words.file="a b.txt"', "characters_as_words=true"]
+    )
+    assert recipe.training.epochs == 3
+    assert recipe.head.search == "whole"
+    assert recipe.encoder.words.file == "a b.txt"
+    assert recipe.characters_as_words is True
+
+
+def test_a_part_can_be_left_out_or_added():
+    recipe = recipes.load("instance").override(["encoder.characters=none", "encoder.transformer.name=x"])
+    assert recipe.encoder.characters is None
+    assert recipe.encoder.transformer.name == "x"
+
+
+def test_another_kind_begins_afresh():
+    recipe = recipes.load("instance").override(["head.kind=classifier"])
+    assert recipe.head.kind == "classifier"
+
+
+def test_overriding_changes_a_copy():
+    recipe = recipes.load("instance")
+    recipe.override(["training.epochs=3"])
+    assert recipe.training.epochs == 100
+    assert recipe.override([]) == recipe
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("training.epoch=3", "did you mean 'epochs'"),
+        ("trainig.epochs=3", "trainig: no such setting"),
+        ("training.epochs=many", "training.epochs"),
+        ("training.epochs=0", "training.epochs"),
+        ("training.epochs", "part.key=value"),
+        ("=3", "part.key=value"),
+        ("training.epochs.more=3", "is a value"),
+        ("head.kind=oracle", "oracle"),
+        ("head.neighbours=0", "neighbours"),
+        ("head.neighbors=3", "did you mean 'neighbours'"),
+        ("candidates.max_width=0", "max_width"),
+        ("encoder.recurrent.size=0", "size"),
+        ("encoder.recurrent.dropout=1.5", "dropout"),
+        ("encoder.words.size=-1", "size"),
+        ("encoder.characters.longest=1", "longest"),
+        ("representation.size=0", "size"),
+        ("training.learning_rate=0", "learning_rate"),
+        ("training.learning_rate=nan", "learning_rate"),
+        ("decoding.overlap=sideways", "overlap"),
+        ("name=none", "name"),
+    ],
+)
+def test_a_wrong_setting_is_named(setting: str, message: str):
+    with pytest.raises(ConfigError, match=message):
+        recipes.load("instance").override([setting])
+
+
+@pytest.mark.parametrize("name", ["../recipes/instance", "", "."])
+def test_odd_names_are_config_errors(name: str):
+    with pytest.raises(ConfigError):
+        recipes.load(name)

@@ -1,0 +1,173 @@
+"""Model folders: whole ones load, all others are a ModelError, and nothing in them is run."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import nearspan
+from nearspan.errors import ModelError
+from nearspan.model import Model
+
+NEEDED = {
+    "instance": (
+        "config.toml",
+        "model.safetensors",
+        "memory.jsonl",
+        "memory.safetensors",
+        "vocabularies/words.json",
+        "vocabularies/characters.json",
+        "vocabularies/labels.json",
+    ),
+}
+NEEDED["classifier"] = NEEDED["instance"]
+FILES = [(name, file) for name, files in NEEDED.items() for file in files]
+
+DAMAGE = {
+    "gone": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "one byte less": lambda path: path.write_bytes(path.read_bytes()[:-2]),
+    "garbage": lambda path: path.write_bytes(b"\xff\xfe\x00garbage" * 50),
+    "text": lambda path: path.write_text("some words\n" * 50),
+    "a list": lambda path: path.write_text("[]"),
+    "null": lambda path: path.write_text("null"),
+    "deep": lambda path: path.write_text("[" * 100_000),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize(("name", "file"), FILES)
+def test_every_needed_file_is_needed_whole(folders, tmp_path: Path, name: str, file: str, damage: str):
+    folder = shutil.copytree(folders[name], tmp_path / "m")
+    DAMAGE[damage](folder / file)
+    with pytest.raises(ModelError):
+        nearspan.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize("name", ["instance", "classifier"])
+def test_a_model_is_its_needed_files(folders, tmp_path: Path, name: str, documents):
+    for file in NEEDED[name]:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        shutil.copy(folders[name] / file, tmp_path / file)
+    loaded, whole = nearspan.load(tmp_path, device="cpu"), nearspan.load(folders[name], device="cpu")
+    assert list(loaded.annotate(documents)) == list(whole.annotate(documents))
+
+
+def test_a_folder_swapped_for_another_models_part_is_seen(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["instance"], tmp_path / "m")
+    shutil.copy(folders["classifier"] / "model.safetensors", folder / "model.safetensors")
+    with pytest.raises(ModelError, match="is damaged"):
+        nearspan.load(folder, device="cpu")
+
+
+def test_no_folder_an_empty_one_a_file_and_a_foreign_one(tmp_path: Path):
+    with pytest.raises(ModelError, match="no model folder at"):
+        nearspan.load(tmp_path / "absent", device="cpu")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match="it is empty"):
+        nearspan.load(tmp_path / "empty", device="cpu")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ModelError, match="no model folder at"):
+        nearspan.load(tmp_path / "file", device="cpu")
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"not a nearspan model"):
+        nearspan.load(foreign, device="cpu")
+    (foreign / "config.toml").write_text('[tool]\nname = "other"\n')
+    with pytest.raises(ModelError, match="damaged"):
+        nearspan.load(foreign, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("max_width", "max_widht", "did you mean 'max_width'"),
+        ("nearspan = 1", "nearspan = 99", "format 99"),
+        ('overlap = "flat"', 'overlap = "sideways"', "sideways"),
+        ("max_width = 6", "max_width = 0", "max_width"),
+        ("max_width = 6", 'max_width = "six"', "max_width"),
+        ("size = 8", "size = 9", "damaged"),
+        ('kind = "instances"', 'kind = "oracle"', "oracle"),
+    ],
+)
+def test_a_changed_config_is_a_clear_error(folders, tmp_path: Path, old: str, new: str, message: str):
+    folder = shutil.copytree(folders["instance"], tmp_path / "m")
+    config = (folder / "config.toml").read_text()
+    assert old in config
+    (folder / "config.toml").write_text(config.replace(old, new))
+    with pytest.raises(ModelError, match=message):
+        nearspan.load(folder, device="cpu")
+
+
+def test_there_is_no_pickle_in_a_model_folder(folders):
+    for folder in folders.values():
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        assert {path.suffix for path in files} <= {".toml", ".safetensors", ".json", ".jsonl", ".md"}
+        assert not any(path.read_bytes().startswith((b"\x80", b"PK")) for path in files)
+
+
+def test_loading_opens_no_pickle(folders, monkeypatch):
+    import pickle
+
+    import torch
+
+    def refuse(*_, **__):
+        raise AssertionError("a pickle was opened")
+
+    monkeypatch.setattr(pickle, "load", refuse)
+    monkeypatch.setattr(pickle, "loads", refuse)
+    monkeypatch.setattr(torch, "load", refuse)
+    for folder in folders.values():
+        nearspan.load(folder, device="cpu")
+
+
+def test_saved_and_loaded_it_is_the_same_model(folders, instance: Model, classifier: Model, tmp_path: Path, documents):
+    for name, model in (("instance", instance), ("classifier", classifier)):
+        model.save(tmp_path / name, "a card")
+        again = nearspan.load(tmp_path / name, device="cpu")
+        assert again.recipe == model.recipe
+        assert again.labels == model.labels
+        for one, other in zip(model.annotate(documents), again.annotate(documents), strict=True):
+            assert one == other
+            assert [e.score for e in one.entities] == [e.score for e in other.entities]
+        for file in NEEDED[name]:
+            assert (tmp_path / name / file).read_bytes() == (folders[name] / file).read_bytes()
+        assert (tmp_path / name / "README.md").read_text() == "a card"
+
+
+def test_a_model_without_a_memory_leaves_no_old_one_behind(classifier: Model, tmp_path: Path):
+    classifier.save(tmp_path)
+    classifier.memory = None
+    classifier.save(tmp_path)
+    assert nearspan.load(tmp_path, device="cpu").memory is None
+
+
+@pytest.mark.parametrize("limit", [1, 300, 3000, 5000])
+def test_a_full_disk_leaves_no_folder_that_looks_whole(instance: Model, tmp_path: Path, full_disk, limit: int):
+    instance.save(tmp_path)  # an old model is in the way
+    with full_disk(limit), pytest.raises(ModelError, match="cannot save the model to"):
+        instance.save(tmp_path, "a card")
+    assert not (tmp_path / "config.toml").exists()
+    with pytest.raises(ModelError, match=r"config\.toml"):
+        nearspan.load(tmp_path, device="cpu")
+    instance.save(tmp_path)
+    assert nearspan.load(tmp_path, device="cpu")
+
+
+def test_a_file_in_the_way_is_a_clear_error(instance: Model, tmp_path: Path):
+    (tmp_path / "m").write_text("a file")
+    with pytest.raises(ModelError, match="cannot save the model to"):
+        instance.save(tmp_path / "m")
+
+
+def test_labels_of_any_script_survive(tiny, tmp_path: Path):
+    documents = [nearspan.markup(text) for text in ("[Ada](人 名) left", "[Bob](人 名) [x](a/b \"c\")", "Eve [y](é)")]
+    recipe = tiny("instance", "training.batch=1")
+    run = nearspan.train(recipe, documents, out=tmp_path / "m", device="cpu")
+    loaded = nearspan.load(tmp_path / "m", device="cpu")
+    assert loaded.labels == run.model.labels == ["", 'a/b "c"', "é", "人 名"]
+    assert json.loads((tmp_path / "m" / "vocabularies" / "labels.json").read_text()) == loaded.labels[1:]

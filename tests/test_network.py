@@ -1,0 +1,118 @@
+"""The network: a sentence's probabilities do not depend on its batch, and equal the paper's sums."""
+
+import pytest
+import torch
+
+from nearspan.model import Model
+from nearspan.text import split
+
+TEXTS = (
+    "Ada lives in Oslo",
+    "Bob",
+    "Eve Moon left New York for Rome in the rain with Bob Stone and Ada",
+    "unseen words here",
+    "Paris is far",
+)
+
+
+def prepared(model: Model, *texts: str):
+    return model.read([sentence for text in texts for sentence in split(_document(text))]).prepared
+
+
+def _document(text: str):
+    from nearspan.document import Document
+
+    return Document(text)
+
+
+@torch.inference_mode()
+def one_by_one(model: Model) -> list[torch.Tensor]:
+    found = []
+    for text in TEXTS:
+        batch = prepared(model, text).batch(torch.tensor([0]))
+        found.append(model.network.probabilities(batch, model.memory)[0])
+    return found
+
+
+@pytest.mark.parametrize("search", ["nearest", "whole"])
+@pytest.mark.parametrize("budget", [1, 2**30])
+@torch.inference_mode()
+def test_a_batch_equals_its_sentences_one_by_one(instance: Model, search: str, budget: int):
+    instance.search(search)
+    instance.network.head.budget = budget
+    batch = prepared(instance, *TEXTS).batch(torch.arange(len(TEXTS)))
+    found, candidates = instance.network.probabilities(batch, instance.memory)
+    torch.testing.assert_close(found, torch.cat(one_by_one(instance)), atol=1e-5, rtol=1e-4)
+    assert len(candidates) == len(found)
+
+
+@torch.inference_mode()
+def test_a_classifier_batch_equals_its_sentences_one_by_one(classifier: Model):
+    batch = prepared(classifier, *TEXTS).batch(torch.arange(len(TEXTS)))
+    found, _ = classifier.network.probabilities(batch, None)
+    torch.testing.assert_close(found, torch.cat(one_by_one(classifier)), atol=1e-5, rtol=1e-4)
+
+
+def equation_2(vector: torch.Tensor, rows: list[int], model: Model) -> list[float]:
+    memory = model.memory
+    weights = torch.stack([vector.double() @ memory.vectors[row].double() for row in rows]).softmax(0)
+    totals = [0.0] * len(model.labels)
+    for weight, row in zip(weights.tolist(), rows, strict=True):
+        totals[int(memory.labels[row])] += weight
+    return totals
+
+
+@torch.inference_mode()
+def test_the_whole_search_is_equation_2_over_all_spans_of_the_memory(instance: Model):
+    instance.search("whole")
+    batch = prepared(instance, *TEXTS).batch(torch.arange(len(TEXTS)))
+    found, _ = instance.network.probabilities(batch, instance.memory)
+    vectors, _ = instance.network.spans(batch)
+    for row in range(0, len(vectors), 3):
+        expected = equation_2(vectors[row], list(range(len(instance.memory))), instance)
+        assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@torch.inference_mode()
+def test_the_nearest_search_is_equation_2_over_the_nearest_sentences(instance: Model):
+    memory, count = instance.memory, instance.recipe.head.neighbours
+    for text in TEXTS:
+        batch = prepared(instance, text).batch(torch.tensor([0]))
+        found, _ = instance.network.probabilities(batch, memory)
+        vectors, _ = instance.network.spans(batch)
+        mean = instance.network.encoder.embedders["words"](batch, batch.prepared.features["words"])[0].mean(0)
+        cosine = torch.nn.functional.cosine_similarity(memory.sentence_vectors, mean[None]).tolist()
+        nearest = sorted(range(len(cosine)), key=lambda m: -cosine[m])[:count]
+        rows = [row for row in range(len(memory)) if int(memory.sentence[row]) in nearest]
+        for row in range(0, len(vectors), 3):
+            assert found[row].tolist() == pytest.approx(equation_2(vectors[row], rows, instance), abs=1e-5)
+
+
+@torch.inference_mode()
+def test_the_memory_holds_what_the_network_sees(instance: Model, documents):
+    """Span vectors of the memory are those of its sentences read one at a time."""
+    for number, document in enumerate(documents):
+        [sentence] = split(document)
+        batch = instance.read([sentence]).prepared.batch(torch.tensor([0]))
+        vectors, _ = instance.network.spans(batch)
+        start, count = int(instance.memory.starts[number]), int(instance.memory.counts[number])
+        torch.testing.assert_close(instance.memory.vectors[start : start + count], vectors, atol=1e-5, rtol=1e-4)
+
+
+def test_gradient_through_neighbours_is_an_option(tiny, documents):
+    from nearspan.network import Labelled
+    from nearspan.training.data import TrainingData
+
+    data = TrainingData.of(documents, False, 6)
+    losses = {}
+    for through in ("false", "true"):
+        torch.manual_seed(0)
+        recipe = tiny("instance", f"head.through_neighbours={through}", "encoder.recurrent.dropout=0.0")
+        model = Model.learn(recipe, data.sentences, data.labels)
+        given, labels = model.read(data.sentences).prepared, data.span_labels(6)
+        batches = [Labelled(given.batch(torch.tensor(ids)), labels) for ids in ([0, 1], [2, 3, 4])]
+        loss = model.network(*batches)
+        loss.backward()
+        losses[through] = (loss.item(), model.network.representation.minus.weight.grad.clone())
+    assert losses["true"][0] == pytest.approx(losses["false"][0], rel=1e-5)
+    assert not torch.allclose(losses["true"][1], losses["false"][1])

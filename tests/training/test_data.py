@@ -1,0 +1,36 @@
+"""Training data: sentences, entities over their words, and a fingerprint."""
+
+import nearspan
+from nearspan.document import Document, Entity
+from nearspan.training.data import TrainingData, digest
+
+
+def test_entities_are_placed_on_words_and_counted():
+    data = TrainingData.of([nearspan.markup("[Ada](B) met [New York](A). [Bob](B) left.")], False, 6)
+    assert data.entities == [[(0, 1, "B"), (2, 4, "A")], [(0, 1, "B")]]
+    assert data.labels == ["A", "B"]
+    assert data.coverage.entities == 3
+
+
+def test_windows_of_a_long_sentence_share_what_lies_in_both():
+    words = [f"w{number}" for number in range(1500)]
+    text = " ".join(words)
+    at = text.index("w950")
+    data = TrainingData.of([Document(text, (Entity.of(at, at + 4, "A"),))], False, 6)
+    assert [len(sentence) for sentence in data.sentences] == [1000, 600]
+    assert data.entities == [[(950, 951, "A")], [(50, 51, "A")]]
+    assert data.coverage.entities == 1
+
+
+def test_the_fingerprint_changes_with_text_and_annotation_only():
+    one = nearspan.markup("[Ada](A) left [Oslo](B)")
+    same = one.with_entities(reversed(one.entities))
+    assert digest([one]) == digest([same])
+    others = [
+        nearspan.markup("[Ada](A) left [Oslo](A)"),
+        nearspan.markup("[Ada](A) left Oslo"),
+        nearspan.markup("[Ada](A) left [Rome](B)"),
+        Document(one.text, one.entities, words=((0, 3), (4, 8), (9, 13))),
+    ]
+    assert len({digest([document]) for document in [one, *others]}) == 5
+    assert digest([one, one]) != digest([one])

@@ -1,0 +1,164 @@
+"""The training loop: the same run twice, what it refuses, and what it leaves behind."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import nearspan
+from nearspan.errors import ConfigError, ModelError, NearspanError
+
+RECIPES = ("instance", "classifier")
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_one_seed_gives_one_model_bit_for_bit(tiny, documents, tmp_path: Path, name: str):
+    for out, seed in (("a", 1), ("b", 1), ("c", 2)):
+        nearspan.train(tiny(name), documents, documents[:3], out=tmp_path / out, seed=seed, device="cpu")
+    assert weights(tmp_path / "a") == weights(tmp_path / "b")
+    assert weights(tmp_path / "a") != weights(tmp_path / "c")
+    for file in ("memory.safetensors", "memory.jsonl", "vocabularies/words.json", "config.toml"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_training_without_development_data_keeps_the_last_epoch(tiny, documents, tmp_path: Path, name: str):
+    run = nearspan.train(tiny(name, "training.epochs=3"), documents, out=tmp_path / "m", device="cpu")
+    assert (run.best_epoch, run.epochs, run.dev, run.test) == (3, 3, None, None)
+    assert "f1" not in json.loads((tmp_path / "m" / "metrics.jsonl").read_text().splitlines()[0])
+    assert "Not evaluated" in (tmp_path / "m" / "README.md").read_text()
+
+
+def test_the_saved_model_is_the_one_that_was_returned(tiny, documents, tmp_path: Path):
+    for name in RECIPES:
+        run = nearspan.train(tiny(name, "training.epochs=4"), documents, documents, out=tmp_path / name, device="cpu")
+        loaded = nearspan.load(tmp_path / name, device="cpu")
+        for one, other in zip(run.model.annotate(documents), loaded.annotate(documents), strict=True):
+            assert one == other
+        assert nearspan.evaluate(loaded, documents).scores == run.dev.scores
+
+
+def test_the_best_development_epoch_is_kept(tiny, documents, tmp_path: Path):
+    recipe = tiny("classifier", "training.epochs=12", "training.learning_rate=0.03")
+    run = nearspan.train(recipe, documents, documents, documents[:4], out=tmp_path / "m", device="cpu")
+    rows = [json.loads(line) for line in (tmp_path / "m" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == list(range(1, 13))
+    best = max(rows, key=lambda row: row["f1"])
+    assert run.best_epoch == best["epoch"]
+    assert run.dev.scores.f1 == pytest.approx(best["f1"])
+    result = json.loads((tmp_path / "m" / "result.json").read_text())
+    assert result["dev"]["f1"] == pytest.approx(best["f1"])
+    assert result["test"]["coverage"]["documents"] == 4
+    assert result["seed"] == 0
+
+
+def test_patience_ends_a_run_that_gets_no_better(tiny, documents, tmp_path: Path):
+    hopeless = [nearspan.markup("[Ada](OTHER) left")]
+    recipe = tiny("classifier", "training.epochs=50", "training.patience=3")
+    run = nearspan.train(recipe, documents, hopeless, out=tmp_path / "m", device="cpu")
+    assert (run.best_epoch, run.epochs) == (1, 4)
+
+
+def test_patience_counts_nothing_without_development_data(tiny, documents, tmp_path: Path):
+    recipe = tiny("classifier", "training.epochs=4", "training.patience=1")
+    assert nearspan.train(recipe, documents, out=tmp_path / "m", device="cpu").epochs == 4
+
+
+def test_a_folder_with_a_model_or_a_run_is_refused(tiny, documents, tmp_path: Path):
+    nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cpu")
+    before = weights(tmp_path / "m")
+    with pytest.raises(NearspanError, match=r"already holds a model or a run: .* --resume"):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", seed=5, device="cpu")
+    (tmp_path / "m" / "config.toml").unlink()
+    with pytest.raises(NearspanError, match="already holds a model or a run"):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", seed=5, device="cpu")
+    assert weights(tmp_path / "m") == before
+
+
+def test_other_files_in_the_folder_are_left_alone(tiny, documents, tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("mine")
+    nearspan.train(tiny("classifier"), documents, out=tmp_path, device="cpu")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_file_in_the_way_is_a_clear_error(tiny, documents, tmp_path: Path):
+    (tmp_path / "m").write_text("a file")
+    with pytest.raises(NearspanError, match="cannot make the folder"):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cpu")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_loss_that_is_no_number_is_a_clear_error(tiny, documents, tmp_path: Path, name: str):
+    recipe = tiny(name, "training.learning_rate=1e30", "training.epochs=20")
+    with pytest.raises(NearspanError, match=r"the loss is (nan|inf) in epoch \d+: lower training.learning_rate"):
+        nearspan.train(recipe, documents, documents, out=tmp_path / "m", device="cpu")
+    assert not (tmp_path / "m" / "config.toml").exists()
+
+
+def test_the_instance_head_needs_more_sentences_than_a_batch(tiny, documents, tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"more training sentences than one batch holds: lower training\.batch"):
+        nearspan.train(tiny("instance", "training.batch=50"), documents, out=tmp_path / "m", device="cpu")
+
+
+def test_one_sentence_is_enough_for_a_classifier(tiny, documents, tmp_path: Path):
+    nearspan.train(tiny("classifier"), documents[:1], out=tmp_path / "m", device="cpu")
+
+
+@pytest.mark.parametrize(
+    "texts", [[], [""], ["Nobody is here"], ["[a b c d e f g h](LONG)"]], ids=["none", "empty", "bare", "unreachable"]
+)
+def test_no_entity_to_learn_is_a_clear_error(tiny, tmp_path: Path, texts: list[str]):
+    documents = [nearspan.markup(text) for text in texts]
+    with pytest.raises(NearspanError, match="holds no entity that this recipe can learn"):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cpu")
+    assert not (tmp_path / "m").exists()
+
+
+def test_empty_documents_among_others_do_no_harm(tiny, documents, tmp_path: Path):
+    empty = nearspan.Document("  ")
+    run = nearspan.train(
+        tiny("instance"), [empty, *documents, empty], [empty, documents[0]], [empty], out=tmp_path / "m", device="cpu"
+    )
+    assert run.test.scores.f1 == 0
+
+
+def test_nested_data_is_decoded_nested(tiny, tmp_path: Path):
+    documents = [nearspan.markup("[University of [Oslo](PLACE)](ORG) won"), nearspan.markup("[Ada](PERSON) won")]
+    run = nearspan.train(tiny("classifier"), documents, out=tmp_path / "a", device="cpu")
+    assert run.model.overlap == "nested"
+    run = nearspan.train(tiny("classifier", "decoding.overlap=flat"), documents, out=tmp_path / "b", device="cpu")
+    assert run.model.overlap == nearspan.load(tmp_path / "b", device="cpu").overlap == "flat"
+
+
+def test_a_sentence_of_thousands_of_words_is_trained_on_in_windows(tiny, documents, tmp_path: Path):
+    long = nearspan.markup("the rain fell and " * 300 + "[Ada](PERSON) " + "left " * 900)
+    run = nearspan.train(tiny("instance", "training.epochs=1"), [*documents, long], out=tmp_path / "m", device="cpu")
+    assert len(run.model.memory.sentences) == len(documents) + 3
+    assert run.dev is None
+
+
+def test_a_device_that_is_not_there_is_a_clear_error(tiny, documents, tmp_path: Path):
+    import torch
+
+    with pytest.raises(ConfigError, match="--device nonsense"):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="nonsense")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(ConfigError, match="--device cpu"):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cuda")
+
+
+def test_a_full_disk_is_a_clear_error(tiny, documents, tmp_path: Path, full_disk):
+    with full_disk(2000), pytest.raises(ModelError, match=r"cannot (write a checkpoint|save the model) to"):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cpu")
+    assert not (tmp_path / "m" / "config.toml").exists()
+
+
+@pytest.mark.parametrize("limit", [10, 100, 500])
+def test_a_disk_that_takes_no_metrics_is_a_clear_error(tiny, documents, tmp_path: Path, full_disk, limit: int):
+    with full_disk(limit), pytest.raises(NearspanError):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cpu")

@@ -1,0 +1,197 @@
+"""Killed with SIGKILL and resumed, a run ends with the very weights of an uninterrupted one."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+import nearspan
+from nearspan import folder as model_folder
+from nearspan.errors import ModelError
+from nearspan.model import Model
+from nearspan.training import CHECKPOINT, Watch
+
+RECIPES = ("instance", "classifier")
+SETTINGS = ("training.epochs=4", "training.batch=2", "training.checkpoint_minutes=0")
+STEPS = 6  # a dozen sentences in batches of two
+
+
+def die(*_, **__) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Doomed(Watch):
+    """Looks at every step and is killed at one of them."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(every=1)
+        self.left = steps
+
+    def step(self, *_) -> None:
+        self.left -= 1
+        if self.left == 0:
+            die()
+
+
+def killed(work) -> None:
+    """Do some work in a process of its own that does not survive it."""
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
+@pytest.fixture
+def train(tiny, documents, tmp_path: Path):
+    def run(name: str, out: str, *settings: str, data=documents, dev=documents[:4], **options):
+        recipe = tiny(name, *SETTINGS, *settings)
+        options = {"watch": Watch(every=1), **options}
+        return nearspan.train(recipe, data, dev, out=tmp_path / out, device="cpu", **options)
+
+    return run
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+def metrics(folder: Path) -> list[dict]:
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_at_a_random_step(train, tmp_path: Path, name: str, seed: int):
+    whole = train(name, "whole")
+    steps = random.Random(f"{name} {seed}").sample(range(2, 4 * STEPS), 2)
+    killed(lambda: train(name, "cut", watch=Doomed(steps[0])))
+    assert (tmp_path / "cut" / CHECKPOINT).exists()
+    if steps[1] < 4 * STEPS - steps[0]:  # and once more, on the way on
+        killed(lambda: train(name, "cut", watch=Doomed(steps[1]), resume=True))
+    run = train(name, "cut", resume=True)
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+    assert (tmp_path / "cut" / "memory.safetensors").read_bytes() == (
+        tmp_path / "whole" / "memory.safetensors"
+    ).read_bytes()
+    assert run.best_epoch == whole.best_epoch
+    assert metrics(tmp_path / "cut") == metrics(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("place", ["before the save", "in the save"])
+def test_killed_between_the_last_checkpoint_and_the_end(train, tmp_path: Path, monkeypatch, name: str, place: str):
+    train(name, "whole")
+    with monkeypatch.context() as patched:
+        if place == "before the save":
+            patched.setattr(Model, "save", die)
+        else:  # weights and memory are written, settings are not
+            patched.setattr(model_folder.tomli_w, "dumps", die)
+        killed(lambda: train(name, "cut"))
+    with pytest.raises(ModelError, match="--resume"):
+        nearspan.load(tmp_path / "cut", device="cpu")
+    train(name, "cut", resume=True)
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+    assert nearspan.load(tmp_path / "cut", device="cpu")
+
+
+def test_killed_while_a_checkpoint_is_written(train, tmp_path: Path, monkeypatch):
+    from nearspan.training import checkpoint
+
+    train("classifier", "whole")
+    with monkeypatch.context() as patched:
+        save, calls = checkpoint.save_file, []
+
+        def torn(tensors, path, **options):
+            calls.append(path)
+            if len(calls) == 4:
+                path.write_bytes(b"half of a checkp")
+                die()
+            save(tensors, path, **options)
+
+        patched.setattr(checkpoint, "save_file", torn)
+        killed(lambda: train("classifier", "cut"))
+    train("classifier", "cut", resume=True)
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+
+
+def test_a_finished_run_can_be_resumed_without_harm(train, tmp_path: Path):
+    train("classifier", "m")
+    before = weights(tmp_path / "m")
+    train("classifier", "m", resume=True)
+    assert weights(tmp_path / "m") == before
+
+
+def test_more_checkpoints_are_no_other_run(train, tmp_path: Path):
+    killed(lambda: train("classifier", "m", watch=Doomed(9)))
+    train("classifier", "m", "training.checkpoint_minutes=7", resume=True)
+
+
+@pytest.fixture
+def stopped(train, tmp_path: Path) -> Path:
+    killed(lambda: train("classifier", "m", watch=Doomed(9)))
+    return tmp_path / "m"
+
+
+def test_another_runs_checkpoint_is_refused(train, stopped: Path, documents):
+    other = [*documents[:-1], nearspan.markup("[Zed](PERSON) came")]
+    before = (stopped / CHECKPOINT).read_bytes()
+    for settings, options in (
+        ([], {"data": other}),
+        ([], {"dev": documents[:3]}),
+        ([], {"seed": 7}),
+        (["training.learning_rate=0.5"], {}),
+        (["encoder.recurrent.size=9"], {}),
+        (["training.epochs=5"], {}),
+    ):
+        with pytest.raises(ModelError, match="belongs to another run"):
+            train("classifier", "m", *settings, resume=True, **options)
+    with pytest.raises(ModelError, match="belongs to another run"):
+        train("instance", "m", resume=True)
+    assert (stopped / CHECKPOINT).read_bytes() == before
+
+
+def test_nothing_to_resume(train, tmp_path: Path):
+    with pytest.raises(ModelError, match="nothing to resume"):
+        train("classifier", "absent", resume=True)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match="nothing to resume"):
+        train("classifier", "empty", resume=True)
+
+
+def rewritten(path: Path, change) -> None:
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    save_file(change(load_file(path)), path, metadata=metadata)
+
+
+def smaller(tensors):
+    name = next(name for name in tensors if name.startswith("network/"))
+    return {**tensors, name: tensors[name][:1].contiguous()}
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-50]),
+    "cut in the head": lambda path: path.write_bytes(path.read_bytes()[:50]),
+    "garbage": lambda path: path.write_bytes(b"\xff" * 1000),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "no progress": lambda path: save_file(load_file(path), path),
+    "odd progress": lambda path: save_file(load_file(path), path, metadata={"progress": '{"x": 1}'}),
+    "no tensors": lambda path: rewritten(path, lambda _: {}),
+    "other shapes": lambda path: rewritten(path, smaller),
+    "odd names": lambda path: rewritten(path, lambda t: {name.replace("/", "/x/"): v for name, v in t.items()}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_checkpoint_is_a_model_error(train, stopped: Path, damage: str):
+    DAMAGE[damage](stopped / CHECKPOINT)
+    with pytest.raises(ModelError):
+        train("classifier", "m", resume=True)

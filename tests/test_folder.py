@@ -165,7 +165,7 @@ def test_a_file_in_the_way_is_a_clear_error(instance: Model, tmp_path: Path):
 
 
 def test_labels_of_any_script_survive(tiny, tmp_path: Path):
-    documents = [nearspan.markup(text) for text in ("[Ada](人 名) left", "[Bob](人 名) [x](a/b \"c\")", "Eve [y](é)")]
+    documents = [nearspan.markup(text) for text in ("[Ada](人 名) left", '[Bob](人 名) [x](a/b "c")', "Eve [y](é)")]
     recipe = tiny("instance", "training.batch=1")
     run = nearspan.train(recipe, documents, out=tmp_path / "m", device="cpu")
     loaded = nearspan.load(tmp_path / "m", device="cpu")

@@ -20,8 +20,7 @@ def annotate(nearspan_command, folders):
 
 def documents_of(ran) -> list[dict]:
     assert ran.code == 0, ran.err
-    found = [json.loads(line) for line in ran.out.splitlines()]
-    return found
+    return [json.loads(line) for line in ran.out.splitlines()]
 
 
 def spans(document: dict) -> list[tuple[str, str]]:

@@ -81,5 +81,11 @@ def test_unicode_text(explain):
         assert found["text"][start:end] == one["text"]
 
 
+def test_a_text_that_is_not_unicode_is_a_clear_error(explain):
+    ran = explain("Ada \udcff Oslo", "--json")
+    assert ran.code == 2
+    assert "not UTF-8" in ran.err
+
+
 def test_the_whole_memory_can_be_searched(explain):
     assert explain(TEXT, "--search", "whole", "--json").code == 0

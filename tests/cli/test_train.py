@@ -78,6 +78,19 @@ def test_problems_in_the_data_are_shown(nearspan_command, corpus: Path, tmp_path
     assert "bad.conll:2" in ran.err
 
 
+def test_labels_that_look_like_markup(nearspan_command, tmp_path: Path):
+    texts = ("[Ada]([/b]) left", "[Bob]([/b]) stayed", "[Eve]([red]) slept", "[Ada]([/b]) slept")
+    documents = [nearspan.markup(text) for text in texts]
+    nearspan.write(documents, tmp_path / "odd.jsonl")
+    odd = tmp_path / "odd.jsonl"
+    ran = nearspan_command("train", "instance", "--train", odd, "--dev", odd, "--out", tmp_path / "m", *TINY)
+    assert ran.code == 0
+    assert "labels: [/b], [red]" in ran.err
+    ran = nearspan_command("evaluate", tmp_path / "m", odd)
+    assert ran.code == 0
+    assert "[/b]" in ran.out
+
+
 def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):
     common = ["train", "instance", "--train", corpus, "--out", tmp_path / "m", "--device", "cpu", *TINY]
     assert nearspan_command(*common).code == 0

@@ -150,4 +150,3 @@ def test_evidence_is_json(instance: Model):
         one = found["neighbours"]["null"][0]
         assert one["label"] is None
         assert one["sentence"][one["fragments"][0][0] : one["fragments"][-1][1]] == one["text"]
-

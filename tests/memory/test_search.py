@@ -14,9 +14,7 @@ def test_the_nearest_sentences_are_those_of_the_highest_cosine(make_memory):
     for count in (1, 3, 6):
         found = nearest_sentences(memory, vectors, count)
         for row, vector in enumerate(vectors):
-            cosines = [
-                float(vector @ other / vector.norm() / other.norm()) for other in memory.sentence_vectors
-            ]
+            cosines = [float(vector @ other / vector.norm() / other.norm()) for other in memory.sentence_vectors]
             best = sorted(range(len(LENGTHS)), key=lambda m: -cosines[m])[:count]
             assert found[row].tolist() == best
 

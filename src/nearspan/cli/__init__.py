@@ -6,6 +6,7 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from nearspan import __version__
 from nearspan.cli.annotate import annotate
@@ -44,15 +45,6 @@ def main() -> None:
     try:
         app()
     except NearspanError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {_plain(error)}", highlight=False)
+        message = Text.assemble(("error: ", "bold red"), str(error))  # a Text: no markup, no emoji names
+        Console(stderr=True, soft_wrap=True).print(message, highlight=False)
         sys.exit(2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("stopped; a training run goes on with --resume")
-        sys.exit(130)
-    except BrokenPipeError:  # `nearspan annotate ... | head` is no failure
-        sys.stderr.close()
-        sys.exit(0)
-
-
-def _plain(error: NearspanError) -> str:
-    return str(error).replace("[", r"\[")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
+from nearspan.cli.corpus import read_documents
 from nearspan.cli.evaluate import Search, load
 from nearspan.cli.train import Device
-from nearspan.corpora import read, write
+from nearspan.corpora import write
 from nearspan.corpora.jsonl import encoded
 from nearspan.document import Document
 from nearspan.errors import ConfigError, CorpusError
@@ -44,20 +47,34 @@ def annotate(
     if out is not None:
         write(documents, out, to)
         return
-    for document in documents:
-        sys.stdout.write(encoded(document) + "\n")
-        sys.stdout.flush()
+    try:
+        for document in documents:
+            sys.stdout.buffer.write((encoded(document) + "\n").encode("utf-8"))
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:  # `nearspan annotate ... | head` is no failure
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
 
 
 def _documents(files: list[str], format: str | None) -> Iterator[Document]:
     for name in files:
         if name == "-":
             for number, raw in enumerate(sys.stdin.buffer, start=1):
-                yield Document(raw.decode("utf-8", errors="replace").rstrip("\r\n"), id=f"stdin-{number}")
+                yield Document(_line(raw, number), id=f"stdin-{number}")
         elif Path(name).suffix == ".txt" and format is None:
             yield Document(_text(Path(name)), id=Path(name).stem)
         else:
-            yield from read(Path(name), format)
+            yield from read_documents([Path(name)], format, Console(stderr=True))
+
+
+def _line(raw: bytes, number: int) -> str:
+    """A line of standard input; the stream goes on after one that is not UTF-8, but not in silence."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"standard input: line {number} is not UTF-8 at its byte {error.start + 1}; read as U+FFFD"
+        Console(stderr=True).print(problem, style="yellow", highlight=False, soft_wrap=True)
+        text = raw.decode("utf-8", errors="replace")
+    return text.rstrip("\r\n")
 
 
 def _text(path: Path) -> str:

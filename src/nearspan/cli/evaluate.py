@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from nearspan import evaluation
@@ -51,7 +52,7 @@ def evaluate(
     for column in ("label", "precision", "recall", "F1", "gold", "predicted", "correct"):
         table.add_column(column, justify="left" if column == "label" else "right")
     for label, row in sorted(found.scores.as_dict()["labels"].items()):
-        table.add_row(label, *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
+        table.add_row(escape(label), *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
     total = found.scores.as_dict()
     table.add_section()
     table.add_row("micro", *_percents(total), "", "", "", style="bold")

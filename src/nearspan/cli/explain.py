@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +14,9 @@ from rich.console import Console
 from nearspan.cli.evaluate import Search, load
 from nearspan.cli.train import Device
 from nearspan.document import Span
-from nearspan.errors import ConfigError
+from nearspan.errors import ConfigError, NearspanError
 from nearspan.evidence import Evidence, marked, render
+from nearspan.model import Model
 
 
 def explain(
@@ -29,18 +32,25 @@ def explain(
 
     Example: nearspan explain runs/mine 'Marie Curie worked in Paris.' -k 3
     """
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ConfigError("the text is not UTF-8")  # bytes of the command line that could not be decoded
     loaded = load(model, device, search)
-    if span:
-        start = text.find(span)
-        if start < 0:
-            raise ConfigError(f"--span {span!r} does not occur in the text")
-        found = [loaded.neighbours(text, Span.of(start, start + len(span)), count)]
-    else:
-        found = loaded.explain(text, count)
+    found = [_asked(loaded, text, span, count)] if span else loaded.explain(text, count)
     if as_json:
         typer.echo(json.dumps({"text": text, "evidence": [one.as_dict() for one in found]}, ensure_ascii=False))
     else:
         show(text, found, Console())
+
+
+def _asked(model: Model, text: str, words: str, count: int) -> Evidence:
+    """Evidence for the first place where the words stand as whole words."""
+    places = [match.start() for match in re.finditer(re.escape(words), text)]
+    if not places:
+        raise ConfigError(f"--span {words!r} does not occur in the text")
+    for start in places[:-1]:
+        with suppress(NearspanError):
+            return model.neighbours(text, Span.of(start, start + len(words)), count)
+    return model.neighbours(text, Span.of(places[-1], places[-1] + len(words)), count)
 
 
 def show(text: str, found: list[Evidence], console: Console) -> None:

@@ -41,13 +41,17 @@ def train(
     chosen = recipes.load(recipe).override(settings or [])
     console = Console(stderr=True)
     documents = [read_documents(paths or [], format, console) for paths in (train, dev, test)]
-    training.train(
-        chosen,
-        *documents,
-        out=out,
-        seed=seed,
-        device=device,
-        resume=resume,
-        watch=training.Watch(console),
-    )
-    console.print(f"saved to {out}: try  nearspan explain {out} 'some text'")
+    try:
+        training.train(
+            chosen,
+            *documents,
+            out=out,
+            seed=seed,
+            device=device,
+            resume=resume,
+            watch=training.Watch(console),
+        )
+    except KeyboardInterrupt:
+        console.print(f"stopped; the same command with --resume goes on from the checkpoint in {out}", markup=False)
+        raise typer.Exit(130) from None
+    console.print(f"saved to {out}: try  nearspan explain {out} 'some text'", markup=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from nearspan.errors import NearspanError
@@ -39,8 +40,8 @@ class Watch:
         if self.console is None or not main:
             self.console = None
             return
-        self.console.print(f"[bold]{recipe.name}[/] on {device}: {data.coverage}")
-        self.console.print(f"labels: {', '.join(data.labels)}")
+        self.console.print(f"[bold]{escape(recipe.name)}[/] on {device}: {data.coverage}")
+        self.console.print(f"labels: {', '.join(data.labels)}", markup=False)
         columns = (
             TextColumn("epoch {task.fields[epoch]:>3}/{task.fields[epochs]}"),
             BarColumn(),

@@ -53,14 +53,17 @@ class Span:
 
     @property
     def start(self) -> int:
+        """The first character."""
         return self.fragments[0][0]
 
     @property
     def end(self) -> int:
+        """The character after the last."""
         return self.fragments[-1][1]
 
     @property
     def discontinuous(self) -> bool:
+        """Whether there are several fragments."""
         return len(self.fragments) > 1
 
     def text(self, of: str) -> str:
@@ -95,10 +98,12 @@ class Entity:
 
     @property
     def start(self) -> int:
+        """The first character."""
         return self.span.start
 
     @property
     def end(self) -> int:
+        """The character after the last."""
         return self.span.end
 
 

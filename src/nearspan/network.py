@@ -12,11 +12,9 @@ from nearspan.encoders import Batch, Encoder
 from nearspan.errors import ConfigError
 from nearspan.heads import Head, Instances, Pool
 from nearspan.heads.instances import streamed_probabilities
-from nearspan.memory import Memory, nearest_sentences, pools
+from nearspan.memory import Memory, nearest_sentences, pools, rows_of
 from nearspan.recipes import Recipe
 from nearspan.spans import Candidates, Minus, SpanLabels, enumerate_spans
-
-CPU_GROUP = 4 * 2**20  # bytes of scores at once on a CPU: what its caches hold
 
 
 @dataclass(frozen=True)
@@ -68,17 +66,40 @@ class Network(nn.Module):
 
     def probabilities(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Candidates]:
         """P(y|s) [S, 1 + Y] for all candidates of a batch."""
+        head = self.head
+        if isinstance(head, Instances) and memory is None:
+            raise ValueError("the instance head needs a memory: Model.remember builds one")
+        if isinstance(head, Instances) and memory is not None and head.settings.search == "nearest":
+            return self._asked(head, batch, memory)
         vectors, candidates = self.spans(batch)
         vectors = vectors.float()
-        if not isinstance(self.head, Instances):
-            return self.head.probabilities(vectors), candidates
-        if memory is None:
-            raise ValueError("the instance head needs a memory: Model.remember builds one")
-        if self.head.settings.search == "whole":
+        if isinstance(head, Instances) and memory is not None:
             pool = Pool(memory.vectors, memory.labels)
-            return streamed_probabilities(vectors, pool, self.head.labels, self.head.budget), candidates
-        sentences = nearest_sentences(memory, self.encoder.sentence_vectors(batch), self.head.settings.neighbours)
-        return _voted(self.head, memory, sentences, vectors, candidates), candidates
+            return streamed_probabilities(vectors, pool, head.labels, head.budget), candidates
+        return head.probabilities(vectors), candidates
+
+    def _asked(self, head: Instances, batch: Batch, memory: Memory) -> tuple[Tensor, Candidates]:
+        """P(y|s) where each sentence of the batch asks the K sentences of the memory that are nearest to it."""
+        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        states = self.encoder(batch)
+        sentences = nearest_sentences(memory, self.encoder.sentence_vectors(batch), head.settings.neighbours)  # [B, K]
+        if states.is_cuda:
+            vectors = self.representation(states, candidates).float()
+            return _side_by_side(head, memory, sentences, vectors, candidates), candidates
+        # one sentence after the other: what it needs stays in the cache
+        left, right = self.representation.ends(states)
+        rows, real = rows_of(memory, sentences)
+        counts = candidates.counts.tolist()
+        found = []
+        for sentence, (first, stop) in enumerate(
+            zip(candidates.first.split(counts), candidates.stop.split(counts), strict=True)
+        ):
+            own = rows[sentence][real[sentence]]
+            pool = Pool(memory.vectors.index_select(0, own), memory.labels[own])
+            words = int(batch.lengths[sentence])
+            ends = left[sentence, :words].float(), right[sentence, :words].float()
+            found.append(head.probabilities_by_ends(*ends, first, stop - 1, pool))
+        return torch.cat(found), candidates
 
 
 def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:
@@ -89,12 +110,13 @@ def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:
     return Network(encoder, representation, recipe.head.build(representation.size, labels), recipe.candidates.max_width)
 
 
-def _voted(head: Instances, memory: Memory, sentences: Tensor, vectors: Tensor, candidates: Candidates) -> Tensor:
-    """P(y|s) [S, 1 + Y] where each sentence of the batch asks its own K sentences of the memory [B, K]."""
+def _side_by_side(
+    head: Instances, memory: Memory, sentences: Tensor, vectors: Tensor, candidates: Candidates
+) -> Tensor:
+    """P(y|s) [S, 1 + Y] with many sentences' pools padded and compared at once, as a GPU likes it."""
     padded = pad_sequence(list(vectors.split(candidates.counts.tolist())), batch_first=True)  # [B, S', H]
     most = int(memory.counts[sentences].sum(1).max())
-    budget = min(CPU_GROUP, head.budget) if vectors.device.type == "cpu" else head.budget
-    size = max(1, budget // (4 * most * (2 * padded.shape[1] + vectors.shape[1])))
+    size = max(1, head.budget // (4 * most * (2 * padded.shape[1] + vectors.shape[1])))
     groups = [
         head.probabilities(some, pools(memory, ids))
         for some, ids in zip(padded.split(size), sentences.split(size), strict=True)

@@ -134,6 +134,20 @@ def test_streaming_over_the_whole_memory_equals_the_naive_sum(budget):
         assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_scoring_by_ends_equals_scoring_by_spans(scale):
+    """The larger scale drives products out of float32's range, where spans are scored one by one."""
+    torch.manual_seed(7)
+    head = InstanceSettings().build(6, labels=3)
+    left, right = scale * torch.randn(5, 6), scale * torch.randn(5, 6)
+    spans = enumerate_spans(torch.tensor([5]), max_width=3)
+    pool = Pool(torch.randn(50, 6), torch.randint(0, 4, (50,)))
+    found = head.probabilities_by_ends(left, right, spans.first, spans.stop - 1, pool)
+    for row, (first, stop) in enumerate(zip(spans.first, spans.stop, strict=True)):
+        expected = paper_probabilities(left[first] + right[stop - 1], pool.vectors, pool.labels.tolist(), 4)
+        assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
+
+
 def test_padding_in_a_pool_has_no_vote():
     torch.manual_seed(4)
     vectors = torch.randn(2, 3, 6)
@@ -149,7 +163,7 @@ def test_classifier_scores_null_with_zero():
     torch.manual_seed(5)
     head = ClassifierSettings().build(4, labels=2)
     vector = torch.randn(1, 4)
-    scores = [0.0, *(float(head.weight[y] @ vector[0]) for y in range(2))]
+    scores = [0.0, *(float((head.weight[y] @ vector[0]).detach()) for y in range(2))]
     total = sum(math.exp(score) for score in scores)
     expected = [math.exp(score) / total for score in scores]
     assert head.probabilities(vector)[0].tolist() == pytest.approx(expected, abs=1e-6)

@@ -63,9 +63,9 @@ class Characters(nn.Module):
 
     def forward(self, batch: Batch, features: Features) -> Tensor:
         """Embed the batch's words [B, T, filters]."""
-        rows = features["rows"][batch.rows]
+        rows: Tensor = features["rows"][batch.rows]
         if rows.is_cuda:  # convolving a spelling twice costs less than waiting to know which ones differ
-            return self._convolved(features["spellings"][rows.flatten()]).unflatten(0, rows.shape)
+            return self._convolved(features["spellings"][rows.flatten()]).view(*rows.shape, self.size)
         spellings, back = rows.unique(return_inverse=True)
         characters = features["spellings"][spellings]  # [U, C]
         longest = int((characters != PADDING).sum(1).max())

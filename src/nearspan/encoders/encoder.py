@@ -95,6 +95,6 @@ class Encoder(nn.Module):
     def sentence_vectors(self, batch: Batch) -> Tensor:
         """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any."""
         name = next(name for name in ("words", "transformer", "characters") if name in self.embedders)
-        vectors = self.embedders[name](batch, batch.prepared.features[name])
+        vectors: Tensor = self.embedders[name](batch, batch.prepared.features[name])
         mask = batch.mask[..., None]
         return (vectors * mask).sum(1) / mask.sum(1)

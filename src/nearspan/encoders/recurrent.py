@@ -59,5 +59,5 @@ def _lstm(inputs: int, size: int) -> nn.LSTM:
                 nn.init.orthogonal_(gate)
         else:
             nn.init.zeros_(parameter)
-    lstm.bias_ih_l0.data[size : 2 * size] = 1
+    nn.init.ones_(lstm.get_parameter("bias_ih_l0").data[size : 2 * size])
     return lstm

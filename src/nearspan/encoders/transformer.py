@@ -114,7 +114,8 @@ class Transformer(nn.Module):
     def forward(self, batch: Batch, features: Features) -> Tensor:
         """Word features of the batch [B, T, size]."""
         if self.settings.frozen:
-            return features["states"][batch.rows].float()
+            states: Tensor = features["states"][batch.rows]
+            return states.float()
         flat = self._read([features["pieces"][i] for i in batch.ids.tolist()])  # [sum of lengths, size]
         padded = flat.new_zeros(*batch.rows.shape, self.size)
         padded[batch.mask] = flat

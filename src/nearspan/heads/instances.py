@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -11,6 +12,8 @@ from torch.nn import functional
 
 from nearspan.heads.pool import Pool
 from nearspan.settings import Settings
+
+LEAST_PRODUCT = 1e-20  # what is lost below float32's range is then less than a part in 10^10
 
 
 class InstanceSettings(Settings):
@@ -44,46 +47,88 @@ class Instances(nn.Module):
             raise ValueError("the instance head needs a pool of neighbours")
         present = torch.zeros(self.labels, dtype=torch.bool, device=gold.device)
         present[pool.labels] = True
-        surprise: Tensor = _Surprise.apply(vectors.float(), pool.vectors.float(), pool.labels, gold, self.labels)
+        surprise: Tensor = _Surprise.apply(  # type: ignore[no-untyped-call]
+            vectors.float(), pool.vectors.float(), pool.labels, gold, self.labels
+        )
         return (surprise * present[gold]).sum()
 
     def probabilities(self, vectors: Tensor, pool: Pool | None = None) -> Tensor:
         """P(y|s) [..., S, 1 + Y] given all of a pool."""
         if pool is None:
             raise ValueError("the instance head needs a memory; build one with Model.remember")
-        weights = neighbour_probabilities(vectors, pool)
-        return weights @ pool.votes(self.labels)
+        return neighbour_probabilities(vectors, pool) @ pool.votes(self.labels)
+
+    def probabilities_by_ends(self, left: Tensor, right: Tensor, first: Tensor, last: Tensor, pool: Pool) -> Tensor:
+        """P(y|s) [S, 1 + Y] for the spans h = left[first] + right[last] of one sentence with ends [T, H].
+
+        exp(h . m) = exp(left . m) exp(right . m), so exponentials are taken for 2T ends instead of S spans, and the
+        sum over the pool is a product of two T x N matrices. Where an end alone is so far from what the whole span
+        is near to that a product would vanish, the spans are scored one by one instead.
+        """
+        scores = torch.cat([left, right]) @ pool.vectors.T  # [2T, N]
+        weights = scores.sub_(scores.amax(1, keepdim=True)).exp_()
+        of_left, of_right = weights.split(len(left))
+        total = (of_left @ of_right.T)[first, last]  # [S]
+        if float(total.min()) < LEAST_PRODUCT:
+            return self.probabilities(left[first] + right[last], pool)
+        # nearly all spans are null: sum over the few others, and null has the rest
+        entities = pool.labels.nonzero().flatten()
+        votes = functional.one_hot(pool.labels[entities], self.labels).to(weights.dtype)  # [E, 1 + Y]
+        claimed = of_left[:, entities] * votes.T[:, None]  # [1 + Y, T, E]
+        sums: Tensor = (claimed @ of_right[:, entities].T)[:, first, last].T
+        sums[:, 0] = (total - sums.sum(1)).clamp(min=0)
+        shares: Tensor = sums / total[:, None]
+        return shares
 
 
 class _Surprise(torch.autograd.Function):
     """-log P(y|s) [S] for span vectors [S, H], a pool [N, H] with labels [N], and gold labels [S].
 
-    The S x N scores are the cost of the whole system, so this touches them as rarely as it can: label sums
-    are a product with one-hot labels, and the gradient d/ds_ij = P(j|i) - P(j|i, y_j = y_i) is made in place.
-    P(y|s) below float32's least positive number counts as that number; the gradient then only pushes the
-    wrong neighbours away.
+    The S x N scores are the cost of the whole system, so they are made and used up some rows at a time: the
+    gradient with respect to the span vectors, sum_j (P(j|i) - P(j|i, y_j = y_i)) h_j, is found along with the
+    loss, and no S x N matrix is kept. P(y|s) below float32's least positive number counts as that number; the
+    gradient then only pushes the wrong neighbours away.
     """
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, pool: Tensor, labels: Tensor, gold: Tensor, count: int) -> Tensor:
-        scores = vectors @ pool.T  # [S, N]
-        weights = scores.sub_(scores.amax(1, keepdim=True)).exp_()
-        sums = weights @ functional.one_hot(labels, count).to(weights.dtype)  # [S, 1 + Y]
-        own = sums.gather(1, gold[:, None]).clamp(min=torch.finfo(weights.dtype).tiny)
-        total = sums.sum(1, keepdim=True)
-        ctx.save_for_backward(vectors, pool, labels, gold, weights, own, total)
-        ctx.count = count
-        return (total.log() - own.log())[:, 0]
+        surprise, slope = vectors.new_empty(len(vectors)), torch.empty_like(vectors)
+        votes = functional.one_hot(labels, count).to(vectors.dtype)
+        for rows in _pieces(vectors, pool):
+            pull, surprise[rows] = _pull(vectors[rows], pool, labels, gold[rows], votes)
+            slope[rows] = pull @ pool
+        ctx.save_for_backward(slope, vectors, pool, labels, gold, votes)
+        return surprise
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        vectors, pool, labels, gold, weights, own, total = ctx.saved_tensors
-        by_label = total.reciprocal().repeat(1, ctx.count)  # [S, 1 + Y]: what a weight of this label is worth
-        by_label.scatter_add_(1, gold[:, None], -own.reciprocal())
-        by_label *= gradients[0][:, None]
-        weights = weights * by_label[:, labels]  # [S, N]: the gradient of the scores
-        into_pool = weights.T @ vectors if ctx.needs_input_grad[1] else None
-        return weights @ pool, into_pool, None, None, None
+        slope, vectors, pool, labels, gold, votes = ctx.saved_tensors
+        given = gradients[0][:, None]
+        into_pool = None
+        if ctx.needs_input_grad[1]:
+            into_pool = torch.zeros_like(pool)
+            for rows in _pieces(vectors, pool):
+                pull, _ = _pull(vectors[rows], pool, labels, gold[rows], votes)
+                into_pool += pull.T @ (vectors[rows] * given[rows])
+        return slope * given, into_pool, None, None, None
+
+
+def _pieces(vectors: Tensor, pool: Tensor) -> Iterator[slice]:
+    """Rows of the scores to hold at once: what a CPU's caches like, or 256 MB on a GPU."""
+    size = max(1, (2**26 if vectors.is_cuda else 2**21) // len(pool))
+    return (slice(first, first + size) for first in range(0, len(vectors), size))
+
+
+def _pull(vectors: Tensor, pool: Tensor, labels: Tensor, gold: Tensor, votes: Tensor) -> tuple[Tensor, Tensor]:
+    """d surprise / d score [S, N] and the surprise [S]."""
+    scores = vectors @ pool.T
+    weights = scores.sub_(scores.amax(1, keepdim=True)).exp_()
+    sums = weights @ votes  # [S, 1 + Y]
+    own = sums.gather(1, gold[:, None]).clamp(min=torch.finfo(sums.dtype).tiny)
+    total = sums.sum(1, keepdim=True)
+    worth = total.reciprocal().repeat(1, votes.shape[1])  # [S, 1 + Y]: what a weight of each label pulls
+    worth.scatter_add_(1, gold[:, None], -own.reciprocal())
+    return worth.index_select(1, labels).mul_(weights), (total.log() - own.log())[:, 0]
 
 
 def neighbour_probabilities(vectors: Tensor, pool: Pool) -> Tensor:

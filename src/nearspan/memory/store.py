@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +109,12 @@ class Memory:
 
     def to(self, device: torch.device | str) -> Memory:
         """The same memory on a device."""
-        values = [getattr(self, field.name) for field in fields(self)]
-        return Memory(*(value.to(device) if isinstance(value, Tensor) else value for value in values))
+        moved: dict[str, Any] = {
+            field.name: value.to(device)
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), Tensor)
+        }
+        return replace(self, **moved)
 
     def save(self, folder: Path) -> None:
         """Write the sentences as JSON lines and the vectors as safetensors."""

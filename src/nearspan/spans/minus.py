@@ -47,8 +47,8 @@ class Minus(nn.Module):
         for name, parameter in self.named_parameters():
             nn.init.zeros_(parameter) if name.endswith("bias") else nn.init.uniform_(parameter, -bound, bound)
 
-    def forward(self, states: Tensor, candidates: Candidates) -> Tensor:
-        """Span vectors [S, size] from word states [B, T, 2H] that are zero on padding."""
+    def ends(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """left and right [B, T, size] from word states [B, T, 2H] that are zero on padding."""
         half = states.shape[-1] // 2
         forward_weight, backward_weight = self.minus.weight.split(half, dim=1)
         forward = functional.pad(functional.linear(states[..., :half], forward_weight), (0, 0, 1, 1))  # [B, T+2, size]
@@ -58,8 +58,13 @@ class Minus(nn.Module):
         if self.plus is not None:
             both = self.plus(states)
             left, right = left + both, right + both
+        return left, right
+
+    def forward(self, states: Tensor, candidates: Candidates) -> Tensor:
+        """Span vectors [S, size]."""
+        left, right = self.ends(states)
         row = candidates.sentence * states.shape[1]
         starts = left.flatten(0, 1).index_select(0, row + candidates.first)
-        ends = right.flatten(0, 1).index_select(0, row + candidates.stop - 1)
-        vectors: Tensor = self.dropout(starts + ends)
+        stops = right.flatten(0, 1).index_select(0, row + candidates.stop - 1)
+        vectors: Tensor = self.dropout(starts + stops)
         return vectors

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 
 def windows(count: int, size: int, overlap: int) -> list[tuple[int, int]]:
     """Half-open windows of at most `size` items that cover all of them, neighbours sharing `overlap`.
@@ -24,5 +26,5 @@ def owners(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     >>> owners([(0, 6), (4, 10)])
     [(0, 5), (5, 10)]
     """
-    cuts = [(after[0] + before[1]) // 2 for before, after in zip(spans, spans[1:], strict=False)]
+    cuts = [(after[0] + before[1]) // 2 for before, after in pairwise(spans)]
     return list(zip([spans[0][0], *cuts], [*cuts, spans[-1][1]], strict=True))

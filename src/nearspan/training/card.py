@@ -24,7 +24,8 @@ def card(run: Run, data: TrainingData) -> str:
 - Labels: {", ".join(data.labels)}
 - Training data: {data.coverage}
 - Data fingerprint: `{run.fingerprint}`
-- Seed {run.seed}, best epoch {run.best_epoch} of {run.epochs}, {run.seconds:.0f} s on {about["hardware"]}, torch {about["torch"]}
+- Seed {run.seed}, best epoch {run.best_epoch} of {run.epochs}
+- Trained in {run.seconds:.0f} s on {about["hardware"]} with torch {about["torch"]}
 - Settings: `config.toml`
 
 {scores}

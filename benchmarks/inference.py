@@ -1,0 +1,81 @@
+"""Inference time of the instance head against the classifier, in one run on the same sentences.
+
+    python benchmarks/inference.py TRAIN TEST [--vectors F] [--epochs 2] [--out results.json]
+
+Both heads are trained for a few epochs on part of TRAIN (time does not depend on how good they are, but the number
+of entities found should be sensible); the instance head's memory holds all of TRAIN. Then both annotate TEST in
+turns. Times are medians over the turns, per sentence, splitting and decoding included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+import nearspan
+from nearspan.model import Model
+from nearspan.text import split
+from nearspan.training.data import TrainingData
+
+PART = 150  # documents that the heads are trained on
+
+
+def model_of(recipe: str, options: argparse.Namespace) -> Model:
+    documents = nearspan.read(options.train).documents
+    settings = [f"training.epochs={options.epochs}", "training.batch=16", "training.learning_rate=0.002"]
+    if options.vectors:
+        settings.append(f"encoder.words.file={options.vectors}")
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = nearspan.recipe(recipe).override(settings)
+        run = nearspan.train(chosen, documents[:PART], out=Path(folder) / recipe, device=options.device)
+    if recipe == "instance":
+        data = TrainingData.of(documents, False, run.model.network.max_width)
+        run.model.remember(data.sentences, data.entities)
+    return run.model
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("train", type=Path)
+    arguments.add_argument("test", type=Path)
+    arguments.add_argument("--vectors", default="")
+    arguments.add_argument("--epochs", type=int, default=2)
+    arguments.add_argument("--turns", type=int, default=5)
+    arguments.add_argument("--device", default="cpu")
+    arguments.add_argument("--out", type=Path)
+    options = arguments.parse_args()
+    models = {name: model_of(name, options) for name in ("classifier", "instance")}
+    documents = nearspan.read(options.test).documents
+    sentences = sum(len(split(document)) for document in documents)
+    times: dict[str, list[float]] = {name: [] for name in models}
+    found: dict[str, int] = {}
+    for turn in range(options.turns + 1):
+        for name, model in models.items():
+            began = time.perf_counter()
+            found[name] = sum(len(document.entities) for document in model.annotate(documents))
+            if turn:  # the first is for warming up
+                times[name].append(time.perf_counter() - began)
+    per_sentence = {name: 1000 * statistics.median(turns) / sentences for name, turns in times.items()}
+    result = {
+        "sentences": sentences,
+        "memory_spans": len(models["instance"].memory or ()),
+        "entities_found": found,
+        "ms_per_sentence": {name: round(value, 4) for name, value in per_sentence.items()},
+        "ratio": round(per_sentence["instance"] / per_sentence["classifier"], 3),
+        "hardware": f"{options.device}, {platform.machine()}, {torch.get_num_threads()} threads",
+        "torch": torch.__version__,
+    }
+    print(json.dumps(result, indent=1))
+    if options.out:
+        options.out.write_text(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

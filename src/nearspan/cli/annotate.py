@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from nearspan.cli.corpus import read_documents
+from nearspan.cli.corpus import read_documents, show_problems
 from nearspan.cli.evaluate import Search, load
 from nearspan.cli.train import Device
 from nearspan.corpora import write
+from nearspan.corpora.atomic import write_file
 from nearspan.corpora.jsonl import encoded
 from nearspan.document import Document
 from nearspan.errors import ConfigError, CorpusError
@@ -45,7 +47,12 @@ def annotate(
         raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
     documents = load(model, device, search).annotate(_documents(files or ["-"], format))
     if out is not None:
-        write(documents, out, to)
+        console = Console(stderr=True)
+        counted = _counted(documents, console)
+        if to == "jsonl":  # a line at a time, so that there may be millions
+            write_file(out, (encoded(document) + "\n" for document in counted))
+        else:
+            show_problems(write(counted, out, to), console)
         return
     try:
         for document in documents:
@@ -53,6 +60,17 @@ def annotate(
             sys.stdout.buffer.flush()
     except BrokenPipeError:  # `nearspan annotate ... | head` is no failure
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
+
+
+def _counted(documents: Iterable[Document], console: Console) -> Iterator[Document]:
+    """The documents, with a line that says how far they are and how fast they go."""
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} texts, {task.fields[entities]:,} entities"))
+    with Progress(*columns, TimeElapsedColumn(), console=console) as bar:
+        task, entities = bar.add_task("", total=None, entities=0), 0
+        for document in documents:
+            yield document
+            entities += len(document.entities)
+            bar.update(task, advance=1, entities=entities)
 
 
 def _documents(files: list[str], format: str | None) -> Iterator[Document]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from nearspan.corpora import read
+from nearspan.corpora import Problem, read
 from nearspan.document import Document
 
 SHOWN = 5
@@ -18,9 +18,14 @@ def read_documents(paths: Sequence[Path], format: str | None, console: Console) 
     if not paths:
         return ()
     corpus = read(list(paths), format)
-    for problem in corpus.problems[:SHOWN]:
-        console.print(str(problem), style="yellow", markup=False, highlight=False, soft_wrap=True)
-    if len(corpus.problems) > SHOWN:
-        rest = len(corpus.problems) - SHOWN
-        console.print(f"and {rest:,} more problems: see  nearspan check {paths[0]}", style="yellow", highlight=False)
+    show_problems(corpus.problems, console, f": see  nearspan check {paths[0]}")
     return corpus.documents
+
+
+def show_problems(problems: Sequence[Problem], console: Console, more: str = "") -> None:
+    """The first few problems, and how many there are beside them."""
+    for problem in problems[:SHOWN]:
+        console.print(str(problem), style="yellow", markup=False, highlight=False, soft_wrap=True)
+    if len(problems) > SHOWN:
+        rest = f"and {len(problems) - SHOWN:,} more problems{more}"
+        console.print(rest, style="yellow", markup=False, highlight=False, soft_wrap=True)

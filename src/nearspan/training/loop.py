@@ -46,12 +46,34 @@ def train(
     Without development documents the last epoch's model is saved. With `resume` a run that was
     stopped goes on from its checkpoint, and on a CPU ends with the very same weights.
     """
-    folder = Path(out)
-    watch = watch or Watch()
+    folder, watch = Path(out), watch or Watch()
     accelerator = _accelerator(recipe, device)
+    if not resume:
+        _refuse_used(folder)
+    try:
+        run = _train(recipe, train, dev, test, folder, seed, resume, watch, accelerator)
+    finally:
+        watch.close()
+    watch.end(run)
+    return run
+
+
+def _train(
+    recipe: Recipe,
+    train: Sequence[Document],
+    dev: Sequence[Document],
+    test: Sequence[Document],
+    folder: Path,
+    seed: int,
+    resume: bool,
+    watch: Watch,
+    accelerator: Accelerator,
+) -> Run:
     data = TrainingData.of(train, recipe.characters_as_words, recipe.candidates.max_width)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
+    if accelerator.is_main_process:
+        _make(folder)
     watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
     torch.manual_seed(seed)
     others = TrainingData.of([*dev, *test], recipe.characters_as_words, recipe.candidates.max_width)
@@ -64,12 +86,12 @@ def train(
     best: checkpoint.Weights = {}
     if resume:
         progress, best = checkpoint.read(folder, progress.fingerprint, model.network, trainer.optimizer)
-    elif accelerator.is_main_process:
-        _make(folder)
     while not progress.done:
         trainer.epoch(progress, best, folder, watch)
+        began = time.monotonic()
         trainer.refresh()
         scored = judge.evaluate() if judge else None
+        progress.seconds += time.monotonic() - began
         f1 = scored.scores.f1 if scored else 0.0
         if scored is None or f1 > progress.best_f1:
             progress.best_f1, progress.best_epoch = f1, progress.epoch
@@ -90,7 +112,6 @@ def train(
     if accelerator.is_main_process:
         model.save(folder, card(run, data))
         run.write(folder)
-    watch.end(run)
     return run
 
 
@@ -205,6 +226,8 @@ def _accelerator(recipe: Recipe, device: str) -> Accelerator:
     tuned = recipe.encoder.transformer is not None and not recipe.encoder.transformer.frozen
     if wanted == "auto":
         wanted = "bf16" if device.startswith("cuda") and tuned else "float32"
+    if ":" in device:
+        torch.cuda.set_device(device)
     AcceleratorState._reset_state(reset_partial_state=True)  # a process may train more than once
     accelerator = Accelerator(cpu=device == "cpu", mixed_precision="bf16" if wanted == "bf16" else "no")
     if accelerator.device.type == "cuda":
@@ -212,12 +235,15 @@ def _accelerator(recipe: Recipe, device: str) -> Accelerator:
     return accelerator
 
 
+def _refuse_used(folder: Path) -> None:
+    if any((folder / name).exists() for name in ("config.toml", checkpoint.FILE)):
+        raise NearspanError(
+            f"{folder} already holds a model or a run: give another --out, or --resume to go on with it"
+        )
+
+
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NearspanError(f"cannot make the folder {folder}: {error}") from error
-    if any((folder / name).exists() for name in ("config.toml", checkpoint.FILE)):
-        raise NearspanError(
-            f"{folder} already holds a model or a run: give another --out, or --resume to go on with it"
-        )

@@ -88,10 +88,14 @@ class Watch:
             best = f"dev F1 {100 * dev.scores.f1:5.2f}, best {100 * progress.best_f1:5.2f}"
             self.bar.update(self.task, f1=best)
 
-    def end(self, run: Run) -> None:
-        """After the last epoch."""
+    def close(self) -> None:
+        """Give the terminal back, also when training was stopped by an error."""
         if self.bar is not None:
             self.bar.stop()
+
+    def end(self, run: Run) -> None:
+        """After the last epoch."""
+        self.close()
         if self.console is not None:
             self.console.print(f"trained in {_clock(run.seconds)}, best epoch {run.best_epoch}")
             for name, result in (("dev", run.dev), ("test", run.test)):

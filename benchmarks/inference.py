@@ -4,7 +4,8 @@
 
 Both heads are trained for a few epochs on part of TRAIN (time does not depend on how good they are, but the number
 of entities found should be sensible); the instance head's memory holds all of TRAIN. Then both annotate TEST in
-turns. Times are medians over the turns, per sentence, splitting and decoding included.
+turns: all sentences in batches, and 300 of them one at a time, as they come from a person who types. Times are medians
+over the turns, per sentence, splitting and decoding included.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from nearspan.text import split
 from nearspan.training.data import TrainingData
 
 PART = 150  # documents that the heads are trained on
+SINGLES = 300
 
 
 def model_of(recipe: str, options: argparse.Namespace) -> Model:
@@ -54,21 +56,29 @@ def main() -> None:
     models = {name: model_of(name, options) for name in ("classifier", "instance")}
     documents = nearspan.read(options.test).documents
     sentences = sum(len(split(document)) for document in documents)
-    times: dict[str, list[float]] = {name: [] for name in models}
+    singles = [nearspan.Document(s.text) for document in documents for s in split(document)][:SINGLES]
+    times: dict[str, dict[str, list[float]]] = {way: {name: [] for name in models} for way in ("batches", "singly")}
     found: dict[str, int] = {}
     for turn in range(options.turns + 1):
         for name, model in models.items():
             began = time.perf_counter()
             found[name] = sum(len(document.entities) for document in model.annotate(documents))
+            between = time.perf_counter()
+            for single in singles:
+                list(model.annotate([single]))
             if turn:  # the first is for warming up
-                times[name].append(time.perf_counter() - began)
-    per_sentence = {name: 1000 * statistics.median(turns) / sentences for name, turns in times.items()}
+                times["batches"][name].append((between - began) / sentences)
+                times["singly"][name].append((time.perf_counter() - between) / len(singles))
+    medians = {
+        way: {name: round(1000 * statistics.median(turns), 4) for name, turns in of_way.items()}
+        for way, of_way in times.items()
+    }
     result = {
         "sentences": sentences,
         "memory_spans": len(models["instance"].memory or ()),
         "entities_found": found,
-        "ms_per_sentence": {name: round(value, 4) for name, value in per_sentence.items()},
-        "ratio": round(per_sentence["instance"] / per_sentence["classifier"], 3),
+        "ms_per_sentence": medians,
+        "ratio": {way: round(of_way["instance"] / of_way["classifier"], 2) for way, of_way in medians.items()},
         "hardware": f"{options.device}, {platform.machine()}, {torch.get_num_threads()} threads",
         "torch": torch.__version__,
     }

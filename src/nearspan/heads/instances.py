@@ -62,10 +62,12 @@ class Instances(nn.Module):
         """P(y|s) [S, 1 + Y] for the spans h = left[first] + right[last] of one sentence with ends [T, H].
 
         exp(h . m) = exp(left . m) exp(right . m), so exponentials are taken for 2T ends instead of S spans, and the
-        sum over the pool is a product of two T x N matrices. Where an end alone is so far from what the whole span
-        is near to that a product would vanish, the spans are scored one by one instead.
+        sum over the pool is a product of two T x N matrices. What all left ends have in common, and the right ends
+        take back, is shared out between them first; where an end alone is still so far from what the whole span is
+        near to that products would vanish, the spans are scored one by one.
         """
-        scores = torch.cat([left, right]) @ pool.vectors.T  # [2T, N]
+        surplus = (left.mean(0) - right.mean(0)) / 2
+        scores = torch.cat([left - surplus, right + surplus]) @ pool.vectors.T  # [2T, N]
         weights = scores.sub_(scores.amax(1, keepdim=True)).exp_()
         of_left, of_right = weights.split(len(left))
         total = (of_left @ of_right.T)[first, last]  # [S]

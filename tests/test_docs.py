@@ -1,0 +1,119 @@
+"""The documentation: its snippets run, its commands parse, its settings page and its links are right."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from pydantic import BaseModel
+
+from nearspan.cli import app
+from nearspan.recipes import Recipe
+from nearspan.recipes.recipe import _models
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`]+`")
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+COMMANDS = typer.main.get_command(app)
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path, *languages: str) -> list[str]:
+    found = FENCE.finditer(page.read_text(encoding="utf-8"))
+    return [match["code"] for match in found if match["language"] in languages]
+
+
+def pages_with(*languages: str) -> list[Path]:
+    return [page for page in PAGES if blocks(page, *languages)]
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=named)
+def test_python_snippets_run(page, tmp_path, monkeypatch):
+    """The blocks of a page share their names and run in order; one epoch is enough to see that they work."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for number, code in enumerate(blocks(page, "python"), start=1):
+        quick = re.sub(r"training\.epochs=\d+", "training.epochs=1", code)
+        exec(compile(quick, f"{named(page)}, python block {number}", "exec"), namespace)
+
+
+def command_lines(page: Path) -> Iterator[list[str]]:
+    """What follows `nearspan` in each command of a page, up to a pipe or a redirection."""
+    for code in blocks(page, "console", "bash"):
+        for line in code.splitlines():
+            for part in line.split(" | "):
+                words = shlex.split(part.removeprefix("$ "))
+                if "nearspan" in words:
+                    rest = words[words.index("nearspan") + 1 :]
+                    yield rest[: rest.index(">")] if ">" in rest else rest
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(command_lines(page))], ids=named)
+def test_commands_parse(page):
+    for words in command_lines(page):
+        command = COMMANDS.commands.get(words[0])
+        assert command is not None, f"no command {words[0]}"
+        command.make_context(words[0], words[1:])  # raises where an option or an argument is not known
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.commands))
+def test_every_option_is_on_the_commands_page(name):
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## {name}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert section, f"no section on {name}"
+    options = [option for parameter in COMMANDS.commands[name].params for option in parameter.opts]
+    missing = [option for option in options if option.startswith("-") and f"`{option}`" not in section[1]]
+    assert missing == []
+
+
+def test_every_setting_is_on_the_settings_page_with_its_default():
+    page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `([\w.]+)` \| (.+?) \|", page, re.MULTILINE))
+    expected = dict(settings(Recipe))
+    assert listed == expected
+
+
+def settings(model: type[BaseModel], prefix: str = "", discriminator: object = None) -> Iterator[tuple[str, str]]:
+    """Every setting with its default as the page writes it; what tells kinds of a part apart must be given."""
+    for name, field in model.model_fields.items():
+        parts = _models(field.annotation)
+        for part in parts:
+            yield from settings(part, f"{prefix}{name}.", field.discriminator)
+        if not parts:
+            yield prefix + name, "required" if field.is_required() or name == discriminator else shown(field.default)
+
+
+def shown(default: object) -> str:
+    return f"`{str(default).lower()}`" if isinstance(default, bool | int | float) else f'`"{default}"`'
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_resolve(page):
+    for match in LINK.finditer(CODE.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))):
+        target, _, anchor = match["target"].partition("#")
+        if "://" in target:
+            continue
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{named(page)} links to {target}"
+        if anchor:
+            assert anchor in anchors(file), f"{named(page)} links to {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_index_names_every_page():
+    index = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES if (ROOT / "docs") in page.parents]
+    assert [page for page in pages if page != "README.md" and f"({page})" not in index] == []

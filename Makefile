@@ -18,7 +18,7 @@ demo: setup
 
 # one thread a worker: several that share cores spend their time waiting for each other
 test: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests src docs README.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests src
 
 lint: setup
 	$(BIN)/ruff check src tests benchmarks

@@ -111,7 +111,8 @@ class Entity:
 class Document:
     """A text with its entities, and its words and sentences where the source gave them.
 
-    `words` and `sentences` hold character offsets, in order; `None` means that the source did not
+    `words` and `sentences` hold character offsets, in order; `None` means that the source did not say, and
+    `nearspan.text.split` finds them when they are needed.
 
     >>> document = Document("Ada Lovelace wrote.", (Entity.of(0, 12, "PER"),))
     >>> [(e.label, e.span.text(document.text)) for e in document.entities]
@@ -129,6 +130,14 @@ class Document:
         for entity in self.entities:
             if entity.end > size:
                 raise ValueError(f"entity {entity} ends after the text's {size} characters (document {self.id!r})")
+        for name, parts in (("words", self.words), ("sentences", self.sentences)):
+            before = 0
+            for start, end in parts or ():
+                if not before <= start <= end <= size:
+                    raise ValueError(
+                        f"{name} must be in order and inside the text: ({start}, {end}) (document {self.id!r})"
+                    )
+                before = end
 
     def with_entities(self, entities: Iterable[Entity]) -> Document:
         """The same document with other entities, in order of their spans."""

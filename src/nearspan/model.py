@@ -20,7 +20,7 @@ from nearspan.heads import Instances
 from nearspan.memory import Memory, Remembered
 from nearspan.network import Network, assemble
 from nearspan.recipes import Recipe
-from nearspan.spans import WordEntity, how_many
+from nearspan.spans import WordEntity, enumerate_spans, how_many
 from nearspan.text import Sentence, split
 from nearspan.text.reading import Reading, readings
 
@@ -76,10 +76,7 @@ class Model:
         """Read a model folder. Nothing in it is run."""
         saved = folder.load(Path(path))
         model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory)
-        try:
-            return model.to(device or default_device())
-        except (RuntimeError, AssertionError) as error:  # torch built without it, no such one, no memory left on it
-            raise ConfigError(f"--device {device}: {str(error).splitlines()[0]}; use --device cpu") from error
+        return model.to(usable_device(device))
 
     @property
     def device(self) -> torch.device:
@@ -112,7 +109,7 @@ class Model:
 
     def read(self, sentences: Sequence[Sentence]) -> Input:
         """Sentences as tensors on the model's device, very long ones in windows."""
-        parts = [part for sentence in sentences for part in readings(sentence)]
+        parts = [part for sentence in sentences for part in readings(sentence, self.network.max_width)]
         return Input(sentences, parts, self.network.encoder.prepare([part.sentence for part in parts]).to(self.device))
 
     def entities(self, given: Input) -> list[list[Entity]]:
@@ -122,7 +119,7 @@ class Model:
         for sentence in given.sentences:
             mine = [
                 replace(guess, first=part.start + guess.first, stop=part.start + guess.stop)
-                for part, some in islice(guesses, len(readings(sentence)))
+                for part, some in islice(guesses, len(readings(sentence, self.network.max_width)))
                 for guess in some
                 if part.owns(guess.first)
             ]
@@ -198,7 +195,7 @@ class Model:
         part, first, stop = self._located(document, span)
         prepared = self.network.encoder.prepare([part.sentence]).to(self.device)
         batch = prepared.batch(torch.tensor([0]))
-        _, candidates = self.network.spans(batch)
+        candidates = enumerate_spans(batch.lengths, self.network.max_width)
         row = int(((candidates.first == first) & (candidates.stop == stop)).nonzero())
         text = span.text(document.text)
         self.network.eval()
@@ -209,7 +206,7 @@ class Model:
         for sentence in split(document, characters=self.recipe.characters_as_words):
             if span.discontinuous or not sentence.start <= span.start < span.end <= sentence.end:
                 continue
-            for part in readings(sentence):
+            for part in readings(sentence, self.network.max_width):
                 starts = {start: word for word, (start, _) in enumerate(part.sentence.words)}
                 stops = {end: word for word, (_, end) in enumerate(part.sentence.words, start=1)}
                 first, stop = starts.get(span.start), stops.get(span.end)
@@ -224,9 +221,17 @@ class Model:
         raise NearspanError(f"{span.text(document.text)!r} is not a run of whole words inside one sentence")
 
 
-def default_device() -> str:
-    """A GPU where there is one."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
+def usable_device(wanted: str = "") -> torch.device:
+    """The device of a name, or a GPU where there is one; a clear error where it cannot be used."""
+    try:
+        device = torch.device(wanted or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError("not supported")
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # no such one, torch built without it, no memory left on it
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigError(f"--device {wanted}: {reason}; use cpu, cuda or cuda:1 as this machine has them") from error
+    return device
 
 
 def remembered(sentence: Sentence, entities: Sequence[WordEntity]) -> Remembered:
@@ -243,7 +248,6 @@ def _blocks(documents: Iterable[Document | str], characters: bool) -> Iterator[l
     """Documents with their sentences, some `BLOCK` words at a time."""
     block, words = [], 0
     for given in documents:
-        # a copy, so that the same object given twice counts twice
         document = replace(_document(given), entities=())
         sentences = split(document, characters=characters)
         block.append((document, sentences))

@@ -116,7 +116,8 @@ def _side_by_side(
     """P(y|s) [S, 1 + Y] with many sentences' pools padded and compared at once, as a GPU likes it."""
     padded = pad_sequence(list(vectors.split(candidates.counts.tolist())), batch_first=True)  # [B, S', H]
     most = int(memory.counts[sentences].sum(1).max())
-    size = max(1, head.budget // (4 * most * (2 * padded.shape[1] + vectors.shape[1])))
+    each = 4 * most * (2 * padded.shape[1] + vectors.shape[1] + 3 * (head.labels + 1))  # scores, vectors, votes
+    size = max(1, head.budget // each)
     groups = [
         head.probabilities(some, pools(memory, ids))
         for some, ids in zip(padded.split(size), sentences.split(size), strict=True)

@@ -101,10 +101,10 @@ def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):
 @pytest.mark.parametrize("name", ["instance"])
 def test_two_processes_train_one_model(corpus: Path, tmp_path: Path, name: str):
     source = str(Path(nearspan.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    settings = {"PYTHONPATH": source, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "1"}
+    environment = {**os.environ, **settings}
     command = [
-        sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1",
-        "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0", "-m", "nearspan",
+        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "nearspan",
         "train", name, "--train", corpus, "--dev", corpus, "--out", tmp_path / "m", "--device", "cpu", *TINY,
     ]  # fmt: skip
     done = subprocess.run(
@@ -114,3 +114,5 @@ def test_two_processes_train_one_model(corpus: Path, tmp_path: Path, name: str):
     model = nearspan.load(tmp_path / "m", device="cpu")
     assert len(list(model.annotate(["Ada lives in Oslo"]))) == 1
     assert len((tmp_path / "m" / "metrics.jsonl").read_text().splitlines()) == 2
+    assert json.loads((tmp_path / "m" / "result.json").read_text())["processes"] == 2
+    assert done.stderr.count("saved to") == 1

@@ -67,12 +67,19 @@ def test_the_limit_still_keeps_the_words_of_all_corpora(file: str):
     assert module.vocabulary["frozen"] == ["the", "bergen", "oslo"]
 
 
-@pytest.mark.parametrize(("lower", "expected"), [(True, False), (False, True)])
-def test_case_can_be_kept(file: str, lower: bool, expected: bool):
+@pytest.mark.parametrize("lower", [True, False])
+def test_a_word_that_is_known_as_it_is_written_keeps_its_case(file: str, lower: bool):
     module = Words.learn(WordSettings(file=file, lower=lower), sentences("Ada ada"), [])
     found = embedded(module, "Ada ada")
-    assert (found[0].tolist() == [1, 1, 1]) is expected
-    assert torch.equal(found[0], found[1]) is not expected
+    assert found[0].tolist() == [1, 1, 1]
+    assert not torch.equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_a_word_that_is_not_is_looked_up_in_lower_case_if_asked(file: str, lower: bool):
+    module = Words.learn(WordSettings(file=file, lower=lower), sentences("ADA Ada"), [])
+    row = module.prepare(sentences("ADA"))["rows"]
+    assert (int(row) == module.index["ADA" if not lower else "ada"]) is True
 
 
 @pytest.mark.parametrize("word", ["7", "1,024.5", "-3", "+0.5", "2010", "٣"])

@@ -34,3 +34,14 @@ def test_the_fingerprint_changes_with_text_and_annotation_only():
     ]
     assert len({digest([document]) for document in [one, *others]}) == 5
     assert digest([one, one]) != digest([one])
+
+
+def test_an_entity_as_wide_as_a_window_overlaps_is_in_a_window_wherever_it_stands():
+    text = " ".join(f"w{number}" for number in range(1500))
+    starts = [text.index(f"w{number} ") for number in range(880, 1000, 10)]
+    ends = [text.index(f"w{number} ") - 1 for number in range(1020, 1140, 10)]
+    entities = [Entity.of(start, end, "A") for start, end in zip(starts, ends, strict=True)]  # 140 words each
+    data = TrainingData.of([Document(text, tuple(entities))], False, 150)
+    assert data.coverage.reachable == len(entities)
+    assert {stop - first for own in data.entities for first, stop, _ in own} == {140}
+    assert sum(map(len, data.entities)) >= len(entities)

@@ -148,7 +148,7 @@ def test_a_device_that_is_not_there_is_a_clear_error(tiny, documents, tmp_path: 
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="nonsense")
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    with pytest.raises(ConfigError, match="--device cpu"):
+    with pytest.raises(ConfigError, match="--device cuda"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cuda")
 
 

@@ -39,7 +39,7 @@ def gold_spans(model: Model, documents: Sequence[Document]) -> dict[Key, GoldSpa
         sentences = split(document, characters=model.recipe.characters_as_words)
         aligned = align(sentences, document.entities)
         for sentence, golds, sources in zip(sentences, aligned.golds, aligned.sources, strict=True):
-            parts = readings(sentence) if golds else []
+            parts = readings(sentence, model.network.max_width) if golds else []
             seen = set()
             for gold, entity in zip(golds, sources, strict=True):
                 if gold.discontinuous or gold.width > model.network.max_width or gold.fragments in seen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import typer
@@ -42,6 +43,9 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
 
 def main() -> None:
     """Run the command line; errors of ours become one message and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character shows a question mark
+            stream.reconfigure(errors="replace")
     try:
         app()
     except NearspanError as error:

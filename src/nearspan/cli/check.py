@@ -10,17 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from nearspan.cli.corpus import ColumnsOption, FormatOption, label_columns
 from nearspan.corpora import Problem, Statistics, read, statistics
-from nearspan.errors import CorpusError
-
-FormatOption = Annotated[
-    str | None,
-    typer.Option("--format", help="conll, jsonl, brat, pubtator or indexed; found from the content if not given."),
-]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option("--columns", help="The label columns of a CoNLL file, from 0 or from the end: 1,2 or -1."),
-]
 
 _BAR = 40
 _MOST_WIDTHS = 20
@@ -44,20 +35,6 @@ def check(
         _print(found)
     if strict and found["problems"]:
         raise typer.Exit(1)
-
-
-def label_columns(columns: str | None) -> list[int] | None:
-    """`--columns` as numbers.
-
-    >>> label_columns("1,-1")
-    [1, -1]
-    """
-    if columns is None:
-        return None
-    try:
-        return [int(column) for column in columns.split(",")]
-    except ValueError:
-        raise CorpusError(f"--columns takes numbers such as 1,2 or -1, found '{columns}'") from None
 
 
 def _print(found: Statistics) -> None:

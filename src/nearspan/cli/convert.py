@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.check import ColumnsOption, label_columns
+from nearspan.cli.corpus import ColumnsOption, label_columns
 from nearspan.corpora import read, write
 
 

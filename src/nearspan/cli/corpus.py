@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from nearspan.corpora import Problem, read
 from nearspan.document import Document
+from nearspan.errors import CorpusError
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="conll, jsonl, brat, pubtator or indexed; found from the content if not given."),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option("--columns", help="The label columns of a CoNLL file, from 0 or from the end: 1,2 or -1."),
+]
 
 SHOWN = 5
 
 
-def read_documents(paths: Sequence[Path], format: str | None, console: Console) -> tuple[Document, ...]:
+def read_documents(
+    paths: Sequence[Path], format: str | None, console: Console, columns: str | None = None
+) -> tuple[Document, ...]:
     """The documents of some files; what is wrong in them goes to the console."""
     if not paths:
         return ()
-    corpus = read(list(paths), format)
+    corpus = read(list(paths), format, columns=label_columns(columns))
     show_problems(corpus.problems, console, f": see  nearspan check {paths[0]}")
     return corpus.documents
 
@@ -29,3 +43,17 @@ def show_problems(problems: Sequence[Problem], console: Console, more: str = "")
     if len(problems) > SHOWN:
         rest = f"and {len(problems) - SHOWN:,} more problems{more}"
         console.print(rest, style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def label_columns(columns: str | None) -> list[int] | None:
+    """`--columns` as numbers.
+
+    >>> label_columns("1,-1")
+    [1, -1]
+    """
+    if columns is None:
+        return None
+    try:
+        return [int(column) for column in columns.split(",")]
+    except ValueError:
+        raise CorpusError(f"--columns takes numbers such as 1,2 or -1, found '{columns}'") from None

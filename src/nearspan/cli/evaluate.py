@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nearspan import evaluation
-from nearspan.cli.corpus import read_documents
+from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.train import Device
 from nearspan.model import Model
 
@@ -34,16 +34,15 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     search: Search = "",
     device: Device = "",
-    format: Annotated[
-        str | None, typer.Option(help="The corpus's format; found from the content if not given.")
-    ] = None,
+    format: FormatOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Score a model on a corpus: exact matches, overall and by label, and what it could not reach.
 
     Example: nearspan evaluate runs/mine test.conll
     """
     console = Console(stderr=True)
-    documents = read_documents(corpus, format, console)
+    documents = read_documents(corpus, format, console, columns)
     found = evaluation.evaluate(load(model, device, search), documents)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), ensure_ascii=False))

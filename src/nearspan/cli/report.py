@@ -10,7 +10,7 @@ from rich.console import Console
 
 from nearspan import analysis
 from nearspan.analysis.sizes import parse_sizes
-from nearspan.cli.corpus import read_documents
+from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.train import Device
 
 
@@ -26,9 +26,8 @@ def report(
     sizes: Annotated[str, typer.Option(help="The curve's shares of the training set.")] = "1,1/2,1/4,1/8",
     seeds: Annotated[int, typer.Option(min=1, help="Trainings for each point of the curve.")] = 1,
     device: Device = "",
-    format: Annotated[
-        str | None, typer.Option(help="The corpora's format; found from the content if not given.")
-    ] = None,
+    format: FormatOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Write a page with a model's scores, its errors and why, what spans are near, t-SNE and data-size curve.
 
@@ -36,7 +35,9 @@ def report(
     """
     shares = parse_sizes(sizes)
     console = Console(stderr=True)
-    documents, training, development = (read_documents(paths or [], format, console) for paths in (corpus, train, dev))
+    documents, training, development = (
+        read_documents(paths or [], format, console, columns) for paths in (corpus, train, dev)
+    )
     made = analysis.report(
         model,
         documents,

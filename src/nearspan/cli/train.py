@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from nearspan import recipes, training
-from nearspan.cli.corpus import read_documents
+from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
 
@@ -29,9 +29,8 @@ def train(
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
     device: Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    format: Annotated[
-        str | None, typer.Option(help="The corpora's format; found from the content if not given.")
-    ] = None,
+    format: FormatOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Train a recipe and save the model with the best development F1.
 
@@ -40,9 +39,9 @@ def train(
     """
     chosen = recipes.load(recipe).override(settings or [])
     console = Console(stderr=True)
-    documents = [read_documents(paths or [], format, console) for paths in (train, dev, test)]
+    documents = [read_documents(paths or [], format, console, columns) for paths in (train, dev, test)]
     try:
-        training.train(
+        run = training.train(
             chosen,
             *documents,
             out=out,
@@ -54,4 +53,5 @@ def train(
     except KeyboardInterrupt:
         console.print(f"stopped; the same command with --resume goes on from the checkpoint in {out}", markup=False)
         raise typer.Exit(130) from None
-    console.print(f"saved to {out}: try  nearspan explain {out} 'some text'", markup=False)
+    if run.main:
+        console.print(f"saved to {out}: try  nearspan explain {out} 'some text'", markup=False)

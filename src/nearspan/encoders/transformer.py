@@ -30,6 +30,7 @@ class TransformerSettings(Settings):
     pooling: Literal["first", "mean"] = "first"
     window: int = Field(default=0, ge=0)  # pieces the encoder reads at once; 0: as many as it can
     overlap: int = Field(default=64, ge=0)  # pieces that neighbouring windows share
+    learning_rate: float = Field(default=2e-5, gt=0)  # of its weights, where it is fine-tuned
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Transformer(nn.Module):
         self.encoder = encoder
         self.size = int(encoder.config.hidden_size)
         self.encoder.requires_grad_(not settings.frozen)
+        if getattr(encoder, "pooler", None) is not None:
+            encoder.pooler.requires_grad_(False)  # its output is not used
         self.specials = _specials(tokenizer)
         readable = min(tokenizer.model_max_length, getattr(encoder.config, "max_position_embeddings", 512), 100_000)
         if encoder.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,13 @@ class WordSettings(Settings):
     file: str = ""  # a GloVe, word2vec or fastText text file; without one all rows are trained
     size: int = Field(default=100, ge=1)  # width of the vectors where no file gives it
     trainable: bool = False  # train the pretrained rows too
-    lower: bool = True
+    lower: bool = True  # look a word up in lower case where it is not known as it is written
     limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora
     singletons: float = Field(default=0.5, ge=0, le=1)  # how often training hides a word seen once, with no vector
 
 
 def normal(word: str, lower: bool) -> str:
-    """The key under which a word is looked up: every number is one word.
+    """A word without what vectors seldom tell apart: every number is one word, and case goes if asked.
 
     >>> normal("1,024.5", lower=True), normal("Oslo", lower=True)
     ('<number>', 'oslo')
@@ -41,6 +41,16 @@ def normal(word: str, lower: bool) -> str:
     if digits.isdecimal():
         return NUMBER
     return word.lower() if lower else word
+
+
+def key(word: str, lower: bool, known: Container[str]) -> str:
+    """What a word is looked up by: as it is written where that is known, else as `normal` has it.
+
+    >>> key("Oslo", True, {"Oslo"}), key("Oslo", True, {"oslo"})
+    ('Oslo', 'oslo')
+    """
+    found = normal(word, lower)
+    return word if found != NUMBER and word in known else found
 
 
 class Words(nn.Module):
@@ -63,15 +73,13 @@ class Words(nn.Module):
     @classmethod
     def learn(cls, settings: WordSettings, train: Sequence[Sentence], others: Sequence[Sentence]) -> Words:
         """Words of the training sentences get rows; pretrained vectors serve any other word."""
-        counts = Counter(normal(token, settings.lower) for sentence in train for token in sentence.tokens)
         size, table = settings.size, {}
         if settings.file:
-            also = {
-                *counts,
-                *(normal(token, settings.lower) for sentence in others for token in sentence.tokens),
-            }
+            tokens = {token for sentence in (*train, *others) for token in sentence.tokens}
+            also = {*tokens, *(normal(token, settings.lower) for token in tokens)}
             words, vectors = read_vectors(Path(settings.file), settings.limit, also)
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
+        counts = Counter(key(token, settings.lower, table) for sentence in train for token in sentence.tokens)
         pretrained = [word for word in table if word not in (UNKNOWN, NUMBER)]
         missing = [word for word in counts if word not in table and word != NUMBER]
         learned = [UNKNOWN, NUMBER, *missing, *(pretrained if settings.trainable else [])]
@@ -91,7 +99,7 @@ class Words(nn.Module):
         """Each word's row [R]."""
         index, lower = self.index, self.settings.lower
         unknown = index[UNKNOWN]
-        rows = [index.get(normal(token, lower), unknown) for sentence in sentences for token in sentence.tokens]
+        rows = [index.get(key(token, lower, index), unknown) for sentence in sentences for token in sentence.tokens]
         return {"rows": torch.tensor(rows, dtype=torch.long)}
 
     def forward(self, batch: Batch, features: Features) -> Tensor:

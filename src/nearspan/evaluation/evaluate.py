@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nearspan.decoding import Guess, decode
 from nearspan.document import Document
 from nearspan.evaluation.matching import score
 from nearspan.evaluation.scores import Scores
 from nearspan.model import Model
 from nearspan.spans import reach
-from nearspan.text import Coverage, split
+from nearspan.text import Coverage, Sentence, split
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,8 @@ class Judge:
         self.documents = documents
         self.sentences = [split(document, characters=model.recipe.characters_as_words) for document in documents]
         self.given = model.read([sentence for own in self.sentences for sentence in own])
-        width = model.network.max_width
         self.coverage = sum(
-            (
-                reach(own, document.entities, width).coverage
-                for own, document in zip(self.sentences, documents, strict=True)
-            ),
+            (_coverage(model, own, document) for own, document in zip(self.sentences, documents, strict=True)),
             Coverage(),
         )
 
@@ -57,3 +54,15 @@ class Judge:
 def evaluate(model: Model, documents: Sequence[Document]) -> Evaluation:
     """Score a model on gold documents."""
     return Judge(model, documents).evaluate()
+
+
+def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -> Coverage:
+    """What a model can reach of a document's entities: by width, by its labels, and by how they overlap."""
+    reached = reach(sentences, document.entities, model.network.max_width)
+    reasons = {"with a label unknown to the model": 0, f"overlapping more than {model.overlap} decoding allows": 0}
+    unknown, overlapping = reasons
+    for entities in reached.entities:
+        known = [Guess(first, stop, 1, first - stop) for first, stop, label in entities if label in model.labels]
+        reasons[unknown] += len(entities) - len(known)
+        reasons[overlapping] += len(known) - len(decode(known, model.overlap))  # the narrower stand
+    return reached.coverage + Coverage(unreachable={reason: count for reason, count in reasons.items() if count})

@@ -34,7 +34,8 @@ def explain_candidate(
         likeness, rows = nearest_spans(memory, vector, count, cosine=True)
         return Evidence(span, text, label, "nearest", ranked, _look_alikes(memory, labels, rows, likeness), {})
     rows = _compared(network.head, network, memory, batch)
-    pool = Pool(memory.vectors[rows], memory.labels[rows])
+    everything = len(rows) == len(memory)
+    pool = Pool(memory.vectors, memory.labels) if everything else Pool(memory.vectors[rows], memory.labels[rows])
     weights = neighbour_probabilities(vector[None], pool)[0]
     listed = grouped(memory, labels, rows, weights, count)
     order = {name: listed[name] for name in ranked if name in listed}

@@ -50,7 +50,8 @@ def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
     for span, _ in spans:
         for start, end in span.fragments:
             shown.stylize("bold underline", start, end)
-    for end, label in sorted(((span.end, label) for span, label in spans), reverse=True):
+    for span, label in sorted(spans, key=lambda one: (-one[0].end, one[0].start)):  # the innermost label stands first
+        end = span.end
         shown = Text.assemble(shown[:end], (f"⟨{label}⟩", "cyan"), shown[end:])
     return shown
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 from nearspan.heads.pool import Pool
 from nearspan.settings import Settings
 
-LEAST_PRODUCT = 1e-20  # what is lost below float32's range is then less than a part in 10^10
+LEAST_PRODUCT = 1e-280  # what is lost below double precision's range is then less than a part in 10^10
 
 
 class InstanceSettings(Settings):
@@ -63,16 +63,20 @@ class Instances(nn.Module):
 
         exp(h . m) = exp(left . m) exp(right . m), so exponentials are taken for 2T ends instead of S spans, and the
         sum over the pool is a product of two T x N matrices. What all left ends have in common, and the right ends
-        take back, is shared out between them first; where an end alone is still so far from what the whole span is
-        near to that products would vanish, the spans are scored one by one.
+        take back, is shared out between them first, and products are taken in double precision, since an end alone may
+        be near to quite other spans than the whole is. Where they would vanish even so, or be more than the budget
+        allows, the spans are scored one by one.
         """
+        spans = left[first] + right[last]
+        if 2 * len(left) * len(pool.labels) * 12 > self.budget:
+            return streamed_probabilities(spans, pool, self.labels, self.budget)
         surplus = (left.mean(0) - right.mean(0)) / 2
         scores = torch.cat([left - surplus, right + surplus]) @ pool.vectors.T  # [2T, N]
-        weights = scores.sub_(scores.amax(1, keepdim=True)).exp_()
+        weights = scores.sub_(scores.amax(1, keepdim=True)).double().exp_()
         of_left, of_right = weights.split(len(left))
         total = (of_left @ of_right.T)[first, last]  # [S]
         if float(total.min()) < LEAST_PRODUCT:
-            return self.probabilities(left[first] + right[last], pool)
+            return streamed_probabilities(spans, pool, self.labels, self.budget)
         # nearly all spans are null: sum over the few others, and null has the rest
         entities = pool.labels.nonzero().flatten()
         votes = functional.one_hot(pool.labels[entities], self.labels).to(weights.dtype)  # [E, 1 + Y]
@@ -80,7 +84,7 @@ class Instances(nn.Module):
         sums: Tensor = (claimed @ of_right[:, entities].T)[:, first, last].T
         sums[:, 0] = (total - sums.sum(1)).clamp(min=0)
         shares: Tensor = sums / total[:, None]
-        return shares
+        return shares.float()
 
 
 class _Surprise(torch.autograd.Function):

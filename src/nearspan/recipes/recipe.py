@@ -29,7 +29,7 @@ class TrainingSettings(Settings):
     decay: float = Field(default=0.05, ge=0)  # rho: epoch t learns at learning_rate / (1 + rho t)
     clip: float = Field(default=5.0, gt=0)  # largest norm of the gradient
     patience: int = Field(default=0, ge=0)  # stop after this many epochs without a better development F1; 0: never
-    precision: Literal["auto", "float32", "bf16"] = "auto"  # auto: bf16 on a GPU that has it
+    precision: Literal["auto", "float32", "bf16"] = "auto"  # auto: bf16 to fine-tune an encoder on a GPU
     checkpoint_minutes: float = Field(default=5.0, ge=0)  # between checkpoints; one is written after each epoch too
 
 
@@ -75,7 +75,7 @@ class Recipe(Settings):
                 if not isinstance(found, dict):
                     raise ConfigError(f"--set {setting}: {part} is a value and has no settings of its own")
                 place = found
-            if last == "kind" and place.get("kind") != value.strip():
+            if last == "kind" and place.get("kind") != _value(value.strip()):
                 place.clear()
             if value.strip() == "none":  # leave an optional part out
                 place.pop(last, None)

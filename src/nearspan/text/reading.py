@@ -24,15 +24,17 @@ class Reading:
         return self.first <= first < self.stop
 
 
-def readings(sentence: Sentence) -> list[Reading]:
-    """The sentence itself up to 1,000 words; beyond, windows that share 100 words.
+def readings(sentence: Sentence, max_width: int) -> list[Reading]:
+    """The sentence itself up to 1,000 words; beyond, windows that share at least 100.
 
     A span belongs to the window that owns its first word, so each is read once, with context on both sides.
+    Windows share twice the widest span, so that a span that begins in the owned part ends in the window.
     """
     count = len(sentence)
     if count <= LONGEST:
         return [Reading(sentence, 0, 0, count)]
-    spans = windows(count, LONGEST, OVERLAP)
+    overlap = max(OVERLAP, 2 * max_width)
+    spans = windows(count, max(LONGEST, 2 * overlap), overlap)
     return [
         Reading(
             Sentence(sentence.document, sentence.index, sentence.words[start:stop]),

@@ -37,7 +37,7 @@ class TrainingData:
             reached = reach(own, document.entities, max_width)
             coverage += reached.coverage
             for sentence, found in zip(own, reached.entities, strict=True):
-                for part in readings(sentence):
+                for part in readings(sentence, max_width):
                     last = part.start + len(part.sentence)
                     sentences.append(part.sentence)
                     entities.append(

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from accelerate import Accelerator
@@ -19,9 +20,9 @@ from nearspan.encoders import buckets
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import Judge
 from nearspan.heads import Instances
-from nearspan.model import Input, Model, default_device
+from nearspan.model import Input, Model, usable_device
 from nearspan.network import Labelled
-from nearspan.recipes import Recipe
+from nearspan.recipes import Recipe, load
 from nearspan.training import checkpoint
 from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
@@ -30,7 +31,7 @@ from nearspan.training.watch import Watch
 
 
 def train(
-    recipe: Recipe,
+    recipe: Recipe | str,
     train: Sequence[Document],
     dev: Sequence[Document] = (),
     test: Sequence[Document] = (),
@@ -41,11 +42,12 @@ def train(
     resume: bool = False,
     watch: Watch | None = None,
 ) -> Run:
-    """Train a recipe on documents and save the model with the best development F1 to `out`.
+    """Train a recipe, or the one of this name, on documents and save the model with the best development F1 to `out`.
 
     Without development documents the last epoch's model is saved. With `resume` a run that was
     stopped goes on from its checkpoint, and on a CPU ends with the very same weights.
     """
+    recipe = load(recipe) if isinstance(recipe, str) else recipe
     folder, watch = Path(out), watch or Watch()
     accelerator = _accelerator(recipe, device)
     if not resume:
@@ -89,7 +91,8 @@ def _train(
     while not progress.done:
         trainer.epoch(progress, best, folder, watch)
         began = time.monotonic()
-        trainer.refresh()
+        if judge:
+            trainer.refresh()
         scored = judge.evaluate() if judge else None
         progress.seconds += time.monotonic() - began
         f1 = scored.scores.f1 if scored else 0.0
@@ -108,7 +111,8 @@ def _train(
     scores = judge.evaluate() if judge else None
     tested = Judge(model, test).evaluate() if test else None
     data_print, epochs = data.fingerprint(), progress.epoch
-    run = Run(model, seed, data_print, progress.best_epoch, epochs, progress.seconds, scores, tested)
+    processes, main = accelerator.num_processes, accelerator.is_main_process
+    run = Run(model, seed, data_print, progress.best_epoch, epochs, progress.seconds, scores, tested, processes, main)
     if accelerator.is_main_process:
         model.save(folder, card(run, data))
         run.write(folder)
@@ -125,14 +129,22 @@ class _Trainer:
         self.seed = seed
         self.given: Input = model.read(data.sentences)
         self.labels = data.span_labels(model.network.max_width).to(accelerator.device)
-        parameters = [parameter for parameter in model.network.parameters() if parameter.requires_grad]
-        fused = accelerator.device.type == "cuda"
-        self.optimizer = torch.optim.Adam(parameters, lr=self.settings.learning_rate, fused=fused)
+        self.optimizer = torch.optim.Adam(self._groups(recipe), fused=accelerator.device.type == "cuda")
         self.network: nn.Module = accelerator.prepare_model(model.network)
         head = model.network.head
         self.neighbours = head.settings.neighbours if isinstance(head, Instances) else 0
         if self.neighbours:
             model.remember(data.sentences, data.entities, self.given.prepared)
+
+    def _groups(self, recipe: Recipe) -> list[dict[str, Any]]:
+        """The weights to train with their learning rates: a pretrained encoder has one of its own."""
+        groups: dict[float, list[nn.Parameter]] = {}
+        for name, parameter in self.model.network.named_parameters():
+            pretrained = recipe.encoder.transformer if ".transformer." in name else None
+            rate = pretrained.learning_rate if pretrained else self.settings.learning_rate
+            if parameter.requires_grad:
+                groups.setdefault(rate, []).append(parameter)
+        return [{"params": parameters, "lr": rate, "peak": rate} for rate, parameters in groups.items()]
 
     def refresh(self) -> None:
         """Let the memory follow the weights, for heads that score with it."""
@@ -141,9 +153,8 @@ class _Trainer:
 
     def epoch(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, watch: Watch) -> None:
         """One pass over the training sentences, from where `progress` stands to the epoch's end."""
-        rate = self.settings.learning_rate / (1 + self.settings.decay * progress.epoch)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = group["peak"] / (1 + self.settings.decay * progress.epoch)
         batches = self._batches(progress.epoch)
         began = saved = time.monotonic()
         before = progress.seconds
@@ -215,24 +226,15 @@ def _chance(*numbers: int) -> int:
 
 def _accelerator(recipe: Recipe, device: str) -> Accelerator:
     """Devices and precision; several processes when started by `accelerate launch`."""
-    device = device or default_device()
-    try:
-        torch.device(device)
-    except RuntimeError as error:
-        raise ConfigError(f"--device {device}: there is no such device; use cpu, cuda or cuda:1") from error
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError(f"--device {device}: this machine has no usable GPU; use --device cpu")
+    place = usable_device(device)
     wanted = recipe.training.precision
     tuned = recipe.encoder.transformer is not None and not recipe.encoder.transformer.frozen
     if wanted == "auto":
-        wanted = "bf16" if device.startswith("cuda") and tuned else "float32"
-    if ":" in device:
-        torch.cuda.set_device(device)
+        wanted = "bf16" if place.type == "cuda" and tuned else "float32"
+    if place.type == "cuda" and place.index is not None:
+        torch.cuda.set_device(place)
     AcceleratorState._reset_state(reset_partial_state=True)  # a process may train more than once
-    accelerator = Accelerator(cpu=device == "cpu", mixed_precision="bf16" if wanted == "bf16" else "no")
-    if accelerator.device.type == "cuda":
-        torch.set_float32_matmul_precision("high")
-    return accelerator
+    return Accelerator(cpu=place.type == "cpu", mixed_precision="bf16" if wanted == "bf16" else "no")
 
 
 def _refuse_used(folder: Path) -> None:

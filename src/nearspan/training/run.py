@@ -30,6 +30,8 @@ class Run:
     seconds: float  # spent on training, development scoring included
     dev: Evaluation | None
     test: Evaluation | None
+    processes: int = 1
+    main: bool = True  # whether this process is the one that speaks
 
     def as_dict(self) -> dict[str, Any]:
         """Everything needed to tell this run from another."""
@@ -41,6 +43,7 @@ class Run:
             "data": self.fingerprint,
             "best_epoch": self.best_epoch,
             "epochs": self.epochs,
+            "processes": self.processes,
             "seconds": round(self.seconds, 1),
             "hardware": torch.cuda.get_device_name() if gpu else platform.machine(),
             "torch": torch.__version__,

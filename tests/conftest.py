@@ -15,11 +15,16 @@ os.environ["OMP_NUM_THREADS"] = "1"  # tiny tensors: threads that wait for each 
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 import nearspan
 from nearspan.document import Document
 from nearspan.model import Model
 from nearspan.recipes import Recipe
+
+# a busy machine must not fail a test, and a run must not find what the last one did not
+settings.register_profile("nearspan", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("nearspan")
 
 torch.set_num_threads(1)
 

@@ -15,14 +15,14 @@ from nearspan.corpora import read
 from nearspan.corpora.sample import path
 
 SETTINGS = (
-    "training.epochs=24",
-    "training.batch=8",
-    "training.learning_rate=0.002",
+    "training.epochs=16",
+    "training.batch=16",
+    "training.learning_rate=0.003",
     "encoder.recurrent.dropout=0.3",
     "encoder.characters.dropout=0.1",
     "representation.form=nested",
 )
-QUESTION = "Marie Curie studied physics at the University of Paris before she returned to Warsaw with a bad knee."
+QUESTION = "Marie Curie studied physics at the University of Paris. I took ibuprofen for the pain in my knee."
 
 
 def demo(

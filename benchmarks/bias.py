@@ -1,0 +1,59 @@
+"""What the bias of the span projection is worth: the classifier with and without it, and nothing else changed.
+
+    python benchmarks/bias.py TRAIN DEV [--vectors F] [--epochs 12] [--seeds 1 2] [--out results.json]
+
+Without: the bias of `spans/minus.py` stays at 0, where it begins. Development F1 of the best epoch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import nearspan
+from nearspan.spans import Minus, MinusSettings
+
+
+class Without(Minus):
+    """LSTM-minus whose bias is 0 and stays so."""
+
+    def __init__(self, settings: MinusSettings, inputs: int) -> None:
+        super().__init__(settings, inputs)
+        self.minus.bias.requires_grad_(False)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("train", type=Path)
+    arguments.add_argument("dev", type=Path)
+    arguments.add_argument("--vectors", default="")
+    arguments.add_argument("--epochs", type=int, default=12)
+    arguments.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
+    arguments.add_argument("--out", type=Path)
+    options = arguments.parse_args()
+    train, dev = (nearspan.read(path).documents for path in (options.train, options.dev))
+    settings = [f"training.epochs={options.epochs}", "training.batch=16", "training.learning_rate=0.002"]
+    recipe = nearspan.recipe("classifier").override([*settings, f"encoder.words.file={options.vectors}"])
+    built = MinusSettings.build
+    rows: list[dict[str, Any]] = []
+    for seed in options.seeds:
+        for name, kind in (("with", Minus), ("without", Without)):
+            MinusSettings.build = lambda self, inputs, kind=kind: kind(self, inputs)  # type: ignore[method-assign,misc]
+            with tempfile.TemporaryDirectory() as folder:
+                run = nearspan.train(recipe, train, dev, out=Path(folder) / "run", seed=seed, device="cpu")
+            assert run.dev is not None
+            f1 = round(100 * run.dev.scores.f1, 2)
+            rows.append(
+                {"bias": name, "seed": seed, "dev_f1": f1, "best_epoch": run.best_epoch, "data": run.fingerprint}
+            )
+            print(rows[-1], flush=True)
+    MinusSettings.build = built  # type: ignore[method-assign]
+    if options.out:
+        options.out.write_text(json.dumps({"settings": settings, "runs": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,9 @@
 ['PERSON', 'PLACE']
 """
 
+from nearspan.analysis import report
 from nearspan.corpora import read, write
+from nearspan.corpora import statistics as check
 from nearspan.corpora.markup import parse as markup
 from nearspan.document import Document, Entity, Span
 from nearspan.evaluation import evaluate, score
@@ -23,11 +25,13 @@ __all__ = [
     "Entity",
     "Model",
     "Span",
+    "check",
     "evaluate",
     "load",
     "markup",
     "read",
     "recipe",
+    "report",
     "score",
     "train",
     "write",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nearspan.corpora.corpus import shown
@@ -19,7 +19,7 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
     that begins with U+FEFF gets a byte order mark before it, so that reading it back does not take that
     character for one.
     """
-    try:
+    with told(path):
         if path.exists() and not path.is_file():
             if path.is_dir():
                 raise CorpusError(f"{shown(path)} is a folder; name a file")
@@ -39,17 +39,19 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
                 beside.unlink(missing_ok=True)
             raise
         sync(target.parent)
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while `path` is written into an error that names it."""
+    try:
+        yield
     except OSError as error:
         raise CorpusError(f"{shown(path)} cannot be written: {error.strerror or error}") from None
     except UnicodeEncodeError as error:
-        raise unencodable(path, error) from None
-
-
-def unencodable(path: Path, error: UnicodeEncodeError) -> CorpusError:
-    """The error for a text that is not Unicode."""
-    found = f"U+{ord(error.object[error.start]):04X}"
-    message = f"the text holds the lone surrogate {found}, which is no character"
-    return CorpusError(f"{shown(path)} cannot be written: {message}")
+        found = f"U+{ord(error.object[error.start]):04X}"
+        message = f"the text holds the lone surrogate {found}, which is no character"
+        raise CorpusError(f"{shown(path)} cannot be written: {message}") from None
 
 
 def sync(path: Path) -> None:

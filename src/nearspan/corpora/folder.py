@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from nearspan.corpora.atomic import encoded, sync, unencodable
+from nearspan.corpora.atomic import encoded, sync, told
 from nearspan.corpora.corpus import Corpus, Problem, excerpt, shown
 from nearspan.document import Document
 from nearspan.errors import CorpusError
@@ -23,7 +23,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
 
     The folder must be new or empty, so that no documents of another corpus are left between the new ones.
     """
-    try:
+    with told(path):
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise CorpusError(f"{shown(path)} exists already; brat is written to a new or empty folder")
         target = path.resolve()
@@ -45,10 +45,6 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
                 shutil.rmtree(beside)
             raise
         sync(target.parent)
-    except OSError as error:
-        raise CorpusError(f"{shown(path)} cannot be written: {error.strerror or error}") from None
-    except UnicodeEncodeError as error:
-        raise unencodable(path, error) from None
     return lost_words(corpus, path, "brat")
 
 

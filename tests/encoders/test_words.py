@@ -113,3 +113,9 @@ def test_words_with_a_vector_are_never_unknown_in_training(file: str):
     encoder = Encoder(EncoderSettings(), {"words": module}).train()
     batch = encoder.prepare(sentences("oslo")).batch(torch.tensor([0]))
     assert encoder.embed(batch).tolist() == [[[1, 1, 0]]]
+
+
+def test_a_word_that_is_too_rare_shares_the_unknown_row():
+    module = Words.learn(WordSettings(size=3, least=2), sentences("a a b"), [])
+    assert "a" in module.index
+    assert "b" not in module.index

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nearspan.encoders.characters import Characters, CharacterSettings
+from nearspan.encoders.highway import Highway, HighwaySettings
 from nearspan.encoders.inputs import Batch, Prepared
 from nearspan.encoders.recurrent import Recurrent, RecurrentSettings
 from nearspan.encoders.transformer import Transformer, TransformerSettings
@@ -24,6 +25,7 @@ class EncoderSettings(Settings):
     words: WordSettings | None = None
     characters: CharacterSettings | None = None
     transformer: TransformerSettings | None = None
+    highway: HighwaySettings | None = None
     recurrent: RecurrentSettings | None = None
 
 
@@ -42,6 +44,7 @@ class Encoder(nn.Module):
         self.settings = settings
         self.embedders = nn.ModuleDict(embedders)
         width = sum(embedder.size for embedder in embedders.values())
+        self.highway = Highway(settings.highway, width) if settings.highway else None
         self.recurrent = Recurrent(settings.recurrent, width) if settings.recurrent else None
         self.size = self.recurrent.size if self.recurrent else width
 
@@ -90,6 +93,8 @@ class Encoder(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Word states [B, T, size]."""
         states = self.embed(batch)
+        if self.highway is not None:
+            states = self.highway(states)
         return self.recurrent(states, batch) if self.recurrent is not None else states
 
     def sentence_vectors(self, batch: Batch) -> Tensor:

@@ -28,6 +28,7 @@ class WordSettings(Settings):
     trainable: bool = False  # train the pretrained rows too
     lower: bool = True  # look a word up in lower case where it is not known as it is written
     limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora
+    least: int = Field(default=1, ge=1)  # how often a word without a vector must occur to have a row of its own
     singletons: float = Field(default=0.5, ge=0, le=1)  # how often training hides a word seen once, with no vector
 
 
@@ -81,7 +82,7 @@ class Words(nn.Module):
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
         counts = Counter(key(token, settings.lower, table) for sentence in train for token in sentence.tokens)
         pretrained = [word for word in table if word not in (UNKNOWN, NUMBER)]
-        missing = [word for word in counts if word not in table and word != NUMBER]
+        missing = [word for word in counts if word not in table and word != NUMBER and counts[word] >= settings.least]
         learned = [UNKNOWN, NUMBER, *missing, *(pretrained if settings.trainable else [])]
         frozen = [] if settings.trainable else pretrained
         module = cls(settings, {"trained": learned, "frozen": frozen, "size": size})

@@ -173,9 +173,9 @@ class Model:
         self.network.eval()
         for ids in prepared.order(self.device):
             batch = prepared.batch(ids)
-            found, candidates = self.network.spans(batch)
+            found, candidates, encoded = self.network.read(batch)
             vectors[starts[ids].to(self.device)[candidates.sentence] + candidates.number] = found.float()
-            means.append(self.network.encoder.sentence_vectors(batch).float())
+            means.append(encoded.sentence_vectors().float())
             order.append(ids)
         unit = torch.nn.functional.normalize(torch.cat(means), dim=1)
         return vectors, unit[torch.cat(order).argsort().to(self.device)]

@@ -8,13 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from nearspan.encoders import Batch, Encoder
-from nearspan.errors import ConfigError
+from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.heads import Head, Instances, Pool
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, nearest_sentences, pools, rows_of
 from nearspan.recipes import Recipe
-from nearspan.spans import Candidates, Minus, SpanLabels, enumerate_spans
+from nearspan.spans import Candidates, Minus, Representation, SpanLabels, enumerate_spans
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Labelled:
 class Network(nn.Module):
     """Word states, span vectors, label probabilities."""
 
-    def __init__(self, encoder: Encoder, representation: Minus, head: Head, max_width: int) -> None:
+    def __init__(self, encoder: Encoder, representation: Representation, head: Head, max_width: int) -> None:
         super().__init__()
         self.encoder = encoder
         self.representation = representation
@@ -37,8 +36,14 @@ class Network(nn.Module):
 
     def spans(self, batch: Batch) -> tuple[Tensor, Candidates]:
         """Vectors [S, H] of all candidates of a batch."""
+        vectors, candidates, _ = self.read(batch)
+        return vectors, candidates
+
+    def read(self, batch: Batch) -> tuple[Tensor, Candidates, Encoded]:
+        """Vectors [S, H] of all candidates of a batch, and what the encoder made of it."""
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
-        return self.representation(self.encoder(batch), candidates), candidates
+        encoded = self.encoder(batch)
+        return self.representation(encoded, candidates), candidates, encoded
 
     def labelled_spans(self, labelled: Labelled) -> tuple[Tensor, Tensor]:
         """Vectors [S, H] and gold labels [S]."""
@@ -81,13 +86,13 @@ class Network(nn.Module):
     def _asked(self, head: Instances, batch: Batch, memory: Memory) -> tuple[Tensor, Candidates]:
         """P(y|s) where each sentence of the batch asks the K sentences of the memory that are nearest to it."""
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
-        states = self.encoder(batch)
-        sentences = nearest_sentences(memory, self.encoder.sentence_vectors(batch), head.settings.neighbours)  # [B, K]
-        if states.is_cuda:
-            vectors = self.representation(states, candidates).float()
+        encoded = self.encoder(batch)
+        sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
+        if encoded.states.is_cuda or not isinstance(self.representation, Minus):
+            vectors = self.representation(encoded, candidates).float()
             return _side_by_side(head, memory, sentences, vectors, candidates), candidates
         # one sentence after the other: what it needs stays in the cache
-        left, right = self.representation.ends(states)
+        left, right = self.representation.ends(encoded.states)
         rows, real = rows_of(memory, sentences)
         counts = candidates.counts.tolist()
         found = []
@@ -104,9 +109,7 @@ class Network(nn.Module):
 
 def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:
     """The network of a recipe around an encoder."""
-    if encoder.recurrent is None:
-        raise ConfigError("LSTM-minus needs the states of a BiLSTM: set encoder.recurrent")
-    representation = recipe.representation.build(encoder.size)
+    representation = recipe.representation.build(encoder, recipe.candidates.max_width)
     return Network(encoder, representation, recipe.head.build(representation.size, labels), recipe.candidates.max_width)
 
 

@@ -24,7 +24,7 @@ def built(**settings) -> Encoder:
 
 
 def embedded(encoder: Encoder, *texts: str) -> torch.Tensor:
-    return encoder.embed(encoder.prepare(sentences(*texts)).batch(torch.arange(len(texts))))
+    return encoder(encoder.prepare(sentences(*texts)).batch(torch.arange(len(texts)))).states
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even")

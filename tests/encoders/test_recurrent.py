@@ -1,7 +1,5 @@
 """The BiLSTM: a sentence's states depend on that sentence alone."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 
@@ -17,7 +15,7 @@ def built(layers: int = 2) -> Recurrent:
 
 def read(module: Recurrent, states: torch.Tensor, lengths: list[int]) -> torch.Tensor:
     mask = torch.arange(states.shape[1]) < torch.tensor(lengths)[:, None]
-    return module(states, SimpleNamespace(lengths=torch.tensor(lengths), mask=mask))
+    return module(states, mask)
 
 
 @pytest.mark.parametrize("layers", [1, 2])

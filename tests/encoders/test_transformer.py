@@ -35,7 +35,7 @@ def features(encoder: Encoder, *sentences_: list[str]) -> list[torch.Tensor]:
     """[words, size] for each sentence."""
     prepared = encoder.prepare([sentence(tokens) for tokens in sentences_])
     batch = prepared.batch(torch.arange(len(sentences_)))
-    return [row[: len(tokens)] for row, tokens in zip(encoder.embed(batch), sentences_, strict=True)]
+    return [row[: len(tokens)] for row, tokens in zip(encoder(batch).states, sentences_, strict=True)]
 
 
 @torch.no_grad()

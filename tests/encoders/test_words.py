@@ -20,7 +20,7 @@ def embedded(module: Words, text: str) -> torch.Tensor:
     """[words, size] of one sentence, without chance."""
     encoder = Encoder(EncoderSettings(), {"words": module}).eval()
     prepared = encoder.prepare(sentences(text))
-    return encoder.embed(prepared.batch(torch.tensor([0])))[0]
+    return encoder(prepared.batch(torch.tensor([0]))).states[0]
 
 
 @pytest.fixture
@@ -103,16 +103,16 @@ def test_words_seen_once_are_sometimes_unknown_in_training_and_never_after():
     module = Words.learn(WordSettings(size=3, singletons=1.0), sentences("a a b"), [])
     encoder = Encoder(EncoderSettings(), {"words": module})
     batch = encoder.prepare(sentences("a b")).batch(torch.tensor([0]))
-    found = encoder.train().embed(batch)[0]
+    found = encoder.train()(batch).states[0]
     assert found.tolist() == [module.trained[module.index["a"]].tolist(), module.trained[0].tolist()]
-    assert encoder.eval().embed(batch)[0, 1].tolist() == module.trained[module.index["b"]].tolist()
+    assert encoder.eval()(batch).states[0, 1].tolist() == module.trained[module.index["b"]].tolist()
 
 
 def test_words_with_a_vector_are_never_unknown_in_training(file: str):
     module = Words.learn(WordSettings(file=file, singletons=1.0), sentences("oslo"), [])
     encoder = Encoder(EncoderSettings(), {"words": module}).train()
     batch = encoder.prepare(sentences("oslo")).batch(torch.tensor([0]))
-    assert encoder.embed(batch).tolist() == [[[1, 1, 0]]]
+    assert encoder(batch).states.tolist() == [[[1, 1, 0]]]
 
 
 def test_a_word_that_is_too_rare_shares_the_unknown_row():

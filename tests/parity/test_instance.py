@@ -1,13 +1,14 @@
 """Ouchi et al. (2020): the fast forms against loops written from the paper's text."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from nearspan.heads import ClassifierSettings, InstanceSettings, Pool
 from nearspan.heads.instances import neighbour_probabilities, streamed_probabilities
-from nearspan.spans import MinusSettings, enumerate_spans
+from nearspan.spans import Minus, MinusSettings, enumerate_spans
 
 
 def paper_minus(states, minus, plus, first, stop):
@@ -27,14 +28,14 @@ def paper_minus(states, minus, plus, first, stop):
 @pytest.mark.parametrize("form", ["flat", "nested"])
 def test_minus_equals_the_papers_definition(form):
     torch.manual_seed(0)
-    representation = MinusSettings(form=form, size=5).build(8)
+    representation = Minus(MinusSettings(form=form, size=5), 8)
     torch.nn.init.normal_(representation.minus.bias)
     lengths = torch.tensor([4, 1, 7])
     states = torch.randn(3, 7, 8)
     for sentence, length in enumerate(lengths):
         states[sentence, length:] = 0  # as the BiLSTM leaves its padding
     candidates = enumerate_spans(lengths, max_width=3)
-    found = representation(states, candidates)
+    found = representation(SimpleNamespace(states=states), candidates)
     plus = representation.plus.weight if form == "nested" else None
     for row in range(len(candidates)):
         sentence = int(candidates.sentence[row])
@@ -46,9 +47,9 @@ def test_minus_equals_the_papers_definition(form):
 def test_without_its_bias_the_flat_form_is_a_sum_over_words():
     """Why there is a bias: without one "New York" can only be as much of an entity as "New" and "York" are."""
     torch.manual_seed(0)
-    representation = MinusSettings(form="flat", size=5).build(8)
+    representation = Minus(MinusSettings(form="flat", size=5), 8)
     candidates = enumerate_spans(torch.tensor([2]), max_width=2)
-    new, both, york = representation(torch.randn(1, 2, 8), candidates)
+    new, both, york = representation(SimpleNamespace(states=torch.randn(1, 2, 8)), candidates)
     torch.testing.assert_close(both, new + york)
 
 

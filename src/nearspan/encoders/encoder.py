@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,28 @@ from nearspan.encoders.transformer import Transformer, TransformerSettings
 from nearspan.encoders.words import Words, WordSettings
 from nearspan.settings import Settings
 from nearspan.text import Sentence
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What an encoder made of a batch."""
+
+    batch: Batch
+    features: dict[str, Tensor]  # of each embedder [B, T, its size], before any context but a transformer's own
+    layers: tuple[Tensor, ...]  # a transformer's [B, T, size], embeddings first; empty unless they were asked for
+    states: Tensor  # [B, T, size]
+
+    @property
+    def beside(self) -> Tensor | None:
+        """The features that do not come from a transformer [B, T, their size], side by side."""
+        others = [tensor for name, tensor in self.features.items() if name != "transformer"]
+        return torch.cat(others, dim=-1) if others else None
+
+    def sentence_vectors(self) -> Tensor:
+        """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any."""
+        name = next(name for name in ("words", "transformer", "characters") if name in self.features)
+        mask = self.batch.mask[..., None]
+        return (self.features[name] * mask).sum(1) / mask.sum(1)
 
 
 class EncoderSettings(Settings):
@@ -43,7 +66,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.settings = settings
         self.embedders = nn.ModuleDict(embedders)
-        width = sum(embedder.size for embedder in embedders.values())
+        self.width = width = sum(embedder.size for embedder in embedders.values())  # of all features side by side
         self.highway = Highway(settings.highway, width) if settings.highway else None
         self.recurrent = Recurrent(settings.recurrent, width) if settings.recurrent else None
         self.size = self.recurrent.size if self.recurrent else width
@@ -83,23 +106,25 @@ class Encoder(nn.Module):
         features = {name: embedder.prepare(sentences) for name, embedder in self.embedders.items()}  # type: ignore[operator]
         return Prepared.of([len(sentence) for sentence in sentences], features)
 
-    def embed(self, batch: Batch) -> Tensor:
-        """Word features side by side [B, T, width], before any context."""
-        return torch.cat(
-            [embedder(batch, batch.prepared.features[name]) for name, embedder in self.embedders.items()],
-            dim=-1,
-        )
+    @property
+    def transformer(self) -> Transformer | None:
+        """The pretrained encoder, where there is one."""
+        return next((one for one in self.embedders.values() if isinstance(one, Transformer)), None)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """Word states [B, T, size]."""
-        states = self.embed(batch)
+    def forward(self, batch: Batch) -> Encoded:
+        """Read a batch."""
+        layers: tuple[Tensor, ...] = ()
+        features: dict[str, Tensor] = {}
+        for name, embedder in self.embedders.items():
+            given = batch.prepared.features[name]
+            if isinstance(embedder, Transformer):
+                *lower, features[name] = embedder.layers(batch, given)
+                layers = (*lower, features[name])
+            else:
+                features[name] = embedder(batch, given)
+        states = torch.cat(list(features.values()), dim=-1)
         if self.highway is not None:
             states = self.highway(states)
-        return self.recurrent(states, batch) if self.recurrent is not None else states
-
-    def sentence_vectors(self, batch: Batch) -> Tensor:
-        """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any."""
-        name = next(name for name in ("words", "transformer", "characters") if name in self.embedders)
-        vectors: Tensor = self.embedders[name](batch, batch.prepared.features[name])
-        mask = batch.mask[..., None]
-        return (vectors * mask).sum(1) / mask.sum(1)
+        if self.recurrent is not None:
+            states = self.recurrent(states, batch.mask)
+        return Encoded(batch, features, layers, states)

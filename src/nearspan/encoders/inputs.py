@@ -6,7 +6,7 @@ Shapes: B sentences in a batch, T words in its longest sentence, R words in the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ class Prepared:
     lengths: Tensor  # [M] words in each sentence, on the CPU so that shapes are known without a wait
     first: Tensor  # [M] on the device
     features: dict[str, Features]
+    together: list[list[int]]  # sentences that an encoder reads in one passage; a batch holds all of them or none
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -35,7 +36,11 @@ class Prepared:
     def of(cls, lengths: Sequence[int], features: dict[str, Features]) -> Prepared:
         """Number the rows of sentences with these lengths."""
         sizes = torch.tensor(lengths, dtype=torch.long)
-        return cls(sizes, sizes.cumsum(0) - sizes, features)
+        passages: dict[int, list[int]] = {}
+        pieces = features.get("transformer", {}).get("pieces", ())
+        for sentence in range(len(lengths)):
+            passages.setdefault(pieces[sentence].passage if pieces else sentence, []).append(sentence)
+        return cls(sizes, sizes.cumsum(0) - sizes, features, list(passages.values()))
 
     def to(self, device: torch.device | str) -> Prepared:
         """The same corpus on a device; lengths stay on the CPU."""
@@ -43,17 +48,22 @@ class Prepared:
             name: {key: value.to(device) if isinstance(value, Tensor) else value for key, value in features.items()}
             for name, features in self.features.items()
         }
-        return Prepared(self.lengths, self.first.to(device), moved)
+        return replace(self, first=self.first.to(device), features=moved)
 
     def order(self, device: torch.device) -> Iterator[Tensor]:
         """Batches for reading the whole corpus: like lengths together, a bounded number of padded words each."""
         most = CPU_WORDS if device.type == "cpu" else GPU_WORDS
-        ids = torch.argsort(self.lengths, descending=True, stable=True)
-        start = 0
-        while start < len(ids):
-            stop = start + max(1, most // max(1, int(self.lengths[ids[start]])))
-            yield ids[start:stop]
-            start = stop
+        batch: list[int] = []
+        longest, lengths = 0, self.lengths.tolist()
+        order = torch.tensor(_sums(self.lengths, self.together)).argsort(descending=True, stable=True)
+        for group in (self.together[i] for i in order.tolist()):
+            own = max(lengths[i] for i in group)
+            if batch and (len(batch) + len(group)) * max(longest, own) > most:
+                yield torch.tensor(batch)
+                batch, longest = [], 0
+            batch, longest = [*batch, *group], max(longest, own)
+        if batch:
+            yield torch.tensor(batch)
 
     def batch(self, ids: Tensor) -> Batch:
         """The batch of the sentences `ids` [B], a CPU tensor."""
@@ -81,19 +91,31 @@ class Batch:
         return len(self.ids)
 
 
-def buckets(lengths: Tensor, size: int, generator: torch.Generator | None = None) -> list[Tensor]:
+def buckets(
+    lengths: Tensor, together: Sequence[list[int]], size: int, generator: torch.Generator | None = None
+) -> list[Tensor]:
     """Batches of sentences of like length: `size` sentences each, shuffled when a generator is given.
 
     Sentences are shuffled first and sorted by length after (a stable sort), so equal lengths meet in
-    another order each time; then the batches are shuffled.
+    another order each time; then the batches are shuffled. Sentences that are read `together` stay so, and
+    their length is that of all of them.
 
-    >>> [batch.tolist() for batch in buckets(torch.tensor([3, 1, 2, 1]), size=2)]
+    >>> [batch.tolist() for batch in buckets(torch.tensor([3, 1, 2, 1]), [[0], [1], [2], [3]], size=2)]
     [[1, 3], [2, 0]]
     """
-    count = len(lengths)
+    count = len(together)
     order = torch.arange(count) if generator is None else torch.randperm(count, generator=generator)
-    order = order[torch.argsort(lengths[order], stable=True)]
-    batches = list(order.split(size))
-    if generator is None:
-        return batches
-    return [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
+    sizes = torch.tensor(_sums(lengths, together))
+    batches: list[list[int]] = []
+    for group in order[torch.argsort(sizes[order], stable=True)].tolist():
+        if not batches or len(batches[-1]) + len(together[group]) > size:
+            batches.append([])
+        batches[-1].extend(together[group])
+    if generator is not None:
+        batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
+    return [torch.tensor(batch) for batch in batches]
+
+
+def _sums(lengths: Tensor, together: Sequence[list[int]]) -> list[int]:
+    words = lengths.tolist()
+    return [sum(words[i] for i in group) for group in together]

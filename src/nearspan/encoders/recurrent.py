@@ -6,7 +6,6 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from nearspan.encoders.inputs import Batch
 from nearspan.settings import Settings
 
 
@@ -33,21 +32,21 @@ class Recurrent(nn.Module):
         self.forwards = nn.ModuleList(_lstm(width, settings.size) for width in widths)
         self.backwards = nn.ModuleList(_lstm(width, settings.size) for width in widths)
 
-    def forward(self, states: Tensor, batch: Batch) -> Tensor:
-        """Contextual states [B, T, 2 * size]; zero on padding."""
-        turned = _turned(batch)[..., None]  # [B, T, 1]
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Contextual states [B, T, 2 * size], zero where the mask [B, T] is false; padding comes last."""
+        turned = _turned(mask)[..., None]  # [B, T, 1]
         for onwards, back in zip(self.forwards, self.backwards, strict=True):
             states = self.dropout(states)
             ahead, _ = onwards(states)
             behind, _ = back(states.gather(1, turned.expand_as(states)))
             states = torch.cat([ahead, behind.gather(1, turned.expand_as(behind))], dim=-1)
-        return states * batch.mask[..., None]
+        return states * mask[..., None]
 
 
-def _turned(batch: Batch) -> Tensor:
+def _turned(mask: Tensor) -> Tensor:
     """Where each position stands when its sentence is turned round [B, T]; padding stays in place."""
-    steps = torch.arange(batch.mask.shape[1], device=batch.mask.device)
-    return torch.where(batch.mask, batch.mask.sum(1, keepdim=True) - 1 - steps, steps)
+    steps = torch.arange(mask.shape[1], device=mask.device)
+    return torch.where(mask, mask.sum(1, keepdim=True) - 1 - steps, steps)
 
 
 def _lstm(inputs: int, size: int) -> nn.LSTM:

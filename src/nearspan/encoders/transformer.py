@@ -17,9 +17,11 @@ from nearspan.encoders.inputs import Batch, Features
 from nearspan.errors import ModelError, ResourceError
 from nearspan.settings import Settings
 from nearspan.text import Sentence
-from nearspan.text.windows import owners, windows
+from nearspan.text.windows import balanced, owners, windows
 
 WINDOWS_AT_ONCE = 64
+DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")  # a family's names
+Coded = tuple[list[int], list[list[int]]]  # piece ids of a sentence, and the positions of each word's pieces
 
 
 class TransformerSettings(Settings):
@@ -30,20 +32,35 @@ class TransformerSettings(Settings):
     pooling: Literal["first", "mean"] = "first"
     window: int = Field(default=0, ge=0)  # pieces the encoder reads at once; 0: as many as it can
     overlap: int = Field(default=64, ge=0)  # pieces that neighbouring windows share
+    context: int = Field(default=0, ge=0)  # pieces of a document's sentences that are read together; 0: one sentence
+    dropout: float | None = Field(default=None, ge=0, lt=1)  # in its layers; left out: as it was pretrained
     learning_rate: float = Field(default=2e-5, gt=0)  # of its weights, where it is fine-tuned
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """One sentence's pieces: windows of ids with special tokens, and where each word's pieces are read."""
+class Passage:
+    """Pieces that are read together: windows of ids with special tokens, and where each piece is read in them."""
 
     windows: list[NDArray[np.int64]]
-    places: NDArray[np.int64]  # [pieces read, 2]: window and position, word after word
+    places: NDArray[np.int64]  # [pieces, 2]: window and position
+
+    @property
+    def longest(self) -> int:
+        """Pieces in its longest window."""
+        return max(map(len, self.windows))
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """One sentence's pieces: those of each word that are read, by their place in a passage."""
+
+    passage: int
+    read: NDArray[np.int64]  # [pieces read] in the passage, word after word
     counts: NDArray[np.int64]  # [words] how many of them each word has
 
 
 class Transformer(nn.Module):
-    """Word features [B, T, size] from a pretrained encoder's last layer."""
+    """Word features [B, T, size] from a pretrained encoder's last layer, or from all of them (`layered`)."""
 
     def __init__(self, settings: TransformerSettings, encoder: Any, tokenizer: Any) -> None:
         super().__init__()
@@ -52,6 +69,7 @@ class Transformer(nn.Module):
         self.settings = settings
         self.tokenizer = tokenizer
         self.encoder = encoder
+        self.layered = False
         self.size = int(encoder.config.hidden_size)
         self.encoder.requires_grad_(not settings.frozen)
         if getattr(encoder, "pooler", None) is not None:
@@ -70,7 +88,7 @@ class Transformer(nn.Module):
     @classmethod
     def learn(cls, settings: TransformerSettings, train: Sequence[Sentence], others: Sequence[Sentence]) -> Transformer:  # noqa: ARG003
         """Load the pretrained encoder; nothing is learned from the corpus."""
-        return cls(settings, *_load(settings.name))
+        return cls(settings, *_load(settings))
 
     def save(self, folder: Path) -> None:
         """Write the encoder's configuration and tokenizer; the weights go with the model's."""
@@ -99,92 +117,150 @@ class Transformer(nn.Module):
         return self
 
     def prepare(self, sentences: Sequence[Sentence]) -> Features:
-        """Frozen: the states of all words [R, size]. Fine-tuned: the pieces, read batch by batch."""
-        pieces = [self._pieces(sentence.tokens) for sentence in sentences]
-        if not self.settings.frozen:
-            return {"pieces": pieces}
-        states = torch.empty(sum(len(sentence) for sentence in sentences), self.size, dtype=torch.float16)
-        firsts = np.cumsum([0, *(len(sentence) for sentence in sentences)])
-        order = sorted(range(len(pieces)), key=lambda i: len(pieces[i].windows[0]))
+        """The pieces, read batch by batch; where one frozen layer is asked for, the states of all words [R, size]."""
+        passages, pieces = self._passages(sentences)
+        features: Features = {"passages": passages, "pieces": pieces}
+        if not self.settings.frozen or self.layered:
+            return features
+        states = torch.empty(sum(map(len, sentences)), self.size, dtype=torch.float16)
+        firsts = np.cumsum([0, *map(len, sentences)])
+        order = sorted(range(len(pieces)), key=lambda i: (passages[pieces[i].passage].longest, pieces[i].passage))
         with torch.inference_mode():
             for start in range(0, len(order), WINDOWS_AT_ONCE):
                 some = order[start : start + WINDOWS_AT_ONCE]
-                found = self._read([pieces[i] for i in some]).half().cpu()
-                for i, rows in zip(some, found.split([len(sentences[i]) for i in some]), strict=True):
-                    states[firsts[i] : firsts[i] + len(rows)] = rows
-        return {"states": states}
+                longest = max(len(sentences[i]) for i in some)
+                (found,) = self._read(features, some, longest)  # [B, T, size]
+                for i, rows in zip(some, found.half().cpu(), strict=True):
+                    states[firsts[i] : firsts[i] + len(sentences[i])] = rows[: len(sentences[i])]
+        return {**features, "states": states}
 
-    def forward(self, batch: Batch, features: Features) -> Tensor:
-        """Word features of the batch [B, T, size]."""
-        if self.settings.frozen:
+    def layers(self, batch: Batch, features: Features) -> list[Tensor]:
+        """Word features of the batch [B, T, size]: of the last layer, or of all from the embeddings on."""
+        if "states" in features:
             states: Tensor = features["states"][batch.rows]
-            return states.float()
-        flat = self._read([features["pieces"][i] for i in batch.ids.tolist()])  # [sum of lengths, size]
-        padded = flat.new_zeros(*batch.rows.shape, self.size)
-        padded[batch.mask] = flat
-        return padded
+            return [states.float()]
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.settings.frozen):
+            return self._read(features, batch.ids.tolist(), batch.rows.shape[1])
 
-    def _pieces(self, tokens: list[str]) -> Pieces:
+    def _passages(self, sentences: Sequence[Sentence]) -> tuple[list[Passage], list[Pieces]]:
+        """What is read together, and each sentence's part in it."""
+        passages: list[Passage] = []
+        pieces: list[Pieces] = []
+        numbers: dict[int, int] = {}  # of what is read together
+        shares = self._shares(sentences)
+        for share in shares:
+            if id(share.ids) not in numbers:
+                numbers[id(share.ids)] = len(passages)
+                passages.append(self._passage(share.ids))
+            read = [own[:1] if self.settings.pooling == "first" else own for own in share.of_word]
+            flat = np.array([share.start + position for own in read for position in own])
+            pieces.append(Pieces(numbers[id(share.ids)], flat, np.array([len(own) for own in read])))
+        return passages, pieces
+
+    def _shares(self, sentences: Sequence[Sentence]) -> list[_Share]:
+        plans: dict[int, dict[Sentence, _Share]] = {}  # by document
+        found = []
+        for sentence in sentences:
+            document = sentence.around if self.settings.context else ()
+            if id(document) not in plans:
+                plans[id(document)] = self._plan(document)
+            found.append(plans[id(document)].get(sentence) or _Share(*self._coded(sentence), 0))
+        return found
+
+    def _plan(self, document: Sequence[Sentence]) -> dict[Sentence, _Share]:
+        """A document's sentences, some together."""
+        coded = [self._coded(sentence) for sentence in document]
+        shares = {}
+        for first, stop in balanced([len(ids) for ids, _ in coded], self.settings.context):
+            together = [piece for ids, _ in coded[first:stop] for piece in ids]
+            start = 0
+            for sentence, (ids, of_word) in zip(document[first:stop], coded[first:stop], strict=True):
+                shares[sentence] = _Share(together, of_word, start)
+                start += len(ids)
+        return shares
+
+    def _coded(self, sentence: Sentence) -> Coded:
+        """A sentence's piece ids, and which of them each word has."""
         coded = self.tokenizer(
-            tokens, is_split_into_words=True, add_special_tokens=False, truncation=False, verbose=False
+            sentence.tokens, is_split_into_words=True, add_special_tokens=False, truncation=False, verbose=False
         )
         ids: list[int] = coded["input_ids"]
-        of_word: list[list[int]] = [[] for _ in tokens]
+        of_word: list[list[int]] = [[] for _ in sentence.words]
         for position, word in enumerate(coded.word_ids()):
             of_word[word].append(position)
         if not all(of_word):  # characters the tokenizer drops: read the word as unknown
             ids, of_word = _with_unknown(ids, of_word, self.tokenizer.unk_token_id)
+        return ids, of_word
+
+    def _passage(self, ids: list[int]) -> Passage:
         spans = windows(len(ids), self.window, self.settings.overlap)
         before, after = self.specials
-        place: list[tuple[int, int]] = []
-        for number, ((start, _), (first, stop)) in enumerate(zip(spans, owners(spans), strict=True)):
-            place.extend((number, position - start + len(before)) for position in range(first, stop))
-        read = [positions[:1] if self.settings.pooling == "first" else positions for positions in of_word]
-        return Pieces(
-            [np.array([*before, *ids[start:stop], *after]) for start, stop in spans],
-            np.array([place[position] for positions in read for position in positions]),
-            np.array([len(positions) for positions in read]),
-        )
+        place = [
+            (number, position - start + len(before))
+            for number, ((start, _), (first, stop)) in enumerate(zip(spans, owners(spans), strict=True))
+            for position in range(first, stop)
+        ]
+        return Passage([np.array([*before, *ids[start:stop], *after]) for start, stop in spans], np.array(place))
 
-    def _read(self, chosen: Sequence[Pieces]) -> Tensor:
-        """States of all words of some sentences, one after the other [words, size]."""
+    def _read(self, features: Features, chosen: Sequence[int], longest: int) -> list[Tensor]:
+        """States of the words of some sentences [B, longest, size], of the last layer or of all."""
+        own: list[Pieces] = [features["pieces"][i] for i in chosen]
+        numbers = list(dict.fromkeys(one.passage for one in own))
+        read: list[Passage] = [features["passages"][number] for number in numbers]
+        rows = [window for passage in read for window in passage.windows]
+        states = self._run(rows)  # [windows, pieces, layers, size]
+        first = dict(zip(numbers, np.cumsum([0, *(len(passage.windows) for passage in read)]), strict=False))
+        places = [features["passages"][one.passage].places[one.read] + [first[one.passage], 0] for one in own]
+        flat = np.concatenate([place[:, 0] * states.shape[1] + place[:, 1] for place in places])
+        counts = np.zeros((len(own), longest), dtype=np.int64)
+        for row, one in zip(counts, own, strict=True):
+            row[: len(one.counts)] = one.counts
+        owner = np.repeat(np.arange(counts.size), counts.reshape(-1))
+        index = torch.from_numpy(np.stack([flat, owner])).to(states.device)
+        share = torch.from_numpy(counts.reshape(-1)).clamp(min=1).to(states.device)
+        found = states.flatten(0, 1).index_select(0, index[0])
+        words = found.new_zeros(counts.size, *found.shape[1:]).index_add(0, index[1], found) / share[:, None, None]
+        return list(words.view(*counts.shape, *found.shape[1:]).unbind(2))
+
+    def _run(self, rows: list[NDArray[np.int64]]) -> Tensor:
+        """The encoder's states [windows, pieces, layers, size] for windows of ids."""
         device = next(self.encoder.parameters()).device
-        rows = [window for pieces in chosen for window in pieces.windows]
-        longest = max(map(len, rows))
-        ids = np.full((len(rows), longest), self.tokenizer.pad_token_id or 0)
-        for row, window in zip(ids, rows, strict=True):
-            row[: len(window)] = window
-        seen = np.arange(longest) < np.array([len(row) for row in rows])[:, None]
-        states = torch.cat(
-            [
-                self.encoder(input_ids=some.to(device), attention_mask=mask.to(device)).last_hidden_state
-                for some, mask in zip(
-                    torch.from_numpy(ids).split(WINDOWS_AT_ONCE),
-                    torch.from_numpy(seen).long().split(WINDOWS_AT_ONCE),
-                    strict=True,
-                )
-            ]
-        ).flatten(0, 1)  # [windows * longest, size]
-        firsts = np.cumsum([0, *(len(pieces.windows) for pieces in chosen)])
-        flat = np.concatenate(
-            [
-                (first + one.places[:, 0]) * longest + one.places[:, 1]
-                for first, one in zip(firsts, chosen, strict=False)
-            ]
-        )
-        found: Tensor = states[torch.from_numpy(flat).to(device)]
-        if self.settings.pooling == "first":
-            return found
-        counts = torch.from_numpy(np.concatenate([one.counts for one in chosen])).to(device)
-        owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts, output_size=len(flat))
-        return found.new_zeros(len(counts), self.size).index_add(0, owner, found) / counts[:, None]
+        sizes = np.array([len(row) for row in rows])
+        ids = np.full((len(rows), sizes.max()), self.tokenizer.pad_token_id or 0)
+        seen = np.arange(sizes.max()) < sizes[:, None]
+        ids[seen] = np.concatenate(rows)
+        parts = []
+        for some, mask in zip(
+            torch.from_numpy(ids).split(WINDOWS_AT_ONCE),
+            torch.from_numpy(seen).long().split(WINDOWS_AT_ONCE),
+            strict=True,
+        ):
+            out = self.encoder(
+                input_ids=some.to(device), attention_mask=mask.to(device), output_hidden_states=self.layered
+            )
+            parts.append(torch.stack(out.hidden_states if self.layered else [out.last_hidden_state], dim=2))
+        return torch.cat(parts)
 
 
-def _load(name: str) -> tuple[Any, Any]:
-    from transformers import AutoModel, AutoTokenizer
+@dataclass(frozen=True)
+class _Share:
+    """A sentence's part in what is read together."""
 
+    ids: list[int]  # all the pieces that are read together
+    of_word: list[list[int]]  # the sentence's own, counted from its first
+    start: int  # where that one is
+
+
+def _load(settings: TransformerSettings) -> tuple[Any, Any]:
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    name = settings.name
     try:
-        encoder = AutoModel.from_pretrained(name, trust_remote_code=False).float()
+        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
+        for key in DROPOUTS if settings.dropout is not None else ():
+            if hasattr(config, key):
+                setattr(config, key, settings.dropout)
+        encoder = AutoModel.from_pretrained(name, config=config, trust_remote_code=False).float()
         tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, trust_remote_code=False)
         if getattr(tokenizer, "add_prefix_space", None) is False:  # RoBERTa: a word has its blank in its first piece
             tokenizer = AutoTokenizer.from_pretrained(

@@ -47,7 +47,7 @@ def _compared(head: Instances, network: Network, memory: Memory, batch: Batch) -
     """Rows of the memory that the head compares this sentence's spans with [N]."""
     if head.settings.search == "whole":
         return torch.arange(len(memory), device=memory.vectors.device)
-    sentences = nearest_sentences(memory, network.encoder.sentence_vectors(batch), head.settings.neighbours)
+    sentences = nearest_sentences(memory, network.encoder(batch).sentence_vectors(), head.settings.neighbours)
     rows, real = rows_of(memory, sentences)
     return rows[real]
 

@@ -15,7 +15,7 @@ from nearspan.encoders import EncoderSettings
 from nearspan.errors import ConfigError, did_you_mean
 from nearspan.heads import HeadSettings
 from nearspan.settings import Settings
-from nearspan.spans import CandidateSettings, RepresentationSettings
+from nearspan.spans import CandidateSettings, MinusSettings, RepresentationSettings
 
 FOLDER = Path(__file__).parent
 
@@ -41,7 +41,7 @@ class Recipe(Settings):
     characters_as_words: bool = False  # split raw text into single characters, for Chinese
     encoder: EncoderSettings
     candidates: CandidateSettings = CandidateSettings()
-    representation: RepresentationSettings = RepresentationSettings()
+    representation: RepresentationSettings = MinusSettings()
     head: HeadSettings
     decoding: DecodingSettings = DecodingSettings()
     training: TrainingSettings = TrainingSettings()

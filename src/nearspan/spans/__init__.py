@@ -1,5 +1,9 @@
 """Spans: candidates, and the vectors that represent them [S, H]."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from nearspan.spans.candidates import (
     Candidates,
     CandidateSettings,
@@ -8,17 +12,30 @@ from nearspan.spans.candidates import (
     enumerate_spans,
     how_many,
 )
+from nearspan.spans.deep import Deep, DeepSettings
+from nearspan.spans.ends import Ends, EndsSettings
 from nearspan.spans.minus import Minus, MinusSettings
+from nearspan.spans.pooling import Pooling, PoolingSettings
 from nearspan.spans.reach import Reached, WordEntity, reach
 
-RepresentationSettings = MinusSettings  # one kind so far; further ones are told apart by `kind`
+RepresentationSettings = Annotated[
+    MinusSettings | PoolingSettings | DeepSettings | EndsSettings, Field(discriminator="kind")
+]
+Representation = Minus | Pooling | Deep | Ends
 
 __all__ = [
     "CandidateSettings",
     "Candidates",
+    "Deep",
+    "DeepSettings",
+    "Ends",
+    "EndsSettings",
     "Minus",
     "MinusSettings",
+    "Pooling",
+    "PoolingSettings",
     "Reached",
+    "Representation",
     "RepresentationSettings",
     "SpanLabels",
     "WordEntity",

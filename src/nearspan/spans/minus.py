@@ -8,6 +8,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nearspan.encoders import Encoded, Encoder
+from nearspan.errors import ConfigError
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
 
@@ -20,9 +22,11 @@ class MinusSettings(Settings):
     size: int = Field(default=100, ge=1)  # width of the projected span vector
     dropout: float = Field(default=0.0, ge=0, lt=1)  # on the span vector
 
-    def build(self, inputs: int) -> Minus:
-        """The representation over word states of width `inputs`."""
-        return Minus(self, inputs)
+    def build(self, encoder: Encoder, max_width: int) -> Minus:  # noqa: ARG002
+        """The representation over an encoder's states."""
+        if encoder.recurrent is None:
+            raise ConfigError("LSTM-minus needs the states of a BiLSTM: set encoder.recurrent")
+        return Minus(self, encoder.size)
 
 
 class Minus(nn.Module):
@@ -60,10 +64,10 @@ class Minus(nn.Module):
             left, right = left + both, right + both
         return left, right
 
-    def forward(self, states: Tensor, candidates: Candidates) -> Tensor:
+    def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, size]."""
-        left, right = self.ends(states)
-        row = candidates.sentence * states.shape[1]
+        left, right = self.ends(encoded.states)
+        row = candidates.sentence * left.shape[1]
         starts = left.flatten(0, 1).index_select(0, row + candidates.first)
         stops = right.flatten(0, 1).index_select(0, row + candidates.stop - 1)
         vectors: Tensor = self.dropout(starts + stops)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from nearspan.document import Document, Fragment, Span
@@ -23,6 +24,7 @@ class Sentence:
     document: Document
     index: int
     words: tuple[Fragment, ...]
+    around: Sequence[Sentence] = field(default=(), repr=False)  # the document's sentences in order, this one included
 
     def __len__(self) -> int:
         return len(self.words)
@@ -82,4 +84,6 @@ def split(document: Document, *, characters: bool = False) -> list[Sentence]:
             for start, end in pairwise(edges)
         ]
     held = (group for group in found if group)
-    return [Sentence(document, index, group) for index, group in enumerate(held)]
+    sentences: list[Sentence] = []
+    sentences.extend(Sentence(document, index, group, sentences) for index, group in enumerate(held))
+    return sentences

@@ -185,7 +185,8 @@ class _Trainer:
     def _batches(self, epoch: int) -> list[Tensor]:
         """This process's batches of an epoch; all processes get equally many."""
         generator = torch.Generator().manual_seed(_chance(self.seed, epoch))
-        batches = buckets(self.given.prepared.lengths, self.settings.batch, generator)
+        prepared = self.given.prepared
+        batches = buckets(prepared.lengths, prepared.together, self.settings.batch, generator)
         rank, count = self.accelerator.process_index, self.accelerator.num_processes
         full = batches + batches[: -len(batches) % count]
         return full[rank::count]

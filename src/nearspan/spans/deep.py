@@ -1,0 +1,151 @@
+"""Deep spans: a Transformer whose queries are spans and whose keys and values are their words (Zhu et al., 2023)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from nearspan.encoders import Encoded, Encoder
+from nearspan.encoders.blocks import Block, blocks
+from nearspan.errors import ConfigError
+from nearspan.settings import Settings
+from nearspan.spans.candidates import Candidates
+from nearspan.spans.layout import Layout, placed, taken
+from nearspan.spans.pooling import How, Pool
+from nearspan.spans.reading import SpanReader, SpanReaderSettings
+
+
+class DeepSettings(Settings):
+    """The span Transformer of equations 2 to 4."""
+
+    kind: Literal["deep"] = "deep"
+    depth: int | Literal["all"] = Field(default="all")  # of the encoder's highest layers, how many have one for spans
+    pooling: How = "max"  # how a span begins, from the states below its first layer
+    shared: bool = False  # use the encoder's own weights instead of a copy of them
+    dropout: float = Field(default=0.2, ge=0, lt=1)  # in the span Transformer and on what is pooled
+    budget_mb: int = Field(default=8192, ge=1)  # the most memory that its layers take at once
+    reader: SpanReaderSettings = SpanReaderSettings()
+
+    def build(self, encoder: Encoder, max_width: int) -> Deep:
+        """The representation over an encoder's layers."""
+        return Deep(self, encoder, max_width)
+
+
+class Deep(nn.Module):
+    """s^l = SpanBlock(s^(l-1), H^(l-1), H^(l-1)) over the words of each span, from a pooled s^0 on.
+
+    Keys and values are projected once for a word, not once for every span it is in, and all widths go through a
+    layer together: the feed-forward of the spans is the only large cost left. Spans of one word are the
+    encoder's own last states. Features beside the transformer's are pooled by their maximum.
+    """
+
+    def __init__(self, settings: DeepSettings, encoder: Encoder, max_width: int) -> None:
+        super().__init__()
+        transformer = encoder.transformer
+        if transformer is None:
+            raise ConfigError("deep spans need a pretrained encoder's layers: set encoder.transformer.name")
+        transformer.layered = True
+        every = blocks(transformer.encoder)
+        depth = len(every) if settings.depth == "all" else settings.depth
+        if not 1 <= depth <= len(every):
+            raise ConfigError(
+                f"representation.depth is {depth} and the encoder has {len(every)} layers; "
+                'give 1 to that many, or use representation.kind = "pooling" for depth 0'
+            )
+        top = every[-depth:]
+        self.copies = nn.ModuleList(() if settings.shared else copy.deepcopy(top))
+        self.own = () if not settings.shared else tuple(top)  # a tuple: these weights are the encoder's
+        self.max_width = max_width
+        self.dropout = nn.Dropout(settings.dropout)
+        self.budget = settings.budget_mb * 2**20
+        self.pool = Pool(settings.pooling, transformer.size)
+        self.beside = Pool("max", 0)
+        self.reader = SpanReader(settings.reader, encoder.width, max_width)
+        self.size = self.reader.size
+
+    @property
+    def layers(self) -> Sequence[Block]:
+        """The span Transformer's blocks, lowest first."""
+        found: Sequence[Block] = self.own or list(self.copies)  # type: ignore[arg-type]
+        return found
+
+    def pretrained(self) -> list[nn.Parameter]:
+        """The copies of the encoder's weights."""
+        return list(self.copies.parameters())
+
+    def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
+        """Span vectors [S, size]."""
+        words, batch = encoded.layers[-1], encoded.batch
+        layout = Layout.of(candidates, batch.lengths, words.shape[1], self.max_width)
+        spans = self.wide(encoded.layers[-len(self.layers) - 1 : -1], layout)
+        beside = encoded.beside
+        if beside is not None:
+            spans = torch.cat([spans, self.beside(beside, layout)], dim=-1)
+            words = torch.cat([words, beside], dim=-1)
+        vectors: Tensor = self.reader(words, spans, layout, candidates, batch)
+        return vectors
+
+    def wide(self, layers: Sequence[Tensor], layout: Layout) -> Tensor:
+        """The top states of the wide spans [N, d], from the layers [B, T, d] below each of the span layers.
+
+        What would take more than the budget is done for some first words after the other; in training these parts
+        are then computed again on the way back instead of being kept.
+        """
+        if not len(layout):
+            return layers[0].new_zeros(0, layers[0].shape[-1])
+        parts = self._parts(layers[0], layout)
+        if len(parts) == 1:
+            return self._through(layers, layout)
+        out: list[Tensor] = []
+        rows: list[Tensor] = []
+        for first, stop in parts:
+            part, own = layout.window(first, stop)
+            seen = [layer[:, first : stop + layout.widths] for layer in layers]
+            if torch.is_grad_enabled():
+                out.append(checkpoint(self._through, seen, part, use_reentrant=False))
+            else:
+                out.append(self._through(seen, part))
+            rows.append(own)
+        return taken(torch.cat(out), torch.cat(rows).argsort())
+
+    def _parts(self, states: Tensor, layout: Layout) -> list[tuple[int, int]]:
+        """First words to do together."""
+        kept = len(self.layers) if torch.is_grad_enabled() else 1
+        span = 20 * states.shape[-1] * 4 * kept  # bytes: a span's states on its way through a layer
+        step = max(1, self.budget // (span * states.shape[0] * layout.widths))
+        return [(first, min(first + step, layout.starts)) for first in range(0, layout.starts, step)]
+
+    def _through(self, layers: Sequence[Tensor], layout: Layout) -> Tensor:
+        spans: Tensor = self.pool(self.dropout(layers[0]), layout)
+        for block, states in zip(self.layers, layers, strict=True):
+            spans = self._layer(block, spans, states, layout)
+        return spans
+
+    def _layer(self, block: Block, spans: Tensor, states: Tensor, layout: Layout) -> Tensor:
+        """Equation 3 for all wide spans [N, d]; states [B, T, d] are the words'."""
+        sentences, starts, widths = len(states), layout.starts, layout.widths
+        asked = placed(block.query(spans), layout.cells, sentences * starts * widths)
+        query = asked.view(sentences * starts, widths, block.heads, -1).transpose(1, 2)  # [B starts, heads, widths, h]
+        key, value = (
+            _windows(project(states), starts, widths + 1, block.heads) for project in (block.key, block.value)
+        )
+        rate = self.dropout.p if self.training else 0.0
+        inside = torch.ones(widths, widths + 1, dtype=torch.bool, device=spans.device).tril(1)  # words of each width
+        found = functional.scaled_dot_product_attention(query, key, value, attn_mask=inside, dropout_p=rate)
+        context = taken(found.transpose(1, 2).reshape(len(asked), -1), layout.cells)
+        return block.after(spans, context, rate)
+
+
+def _windows(states: Tensor, starts: int, size: int, heads: int) -> Tensor:
+    """The `size` words from each first word on [B * starts, heads, size, h]; zeros beyond the end."""
+    missing = max(0, starts + size - 1 - states.shape[1])
+    seen = functional.pad(states, (0, 0, 0, missing))[:, : starts + size - 1].unfold(1, size, 1)  # [B, starts, d, size]
+    split: Tensor = seen.unflatten(2, (heads, -1)).transpose(3, 4).flatten(0, 1)
+    return split

@@ -1,0 +1,77 @@
+"""What follows a span's vector: a BiLSTM along the spans of one width, the width itself, and a smaller vector.
+
+The last one, the pre-logit vector, is what a head scores and what the memory keeps.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from nearspan.encoders import Batch
+from nearspan.encoders.recurrent import Recurrent, RecurrentSettings
+from nearspan.settings import Settings
+from nearspan.spans.candidates import Candidates
+from nearspan.spans.layout import Layout, placed, taken
+
+
+class SpanReaderSettings(Settings):
+    """From a span's states to its pre-logit vector."""
+
+    recurrent: RecurrentSettings | None = RecurrentSettings(layers=1, size=200, dropout=0.5)  # along first words
+    width_size: int = Field(default=25, ge=0)  # of a width's embedding; 0: none
+    size: int = Field(default=300, ge=1)  # of the pre-logit vector
+    activation: Literal["relu", "none"] = "relu"
+    dropout: float = Field(default=0.4, ge=0, lt=1)  # before the reduction
+    vector_dropout: float = Field(default=0.2, ge=0, lt=1)  # on the pre-logit vector
+
+
+class SpanReader(nn.Module):
+    """z = relu(W [s, w] + b): the pre-logit vectors of all candidates."""
+
+    def __init__(self, settings: SpanReaderSettings, inputs: int, max_width: int) -> None:
+        super().__init__()
+        recurrent = settings.recurrent
+        self.words = Recurrent(recurrent, inputs) if recurrent else None
+        self.wide = Recurrent(recurrent, inputs) if recurrent and max_width > 1 else None
+        width = settings.width_size
+        self.widths = nn.Embedding(max_width, width) if width else None
+        if self.widths is not None:
+            nn.init.uniform_(self.widths.weight, -((3 / width) ** 0.5), (3 / width) ** 0.5)
+        self.reduce = nn.Linear((self.words.size if self.words else inputs) + width, settings.size)
+        nn.init.xavier_uniform_(self.reduce.weight)
+        nn.init.zeros_(self.reduce.bias)
+        self.relu = settings.activation == "relu"
+        self.before = nn.Dropout(settings.dropout)
+        self.after = nn.Dropout(settings.vector_dropout)
+        self.size = settings.size
+
+    def forward(self, words: Tensor, wide: Tensor, layout: Layout, candidates: Candidates, batch: Batch) -> Tensor:
+        """Pre-logit vectors [S, size] from word states [B, T, d] and the wide spans' [N, d]."""
+        if self.words is not None:
+            words = self.words(words, batch.mask)
+        if self.wide is not None:
+            wide = along(self.wide, wide, layout, batch)
+        spans = torch.cat([words.flatten(0, 1), wide.to(words.dtype)])
+        spans = taken(spans, layout.order)  # [S, d]
+        if self.widths is not None:
+            spans = torch.cat([spans, self.widths(candidates.stop - candidates.first - 1).to(spans.dtype)], dim=-1)
+        reduced = self.reduce(self.before(spans))
+        vectors: Tensor = self.after(reduced.relu() if self.relu else reduced)
+        return vectors
+
+
+def along(recurrent: Recurrent, spans: Tensor, layout: Layout, batch: Batch) -> Tensor:
+    """Read the wide spans [N, d] from first word to first word, those of each width as a sequence: [N, size]."""
+    if not len(layout):
+        return spans.new_zeros(0, recurrent.size)
+    sentences, starts, widths = len(batch), layout.starts, layout.widths
+    steps = torch.arange(starts, device=spans.device)
+    spare = batch.mask.sum(1)[:, None] - torch.arange(2, widths + 2, device=spans.device)  # [B, widths]
+    mask = (steps <= spare[..., None]).flatten(0, 1)  # [B * widths, starts]
+    cells = (layout.sentence * widths + layout.width - 2) * starts + layout.first
+    grid = placed(spans, cells, sentences * widths * starts).view(sentences * widths, starts, -1)
+    return taken(recurrent(grid, mask).flatten(0, 1), cells)

@@ -7,6 +7,7 @@ from nearspan.spans.candidates import (
     WordTarget,
     enumerate_spans,
     how_many,
+    number_of,
 )
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.reach import Reached, WordEntity, reach
@@ -25,5 +26,6 @@ __all__ = [
     "WordTarget",
     "enumerate_spans",
     "how_many",
+    "number_of",
     "reach",
 ]

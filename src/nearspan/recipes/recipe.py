@@ -14,6 +14,7 @@ from nearspan.decoding import DecodingSettings
 from nearspan.encoders import EncoderSettings
 from nearspan.errors import ConfigError, did_you_mean
 from nearspan.heads import HeadSettings
+from nearspan.objectives import ObjectiveSettings
 from nearspan.settings import Settings
 from nearspan.spans import CandidateSettings, RepresentationSettings
 
@@ -43,6 +44,7 @@ class Recipe(Settings):
     candidates: CandidateSettings = CandidateSettings()
     representation: RepresentationSettings = RepresentationSettings()
     head: HeadSettings
+    objective: ObjectiveSettings = ObjectiveSettings()
     decoding: DecodingSettings = DecodingSettings()
     training: TrainingSettings = TrainingSettings()
 

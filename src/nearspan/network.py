@@ -47,6 +47,11 @@ class Network(nn.Module):
         self.max_width = max_width
         self.objective = objective
 
+    def pretrained(self) -> list[nn.Parameter]:
+        """The weights that come from a pretrained encoder; they learn at a rate of their own."""
+        embedders = self.encoder.embedders
+        return list(embedders["transformer"].parameters()) if "transformer" in embedders else []
+
     def spans(self, batch: Batch) -> tuple[Tensor, Candidates]:
         """Vectors [S, H] of all candidates of a batch."""
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)

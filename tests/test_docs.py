@@ -75,22 +75,28 @@ def test_every_option_is_on_the_commands_page(name):
 
 def test_every_setting_is_on_the_settings_page_with_its_default():
     page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
-    listed = dict(re.findall(r"^\| `([\w.]+)` \| (.+?) \|", page, re.MULTILINE))
-    expected = dict(settings(Recipe))
-    assert listed == expected
+    listed = {}
+    for section in re.split(r"^##+ ", page, flags=re.MULTILINE)[1:]:
+        kind = re.match(r"[\w.]+ = \"(\w+)\"", section)
+        for name, default in re.findall(r"^\| `([\w.]+)` \| (.+?) \|", section, re.MULTILINE):
+            listed[kind[1] if kind else "", name] = default
+    assert listed == dict(settings(Recipe))
 
 
-def settings(model: type[BaseModel], prefix: str = "", discriminator: object = None) -> Iterator[tuple[str, str]]:
-    """Every setting with its default as the page writes it; what tells kinds of a part apart must be given."""
+def settings(model: type[BaseModel], prefix: str = "", kind: str = "") -> Iterator[tuple[tuple[str, str], str]]:
+    """Every setting with its default as the page writes it; each kind of a part has a section of its own."""
     for name, field in model.model_fields.items():
         parts = _models(field.annotation)
         for part in parts:
-            yield from settings(part, f"{prefix}{name}.", field.discriminator)
-        if not parts:
-            yield prefix + name, "required" if field.is_required() or name == discriminator else shown(field.default)
+            own = part.model_fields["kind"].default if field.discriminator else kind
+            yield from settings(part, f"{prefix}{name}.", own)
+        if not parts and name != "kind":
+            yield (kind, prefix + name), "required" if field.is_required() else shown(field.default)
 
 
 def shown(default: object) -> str:
+    if default is None:
+        return "left out"
     return f"`{str(default).lower()}`" if isinstance(default, bool | int | float) else f'`"{default}"`'
 
 

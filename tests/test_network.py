@@ -116,3 +116,20 @@ def test_gradient_through_neighbours_is_an_option(tiny, documents):
         losses[through] = (loss.item(), model.network.representation.minus.weight.grad.clone())
     assert losses["true"][0] == pytest.approx(losses["false"][0], rel=1e-5)
     assert not torch.allclose(losses["true"][1], losses["false"][1])
+
+
+@pytest.mark.parametrize("name", ["instance", "classifier"])
+def test_smoothing_is_an_objective_of_any_head(tiny, documents, name: str):
+    from nearspan.network import Labelled
+    from nearspan.training.data import TrainingData
+
+    data = TrainingData.of(documents, False, 6)
+    losses = []
+    for settings in ([], ["objective.smoothing.epsilon=0.0"], ["objective.smoothing.epsilon=0.9"]):
+        torch.manual_seed(0)
+        model = Model.learn(tiny(name, *settings, "encoder.recurrent.dropout=0.0"), data.sentences, data.labels)
+        given, labels = model.read(data.sentences).prepared, data.span_labels(6)
+        batches = [Labelled(given.batch(torch.tensor(ids)), labels) for ids in ([0, 1], [2, 3, 4])]
+        losses.append(model.network(*batches).item())
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+    assert losses[2] != pytest.approx(losses[0], rel=1e-3)

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.heads import Head, Instances, Pool
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, nearest_sentences, pools, rows_of
+from nearspan.objectives import ObjectiveSettings, smoothed
 from nearspan.recipes import Recipe
-from nearspan.spans import Candidates, Minus, Representation, SpanLabels, enumerate_spans
+from nearspan.spans import Candidates, Deep, Ends, Minus, Representation, SpanLabels, enumerate_spans
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,28 @@ class Labelled:
 class Network(nn.Module):
     """Word states, span vectors, label probabilities."""
 
-    def __init__(self, encoder: Encoder, representation: Representation, head: Head, max_width: int) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        representation: Representation,
+        head: Head,
+        labels: int,
+        max_width: int,
+        objective: ObjectiveSettings,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.representation = representation
         self.head = head
+        self.labels = labels + 1  # null is a label like the others
         self.max_width = max_width
+        self.objective = objective
+
+    def pretrained(self) -> list[nn.Parameter]:
+        """The weights that come from a pretrained encoder; they learn at a rate of their own."""
+        transformer, spans = self.encoder.transformer, self.representation
+        copies = spans.pretrained() if isinstance(spans, Deep) else []
+        return [*(transformer.parameters() if transformer is not None else []), *copies]
 
     def spans(self, batch: Batch) -> tuple[Tensor, Candidates]:
         """Vectors [S, H] of all candidates of a batch."""
@@ -53,10 +71,17 @@ class Network(nn.Module):
     def forward(self, labelled: Labelled, neighbours: Labelled | None = None) -> Tensor:
         """The loss: summed over a sentence's spans, the mean over the batch's sentences."""
         pool = self.pool(neighbours) if neighbours is not None else None
-        vectors, gold = self.labelled_spans(labelled)
+        vectors, candidates = self.spans(labelled.batch)
+        targets = self.targets(labelled.labels.targets(labelled.batch.ids, candidates), candidates)
         with torch.autocast(vectors.device.type, enabled=False):  # scores want full precision
-            loss: Tensor = self.head.loss(vectors.float(), gold, pool) / len(labelled.batch)
+            loss: Tensor = self.head.loss(vectors.float(), targets, pool) / len(labelled.batch)
         return loss
+
+    def targets(self, gold: Tensor, candidates: Candidates) -> Tensor:
+        """What the loss asks for [S, 1 + Y], given gold labels [S]: all of the label, or smoothed over boundaries."""
+        if self.objective.smoothing is not None:
+            return smoothed(gold, candidates, self.labels, self.objective.smoothing)
+        return functional.one_hot(gold, self.labels).float()
 
     def pool(self, neighbours: Labelled) -> Pool:
         """Spans of some training sentences to compare with: constants without dropout, unless told otherwise."""
@@ -110,7 +135,9 @@ class Network(nn.Module):
 def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:
     """The network of a recipe around an encoder."""
     representation = recipe.representation.build(encoder, recipe.candidates.max_width)
-    return Network(encoder, representation, recipe.head.build(representation.size, labels), recipe.candidates.max_width)
+    ends = representation.end_size if isinstance(representation, Ends) else 0
+    head = recipe.head.build(representation.size, labels, ends)
+    return Network(encoder, representation, head, labels, recipe.candidates.max_width, recipe.objective)
 
 
 def _side_by_side(

@@ -173,6 +173,25 @@ def test_training_changes_a_tuned_encoder_and_no_frozen_one(encoders, tiny, docu
         assert not same["embeddings.word_embeddings.weight"]
 
 
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_tuned_encoder_learns_at_a_rate_of_its_own(encoders, tiny, documents, tmp_path, frozen):
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    seen = []
+    hook = register_optimizer_step_pre_hook(
+        lambda optimizer, *_: seen.append({group["lr"]: group["params"] for group in optimizer.param_groups})
+    )
+    settings = (f"encoder.transformer.frozen={str(frozen).lower()}", "encoder.transformer.learning_rate=0.00002")
+    chosen = recipe(tiny, encoders["bert"], "classifier", *settings, "training.schedule=linear", "training.warmup=0")
+    network = nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu").model.network
+    hook.remove()
+    tuned = [] if frozen else [id(weight) for weight in network.pretrained() if weight.requires_grad]
+    rates = [0.001] if frozen else [0.00002, 0.001]
+    for step, found in enumerate(seen):
+        assert sorted(found) == pytest.approx([peak * (1 - step / len(seen)) for peak in rates])
+    assert [id(weight) for weight in seen[0].get(0.00002, [])] == tuned
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("frozen", ["true", "false"])
 def test_a_saved_model_predicts_the_same_without_the_pretrained_folder(

@@ -20,13 +20,23 @@ def test_probabilities_add_up_to_one(kind):
 def test_the_instance_head_says_what_it_lacks():
     head = InstanceSettings().build(6, 3)
     with pytest.raises(ValueError, match="pool"):
-        head.loss(torch.randn(1, 6), torch.tensor([0]))
+        head.loss(torch.randn(1, 6), torch.eye(4)[:1])
     with pytest.raises(ValueError, match=r"Model\.remember"):
         head.probabilities(torch.randn(1, 6))
 
 
 def test_the_instance_head_has_no_weights():
     assert list(InstanceSettings().build(6, 3).parameters()) == []
+
+
+def test_a_classifier_may_learn_null_and_biases():
+    head = ClassifierSettings(null="learned", bias=True).build(6, 3)
+    assert {name: tuple(weight.shape) for name, weight in head.named_parameters()} == {"weight": (4, 6), "bias": (4,)}
+    assert head.bias.tolist() == [0, 0, 0, 0]
+    head = ClassifierSettings(bias=True).build(6, 3)
+    assert {name: tuple(weight.shape) for name, weight in head.named_parameters()} == {"weight": (3, 6), "bias": (3,)}
+    torch.nn.init.ones_(head.bias)
+    assert head.scores(torch.zeros(1, 6)).tolist() == [[0, 1, 1, 1]]
 
 
 @pytest.mark.parametrize("budget", [1, 3000, 10**8])

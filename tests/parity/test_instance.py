@@ -62,6 +62,11 @@ def paper_probabilities(vector, pool, labels, count):
     return [sum(w for w, label in zip(weights, labels, strict=True) if label == y) / total for y in range(count)]
 
 
+def hot(labels, count):
+    """Targets [S, 1 + Y] that are all of one label."""
+    return torch.nn.functional.one_hot(torch.tensor(labels), count).float()
+
+
 def test_label_probabilities_are_sums_of_neighbour_probabilities():
     torch.manual_seed(1)
     head = InstanceSettings().build(6, labels=3)
@@ -75,13 +80,55 @@ def test_label_probabilities_are_sums_of_neighbour_probabilities():
 def test_loss_is_the_negative_log_likelihood():
     torch.manual_seed(2)
     head = InstanceSettings().build(6, labels=2)
-    vectors, gold = torch.randn(5, 6), torch.tensor([0, 1, 2, 0, 1])
+    vectors, gold = torch.randn(5, 6), [0, 1, 2, 0, 1]
     pool = Pool(torch.randn(30, 6), torch.randint(0, 3, (30,)))
     expected = -sum(
         math.log(paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 3)[y])
-        for vector, y in zip(vectors, gold.tolist(), strict=True)
+        for vector, y in zip(vectors, gold, strict=True)
     )
-    assert head.loss(vectors, gold, pool).item() == pytest.approx(expected, rel=1e-5)
+    assert head.loss(vectors, hot(gold, 3), pool).item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("through", [False, True])
+def test_soft_targets_weigh_the_labels_and_their_gradients(through):
+    """loss = -sum_y t_y log P(y|s), over the labels that the pool has."""
+    torch.manual_seed(8)
+    head = InstanceSettings().build(6, labels=3)
+    vectors = torch.randn(7, 6, requires_grad=True)
+    neighbours = torch.randn(30, 6, requires_grad=through)
+    labels, targets = torch.randint(0, 3, (30,)), torch.rand(7, 4).softmax(1)  # the pool has no label 3
+    found = head.loss(vectors, targets, Pool(neighbours, labels))
+    found.backward()
+    gradients = [vectors.grad.clone(), neighbours.grad]
+    vectors.grad = neighbours.grad = None
+    weights = (vectors @ neighbours.T).softmax(1)
+    naive = -sum((targets[:, y] * weights[:, labels == y].sum(1).log()).sum() for y in range(3))
+    naive.backward()
+    torch.testing.assert_close(found, naive)
+    torch.testing.assert_close(gradients[0], vectors.grad, atol=1e-5, rtol=1e-4)
+    if through:
+        torch.testing.assert_close(gradients[1], neighbours.grad, atol=1e-5, rtol=1e-4)
+    else:
+        assert gradients[1] is None
+
+
+def test_hard_targets_give_the_loss_of_the_labels():
+    """The surprise of one label is log(total) - log(own), and a neighbour pulls by 1 / total - 1 / own."""
+    torch.manual_seed(9)
+    head = InstanceSettings().build(6, labels=2)
+    vectors, gold = torch.randn(8, 6, requires_grad=True), torch.randint(0, 3, (8,))
+    pool = Pool(torch.randn(40, 6), torch.randint(0, 3, (40,)))
+    loss = head.loss(vectors, hot(gold.tolist(), 3), pool)
+    loss.backward()
+    with torch.no_grad():
+        scores = vectors @ pool.vectors.T
+        weights = (scores - scores.amax(1, keepdim=True)).exp()
+        sums = weights @ pool.votes(3)
+        own, total = sums.gather(1, gold[:, None]), sums.sum(1, keepdim=True)
+        pull = total.reciprocal().repeat(1, 3).scatter_add(1, gold[:, None], -own.reciprocal())
+        slope = (pull[:, pool.labels] * weights) @ pool.vectors
+        torch.testing.assert_close(loss, (total.log() - own.log()).sum(), atol=0, rtol=1e-6)
+        torch.testing.assert_close(vectors.grad, slope, atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("through", [False, True])
@@ -90,12 +137,12 @@ def test_gradients_equal_those_of_the_naive_formula(through):
     head = InstanceSettings().build(6, labels=2)
     vectors = torch.randn(5, 6, requires_grad=True)
     neighbours = torch.randn(30, 6, requires_grad=through)
-    labels, gold = torch.randint(0, 3, (30,)), torch.tensor([0, 1, 2, 0, 1])
-    head.loss(vectors, gold, Pool(neighbours, labels)).backward()
+    labels, gold = torch.randint(0, 3, (30,)), [0, 1, 2, 0, 1]
+    head.loss(vectors, hot(gold, 3), Pool(neighbours, labels)).backward()
     found = [vectors.grad.clone(), neighbours.grad]
     vectors.grad = neighbours.grad = None
     weights = (vectors @ neighbours.T).softmax(1)
-    naive = -sum(weights[i][labels == y].sum().log() for i, y in enumerate(gold.tolist()))
+    naive = -sum(weights[i][labels == y].sum().log() for i, y in enumerate(gold))
     naive.backward()
     torch.testing.assert_close(found[0], vectors.grad, atol=1e-5, rtol=1e-4)
     if through:
@@ -108,7 +155,7 @@ def test_a_hopeless_span_has_a_finite_loss_and_still_learns():
     head = InstanceSettings().build(1, labels=1)
     vectors = torch.tensor([[100.0]], requires_grad=True)
     pool = Pool(torch.tensor([[5.0], [-5.0]]), torch.tensor([0, 1]))
-    loss = head.loss(vectors, torch.tensor([1]), pool)
+    loss = head.loss(vectors, hot([1], 2), pool)
     loss.backward()
     assert loss.item() == pytest.approx(-math.log(torch.finfo(torch.float32).tiny))
     assert vectors.grad.item() == pytest.approx(5.0)  # away from the wrong neighbour
@@ -118,7 +165,7 @@ def test_a_label_that_the_pool_lacks_adds_no_loss_and_no_gradient():
     head = InstanceSettings().build(2, labels=2)
     vectors = torch.randn(1, 2, requires_grad=True)
     pool = Pool(torch.randn(4, 2), torch.tensor([0, 0, 1, 1]))
-    loss = head.loss(vectors, torch.tensor([2]), pool)
+    loss = head.loss(vectors, hot([2], 3), pool)
     loss.backward()
     assert loss.item() == 0
     assert vectors.grad.abs().sum() == 0
@@ -168,4 +215,4 @@ def test_classifier_scores_null_with_zero():
     total = sum(math.exp(score) for score in scores)
     expected = [math.exp(score) / total for score in scores]
     assert head.probabilities(vector)[0].tolist() == pytest.approx(expected, abs=1e-6)
-    assert head.loss(vector, torch.tensor([1])).item() == pytest.approx(-math.log(expected[1]), rel=1e-5)
+    assert head.loss(vector, hot([1], 3)).item() == pytest.approx(-math.log(expected[1]), rel=1e-5)

@@ -69,6 +69,14 @@ def test_a_part_can_be_left_out_or_added():
     assert recipe.encoder.transformer.name == "x"
 
 
+def test_smoothing_is_switched_on_by_a_setting_of_it():
+    recipe = recipes.load("instance")
+    assert recipe.objective.smoothing is None
+    recipe = recipe.override(["objective.smoothing.epsilon=0.2"])
+    assert (recipe.objective.smoothing.epsilon, recipe.objective.smoothing.distance) == (0.2, 1)
+    assert recipe.override(["objective.smoothing=none"]).objective.smoothing is None
+
+
 def test_another_kind_begins_afresh():
     recipe = recipes.load("instance").override(["head.kind=classifier"])
     assert recipe.head.kind == "classifier"
@@ -102,7 +110,14 @@ def test_overriding_changes_a_copy():
         ("representation.size=0", "size"),
         ("training.learning_rate=0", "learning_rate"),
         ("training.learning_rate=nan", "learning_rate"),
+        ("training.optimizer=sgd", "optimizer"),
+        ("training.weight_decay=-1", "weight_decay"),
+        ("training.schedule=cosine", "schedule"),
+        ("training.warmup=1", "warmup"),
         ("decoding.overlap=sideways", "overlap"),
+        ("objective.smoothing.epsilon=1", "epsilon"),
+        ("objective.smoothing.distance=0", "distance"),
+        ("objective.smothing.epsilon=0.1", "did you mean 'smoothing'"),
         ("name=none", "name"),
     ],
 )

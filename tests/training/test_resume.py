@@ -85,6 +85,15 @@ def test_killed_at_a_random_step(train, tmp_path: Path, name: str, seed: int):
 
 
 @pytest.mark.parametrize("name", RECIPES)
+def test_killed_with_another_optimizer_schedule_and_objective(train, tmp_path: Path, name: str):
+    settings = ["training.optimizer=adamw", "training.schedule=linear", "objective.smoothing.epsilon=0.2"]
+    train(name, "whole", *settings)
+    killed(lambda: train(name, "cut", *settings, watch=Doomed(9)))
+    train(name, "cut", *settings, resume=True)
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("place", ["before the save", "in the save"])
 def test_killed_between_the_last_checkpoint_and_the_end(train, tmp_path: Path, monkeypatch, name: str, place: str):
     train(name, "whole")

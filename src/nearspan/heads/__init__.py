@@ -4,14 +4,17 @@ from typing import Annotated
 
 from pydantic import Field
 
+from nearspan.heads.biaffine import Biaffine, BiaffineSettings
 from nearspan.heads.classifier import Classifier, ClassifierSettings
 from nearspan.heads.instances import Instances, InstanceSettings
 from nearspan.heads.pool import Pool
 
-HeadSettings = Annotated[ClassifierSettings | InstanceSettings, Field(discriminator="kind")]
-Head = Classifier | Instances
+HeadSettings = Annotated[ClassifierSettings | BiaffineSettings | InstanceSettings, Field(discriminator="kind")]
+Head = Classifier | Biaffine | Instances
 
 __all__ = [
+    "Biaffine",
+    "BiaffineSettings",
     "Classifier",
     "ClassifierSettings",
     "Head",

@@ -1,4 +1,4 @@
-"""The softmax classifier over span vectors (Ouchi et al., 2020, section 3.1)."""
+"""The softmax classifier over span vectors (Ouchi et al., 2020, section 3.1; Zhu & Li, 2023, equation 6)."""
 
 from __future__ import annotations
 
@@ -13,33 +13,47 @@ from nearspan.settings import Settings
 
 
 class ClassifierSettings(Settings):
-    """A softmax whose null score is the constant 0."""
+    """A softmax over span vectors."""
 
     kind: Literal["classifier"] = "classifier"
+    null: Literal["zero", "learned"] = "zero"  # the score of null: the constant 0, or w . h like the others'
+    bias: bool = False  # a bias for each score that is learned
 
-    def build(self, inputs: int, labels: int) -> Classifier:
+    def build(self, inputs: int, labels: int, ends: int = 0) -> Classifier:  # noqa: ARG002
         """The head for `labels` labels beside null."""
-        return Classifier(inputs, labels)
+        return Classifier(self, inputs, labels)
 
 
-class Classifier(nn.Module):
-    """score(s, y) = w_y . h_s, score(s, null) = 0."""
+class Softmax(nn.Module):
+    """A head whose label probabilities are a softmax of its scores."""
 
     uses_memory: ClassVar[bool] = False
 
-    def __init__(self, inputs: int, labels: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(labels, inputs))
-        nn.init.xavier_uniform_(self.weight)
-
     def scores(self, vectors: Tensor) -> Tensor:
         """Scores [S, 1 + Y], null first."""
-        return functional.pad(functional.linear(vectors, self.weight), (1, 0))
+        raise NotImplementedError
 
-    def loss(self, vectors: Tensor, gold: Tensor, pool: Pool | None = None) -> Tensor:  # noqa: ARG002
-        """Negative log-likelihood, summed over spans."""
-        return functional.cross_entropy(self.scores(vectors).float(), gold, reduction="sum")
+    def loss(self, vectors: Tensor, targets: Tensor, pool: Pool | None = None) -> Tensor:  # noqa: ARG002
+        """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y]."""
+        return functional.cross_entropy(self.scores(vectors).float(), targets, reduction="sum")
 
     def probabilities(self, vectors: Tensor, pool: Pool | None = None) -> Tensor:  # noqa: ARG002
         """P(y|s) [S, 1 + Y]."""
         return self.scores(vectors).float().softmax(-1)
+
+
+class Classifier(Softmax):
+    """score(s, y) = w_y . h_s (+ b_y); null has the score 0, or a w and b of its own."""
+
+    def __init__(self, settings: ClassifierSettings, inputs: int, labels: int) -> None:
+        super().__init__()
+        self.settings = settings
+        rows = labels + 1 if settings.null == "learned" else labels
+        self.weight = nn.Parameter(torch.empty(rows, inputs))
+        self.bias = nn.Parameter(torch.zeros(rows)) if settings.bias else None
+        nn.init.xavier_uniform_(self.weight)
+
+    def scores(self, vectors: Tensor) -> Tensor:
+        """Scores [S, 1 + Y], null first."""
+        learned = functional.linear(vectors, self.weight, self.bias)
+        return learned if self.settings.null == "learned" else functional.pad(learned, (1, 0))

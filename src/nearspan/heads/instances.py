@@ -25,7 +25,7 @@ class InstanceSettings(Settings):
     budget_mb: int = Field(default=512, ge=1)  # the most memory that scores take at once
     through_neighbours: bool = False  # let the gradient flow into the neighbours' vectors too
 
-    def build(self, inputs: int, labels: int) -> Instances:  # noqa: ARG002
+    def build(self, inputs: int, labels: int, ends: int = 0) -> Instances:  # noqa: ARG002
         """The head for `labels` labels beside null; it has no weights of its own."""
         return Instances(self, labels)
 
@@ -41,16 +41,19 @@ class Instances(nn.Module):
         self.labels = labels + 1  # null is a label like the others
         self.budget = settings.budget_mb * 2**20
 
-    def loss(self, vectors: Tensor, gold: Tensor, pool: Pool | None = None) -> Tensor:
-        """-log P(y|s), summed over spans; a label that the pool lacks says nothing and adds nothing."""
+    def loss(self, vectors: Tensor, targets: Tensor, pool: Pool | None = None) -> Tensor:
+        """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y].
+
+        A label that the pool lacks says nothing and adds nothing.
+        """
         if pool is None:
             raise ValueError("the instance head needs a pool of neighbours")
-        present = torch.zeros(self.labels, dtype=torch.bool, device=gold.device)
+        present = torch.zeros(self.labels, dtype=torch.bool, device=targets.device)
         present[pool.labels] = True
         surprise: Tensor = _Surprise.apply(  # type: ignore[no-untyped-call]
-            vectors.float(), pool.vectors.float(), pool.labels, gold, self.labels
+            vectors.float(), pool.vectors.float(), pool.labels, targets * present
         )
-        return (surprise * present[gold]).sum()
+        return surprise.sum()
 
     def probabilities(self, vectors: Tensor, pool: Pool | None = None) -> Tensor:
         """P(y|s) [..., S, 1 + Y] given all of a pool."""
@@ -88,35 +91,35 @@ class Instances(nn.Module):
 
 
 class _Surprise(torch.autograd.Function):
-    """-log P(y|s) [S] for span vectors [S, H], a pool [N, H] with labels [N], and gold labels [S].
+    """-sum_y t_y log P(y|s) [S] for span vectors [S, H], a pool [N, H] with labels [N], and targets t [S, 1 + Y].
 
     The S x N scores are the cost of the whole system, so they are made and used up some rows at a time: the
-    gradient with respect to the span vectors, sum_j (P(j|i) - P(j|i, y_j = y_i)) h_j, is found along with the
-    loss, and no S x N matrix is kept. P(y|s) below float32's least positive number counts as that number; the
+    gradient with respect to the span vectors, sum_y t_y sum_j (P(j|i) - P(j|i, y_j = y)) h_j, is found along with
+    the loss, and no S x N matrix is kept. P(y|s) below float32's least positive number counts as that number; the
     gradient then only pushes the wrong neighbours away.
     """
 
     @staticmethod
-    def forward(ctx: Any, vectors: Tensor, pool: Tensor, labels: Tensor, gold: Tensor, count: int) -> Tensor:
+    def forward(ctx: Any, vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
         surprise, slope = vectors.new_empty(len(vectors)), torch.empty_like(vectors)
-        votes = functional.one_hot(labels, count).to(vectors.dtype)
+        votes = functional.one_hot(labels, targets.shape[1]).to(vectors.dtype)
         for rows in _pieces(vectors, pool):
-            pull, surprise[rows] = _pull(vectors[rows], pool, labels, gold[rows], votes)
+            pull, surprise[rows] = _pull(vectors[rows], pool, labels, targets[rows], votes)
             slope[rows] = pull @ pool
-        ctx.save_for_backward(slope, vectors, pool, labels, gold, votes)
+        ctx.save_for_backward(slope, vectors, pool, labels, targets, votes)
         return surprise
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        slope, vectors, pool, labels, gold, votes = ctx.saved_tensors
+        slope, vectors, pool, labels, targets, votes = ctx.saved_tensors
         given = gradients[0][:, None]
         into_pool = None
         if ctx.needs_input_grad[1]:
             into_pool = torch.zeros_like(pool)
             for rows in _pieces(vectors, pool):
-                pull, _ = _pull(vectors[rows], pool, labels, gold[rows], votes)
+                pull, _ = _pull(vectors[rows], pool, labels, targets[rows], votes)
                 into_pool += pull.T @ (vectors[rows] * given[rows])
-        return slope * given, into_pool, None, None, None
+        return slope * given, into_pool, None, None
 
 
 def _pieces(vectors: Tensor, pool: Tensor) -> Iterator[slice]:
@@ -125,16 +128,16 @@ def _pieces(vectors: Tensor, pool: Tensor) -> Iterator[slice]:
     return (slice(first, first + size) for first in range(0, len(vectors), size))
 
 
-def _pull(vectors: Tensor, pool: Tensor, labels: Tensor, gold: Tensor, votes: Tensor) -> tuple[Tensor, Tensor]:
+def _pull(vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor, votes: Tensor) -> tuple[Tensor, Tensor]:
     """d surprise / d score [S, N] and the surprise [S]."""
     scores = vectors @ pool.T
     weights = scores.sub_(scores.amax(1, keepdim=True)).exp_()
     sums = weights @ votes  # [S, 1 + Y]
-    own = sums.gather(1, gold[:, None]).clamp(min=torch.finfo(sums.dtype).tiny)
-    total = sums.sum(1, keepdim=True)
-    worth = total.reciprocal().repeat(1, votes.shape[1])  # [S, 1 + Y]: what a weight of each label pulls
-    worth.scatter_add_(1, gold[:, None], -own.reciprocal())
-    return worth.index_select(1, labels).mul_(weights), (total.log() - own.log())[:, 0]
+    total, mass = sums.sum(1), targets.sum(1)  # [S]
+    sums.clamp_(min=torch.finfo(sums.dtype).tiny)
+    worth = (mass / total)[:, None] - targets / sums  # [S, 1 + Y]: what a weight of each label pulls
+    surprise = mass * total.log() - (targets * sums.log()).sum(1)
+    return worth.index_select(1, labels).mul_(weights), surprise
 
 
 def neighbour_probabilities(vectors: Tensor, pool: Pool) -> Tensor:

@@ -14,6 +14,7 @@ from nearspan.decoding import DecodingSettings
 from nearspan.encoders import EncoderSettings
 from nearspan.errors import ConfigError, did_you_mean
 from nearspan.heads import HeadSettings
+from nearspan.objectives import ObjectiveSettings
 from nearspan.settings import Settings
 from nearspan.spans import CandidateSettings, MinusSettings, RepresentationSettings
 
@@ -25,8 +26,12 @@ class TrainingSettings(Settings):
 
     epochs: int = Field(default=100, ge=1)
     batch: int = Field(default=8, ge=1)  # sentences
-    learning_rate: float = Field(default=1e-3, gt=0)
-    decay: float = Field(default=0.05, ge=0)  # rho: epoch t learns at learning_rate / (1 + rho t)
+    optimizer: Literal["adam", "adamw"] = "adam"
+    weight_decay: float = Field(default=0.01, ge=0)  # of adamw
+    learning_rate: float = Field(default=1e-3, gt=0)  # at its highest
+    schedule: Literal["inverse", "linear"] = "inverse"
+    decay: float = Field(default=0.05, ge=0)  # inverse, rho: epoch t learns at learning_rate / (1 + rho t)
+    warmup: float = Field(default=0.2, ge=0, lt=1)  # linear: the share of all steps in which the rate rises from 0
     clip: float = Field(default=5.0, gt=0)  # largest norm of the gradient
     patience: int = Field(default=0, ge=0)  # stop after this many epochs without a better development F1; 0: never
     precision: Literal["auto", "float32", "bf16"] = "auto"  # auto: bf16 to fine-tune an encoder on a GPU
@@ -43,6 +48,7 @@ class Recipe(Settings):
     candidates: CandidateSettings = CandidateSettings()
     representation: RepresentationSettings = MinusSettings()
     head: HeadSettings
+    objective: ObjectiveSettings = ObjectiveSettings()
     decoding: DecodingSettings = DecodingSettings()
     training: TrainingSettings = TrainingSettings()
 

@@ -11,6 +11,7 @@ from nearspan.spans.candidates import (
     WordTarget,
     enumerate_spans,
     how_many,
+    number_of,
 )
 from nearspan.spans.deep import Deep, DeepSettings
 from nearspan.spans.ends import Ends, EndsSettings
@@ -42,5 +43,6 @@ __all__ = [
     "WordTarget",
     "enumerate_spans",
     "how_many",
+    "number_of",
     "reach",
 ]

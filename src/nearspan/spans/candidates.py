@@ -33,6 +33,8 @@ class Candidates:
     first: Tensor  # [S] first word
     stop: Tensor  # [S] the word after the last
     counts: Tensor  # [B] candidates of each sentence, on the CPU
+    lengths: Tensor  # [B] words of each sentence
+    max_width: int  # the most words in a candidate
 
     def __len__(self) -> int:
         return len(self.first)
@@ -47,6 +49,17 @@ def how_many(lengths: Tensor, max_width: int) -> Tensor:
     full = (lengths - max_width + 1).clamp(min=0)  # first words that have all widths
     tail = lengths - full
     return full * max_width + tail * (tail + 1) // 2
+
+
+def number_of(first: Tensor, stop: Tensor, length: Tensor, max_width: int) -> Tensor:
+    """The numbers of the candidates (first, stop) among those of their sentences of `length` words.
+
+    >>> number_of(torch.tensor([0, 1, 2]), torch.tensor([2, 2, 3]), torch.tensor([3, 3, 3]), max_width=2)
+    tensor([1, 2, 4])
+    """
+    after = length - first  # words from the first one to the end
+    tail = how_many(length, max_width) - after * (after + 1) // 2
+    return torch.where(after >= max_width, first * max_width, tail) + stop - first - 1
 
 
 def enumerate_spans(lengths: Tensor, max_width: int, device: torch.device | str = "cpu") -> Candidates:
@@ -70,7 +83,7 @@ def enumerate_spans(lengths: Tensor, max_width: int, device: torch.device | str 
     in_tail = number >= (size - max_width + 1).clamp(min=0) * max_width
     first = torch.where(in_tail, size - 1 - t, number // max_width)
     stop = torch.where(in_tail, size - from_end + t * (t + 1) // 2, first + number % max_width + 1)
-    return Candidates(sentence, number, first, stop, counts)
+    return Candidates(sentence, number, first, stop, counts, here[0], max_width)
 
 
 @dataclass(frozen=True)
@@ -89,11 +102,8 @@ class SpanLabels:
         found = [(m, *entity) for m, own in enumerate(entities) for entity in own]
         if found:
             sentence, first, stop, label = torch.tensor(found).unbind(1)
-            size, width = lengths[sentence], stop - first
-            after = size - first  # words from the first one to the end
-            tail = counts[sentence] - after * (after + 1) // 2
-            number = torch.where(after >= max_width, first * max_width, tail) + width - 1
-            reach = width <= max_width
+            number = number_of(first, stop, lengths[sentence], max_width)
+            reach = stop - first <= max_width
             labels[(starts[sentence] + number)[reach]] = label[reach]
         return cls(labels, starts)
 

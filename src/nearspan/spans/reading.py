@@ -21,7 +21,7 @@ from nearspan.spans.layout import Layout, placed, taken
 class SpanReaderSettings(Settings):
     """From a span's states to its pre-logit vector."""
 
-    recurrent: RecurrentSettings | None = RecurrentSettings(layers=1, size=200, dropout=0.5)  # along first words
+    recurrent: RecurrentSettings | None = None  # a BiLSTM along the first words of the spans of one width
     width_size: int = Field(default=25, ge=0)  # of a width's embedding; 0: none
     size: int = Field(default=300, ge=1)  # of the pre-logit vector
     activation: Literal["relu", "none"] = "relu"

@@ -27,6 +27,7 @@ from nearspan.training import checkpoint
 from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
 from nearspan.training.run import Run
+from nearspan.training.schedule import rate
 from nearspan.training.watch import Watch
 
 
@@ -129,22 +130,30 @@ class _Trainer:
         self.seed = seed
         self.given: Input = model.read(data.sentences)
         self.labels = data.span_labels(model.network.max_width).to(accelerator.device)
-        self.optimizer = torch.optim.Adam(self._groups(recipe), fused=accelerator.device.type == "cuda")
+        self.optimizer = self._optimizer(recipe)
         self.network: nn.Module = accelerator.prepare_model(model.network)
         head = model.network.head
         self.neighbours = head.settings.neighbours if isinstance(head, Instances) else 0
         if self.neighbours:
             model.remember(data.sentences, data.entities, self.given.prepared)
 
+    def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
+        groups, fused = self._groups(recipe), self.accelerator.device.type == "cuda"
+        if self.settings.optimizer == "adamw":
+            return torch.optim.AdamW(groups, weight_decay=self.settings.weight_decay, fused=fused)
+        return torch.optim.Adam(groups, fused=fused)
+
     def _groups(self, recipe: Recipe) -> list[dict[str, Any]]:
-        """The weights to train with their learning rates: a pretrained encoder has one of its own."""
+        """The weights to train with their highest learning rates: a pretrained encoder has one of its own."""
+        network, transformer = self.model.network, recipe.encoder.transformer
+        pretrained = set(network.pretrained())
+        tuned = transformer.learning_rate if transformer else self.settings.learning_rate
         groups: dict[float, list[nn.Parameter]] = {}
-        for name, parameter in self.model.network.named_parameters():
-            pretrained = recipe.encoder.transformer if ".transformer." in name else None
-            rate = pretrained.learning_rate if pretrained else self.settings.learning_rate
+        for parameter in network.parameters():
+            peak = tuned if parameter in pretrained else self.settings.learning_rate
             if parameter.requires_grad:
-                groups.setdefault(rate, []).append(parameter)
-        return [{"params": parameters, "lr": rate, "peak": rate} for rate, parameters in groups.items()]
+                groups.setdefault(peak, []).append(parameter)
+        return [{"params": parameters, "peak": peak} for peak, parameters in groups.items()]
 
     def refresh(self) -> None:
         """Let the memory follow the weights, for heads that score with it."""
@@ -153,13 +162,13 @@ class _Trainer:
 
     def epoch(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, watch: Watch) -> None:
         """One pass over the training sentences, from where `progress` stands to the epoch's end."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["peak"] / (1 + self.settings.decay * progress.epoch)
         batches = self._batches(progress.epoch)
         began = saved = time.monotonic()
         before = progress.seconds
         total = torch.zeros((), device=self.accelerator.device)
         for step in range(progress.step, len(batches)):
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate(self.settings, group["peak"], progress.epoch, step, len(batches))
             total += self._step(batches[step], progress.epoch, step)
             if (step + 1) % watch.every == 0 or step + 1 == len(batches):
                 progress.loss += float(total)

@@ -1,0 +1,30 @@
+"""The learning rate of every step: a function of where training stands, so that a resumed run goes on with it."""
+
+from __future__ import annotations
+
+from nearspan.recipes import TrainingSettings
+
+
+def rate(settings: TrainingSettings, peak: float, epoch: int, step: int, steps: int) -> float:
+    """The learning rate of a step in an epoch of `steps` steps, for weights that learn at `peak` at most.
+
+    >>> settings = TrainingSettings(schedule="linear", epochs=5)
+    >>> [rate(settings, peak=1.0, epoch=epoch, step=0, steps=2) for epoch in range(5)]
+    [0.0, 1.0, 0.75, 0.5, 0.25]
+    """
+    if settings.schedule == "inverse":
+        return inverse(peak, epoch, settings.decay)
+    return linear(peak, epoch * steps + step, settings.epochs * steps, settings.warmup)
+
+
+def inverse(peak: float, epoch: int, decay: float) -> float:
+    """peak / (1 + rho t) in epoch t (Ouchi et al., 2020)."""
+    return peak / (1 + decay * epoch)
+
+
+def linear(peak: float, step: int, total: int, warmup: float) -> float:
+    """From 0 up to the peak over the first `warmup` of all steps, and down to 0 when the last one is done."""
+    rising = int(warmup * total)
+    if step < rising:
+        return peak * step / rising
+    return peak * (total - step) / (total - rising)

@@ -7,7 +7,7 @@ from typing import Any
 
 from nearspan.analysis.elements import bar, chip, measured, percent, section, table, text
 from nearspan.analysis.failures import KINDS
-from nearspan.analysis.figures import colour, lines, share_text, sign, summary
+from nearspan.analysis.figures import bars, colour, lines, share_text, sign, summary
 from nearspan.analysis.findings import Findings
 from nearspan.analysis.subject import Subject
 from nearspan.evaluation import Counts, Scores
@@ -102,17 +102,28 @@ def coverage(found: Findings) -> str:
 
 
 def slices(found: Findings) -> str:
-    """Scores by width and by structure."""
+    """Scores by width and by structure (figures 2 and 3 of Zhu et al., 2023)."""
+    widths = [_totals(subject.widths) for subject in found.subjects]
+    structures = [_totals(subject.structures, STRUCTURES) for subject in found.subjects]
+    if not any(widths):
+        return section("slices", "Width and structure", "<p>No entities, neither gold nor predicted.</p>")
+    nesting = any(set(own) - {"flat"} for own in structures)
+    rule = (
+        "Nested: inside a gold entity that covers another. Covering: around a gold entity that is inside another. "
+        "Both: nested and covering. Flat: neither. Predictions are sorted by the same rule."
+        if nesting
+        else "No gold entity is inside another, so all are flat."
+    )
     return section(
         "slices",
         "Width and structure",
         '<div class="grid"><div><h3>By width in words</h3>',
+        _bars(found, widths, sorted({key for own in widths for key in own}, key=_width), "widths", "words"),
         _compared(found, "words", text, lambda subject: _totals(subject.widths)),
         "</div><div><h3>By structure</h3>",
+        _bars(found, structures, STRUCTURES, "structures", "structure") if nesting else "",
         _compared(found, "structure", text, lambda subject: _totals(subject.structures, STRUCTURES)),
-        "</div></div>",
-        '<p class="note">Nested: inside another gold entity. Covering: around one. Predictions are sorted by the same '
-        "rule.</p>",
+        f'</div></div><p class="note">{rule}</p>',
     )
 
 
@@ -168,6 +179,19 @@ def _totals(of: dict[str, Scores], order: Sequence[str] = ()) -> dict[str, Count
     """The counts of slices, those named in `order` first."""
     keys = [key for key in order if key in of]
     return {key: of[key].total for key in dict.fromkeys([*keys, *of])}
+
+
+def _width(key: str) -> int:
+    return int(key.rstrip("+"))
+
+
+def _bars(found: Findings, counts: Sequence[dict[str, Counts]], keys: Sequence[str], name: str, axis: str) -> str:
+    """F1 by something as a picture of all models; below each group how many gold entities it has."""
+    golds = [max(own[key].gold if key in own else 0 for own in counts) for key in keys]
+    groups = [f"{key}\n{gold:,}" for key, gold in zip(keys, golds, strict=True)]
+    values = [[100 * own[key].f1 if key in own else None for key in keys] for own in counts]
+    caption = f"<figcaption>{' '.join(names(found))}</figcaption>" if len(counts) > 1 else ""
+    return f"<figure>{caption}{bars(groups, values, name, f'{axis}; below, gold entities')}</figure>"
 
 
 def _compared(

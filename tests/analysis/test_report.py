@@ -185,3 +185,11 @@ def test_what_cannot_be_reported_is_refused(tmp_path: Path, tiny: Callable[..., 
         report(instance, [Document("Ada")], out=tmp_path, train=[Document("Ada")])
     with pytest.raises(ModelError):
         report(tmp_path / "nowhere", [Document("Ada")], out=tmp_path)
+
+
+def test_rows_by_width_and_structure_are_in_order(made: Report, page: str):
+    slices = page[page.index('<section id="slices">') : page.index('<section id="errors">')]
+    rows = re.findall(r"<tr><td>([^<]+)</td>", slices)
+    widths, structures = [row for row in rows if row[0].isdigit()], [row for row in rows if not row[0].isdigit()]
+    assert widths == sorted({width for subject in made.findings.subjects for width in subject.widths}, key=int)
+    assert [name for name in ("flat", "nested", "covering", "both") if name in structures] == structures

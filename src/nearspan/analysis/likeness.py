@@ -28,7 +28,7 @@ def vectors(found: Findings) -> str:
         _coupling(found),
         f'<p class="note">Neighbouring: any other candidate of the sentence that begins at most {NEAR} words before '
         f"the entity and ends at most {NEAR} words after it. α: the words both spans have, as a part of the words that "
-        "either has. The less the cosine grows with α, the better overlapping spans are told apart.</p>",
+        "either has. The less the cosine grows with α, the less coupled overlapping spans are.</p>",
         "<h3>Within and between labels</h3>",
         _geometry(found),
         _templates(found),

@@ -2,9 +2,10 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 
-from nearspan.analysis.figures import lines, require, scatter
-from nearspan.analysis.projection import project
+from nearspan.analysis.figures import COLOURS, bars, lines, require, scatter
+from nearspan.analysis.projection import principal, project
 from nearspan.analysis.sizes import Point
 from nearspan.errors import ResourceError
 
@@ -23,6 +24,22 @@ def test_a_curve_writes_shares_as_text():
     assert "currentColor" in svg
 
 
+def test_the_axes_of_a_scatter_may_have_names():
+    svg = scatter(
+        np.eye(2, dtype=np.float32), [0, 0], ["", ""], "components", ["component 1: 60.0%", "component 2: 9%"]
+    )
+    assert ">component 1: 60.0%</text>" in svg
+    assert ">component 2: 9%</text>" in svg
+
+
+def test_bars_are_drawn_for_every_model_where_it_has_a_value():
+    svg = bars(["1", "2", "11+"], [[80.0, 60.5, 0.0], [70.0, None, None]], "widths", "words")
+    assert svg.count(COLOURS[0].lower()) == 3
+    assert svg.count(COLOURS[1].lower()) == 1
+    assert all(f">{text}</text>" in svg for text in ("11+", "words", "F1"))
+    assert 'aria-label="widths"' in svg
+
+
 def test_the_same_points_give_the_same_figure():
     points = np.random.default_rng(0).normal(size=(9, 2)).astype(np.float32)
     assert scatter(points, [0] * 9, [""] * 9, "a") == scatter(points, [0] * 9, [""] * 9, "a")
@@ -33,6 +50,24 @@ def test_the_projection_is_the_same_each_time_and_takes_equal_vectors():
     assert np.array_equal(project(vectors), project(vectors))
     assert np.isfinite(project(np.ones((8, 4), dtype=np.float32))).all()
     assert len(project(vectors[:2])) == 0
+
+
+def test_principal_components_are_those_of_scikit_learn():
+    vectors = np.random.default_rng(0).normal(size=(40, 7)).astype(np.float32) * np.arange(1, 8, dtype=np.float32)
+    expected = PCA(2)
+    points = expected.fit_transform(vectors)
+    found = principal(vectors)
+    assert found.explained == pytest.approx(expected.explained_variance_ratio_, abs=1e-5)
+    signs = np.sign((points * found.points).sum(0))
+    assert np.allclose(points * signs, found.points, atol=1e-3)
+
+
+def test_principal_components_of_odd_vectors():
+    assert principal(np.ones((8, 4), dtype=np.float32)).explained == (0, 0)
+    narrow = principal(np.arange(6, dtype=np.float32)[:, None])
+    assert narrow.explained == (1, 0)
+    assert narrow.points.tolist() == [[i - 2.5, 0] for i in range(6)]
+    assert len(principal(np.ones((4, 4), dtype=np.float32)).points) == 0
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,9 @@ def numbers(made: Report) -> dict:
 
 def test_the_page_has_each_section(page: str):
     found = re.findall(r'<section id="(\w+)"', page)
-    assert found == ["scores", "model", "coverage", "slices", "errors", "retrieval", "space"]
-    assert page.count("<svg") == 2
+    assert found == ["scores", "model", "coverage", "slices", "errors", "retrieval", "vectors", "space"]
+    pictures = ["widths", "structures", "space0", "space1", "components0", "components1"]
+    assert re.findall(r'<svg [^>]*aria-label="(\w+)"', page) == pictures
 
 
 def test_the_page_is_well_formed_and_loads_nothing(page: str):
@@ -98,6 +99,26 @@ def test_each_query_has_five_neighbours_of_each_model(numbers: dict):
 def test_the_projection_has_a_point_for_each_span(numbers: dict):
     found = numbers["projection"]
     assert len(found["spans"]) == len(found["points"]["instance"]) == len(found["points"]["classifier"])
+    for own in found["components"].values():
+        assert len(own["points"]) == len(found["spans"])
+        assert 1 >= own["explained"][0] >= own["explained"][1] > 0
+
+
+def test_the_models_are_compared_over_the_same_pairs(numbers: dict, page: str):
+    one, other = numbers["models"]
+    for level, cosine in one["coupling"].items():
+        assert cosine["pairs"] == other["coupling"][level]["pairs"] > 0
+        assert f"<td class=number>{cosine['mean']:.3f}</td>" in page
+    for key in ("within", "between", "against"):
+        assert one["geometry"][key]["pairs"] == other["geometry"][key]["pairs"] > 0
+        assert f"<td class=number>{other['geometry'][key]['mean']:.3f}</td>" in page
+    assert one["geometry"]["spans"] == len(numbers["projection"]["spans"])
+
+
+def test_heads_without_templates_say_so(numbers: dict, page: str):
+    assert [one["geometry"]["templates"] is None for one in numbers["models"]] == [True, False]
+    assert "No templates in instance" in page
+    assert f"{numbers['models'][1]['geometry']['templates']['norm']:.3f}" in page
 
 
 def test_a_classifier_alone_with_a_curve(
@@ -118,7 +139,38 @@ def test_a_perfect_model_and_a_corpus_without_entities(tmp_path: Path, instance:
     perfect = report(instance, documents, out=tmp_path / "perfect")
     assert instance is perfect.findings.subjects[0].model
     empty = report(instance, [Document("Rain."), Document("")], out=tmp_path / "empty")
-    assert "nothing to draw" in empty.page.read_text(encoding="utf-8")
+    text = empty.page.read_text(encoding="utf-8")
+    assert "nothing to draw" in text
+    assert "No entities, neither gold nor predicted" in text
+    assert not Page(text).open
+    assert json.loads(empty.numbers.read_text())["models"][0]["geometry"]["norm"] is None
+
+
+@pytest.mark.parametrize(
+    ("markup", "pictures"),
+    [
+        ("[Ada](PERSON)", 1),  # one entity and nothing else
+        ("[Ada](PERSON), [Bob](PERSON), [Eve](PERSON), [Bob Stone](PERSON) and [Eve Moon](PERSON) left", 3),
+        ("[University of [Oslo](PLACE)](ORG)", 2),
+    ],
+    ids=["single", "one label, flat", "nested"],
+)
+def test_a_corpus_with_little_in_it(tmp_path: Path, classifier: Model, markup: str, pictures: int):
+    made = report(classifier, [nearspan.markup(markup)], out=tmp_path)
+    text = made.page.read_text(encoding="utf-8")
+    assert not Page(text).open
+    assert text.count("<svg") == pictures  # widths; structures where entities nest; two of the space if there are five
+    assert ("so all are flat" in text) is ("[Oslo]" not in markup)
+    assert "NaN" not in made.numbers.read_text()
+
+
+def test_models_of_different_widths_are_compared_up_to_the_smaller(
+    tmp_path: Path, instance: Model, classifier: Model, corpus: list[Document]
+):
+    classifier.network.max_width = 3
+    made = report(instance, corpus, out=tmp_path, compare=classifier)
+    one, other = (space.coupling for space in made.findings.spaces)
+    assert [cosine.pairs for cosine in one.values()] == [cosine.pairs for cosine in other.values()]
 
 
 def test_models_of_one_recipe_get_names_that_differ(tmp_path: Path, instance: Model, documents: list[Document]):
@@ -133,3 +185,11 @@ def test_what_cannot_be_reported_is_refused(tmp_path: Path, tiny: Callable[..., 
         report(instance, [Document("Ada")], out=tmp_path, train=[Document("Ada")])
     with pytest.raises(ModelError):
         report(tmp_path / "nowhere", [Document("Ada")], out=tmp_path)
+
+
+def test_rows_by_width_and_structure_are_in_order(made: Report, page: str):
+    slices = page[page.index('<section id="slices">') : page.index('<section id="errors">')]
+    rows = re.findall(r"<tr><td>([^<]+)</td>", slices)
+    widths, structures = [row for row in rows if row[0].isdigit()], [row for row in rows if not row[0].isdigit()]
+    assert widths == sorted({width for subject in made.findings.subjects for width in subject.widths}, key=int)
+    assert [name for name in ("flat", "nested", "covering", "both") if name in structures] == structures

@@ -1,12 +1,10 @@
-"""Sections of the page that show training spans: errors and why, retrieval, the space of spans."""
+"""Sections of the page that show training spans: errors and why, retrieval."""
 
 from __future__ import annotations
 
 from nearspan.analysis.elements import CONTEXT, bar, chip, highlighted, section, table, text
 from nearspan.analysis.failures import Failure
-from nearspan.analysis.figures import scatter
 from nearspan.analysis.findings import Findings, Retrieved
-from nearspan.analysis.projection import FEWEST
 from nearspan.analysis.retrieval import closeness
 from nearspan.analysis.sections import error_kinds, names
 from nearspan.document import Entity
@@ -55,28 +53,6 @@ def retrieval(found: Findings) -> str:
         f"2020). Over {found.agreements[0].spans:,} gold spans they are:</p>",
         table(["model", "gold label", "other label", "no entity", ""], shares),
         *(_retrieved(one, found) for one in found.retrieved),
-    )
-
-
-def projection(found: Findings) -> str:
-    """The t-SNE of the gold spans' vectors (figure 3)."""
-    if len(found.spans) < FEWEST:
-        return section("space", "Span space", f"<p>Fewer than {FEWEST} gold spans in reach: nothing to draw.</p>")
-    groups = [found.labels.index(span.entity.label) for span in found.spans]
-    titles = [f"{span.entity.label}: {span.span.text(span.sentence.text)}" for span in found.spans]
-    legend = " ".join(chip(found.labels[group], found.labels) for group in sorted(set(groups)))
-    figures = [
-        f"<figure><figcaption>{text(subject.name)}</figcaption>"
-        f"{scatter(placed, groups, titles, f'space{number}')}</figure>"
-        for number, (subject, placed) in enumerate(zip(found.subjects, found.projections, strict=True))
-    ]
-    return section(
-        "space",
-        "Span space",
-        f"<p>The vectors of {len(found.spans):,} gold spans in two dimensions by t-SNE (figure 3 of Ouchi et al., "
-        "2020). Near points are spans the model finds alike; the axes mean nothing. Point at one to read it.</p>",
-        f'<p class="legend">{legend}</p>',
-        f'<div class="grid">{"".join(figures)}</div>',
     )
 
 

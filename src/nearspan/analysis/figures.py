@@ -21,7 +21,13 @@ MARKERS = ("o", "s", "^", "D", "v")
 SIGNS = ("●", "■", "▲", "◆", "▼")  # the same in writing
 
 _INK, _LINE = "#010203", "#040506"  # stand-ins, replaced by the page's colours
-_SETTINGS = {"svg.fonttype": "none", "font.size": 10, "text.color": _INK, "axes.edgecolor": _LINE}
+_SETTINGS = {
+    "svg.fonttype": "none",
+    "font.size": 10,
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _LINE,
+}
 _METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
@@ -45,19 +51,24 @@ def require() -> Any:
     return matplotlib
 
 
-def scatter(points: NDArray[np.float32], groups: Sequence[int], titles: Sequence[str], name: str) -> str:
-    """Points [N, 2] in the colours of their groups; each shows its title when pointed at."""
+def scatter(
+    points: NDArray[np.float32], groups: Sequence[int], titles: Sequence[str], name: str, axes: Sequence[str] = ()
+) -> str:
+    """Points [N, 2] in the colours of their groups; each shows its title when pointed at. `axes` names x and y."""
     matplotlib = require()
     with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": name}):
         figure = matplotlib.figure.Figure(figsize=(5, 5))
-        axes = figure.add_axes((0.01, 0.01, 0.98, 0.98))
-        axes.set(xticks=[], yticks=[])
+        edge = 0.07 if axes else 0.01
+        plane = figure.add_axes((edge, edge, 0.99 - edge, 0.99 - edge))
+        plane.set(xticks=[], yticks=[])
+        if axes:
+            plane.set(xlabel=axes[0], ylabel=axes[1])
         order: list[int] = []
         for group in sorted(set(groups)):
             mine = [i for i, one in enumerate(groups) if one == group]
             order += mine
             marker = MARKERS[group % len(MARKERS)]
-            axes.plot(*points[mine].T, marker, color=colour(group), markersize=3.6, alpha=0.75, markeredgewidth=0)
+            plane.plot(*points[mine].T, marker, color=colour(group), markersize=3.6, alpha=0.75, markeredgewidth=0)
         return _titled(_svg(figure, name), [titles[i] for i in order])
 
 
@@ -74,14 +85,36 @@ def lines(points: Sequence[Point], names: Sequence[str]) -> str:
         ticks = sorted({point.share for point in points})
         axes.set_xscale("log", base=2)
         axes.set_xticks(ticks, [share_text(share) for share in ticks])
-        axes.set_xlabel("share of the training set", color=_INK)
-        axes.set_ylabel("development F1", color=_INK)
-        axes.minorticks_off()
-        axes.tick_params(colors=_INK, length=0)
-        axes.grid(axis="y", color=_LINE, linewidth=0.8)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.set(xlabel="share of the training set", ylabel="development F1")
+        _ruled(axes)
         return _svg(figure, "curve")
+
+
+def bars(groups: Sequence[str], values: Sequence[Sequence[float | None]], name: str, axis: str) -> str:
+    """Percentages from 0 to 100: in each group a bar for each model. `values` has a row a model; None has no bar."""
+    matplotlib = require()
+    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": name}):
+        figure = matplotlib.figure.Figure(figsize=(5, 2.7), layout="constrained")
+        axes = figure.add_subplot()
+        width = 0.8 / len(values)
+        for number, row in enumerate(values):
+            drawn = [(place, value) for place, value in enumerate(row) if value is not None]
+            middle = (number - (len(values) - 1) / 2) * width
+            places, heights = [place + middle for place, _ in drawn], [value for _, value in drawn]
+            axes.bar(places, heights, width * 0.92, color=colour(number))
+        axes.set_xticks(range(len(groups)), groups)
+        axes.set(xlabel=axis, ylabel="F1", ylim=(0, 100), xlim=(-0.6, len(groups) - 0.4))
+        _ruled(axes)
+        return _svg(figure, name)
+
+
+def _ruled(axes: Any) -> None:
+    """Lines across at the heights that are named, and no others."""
+    axes.minorticks_off()
+    axes.tick_params(colors=_INK, length=0)
+    axes.grid(axis="y", color=_LINE, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
 
 
 def summary(points: Iterable[Point], name: str) -> tuple[list[float], list[float], list[float]]:

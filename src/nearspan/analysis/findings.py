@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearspan.analysis.failures import Failure
+from nearspan.analysis.geometry import Cosine, Geometry
+from nearspan.analysis.projection import Components
 from nearspan.analysis.retrieval import Agreement, closeness
 from nearspan.analysis.sizes import Point
 from nearspan.analysis.subject import Subject
@@ -27,6 +29,16 @@ class Retrieved:
 
 
 @dataclass(frozen=True)
+class Space:
+    """How the span vectors of a model lie."""
+
+    projection: NDArray[np.float32]  # t-SNE [N, 2], in the order of the findings' spans
+    components: Components  # the same spans
+    coupling: dict[str, Cosine]  # by level of overlap
+    geometry: Geometry
+
+
+@dataclass(frozen=True)
 class Findings:
     """What was found out about one model, or about two side by side; lists go with `subjects`."""
 
@@ -37,7 +49,7 @@ class Findings:
     retrieved: list[Retrieved]
     agreements: list[Agreement]
     spans: Sequence[GoldSpan]
-    projections: list[NDArray[np.float32]]  # [N, 2], in the order of `spans`
+    spaces: list[Space]
     points: list[Point]
 
     @property
@@ -56,8 +68,12 @@ class Findings:
                     **subject.as_dict(),
                     "errors": errors,
                     "retrieval": {"by": closeness(subject), **agreement.as_dict()},
+                    "coupling": {level: asdict(cosine) for level, cosine in space.coupling.items()},
+                    "geometry": space.geometry.as_dict(),
                 }
-                for subject, errors, agreement in zip(self.subjects, self.errors, self.agreements, strict=True)
+                for subject, errors, agreement, space in zip(
+                    self.subjects, self.errors, self.agreements, self.spaces, strict=True
+                )
             ],
             "failures": [failure.as_dict() for failure in self.failures],
             "retrieval": [
@@ -78,10 +94,15 @@ class Findings:
                 "spans": [
                     {"text": span.span.text(span.sentence.text), "label": span.entity.label} for span in self.spans
                 ],
-                "points": {
-                    name: [[round(float(x), 3), round(float(y), 3)] for x, y in placed]
-                    for name, placed in zip(names, self.projections, strict=True)
+                "points": {name: _rounded(space.projection) for name, space in zip(names, self.spaces, strict=True)},
+                "components": {
+                    name: {"explained": space.components.explained, "points": _rounded(space.components.points)}
+                    for name, space in zip(names, self.spaces, strict=True)
                 },
             },
             "curve": [asdict(point) for point in self.points],
         }
+
+
+def _rounded(points: NDArray[np.float32]) -> list[list[float]]:
+    return [[round(float(x), 3), round(float(y), 3)] for x, y in points]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from nearspan.analysis import evidence, sections
+from nearspan.analysis import evidence, likeness, sections
 from nearspan.analysis.elements import percent, text
 from nearspan.analysis.findings import Findings
 
@@ -22,7 +22,8 @@ def page(found: Findings) -> str:
         sections.slices(found),
         evidence.errors(found),
         evidence.retrieval(found),
-        evidence.projection(found),
+        likeness.vectors(found),
+        likeness.space(found),
         sections.curve(found),
     ]
     links = "".join(

@@ -10,16 +10,19 @@ from fractions import Fraction
 from pathlib import Path
 
 from rich.console import Console
+from torch import Tensor
 
+from nearspan.analysis.coupling import coupling
 from nearspan.analysis.failures import by_kind, failures
 from nearspan.analysis.figures import require
-from nearspan.analysis.findings import Findings, Retrieved
+from nearspan.analysis.findings import Findings, Retrieved, Space
+from nearspan.analysis.geometry import geometry
 from nearspan.analysis.page import page
-from nearspan.analysis.projection import project
+from nearspan.analysis.projection import principal, project
 from nearspan.analysis.retrieval import agreement, neighbours, queries
 from nearspan.analysis.sizes import SIZES, curve
 from nearspan.analysis.subject import Subject, subjects
-from nearspan.analysis.vectors import gold_spans, span_vectors
+from nearspan.analysis.vectors import GoldSpan, gold_spans, negative_spans, span_vectors
 from nearspan.corpora.atomic import write_file
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError
@@ -27,7 +30,7 @@ from nearspan.model import Model
 from nearspan.training.data import digest
 
 PAGE, NUMBERS = "report.html", "report.json"
-MOST_SPANS = 2000  # in the t-SNE and the shares of the retrieval
+MOST_SPANS = 2000  # gold entities whose vectors are looked at, and as many spans that are none
 MOST_QUERIES = 12
 MOST_FAILURES = 30
 
@@ -93,14 +96,15 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
     asked = queries(keys, MOST_QUERIES)
     number = {key: i for i, key in enumerate(keys)}
     rows = [number[key] for key in asked]
-    agreements, projections, retrieved = [], [], []
+    widest = min(subject.model.network.max_width for subject in examined)  # the same pairs for all
+    agreements, spaces, retrieved = [], [], []
     for subject, own in zip(examined, placed, strict=True):
-        _say(console, f"span vectors of {subject.name}: retrieval and t-SNE of {len(keys):,} spans")
+        _say(console, f"span vectors of {subject.name}: retrieval, likeness and pictures of {len(keys):,} spans")
         spans = [own[key] for key in keys]
         vectors = span_vectors(subject.model, spans)
         agreements.append(agreement(subject, spans, vectors))
         retrieved.append(neighbours(subject, [spans[i] for i in rows], vectors[rows]))
-        projections.append(project(vectors.cpu().numpy()))
+        spaces.append(_space(subject.model, documents, spans, vectors, widest))
     return Findings(
         examined,
         digest(documents),
@@ -112,8 +116,22 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
         ],
         agreements,
         [placed[0][key] for key in keys],
-        projections,
+        spaces,
         [],
+    )
+
+
+def _space(
+    model: Model, documents: Sequence[Document], spans: Sequence[GoldSpan], vectors: Tensor, widest: int
+) -> Space:
+    """How the vectors [N, H] of gold spans lie among themselves and among others."""
+    negatives = span_vectors(model, negative_spans(model, documents, widest, MOST_SPANS))
+    points = vectors.cpu().numpy()
+    return Space(
+        project(points),
+        principal(points),
+        coupling(model, spans, widest),
+        geometry(model, vectors, [span.entity.label for span in spans], negatives),
     )
 
 

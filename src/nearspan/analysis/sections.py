@@ -7,7 +7,7 @@ from typing import Any
 
 from nearspan.analysis.elements import bar, chip, measured, percent, section, table, text
 from nearspan.analysis.failures import KINDS
-from nearspan.analysis.figures import colour, lines, share_text, sign, summary
+from nearspan.analysis.figures import bars, colour, lines, share_text, sign, summary
 from nearspan.analysis.findings import Findings
 from nearspan.analysis.subject import Subject
 from nearspan.evaluation import Counts, Scores
@@ -102,17 +102,29 @@ def coverage(found: Findings) -> str:
 
 
 def slices(found: Findings) -> str:
-    """Scores by width and by structure."""
+    """Scores by width and by structure (figures 2 and 3 of Zhu et al., 2023)."""
+    widths = [_totals(subject.widths) for subject in found.subjects]
+    structures = [_totals(subject.structures) for subject in found.subjects]
+    if not any(widths):
+        return section("slices", "Width and structure", "<p>No entities, neither gold nor predicted.</p>")
+    order = sorted({key for own in widths for key in own}, key=lambda key: int(key.rstrip("+")))
+    nesting = any(set(own) - {"flat"} for own in structures)
+    rule = (
+        "Nested: inside a gold entity that covers another. Covering: around a gold entity that is inside another. "
+        "Both: nested and covering. Flat: neither. Predictions are sorted by the same rule."
+        if nesting
+        else "No gold entity is inside another, so all are flat."
+    )
     return section(
         "slices",
         "Width and structure",
         '<div class="grid"><div><h3>By width in words</h3>',
-        _compared(found, "words", text, lambda subject: _totals(subject.widths)),
+        _bars(found, widths, order, "widths", "words"),
+        _compared(found, "words", text, lambda subject: _totals(subject.widths), order=order),
         "</div><div><h3>By structure</h3>",
-        _compared(found, "structure", text, lambda subject: _totals(subject.structures, STRUCTURES)),
-        "</div></div>",
-        '<p class="note">Nested: inside another gold entity. Covering: around one. Predictions are sorted by the same '
-        "rule.</p>",
+        _bars(found, structures, STRUCTURES, "structures", "structure") if nesting else "",
+        _compared(found, "structure", text, lambda subject: _totals(subject.structures), order=STRUCTURES),
+        f'</div></div><p class="note">{rule}</p>',
     )
 
 
@@ -164,10 +176,15 @@ def _plus_minus(mean: float, deviation: float) -> str:
     return f"{mean:.2f} ± {deviation:.2f}" if deviation else f"{mean:.2f}"
 
 
-def _totals(of: dict[str, Scores], order: Sequence[str] = ()) -> dict[str, Counts]:
-    """The counts of slices, those named in `order` first."""
-    keys = [key for key in order if key in of]
-    return {key: of[key].total for key in dict.fromkeys([*keys, *of])}
+def _totals(of: dict[str, Scores]) -> dict[str, Counts]:
+    return {key: scores.total for key, scores in of.items()}
+
+
+def _bars(found: Findings, counts: Sequence[dict[str, Counts]], keys: Sequence[str], name: str, axis: str) -> str:
+    """F1 by something as a picture of all models."""
+    values = [[100 * own[key].f1 if key in own else None for key in keys] for own in counts]
+    caption = f"<figcaption>{' '.join(names(found))}</figcaption>" if len(counts) > 1 else ""
+    return f"<figure>{caption}{bars(keys, values, name, axis)}</figure>"
 
 
 def _compared(
@@ -176,14 +193,19 @@ def _compared(
     shown: Callable[[str], str],
     counts: Callable[[Subject], dict[str, Counts]],
     long: bool = False,
+    order: Sequence[str] = (),
 ) -> str:
-    """A table of F1 by something, the models side by side; precision and recall too where it is `long`."""
+    """A table of F1 by something, the models side by side; precision and recall too where it is `long`.
+
+    Rows named in `order` come first, in that order.
+    """
     own = [counts(subject) for subject in found.subjects]
     heads = [f"{name} F1" for name in names(found)] if len(own) > 1 else ["F1"]
     more = ["precision", "recall"] if long else []
     head = [what, *(title for name in heads for title in (name, *more)), "gold"]
     rows = []
-    for key in dict.fromkeys(key for each in own for key in each):
+    present = dict.fromkeys(key for each in own for key in each)
+    for key in dict.fromkeys([*(key for key in order if key in present), *present]):
         row = [shown(key)]
         for i, each in enumerate(own):
             one = each.get(key, Counts())

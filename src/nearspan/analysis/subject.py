@@ -14,6 +14,8 @@ from nearspan.evaluation import Error, Evaluation, Scores, by_structure, by_widt
 from nearspan.memory import Memory
 from nearspan.model import Model
 
+WIDEST = 10  # words; wider entities are counted together
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -41,7 +43,7 @@ class Subject:
     def widths(self) -> dict[str, Scores]:
         """Scores by width in words."""
         characters = self.model.recipe.characters_as_words
-        return by_width(self.documents, self.evaluation.predicted, characters=characters)
+        return by_width(self.documents, self.evaluation.predicted, widest=WIDEST, characters=characters)
 
     @cached_property
     def structures(self) -> dict[str, Scores]:

@@ -1,30 +1,40 @@
-"""The vectors of a corpus's gold entity spans, as a model sees them."""
+"""The vectors of a corpus's gold entities, and of spans that are none, as a model sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from nearspan.document import Document, Entity, Span
 from nearspan.model import Model
+from nearspan.spans import Candidates
 from nearspan.text import Sentence, align, split
-from nearspan.text.reading import readings
+from nearspan.text.reading import Reading, readings
 
 Key = tuple[int, Entity]  # the document's position, and the entity in it
 
 
 @dataclass(frozen=True, slots=True)
-class GoldSpan:
-    """A gold entity that a model considers: words `first` to `stop` of a sentence, or of a window of one."""
+class WordSpan:
+    """A span that a model considers: words `first` to `stop` of a sentence, or of a window of one."""
 
-    document: int
-    entity: Entity
     sentence: Sentence
     first: int
     stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoldSpan(WordSpan):
+    """A gold entity that a model considers."""
+
+    document: int
+    entity: Entity
 
     @property
     def span(self) -> Span:
@@ -45,24 +55,86 @@ def gold_spans(model: Model, documents: Sequence[Document]) -> dict[Key, GoldSpa
                 if gold.discontinuous or gold.width > model.network.max_width or gold.fragments in seen:
                     continue
                 seen.add(gold.fragments)
-                part = next(part for part in parts if part.owns(gold.first - part.start))
-                first, stop = gold.first - part.start, gold.stop - part.start
-                if stop <= len(part.sentence):
-                    found[number, entity] = GoldSpan(number, entity, part.sentence, first, stop)
+                place = _placed(parts, gold.first, gold.stop)
+                if place.stop <= len(place.sentence):
+                    found[number, entity] = GoldSpan(place.sentence, place.first, place.stop, number, entity)
     return found
 
 
+def negative_spans(
+    model: Model, documents: Sequence[Document], widest: int, most: int, seed: int = 0
+) -> list[WordSpan]:
+    """At most `most` spans of up to `widest` words that are no gold entity, drawn evenly from all of them.
+
+    Models with the same words and `widest` get the same spans.
+    """
+    sentences: list[Sentence] = []
+    taken: list[set[tuple[int, int]]] = []  # the gold spans of each sentence
+    for document in documents:
+        own = split(document, characters=model.recipe.characters_as_words)
+        sentences += own
+        golds = align(own, document.entities).golds
+        taken += [{gold.fragments[0] for gold in some if not gold.discontinuous} for some in golds]
+    ends = list(accumulate(sum(_candidates(len(sentence), widest)) for sentence in sentences))
+    total = ends[-1] if ends else 0
+    enough = min(total, most + sum(map(len, taken)))  # `most` are left without the gold ones
+    found: list[WordSpan] = []
+    for number in random.Random(seed).sample(range(total), enough):
+        position = bisect_right(ends, number)
+        sentence = sentences[position]
+        first, stop = _candidate(number - (ends[position - 1] if position else 0), len(sentence), widest)
+        if (first, stop) not in taken[position]:
+            found.append(_placed(readings(sentence, model.network.max_width), first, stop))
+        if len(found) == most:
+            break
+    return found
+
+
+def _candidates(words: int, widest: int) -> Iterator[int]:
+    """How many candidates begin at each word of a sentence."""
+    return (min(widest, words - first) for first in range(words))
+
+
+def _candidate(number: int, words: int, widest: int) -> tuple[int, int]:
+    """First word and stop of a sentence's candidate by its number.
+
+    >>> [_candidate(number, words=3, widest=2) for number in range(5)]
+    [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
+    """
+    for first, count in enumerate(_candidates(words, widest)):
+        if number < count:
+            return first, first + number + 1
+        number -= count
+    raise IndexError("a sentence has no so many candidates")
+
+
+def _placed(parts: Sequence[Reading], first: int, stop: int) -> WordSpan:
+    """Words of a sentence, in the window that answers for them."""
+    part = next(part for part in parts if part.owns(first - part.start))
+    return WordSpan(part.sentence, first - part.start, stop - part.start)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A batch of sentences as a model reads it, and the wanted spans that are in it."""
+
+    vectors: Tensor  # [S, H] of all candidates
+    candidates: Candidates
+    wanted: Tensor  # [N] numbers of the wanted spans
+    sentences: Tensor  # [N] their sentences in the batch, on the CPU
+    rows: Tensor  # [N] their rows in `vectors`
+
+
 @torch.inference_mode()
-def span_vectors(model: Model, spans: Sequence[GoldSpan]) -> Tensor:
-    """The vectors [N, H] of some spans; each sentence is read once."""
-    network = model.network.eval()
-    sentences = list(dict.fromkeys(span.sentence for span in spans))
-    number = {sentence: i for i, sentence in enumerate(sentences)}
-    wanted = torch.tensor([(number[span.sentence], span.first, span.stop) for span in spans]).view(-1, 3)
-    vectors = torch.empty(len(spans), network.representation.size, device=model.device)
+def read(model: Model, spans: Sequence[WordSpan]) -> Iterator[Read]:
+    """Read the sentences of some spans, each once."""
     if not spans:
-        return vectors
-    prepared = network.encoder.prepare(sentences).to(model.device)
+        return
+    network = model.network.eval()
+    sentences = {_where(span.sentence): span.sentence for span in spans}
+    number = {where: i for i, where in enumerate(sentences)}
+    wanted = torch.tensor([(number[_where(span.sentence)], span.first, span.stop) for span in spans])  # [N, 3]
+    prepared = network.encoder.prepare(list(sentences.values())).to(model.device)
     for ids in prepared.order(model.device):
         found, candidates = network.spans(prepared.batch(ids))
         place = torch.full((len(sentences),), -1)
@@ -73,5 +145,18 @@ def span_vectors(model: Model, spans: Sequence[GoldSpan]) -> Tensor:
         numbers = (candidates.sentence * longest + candidates.first) * longest + candidates.stop
         sentence, first, stop = place[wanted[mine, 0]], wanted[mine, 1], wanted[mine, 2]
         asked = ((sentence * longest + first) * longest + stop).to(model.device)
-        vectors[mine.to(model.device)] = found[torch.searchsorted(numbers, asked)].float()
+        yield Read(found, candidates, mine.to(model.device), sentence, torch.searchsorted(numbers, asked))
+
+
+def _where(sentence: Sentence) -> tuple[int, int, int]:
+    """What tells sentences and windows apart, without a look at all the words of their documents."""
+    return id(sentence.document), sentence.start, sentence.end
+
+
+@torch.inference_mode()
+def span_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
+    """The vectors [N, H] of some spans; each sentence is read once."""
+    vectors = torch.empty(len(spans), model.network.representation.size, device=model.device)
+    for batch in read(model, spans):
+        vectors[batch.wanted] = batch.vectors[batch.rows].float()
     return vectors

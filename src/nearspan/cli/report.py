@@ -29,7 +29,7 @@ def report(
     format: FormatOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Write a page with a model's scores, its errors and why, what spans are near, t-SNE and data-size curve.
+    """Write a page with a model's scores, its errors and why, what spans are near, how their vectors lie, and more.
 
     Example: nearspan report runs/mine test.conll --out report --compare runs/classifier
     """

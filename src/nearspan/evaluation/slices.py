@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, Span
 from nearspan.evaluation.matching import Tally, pairs
 from nearspan.evaluation.overlaps import Overlaps
 from nearspan.evaluation.scores import Scores
@@ -67,14 +67,16 @@ def by_width(
 
 
 def by_structure(gold: Iterable[Document], predicted: Iterable[Document]) -> dict[str, Scores]:
-    """Scores by how an entity lies among the gold entities with another span than its own.
+    """Scores by how a span lies among nested gold entities (Zhu et al., 2023, section 4.5).
 
-    - "nested": inside one of them;
-    - "covering": around one of them;
+    - "nested": inside a gold entity that covers a gold entity;
+    - "covering": around a gold entity that is inside a gold entity;
     - "both";
-    - "flat": neither. Crossing a gold entity, or sharing its span, does not make an entity nested.
+    - "flat": neither.
 
-    A prediction is named by the same rule, as though it stood among the gold entities.
+    Inside and around are meant of different spans: two labels on one span do not nest, nor do entities that
+    cross. For a gold entity the rule comes to "inside another" and "around another". A wrong prediction inside or
+    around an entity that has nothing to do with nesting is flat.
 
     >>> nested = (Entity.of(0, 18, "ORG"), Entity.of(14, 18, "LOC"), Entity.of(22, 25, "PER"))
     >>> gold = [Document("University of Oslo by Ann", nested)]
@@ -84,11 +86,18 @@ def by_structure(gold: Iterable[Document], predicted: Iterable[Document]) -> dic
 
     def slicer(document: Document) -> Slicer:
         index = Overlaps(document.entities)
+        nests = [
+            (one.span, other.span)
+            for one in document.entities
+            for other in index.of(one.span)
+            if _around(one.span, other.span)
+        ]
+        outer, inner = {one for one, _ in nests}, {other for _, other in nests}
 
         def structure(entity: Entity) -> str:
-            others = [other.span for other in index.of(entity.span) if other.span != entity.span]
-            inside = any(other.covers(entity.span) for other in others)
-            around = any(entity.span.covers(other) for other in others)
+            near = {other.span for other in index.of(entity.span)}
+            inside = any(_around(span, entity.span) for span in near & outer)
+            around = any(_around(entity.span, span) for span in near & inner)
             return {(False, False): "flat", (True, False): "nested", (False, True): "covering"}.get(
                 (inside, around), "both"
             )
@@ -96,6 +105,10 @@ def by_structure(gold: Iterable[Document], predicted: Iterable[Document]) -> dic
         return structure
 
     return sliced(gold, predicted, slicer)
+
+
+def _around(one: Span, other: Span) -> bool:
+    return one != other and one.covers(other)
 
 
 def _grouped(entities: Iterable[Entity], name: Slicer) -> defaultdict[str, set[Entity]]:

@@ -2,7 +2,8 @@
 
     python benchmarks/many.py JOBS.toml OUT [--at-once 6] [--seconds 500]
 
-JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test`, `seeds`, `set` (a list of part.key=value).
+JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` (may be left out), `seeds`, `set` (a list of
+part.key=value), `slices` (true: benchmarks/slices.py on the test set).
 OUT gets `results.jsonl` (one `result.json` a run, with its name and its curve) and no models. A run that is not
 ready after `--seconds` is stopped, and only its curve is kept.
 """
@@ -29,7 +30,7 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     command = [sys.executable, "-m", "nearspan", "train", job["recipe"], "--seed", str(seed)]
     command += ["--out", str(scratch / name)]
     for split in ("train", "dev", "test"):
-        command += [f"--{split}", job[split]]
+        command += [f"--{split}", job[split]] if split in job else []
     for setting in job.get("set", []):
         command += ["--set", setting]
     began = time.monotonic()
@@ -49,6 +50,8 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     found |= {"name": job["name"], "wall": round(time.monotonic() - began, 1)}
     if metrics.is_file():
         found["curve"] = [json.loads(line) for line in metrics.read_text().splitlines()]
+    if job.get("slices") and code == 0:
+        found["slices"] = slices(scratch / name, job["test"], environment)
     shutil.rmtree(scratch / name, ignore_errors=True)
     with (out / "results.jsonl").open("a") as file:
         file.write(json.dumps(found) + "\n")
@@ -60,6 +63,12 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
         flush=True,
     )
     return found
+
+
+def slices(model: Path, test: str, environment: dict[str, str]) -> Any:
+    command = [sys.executable, str(Path(__file__).with_name("slices.py")), str(model), test]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr[-1000:]
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CPU_WORDS, GPU_WORDS = 2048, 32_768  # padded words in a batch that is only read
+CPU_WORDS, GPU_WORDS = 2048, 8192  # padded words in a batch that is only read
 
 Features = dict[str, Any]  # tensors, which follow the device, and whatever else an embedder keeps
 

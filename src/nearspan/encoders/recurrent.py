@@ -33,13 +33,18 @@ class Recurrent(nn.Module):
         self.backwards = nn.ModuleList(_lstm(width, settings.size) for width in widths)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Contextual states [B, T, 2 * size], zero where the mask [B, T] is false; padding comes last."""
+        """Contextual states [B, T, 2 * size], zero where the mask [B, T] is false; padding comes last.
+
+        In full precision always: casting an LSTM's weights for each batch costs more than it saves.
+        """
         turned = _turned(mask)[..., None]  # [B, T, 1]
-        for onwards, back in zip(self.forwards, self.backwards, strict=True):
-            states = self.dropout(states)
-            ahead, _ = onwards(states)
-            behind, _ = back(states.gather(1, turned.expand_as(states)))
-            states = torch.cat([ahead, behind.gather(1, turned.expand_as(behind))], dim=-1)
+        with torch.autocast(states.device.type, enabled=False):
+            states = states.float()
+            for onwards, back in zip(self.forwards, self.backwards, strict=True):
+                states = self.dropout(states)
+                ahead, _ = onwards(states)
+                behind, _ = back(states.gather(1, turned.expand_as(states)))
+                states = torch.cat([ahead, behind.gather(1, turned.expand_as(behind))], dim=-1)
         return states * mask[..., None]
 
 

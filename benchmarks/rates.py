@@ -1,0 +1,79 @@
+"""Sentences a second in training and in annotating, one system after the other, on a machine of their own.
+
+    python benchmarks/rates.py TRAIN TEST --encoder FOLDER [--recipes dspert biaffine] [--sentences 4000] [--out F]
+
+Training: the epochs after the first, without scoring; everything a step does is in it. Annotating: TEST from text to
+entities, splitting, tokenising and decoding included, the best of three turns after one to warm up. For orientation,
+the public implementations of these systems were measured on the same kind of GPU (an NVIDIA H200) with the same
+encoder and spans over words: biaffine 346 and 614, DSpERT 102 and 239 sentences a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import nearspan
+from nearspan.document import Document
+
+PUBLIC = {"biaffine": (346, 614), "dspert": (102, 239)}
+
+
+def measured(name: str, options: argparse.Namespace, train: list[Document], test: list[Document]) -> dict[str, Any]:
+    settings = [f"encoder.transformer.name={options.encoder}", f"training.epochs={options.epochs}", *options.set]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / name
+        run = nearspan.train(nearspan.recipe(name).override(settings), train, out=out, device=options.device)
+        ends = [json.loads(line)["seconds"] for line in (out / "metrics.jsonl").read_text().splitlines()]
+    model = run.model
+    times = []
+    for _ in range(4):
+        began = time.perf_counter()
+        for _ in model.annotate(test):
+            pass
+        times.append(time.perf_counter() - began)
+    count = sum(len(document.sentences or ()) for document in train)
+    asked = sum(len(document.sentences or ()) for document in test)
+    found = {
+        "training": round(count * (len(ends) - 1) / (ends[-1] - ends[0]), 1),
+        "annotating": round(asked / min(times[1:]), 1),
+        "settings": settings,
+    }
+    if name in PUBLIC:
+        found["ratios"] = [round(found[k] / p, 2) for k, p in zip(("training", "annotating"), PUBLIC[name], strict=True)]
+    print(name, found, flush=True)
+    return found
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("train", type=Path)
+    arguments.add_argument("test", type=Path)
+    arguments.add_argument("--encoder", required=True)
+    arguments.add_argument("--recipes", nargs="+", default=["dspert", "biaffine", "shallow"])
+    arguments.add_argument("--sentences", type=int, default=4000)
+    arguments.add_argument("--epochs", type=int, default=3)
+    arguments.add_argument("--device", default="")
+    arguments.add_argument("--set", action="append", default=[])
+    arguments.add_argument("--out", type=Path)
+    options = arguments.parse_args()
+    train: list[Document] = []
+    for document in nearspan.read(options.train).documents:
+        if sum(len(one.sentences or ()) for one in train) < options.sentences:
+            train.append(document)
+    test = list(nearspan.read(options.test).documents)
+    found: dict[str, Any] = {name: measured(name, options, train, test) for name in options.recipes}
+    hardware = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor()
+    if options.out:
+        options.out.write_text(json.dumps({"hardware": hardware, "torch": torch.__version__, **found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -47,7 +47,9 @@ def measured(name: str, options: argparse.Namespace, train: list[Document], test
         "settings": settings,
     }
     if name in PUBLIC:
-        found["ratios"] = [round(found[k] / p, 2) for k, p in zip(("training", "annotating"), PUBLIC[name], strict=True)]
+        found["ratios"] = [
+            round(found[k] / p, 2) for k, p in zip(("training", "annotating"), PUBLIC[name], strict=True)
+        ]
     print(name, found, flush=True)
     return found
 

@@ -1,6 +1,6 @@
 """What `nearspan report` says in numbers of one model on one corpus: scores by width and structure, span vectors.
 
-    python benchmarks/slices.py MODEL F [--device D] > slices.json
+python benchmarks/slices.py MODEL F [--device D] > slices.json
 """
 
 from __future__ import annotations

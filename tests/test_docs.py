@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel
 
 from nearspan.cli import app
-from nearspan.recipes import Recipe
+from nearspan.recipes import Recipe, load
 from nearspan.recipes.recipe import _models
 
 ROOT = Path(__file__).parents[1]
@@ -81,6 +81,15 @@ def test_every_setting_is_on_the_settings_page_with_its_default():
         for name, default in re.findall(r"^\| `([\w.]+)` \| (.+?) \|", section, re.MULTILINE):
             listed[kind[1] if kind else "", name] = default
     assert listed == dict(settings(Recipe))
+
+
+def test_the_rows_of_the_papers_tables_are_overrides_of_a_recipe():
+    page = (ROOT / "docs/reference/dspert.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \d+, .+ \| `(\w+)` \| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) > 10
+    for name, sets in rows:
+        chosen = [part.removesuffix("`") for part in sets.split("`")[1::2]]
+        assert (load(name).override(chosen) != load(name)) == bool(chosen)
 
 
 def settings(model: type[BaseModel], prefix: str = "", kind: str = "") -> Iterator[tuple[tuple[str, str], str]]:

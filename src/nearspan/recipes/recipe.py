@@ -35,7 +35,7 @@ class TrainingSettings(Settings):
     clip: float = Field(default=5.0, gt=0)  # largest norm of the gradient
     patience: int = Field(default=0, ge=0)  # stop after this many epochs without a better development F1; 0: never
     precision: Literal["auto", "float32", "bf16"] = "auto"  # auto: bf16 to fine-tune an encoder on a GPU
-    checkpoint_minutes: float = Field(default=5.0, ge=0)  # between checkpoints; one is written after each epoch too
+    checkpoint_minutes: float = Field(default=5.0, ge=0)  # between checkpoints within an epoch
 
 
 class Recipe(Settings):

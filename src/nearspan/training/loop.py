@@ -104,7 +104,8 @@ def _train(
         patience = recipe.training.patience
         progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
         watch.epoch(progress, scored)
-        trainer.write(progress, best, folder)
+        if progress.done or trainer.due():
+            trainer.write(progress, best, folder)
     with torch.no_grad():
         for name, parameter in checkpoint.trained(model.network).items():
             parameter.copy_(best[name])
@@ -128,6 +129,7 @@ class _Trainer:
         self.model = model
         self.accelerator = accelerator
         self.seed = seed
+        self.saved, self.cost = time.monotonic(), 0.0  # when the last checkpoint was written, and how long that took
         self.given: Input = model.read(data.sentences)
         self.labels = data.span_labels(model.network.max_width).to(accelerator.device)
         self.optimizer = self._optimizer(recipe)
@@ -163,7 +165,7 @@ class _Trainer:
     def epoch(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, watch: Watch) -> None:
         """One pass over the training sentences, from where `progress` stands to the epoch's end."""
         batches = self._batches(progress.epoch)
-        began = saved = time.monotonic()
+        began = time.monotonic()
         before = progress.seconds
         total = torch.zeros((), device=self.accelerator.device)
         for step in range(progress.step, len(batches)):
@@ -180,16 +182,22 @@ class _Trainer:
                 progress.step = step + 1
                 progress.seconds = before + time.monotonic() - began
                 watch.step(progress, len(batches))
-                if time.monotonic() - saved > 60 * self.settings.checkpoint_minutes:
+                if time.monotonic() - self.saved > 60 * self.settings.checkpoint_minutes:
                     self.write(progress, best, folder)
-                    saved = time.monotonic()
         progress.epoch += 1
         watch.loss, progress.loss, progress.step = progress.loss / len(batches), 0.0, 0
 
+    def due(self) -> bool:
+        """Whether an epoch's end is worth a checkpoint: writing them takes a tenth of the time at most."""
+        return time.monotonic() - self.saved >= 10 * self.cost
+
     def write(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path) -> None:
         """Write a checkpoint, once for all processes."""
+        began = time.monotonic()
         if self.accelerator.is_main_process:
             checkpoint.write(folder, progress, self.model.network, best, self.optimizer)
+        self.saved = time.monotonic()
+        self.cost = self.saved - began
 
     def _batches(self, epoch: int) -> list[Tensor]:
         """This process's batches of an epoch; all processes get equally many."""

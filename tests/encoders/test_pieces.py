@@ -12,8 +12,9 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import nearspan
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import Splitter, load_tokenizer
+from nearspan.encoders import Encoder, EncoderSettings, Splitter, load_tokenizer
 from nearspan.encoders.pieces import Coded, coded, shares, units
+from nearspan.encoders.transformer import TransformerSettings
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
@@ -168,6 +169,23 @@ def test_windows_hold_whole_words_and_own_every_span_once(seed: int, most: int, 
         assert part.sentence.wholes[-1][1] == len(part.sentence)
         last = part.start + part.stop - 1
         assert min(last + widest, count) <= part.start + len(part.sentence)  # its widest span ends in the window
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_in_context_the_states_of_pieces_are_those_of_the_whole_run(encoders, pooling: str):
+    from transformers import AutoModel
+
+    chosen = TransformerSettings(name=str(encoders["bert"]), frozen=False, pooling=pooling, overlap=4, context=30)
+    encoder = Encoder.learn(EncoderSettings(transformer=chosen), []).eval()
+    tokenizer = encoder.transformer.tokenizer
+    views = Splitter(tokenizer=tokenizer)(Document("Adas left Oslosx. Bobsy met Eves."))
+    assert [len(view) for view in views] == [7, 7]  # every piece is a unit
+    assert all(list(view.around) == views for view in views)
+    ids = [2, *(number for view in views for number in coded(view, tokenizer).ids), 3]
+    expected = AutoModel.from_pretrained(encoders["bert"]).eval()(input_ids=torch.tensor([ids])).last_hidden_state
+    found = encoder(encoder.prepare(views).batch(torch.tensor([0, 1]))).states  # [2, 7, size]
+    torch.testing.assert_close(found.flatten(0, 1), expected[0, 1:-1], atol=1e-5, rtol=1e-3)
 
 
 def test_pieces_need_a_pretrained_encoder(tiny, documents, tmp_path):

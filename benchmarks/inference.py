@@ -38,7 +38,7 @@ def model_of(recipe: str, options: argparse.Namespace) -> Model:
         chosen = nearspan.recipe(recipe).override(settings)
         run = nearspan.train(chosen, documents[:PART], out=Path(folder) / recipe, device=options.device)
     if recipe == "instance":
-        data = TrainingData.of(documents, False, run.model.network.max_width)
+        data = TrainingData.of(documents, run.model.split, run.model.network.max_width)
         run.model.remember(data.sentences, data.entities)
     return run.model
 

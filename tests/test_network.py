@@ -103,7 +103,7 @@ def test_gradient_through_neighbours_is_an_option(tiny, documents):
     from nearspan.network import Labelled
     from nearspan.training.data import TrainingData
 
-    data = TrainingData.of(documents, False, 6)
+    data = TrainingData.of(documents, split, 6)
     losses = {}
     for through in ("false", "true"):
         torch.manual_seed(0)
@@ -123,7 +123,7 @@ def test_smoothing_is_an_objective_of_any_head(tiny, documents, name: str):
     from nearspan.network import Labelled
     from nearspan.training.data import TrainingData
 
-    data = TrainingData.of(documents, False, 6)
+    data = TrainingData.of(documents, split, 6)
     losses = []
     for settings in ([], ["objective.smoothing.epsilon=0.0"], ["objective.smoothing.epsilon=0.9"]):
         torch.manual_seed(0)

@@ -13,7 +13,7 @@ from torch import Tensor
 from nearspan import folder
 from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import Encoder, Prepared
+from nearspan.encoders import Encoder, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
 from nearspan.evidence import NULL, Evidence, explain_candidate
 from nearspan.heads import Instances
@@ -21,7 +21,7 @@ from nearspan.memory import Memory, Remembered
 from nearspan.network import Network, assemble
 from nearspan.recipes import Recipe
 from nearspan.spans import WordEntity, enumerate_spans, how_many
-from nearspan.text import Sentence, split
+from nearspan.text import Sentence
 from nearspan.text.reading import Reading, readings
 
 BLOCK = 50_000  # words that `annotate` reads before it gives results
@@ -52,6 +52,8 @@ class Model:
         self.network = network.eval()
         self.overlap = overlap
         self.memory = memory
+        transformer = network.encoder.transformer
+        self.split = recipe.splitter(transformer.tokenizer if transformer is not None else None)
 
     @classmethod
     def learn(
@@ -102,7 +104,7 @@ class Model:
 
     def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """The documents with the entities found, in order; reads on only as results are taken."""
-        for block in _blocks(documents, self.recipe.characters_as_words):
+        for block in _blocks(documents, self.split):
             found = iter(self.entities(self.read([sentence for _, sentences in block for sentence in sentences])))
             for document, sentences in block:
                 yield document.with_entities(entity for _ in sentences for entity in next(found))
@@ -110,7 +112,11 @@ class Model:
     def read(self, sentences: Sequence[Sentence]) -> Input:
         """Sentences as tensors on the model's device, very long ones in windows."""
         parts = [part for sentence in sentences for part in readings(sentence, self.network.max_width)]
-        return Input(sentences, parts, self.network.encoder.prepare([part.sentence for part in parts]).to(self.device))
+        return Input(sentences, parts, self.prepare([part.sentence for part in parts]))
+
+    def prepare(self, sentences: Sequence[Sentence]) -> Prepared:
+        """Sentences as tensors on the model's device, as they are."""
+        return self.network.encoder.prepare(sentences).to(self.device)
 
     def entities(self, given: Input) -> list[list[Entity]]:
         """The entities of each sentence, in the characters of its document."""
@@ -126,7 +132,7 @@ class Model:
             found.append(
                 [
                     Entity(sentence.span(guess.first, guess.stop), self.labels[guess.label], guess.score)
-                    for guess in decode(mine, self.overlap)
+                    for guess in decode(_whole(sentence, mine), self.overlap)
                 ]
             )
         return found
@@ -153,7 +159,7 @@ class Model:
     ) -> Memory:
         """Fill the memory with all spans of labelled sentences, as the network sees them now."""
         kept = [remembered(sentence, own) for sentence, own in zip(sentences, entities, strict=True)]
-        prepared = prepared or self.network.encoder.prepare(sentences).to(self.device)
+        prepared = prepared or self.prepare(sentences)
         self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *self.vectors(prepared))
         return self.memory
 
@@ -193,7 +199,7 @@ class Model:
         if self.memory is None or not len(self.memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
         part, first, stop = self._located(document, span)
-        prepared = self.network.encoder.prepare([part.sentence]).to(self.device)
+        prepared = self.prepare([part.sentence])
         batch = prepared.batch(torch.tensor([0]))
         candidates = enumerate_spans(batch.lengths, self.network.max_width)
         row = int(((candidates.first == first) & (candidates.stop == stop)).nonzero())
@@ -203,19 +209,17 @@ class Model:
 
     def _located(self, document: Document, span: Span) -> tuple[Reading, int, int]:
         """The part of the document that answers for a span, and the span's words in it."""
-        for sentence in split(document, characters=self.recipe.characters_as_words):
+        for sentence in self.split(document):
             if span.discontinuous or not sentence.start <= span.start < span.end <= sentence.end:
                 continue
             for part in readings(sentence, self.network.max_width):
-                starts = {start: word for word, (start, _) in enumerate(part.sentence.words)}
-                stops = {end: word for word, (_, end) in enumerate(part.sentence.words, start=1)}
-                first, stop = starts.get(span.start), stops.get(span.end)
+                first, stop = part.sentence.starts.get(span.start), part.sentence.stops.get(span.end)
                 if first is None or stop is None or not part.owns(first):
                     continue
                 if stop - first > self.network.max_width:
                     raise NearspanError(
-                        f"{span.text(document.text)!r} has {stop - first} words; this model considers spans of at most "
-                        f"{self.network.max_width} (candidates.max_width)"
+                        f"{span.text(document.text)!r} has {stop - first} {sentence.unit}; this model considers spans "
+                        f"of at most {self.network.max_width} (candidates.max_width)"
                     )
                 return part, first, stop
         raise NearspanError(f"{span.text(document.text)!r} is not a run of whole words inside one sentence")
@@ -244,12 +248,20 @@ def _document(given: Document | str) -> Document:
     return Document(given) if isinstance(given, str) else given
 
 
-def _blocks(documents: Iterable[Document | str], characters: bool) -> Iterator[list[tuple[Document, list[Sentence]]]]:
+def _whole(sentence: Sentence, guesses: list[Guess]) -> list[Guess]:
+    """Those of a sentence's guesses that begin and end where a word does."""
+    if sentence.wholes is None:
+        return guesses
+    firsts, stops = (set(edges) for edges in zip(*sentence.wholes, strict=True))
+    return [guess for guess in guesses if guess.first in firsts and guess.stop in stops]
+
+
+def _blocks(documents: Iterable[Document | str], split: Splitter) -> Iterator[list[tuple[Document, list[Sentence]]]]:
     """Documents with their sentences, some `BLOCK` words at a time."""
     block, words = [], 0
     for given in documents:
         document = replace(_document(given), entities=())
-        sentences = split(document, characters=characters)
+        sentences = split(document)
         block.append((document, sentences))
         words += sum(map(len, sentences))
         if words >= BLOCK:

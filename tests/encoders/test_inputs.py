@@ -1,5 +1,7 @@
 """Batches: every sentence once, padding pointed at nothing."""
 
+from dataclasses import replace
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,36 @@ def test_buckets_hold_every_sentence_once(lengths: list[int], size: int, seed: i
     assert sorted(i for batch in batches for i in batch.tolist()) == list(range(len(lengths)))
     assert all(len(batch) <= size for batch in batches)
     assert len(batches) == -(-len(lengths) // size)
+
+
+groups = st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=5), min_size=1, max_size=12)  # lengths, by passage
+
+
+def numbered(passages: list[list[int]]) -> tuple[torch.Tensor, list[list[int]]]:
+    together, count = [], 0
+    for group in passages:
+        together.append(list(range(count, count + len(group))))
+        count += len(group)
+    return torch.tensor([length for group in passages for length in group]), together
+
+
+@given(groups, st.integers(1, 9), st.integers(0, 5))
+def test_sentences_that_are_read_together_are_in_one_batch(passages: list[list[int]], size: int, seed: int):
+    lengths, together = numbered(passages)
+    batches = [batch.tolist() for batch in buckets(lengths, together, size, torch.Generator().manual_seed(seed))]
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for group in together:
+        assert sum(set(group) <= set(batch) for batch in batches) == 1
+    assert all(len(batch) <= max(size, max(map(len, together))) for batch in batches)
+
+
+@given(groups)
+def test_the_reading_order_keeps_them_together_too(passages: list[list[int]]):
+    lengths, together = numbered(passages)
+    prepared = replace(Prepared.of(lengths.tolist(), {}), together=together)
+    batches = [batch.tolist() for batch in prepared.order(torch.device("cpu"))]
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    assert all(sum(set(group) <= set(batch) for batch in batches) == 1 for group in together)
 
 
 @given(sizes)

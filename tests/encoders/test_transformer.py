@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import nearspan
+from nearspan.encoders import buckets
 from nearspan.encoders.encoder import Encoder, EncoderSettings
 from nearspan.encoders.transformer import TransformerSettings
 from nearspan.errors import ModelError, ResourceError
@@ -128,6 +129,105 @@ def test_frozen_and_tuned_features_are_equal_before_training(encoders, kind: str
 def test_no_sentences_at_all(encoders):
     for frozen in (True, False):
         assert len(built(encoders["bert"], frozen=frozen).prepare([])) == 0
+
+
+STORY = (["Ada", "lives", "in", "Oslosxy", "."], ["rain", "fell", "."], ["Bobs", "met", "She", "x2", "."])
+OTHER = (["Eve", "left", "Rome", "."], ["They", "went", "to", "Lima", "."])
+
+
+def sentences_of(*texts: list[str]) -> list[Sentence]:
+    """The sentences of one document, each with all of them around."""
+    whole = sentence([token for tokens in texts for token in tokens])
+    found, at = [], 0
+    for tokens in texts:
+        found.append(Sentence(whole.document, len(found), whole.words[at : at + len(tokens)], found))
+        at += len(tokens)
+    return found
+
+
+@torch.no_grad()
+def states_of(encoder: Encoder, *documents: list[Sentence], ids: list[int] | None = None) -> list[torch.Tensor]:
+    """[words, size] for each sentence of the documents, or for those of some numbers."""
+    sentences_ = [one for document in documents for one in document]
+    prepared = encoder.prepare(sentences_)
+    chosen = list(range(len(sentences_))) if ids is None else ids
+    found = encoder(prepared.batch(torch.tensor(chosen))).states
+    return [row[: len(sentences_[i])] for i, row in zip(chosen, found, strict=True)]
+
+
+def alike(found: list[torch.Tensor], expected: list[torch.Tensor], frozen: bool = False) -> None:
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=5e-3 if frozen else 1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+@pytest.mark.parametrize("frozen", [True, False])
+def test_in_context_a_sentence_is_read_with_those_around_it(encoders, kind: str, pooling: str, frozen: bool):
+    encoder = built(encoders[kind], pooling=pooling, frozen=frozen, context=30)
+    expected = naive(encoders[kind], [token for tokens in STORY for token in tokens], pooling).split([5, 3, 5])
+    alike(states_of(encoder, sentences_of(*STORY)), list(expected), frozen)
+    alone = naive(encoders[kind], STORY[1], pooling)
+    assert (alone - expected[1]).abs().max() > 0.1
+
+
+def test_what_is_too_much_for_one_context_is_read_in_even_parts(encoders):
+    texts = [["ada", "lives", "in", "oslo"], ["rain", "fell", "on", "a"], ["bob", "met", "eve"], ["they", "left", "."]]
+    expected = [
+        *naive(encoders["bert"], texts[0] + texts[1], "first").split([4, 4]),
+        *naive(encoders["bert"], texts[2] + texts[3], "first").split([3, 3]),
+    ]
+    alike(states_of(built(encoders["bert"], frozen=False, context=11), sentences_of(*texts)), expected)
+    each = [naive(encoders["bert"], tokens, "first") for tokens in texts]
+    for context in (1, 4):  # no two of them fit
+        alike(states_of(built(encoders["bert"], frozen=False, context=context), sentences_of(*texts)), each)
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_no_context_comes_from_another_document(encoders, frozen: bool):
+    encoder = built(encoders["roberta"], frozen=frozen, context=30)
+    alone = states_of(encoder, sentences_of(*STORY))
+    alike(states_of(encoder, sentences_of(*STORY), sentences_of(*OTHER))[:3], alone, frozen)
+    alike(states_of(encoder, sentences_of(*OTHER), sentences_of(*STORY))[2:], alone, frozen)
+    changed = states_of(encoder, sentences_of(STORY[0], STORY[1], OTHER[0]))
+    assert (changed[0] - alone[0]).abs().max() > 0.05  # its own document's it does see
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_sentence_has_its_context_whichever_others_are_asked_for(encoders, frozen: bool):
+    encoder = built(encoders["bert"], frozen=frozen, context=30)
+    story = sentences_of(*STORY)
+    whole = states_of(encoder, story)
+    for i, one in enumerate(story):
+        alike(states_of(encoder, [one]), [whole[i]], frozen)
+    alike(states_of(encoder, story[::-1]), whole[::-1], frozen)
+    alike(
+        states_of(encoder, story, sentences_of(*OTHER), ids=[4, 1]),
+        states_of(encoder, sentences_of(*OTHER))[1:] + whole[1:2],
+        frozen,
+    )
+
+
+def test_a_context_beyond_the_window_goes_through_windows(encoders):
+    encoder = built(encoders["bert"], frozen=False, window=16, context=40)  # 14 pieces beside [CLS] and [SEP], 4 shared
+    words = ["ada", "lives", "in", "oslo", "and", "rain", "fell"] * 5
+    found = torch.cat(states_of(encoder, sentences_of(words[:10], words[10:24], words[24:])))
+    for start, stop, first, last in [(0, 14, 0, 12), (10, 24, 12, 22), (20, 34, 22, 32), (30, 35, 32, 35)]:
+        expected = naive(encoders["bert"], words[start:stop], "first")[first - start : last - start]
+        torch.testing.assert_close(found[first:last], expected, atol=1e-5, rtol=1e-3)
+
+
+def test_batches_keep_the_sentences_that_are_read_together(encoders):
+    encoder = built(encoders["bert"], frozen=False, context=14)
+    sentences_ = [*sentences_of(*STORY), *sentences_of(*OTHER)]
+    prepared = encoder.prepare(sentences_)
+    assert prepared.together == [[0], [1, 2], [3, 4]]  # 8, 3 + 7 and 4 + 5 pieces
+    for batch in (*buckets(prepared.lengths, prepared.together, 2), *prepared.order(torch.device("cpu"))):
+        held = set(batch.tolist())
+        assert all(held.issuperset(group) or held.isdisjoint(group) for group in prepared.together)
+    assert encoder.prepare([sentences_[4], sentences_[0], sentences_[3]]).together == [[0, 2], [1]]
+    without = built(encoders["bert"], frozen=False).prepare(sentences_)
+    assert without.together == [[0], [1], [2], [3], [4]]
 
 
 @pytest.mark.parametrize("content", ["nothing", "other", "garbage", "weights", "tokenizer"])

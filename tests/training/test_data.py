@@ -2,11 +2,12 @@
 
 import nearspan
 from nearspan.document import Document, Entity
+from nearspan.text import split
 from nearspan.training.data import TrainingData, digest
 
 
 def test_entities_are_placed_on_words_and_counted():
-    data = TrainingData.of([nearspan.markup("[Ada](B) met [New York](A). [Bob](B) left.")], False, 6)
+    data = TrainingData.of([nearspan.markup("[Ada](B) met [New York](A). [Bob](B) left.")], split, 6)
     assert data.entities == [[(0, 1, "B"), (2, 4, "A")], [(0, 1, "B")]]
     assert data.labels == ["A", "B"]
     assert data.coverage.entities == 3
@@ -16,7 +17,7 @@ def test_windows_of_a_long_sentence_share_what_lies_in_both():
     words = [f"w{number}" for number in range(1500)]
     text = " ".join(words)
     at = text.index("w950")
-    data = TrainingData.of([Document(text, (Entity.of(at, at + 4, "A"),))], False, 6)
+    data = TrainingData.of([Document(text, (Entity.of(at, at + 4, "A"),))], split, 6)
     assert [len(sentence) for sentence in data.sentences] == [1000, 600]
     assert data.entities == [[(950, 951, "A")], [(50, 51, "A")]]
     assert data.coverage.entities == 1
@@ -41,7 +42,7 @@ def test_an_entity_as_wide_as_a_window_overlaps_is_in_a_window_wherever_it_stand
     starts = [text.index(f"w{number} ") for number in range(880, 1000, 10)]
     ends = [text.index(f"w{number} ") - 1 for number in range(1020, 1140, 10)]
     entities = [Entity.of(start, end, "A") for start, end in zip(starts, ends, strict=True)]  # 140 words each
-    data = TrainingData.of([Document(text, tuple(entities))], False, 150)
+    data = TrainingData.of([Document(text, tuple(entities))], split, 150)
     assert data.coverage.reachable == len(entities)
     assert {stop - first for own in data.entities for first, stop, _ in own} == {140}
     assert sum(map(len, data.entities)) >= len(entities)

@@ -19,6 +19,7 @@ def vectors(found: Findings) -> str:
     """Coupling, norms and cosines (tables 4 and 5 of Zhu et al., 2023)."""
     if not found.spans:
         return section("vectors", "Span vectors", "<p>No gold entity is in reach.</p>")
+    unit = " or ".join(sorted({subject.model.recipe.candidates.unit for subject in found.subjects}))
     return section(
         "vectors",
         "Span vectors",
@@ -26,8 +27,8 @@ def vectors(found: Findings) -> str:
         "the cosine over pairs of spans (tables 4 and 5 of Zhu et al., 2023).</p>",
         "<h3>Entities and their neighbouring spans</h3>",
         _coupling(found),
-        f'<p class="note">Neighbouring: any other candidate of the sentence that begins at most {NEAR} words before '
-        f"the entity and ends at most {NEAR} words after it. α: the words both spans have, as a part of the words that "
+        f'<p class="note">Neighbouring: any other candidate of the sentence that begins at most {NEAR} {unit} '
+        f"before the entity and ends at most {NEAR} after it. α: the {unit} both spans have, as a part of those that "
         "either has. The less the cosine grows with α, the less coupled overlapping spans are.</p>",
         "<h3>Within and between labels</h3>",
         _geometry(found),

@@ -14,7 +14,7 @@ from torch import Tensor
 from nearspan.document import Document, Entity, Span
 from nearspan.model import Model
 from nearspan.spans import Candidates
-from nearspan.text import Sentence, align, split
+from nearspan.text import Sentence, align
 from nearspan.text.reading import Reading, readings
 
 Key = tuple[int, Entity]  # the document's position, and the entity in it
@@ -22,7 +22,7 @@ Key = tuple[int, Entity]  # the document's position, and the entity in it
 
 @dataclass(frozen=True, slots=True)
 class WordSpan:
-    """A span that a model considers: words `first` to `stop` of a sentence, or of a window of one."""
+    """A span that a model considers: words (or pieces) `first` to `stop` of a sentence, or of a window of one."""
 
     sentence: Sentence
     first: int
@@ -46,7 +46,7 @@ def gold_spans(model: Model, documents: Sequence[Document]) -> dict[Key, GoldSpa
     """The gold entities whose spans are among a model's candidates, in order; of two labels on a span the first."""
     found: dict[Key, GoldSpan] = {}
     for number, document in enumerate(documents):
-        sentences = split(document, characters=model.recipe.characters_as_words)
+        sentences = model.split(document)
         aligned = align(sentences, document.entities)
         for sentence, golds, sources in zip(sentences, aligned.golds, aligned.sources, strict=True):
             parts = readings(sentence, model.network.max_width) if golds else []
@@ -64,14 +64,14 @@ def gold_spans(model: Model, documents: Sequence[Document]) -> dict[Key, GoldSpa
 def negative_spans(
     model: Model, documents: Sequence[Document], widest: int, most: int, seed: int = 0
 ) -> list[WordSpan]:
-    """At most `most` spans of up to `widest` words that are no gold entity, drawn evenly from all of them.
+    """At most `most` spans of up to `widest` words, or pieces, that are no gold entity, drawn evenly from all of them.
 
     Models with the same words and `widest` get the same spans.
     """
     sentences: list[Sentence] = []
     taken: list[set[tuple[int, int]]] = []  # the gold spans of each sentence
     for document in documents:
-        own = split(document, characters=model.recipe.characters_as_words)
+        own = model.split(document)
         sentences += own
         golds = align(own, document.entities).golds
         taken += [{gold.fragments[0] for gold in some if not gold.discontinuous} for some in golds]

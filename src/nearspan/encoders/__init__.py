@@ -2,5 +2,6 @@
 
 from nearspan.encoders.encoder import Encoded, Encoder, EncoderSettings
 from nearspan.encoders.inputs import Batch, Prepared, buckets
+from nearspan.encoders.pieces import Splitter, load_tokenizer
 
-__all__ = ["Batch", "Encoded", "Encoder", "EncoderSettings", "Prepared", "buckets"]
+__all__ = ["Batch", "Encoded", "Encoder", "EncoderSettings", "Prepared", "Splitter", "buckets", "load_tokenizer"]

@@ -14,6 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders.inputs import Batch, Features
+from nearspan.encoders.pieces import coded, first_line, load_tokenizer, shares, unloadable
 from nearspan.errors import ModelError, ResourceError
 from nearspan.settings import Settings
 from nearspan.text import Sentence
@@ -21,7 +22,6 @@ from nearspan.text.windows import balanced, owners, windows
 
 WINDOWS_AT_ONCE = 64
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")  # a family's names
-Coded = tuple[list[int], list[list[int]]]  # piece ids of a sentence, and the positions of each word's pieces
 
 
 class TransformerSettings(Settings):
@@ -52,7 +52,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Pieces:
-    """One sentence's pieces: those of each word that are read, by their place in a passage."""
+    """One sentence's pieces: those of each word (or unit) that are read, by their place in a passage."""
 
     passage: int
     read: NDArray[np.int64]  # [pieces read] in the passage, word after word
@@ -64,8 +64,6 @@ class Transformer(nn.Module):
 
     def __init__(self, settings: TransformerSettings, encoder: Any, tokenizer: Any) -> None:
         super().__init__()
-        if not tokenizer.is_fast:
-            raise ResourceError(f"the tokenizer of {settings.name!r} has no fast version, which offsets need")
         self.settings = settings
         self.tokenizer = tokenizer
         self.encoder = encoder
@@ -106,7 +104,7 @@ class Transformer(nn.Module):
             encoder = AutoModel.from_config(config, trust_remote_code=False)
             tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **only)
         except Exception as error:  # transformers and tokenizers raise what they like
-            raise ModelError(f"the encoder in {folder} is damaged: {_first_line(error)}") from error
+            raise ModelError(f"the encoder in {folder} is damaged: {first_line(error)}") from error
         return cls(settings, encoder, tokenizer)
 
     def train(self, mode: bool = True) -> Transformer:
@@ -147,8 +145,8 @@ class Transformer(nn.Module):
         passages: list[Passage] = []
         pieces: list[Pieces] = []
         numbers: dict[int, int] = {}  # of what is read together
-        shares = self._shares(sentences)
-        for share in shares:
+        found = self._shares(sentences)  # held, so that an id is one list's all the while
+        for share in found:
             if id(share.ids) not in numbers:
                 numbers[id(share.ids)] = len(passages)
                 passages.append(self._passage(share.ids))
@@ -169,28 +167,20 @@ class Transformer(nn.Module):
 
     def _plan(self, document: Sequence[Sentence]) -> dict[Sentence, _Share]:
         """A document's sentences, some together."""
-        coded = [self._coded(sentence) for sentence in document]
-        shares = {}
-        for first, stop in balanced([len(ids) for ids, _ in coded], self.settings.context):
-            together = [piece for ids, _ in coded[first:stop] for piece in ids]
+        own = [self._coded(sentence) for sentence in document]
+        plan = {}
+        for first, stop in balanced([len(ids) for ids, _ in own], self.settings.context):
+            together = [piece for ids, _ in own[first:stop] for piece in ids]
             start = 0
-            for sentence, (ids, of_word) in zip(document[first:stop], coded[first:stop], strict=True):
-                shares[sentence] = _Share(together, of_word, start)
+            for sentence, (ids, of_word) in zip(document[first:stop], own[first:stop], strict=True):
+                plan[sentence] = _Share(together, of_word, start)
                 start += len(ids)
-        return shares
+        return plan
 
-    def _coded(self, sentence: Sentence) -> Coded:
-        """A sentence's piece ids, and which of them each word has."""
-        coded = self.tokenizer(
-            sentence.tokens, is_split_into_words=True, add_special_tokens=False, truncation=False, verbose=False
-        )
-        ids: list[int] = coded["input_ids"]
-        of_word: list[list[int]] = [[] for _ in sentence.words]
-        for position, word in enumerate(coded.word_ids()):
-            of_word[word].append(position)
-        if not all(of_word):  # characters the tokenizer drops: read the word as unknown
-            ids, of_word = _with_unknown(ids, of_word, self.tokenizer.unk_token_id)
-        return ids, of_word
+    def _coded(self, sentence: Sentence) -> tuple[list[int], list[list[int]]]:
+        """A sentence's piece ids, and the positions of those that each of its words (or units) has."""
+        found = coded(sentence, self.tokenizer)
+        return found.ids, shares(sentence, found)
 
     def _passage(self, ids: list[int]) -> Passage:
         spans = windows(len(ids), self.window, self.settings.overlap)
@@ -252,30 +242,17 @@ class _Share:
 
 
 def _load(settings: TransformerSettings) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers import AutoConfig, AutoModel
 
-    name = settings.name
     try:
-        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(settings.name, trust_remote_code=False)
         for key in DROPOUTS if settings.dropout is not None else ():
             if hasattr(config, key):
                 setattr(config, key, settings.dropout)
-        encoder = AutoModel.from_pretrained(name, config=config, trust_remote_code=False).float()
-        tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, trust_remote_code=False)
-        if getattr(tokenizer, "add_prefix_space", None) is False:  # RoBERTa: a word has its blank in its first piece
-            tokenizer = AutoTokenizer.from_pretrained(
-                name, use_fast=True, trust_remote_code=False, add_prefix_space=True
-            )
-        return encoder, tokenizer
-    except Exception as error:  # transformers and tokenizers raise what they like
-        raise ResourceError(
-            f"cannot load the encoder {name!r}: {_first_line(error)} "
-            "Give a folder with config.json, weights and tokenizer, or the id of a model on the hub."
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+        encoder = AutoModel.from_pretrained(settings.name, config=config, trust_remote_code=False).float()
+    except Exception as error:  # transformers raises what it likes
+        raise unloadable(settings.name, error) from error
+    return encoder, load_tokenizer(settings.name)
 
 
 def _specials(tokenizer: Any) -> tuple[list[int], list[int]]:
@@ -283,12 +260,3 @@ def _specials(tokenizer: Any) -> tuple[list[int], list[int]]:
     bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
     first = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
     return full[:first], full[first + len(bare) :]
-
-
-def _with_unknown(ids: list[int], of_word: list[list[int]], unknown: int) -> tuple[list[int], list[list[int]]]:
-    out: list[int] = []
-    places: list[list[int]] = []
-    for positions in of_word:
-        places.append(list(range(len(out), len(out) + max(len(positions), 1))))
-        out.extend([ids[position] for position in positions] or [unknown])
-    return out, places

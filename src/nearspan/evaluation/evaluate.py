@@ -12,7 +12,7 @@ from nearspan.evaluation.matching import score
 from nearspan.evaluation.scores import Scores
 from nearspan.model import Model
 from nearspan.spans import reach
-from nearspan.text import Coverage, Sentence, split
+from nearspan.text import Coverage, Sentence
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Judge:
     def __init__(self, model: Model, documents: Sequence[Document]) -> None:
         self.model = model
         self.documents = documents
-        self.sentences = [split(document, characters=model.recipe.characters_as_words) for document in documents]
+        self.sentences = [model.split(document) for document in documents]
         self.given = model.read([sentence for own in self.sentences for sentence in own])
         self.coverage = sum(
             (_coverage(model, own, document) for own, document in zip(self.sentences, documents, strict=True)),

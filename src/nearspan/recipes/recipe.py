@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, Field, ValidationError
 
 from nearspan.decoding import DecodingSettings
-from nearspan.encoders import EncoderSettings
+from nearspan.encoders import EncoderSettings, Splitter, load_tokenizer
 from nearspan.errors import ConfigError, did_you_mean
 from nearspan.heads import HeadSettings
 from nearspan.objectives import ObjectiveSettings
@@ -60,6 +60,18 @@ class Recipe(Settings):
         except ValidationError as error:
             problems = "\n".join(f"  {_explained(problem)}" for problem in error.errors())
             raise ConfigError(f"{source} has wrong settings:\n{problems}") from None
+
+    def splitter(self, tokenizer: Any = None) -> Splitter:
+        """What splits documents for this system; its encoder's tokenizer is loaded where it is needed and not given."""
+        if self.candidates.unit == "words":
+            return Splitter(self.characters_as_words)
+        if self.encoder.transformer is None:
+            raise ConfigError(
+                "candidates.unit is pieces, and this recipe has no pretrained encoder to make them: "
+                "set encoder.transformer.name, or candidates.unit=words"
+            )
+        tokenizer = load_tokenizer(self.encoder.transformer.name) if tokenizer is None else tokenizer
+        return Splitter(self.characters_as_words, tokenizer)
 
     def override(self, settings: Iterable[str]) -> Recipe:
         """The recipe with `part.key=value` settings applied; values are TOML, bare words are strings.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -21,7 +22,8 @@ WordTarget = tuple[int, int, int]  # first word, stop, label; label 0 is null
 class CandidateSettings(Settings):
     """Which spans are considered."""
 
-    max_width: int = Field(default=6, ge=1)  # L of the paper: the most words in a span
+    unit: Literal["words", "pieces"] = "words"  # of spans: words, or the pieces of a pretrained encoder's tokenizer
+    max_width: int = Field(default=6, ge=1)  # L of the paper: the most units in a span
 
 
 @dataclass(frozen=True)

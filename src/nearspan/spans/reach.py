@@ -20,7 +20,7 @@ class Reached:
 
 
 def reach(sentences: Sequence[Sentence], entities: Sequence[Entity], max_width: int) -> Reached:
-    """The entities of one document that spans of at most `max_width` words with one label each can equal.
+    """The entities of one document that spans of at most `max_width` words, or pieces, with one label each can equal.
 
     >>> from nearspan.corpora.markup import parse
     >>> from nearspan.text import split
@@ -30,6 +30,7 @@ def reach(sentences: Sequence[Sentence], entities: Sequence[Entity], max_width: 
     ([[(2, 3, 'PLACE')]], '2 entities in 1 sentence; 1 unreachable (1 wider than 2 words)')
     """
     aligned = align(sentences, entities)
+    unit = sentences[0].unit if sentences else "words"
     reasons: dict[str, int] = {}
     kept: list[list[WordEntity]] = []
     for golds in aligned.golds:
@@ -39,7 +40,7 @@ def reach(sentences: Sequence[Sentence], entities: Sequence[Entity], max_width: 
             if gold.discontinuous:
                 reason = "discontinuous"
             elif gold.width > max_width:
-                reason = f"wider than {max_width} words"
+                reason = f"wider than {max_width} {unit}"
             elif place in found:
                 reason = "second label on a span"
             else:

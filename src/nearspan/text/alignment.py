@@ -15,7 +15,9 @@ CROSSING = "crosses a sentence"
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """An entity over the words of one sentence; half-open word indexes, several fragments if discontinuous.
+    """An entity over the words of one sentence, or over its pieces; several fragments if discontinuous.
+
+    Indexes are half-open.
 
     >>> gold = Gold(((0, 2), (4, 5)), "ADR")
     >>> gold.first, gold.stop, gold.width, gold.discontinuous
@@ -85,9 +87,8 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     starts: dict[int, tuple[int, int]] = {}
     stops: dict[int, tuple[int, int]] = {}
     for position, sentence in enumerate(sentences):
-        for index, (start, end) in enumerate(sentence.words):
-            starts[start] = (position, index)
-            stops[end] = (position, index + 1)
+        starts.update((start, (position, first)) for start, first in sentence.starts.items())
+        stops.update((end, (position, stop)) for end, stop in sentence.stops.items())
     golds: list[list[Gold]] = [[] for _ in sentences]
     sources: list[list[Entity]] = [[] for _ in sentences]
     unreachable: list[tuple[Entity, str]] = []
@@ -103,4 +104,4 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
             position = found[0][0][0]
             golds[position].append(Gold(fragments, entity.label))
             sources[position].append(entity)
-    return Alignment(golds, sources, unreachable, sum(map(len, sentences)))
+    return Alignment(golds, sources, unreachable, sum(len(sentence.runs) for sentence in sentences))

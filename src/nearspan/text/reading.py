@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nearspan.text.sentences import Sentence
 from nearspan.text.windows import owners, windows
 
-LONGEST, OVERLAP = 1000, 100  # words
+LONGEST, OVERLAP = 1000, 100  # words, or pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Reading:
 
 
 def readings(sentence: Sentence, max_width: int) -> list[Reading]:
-    """The sentence itself up to 1,000 words; beyond, windows that share at least 100.
+    """The sentence itself up to 1,000 words; beyond, windows that share at least 100. Over pieces, so many pieces.
 
     A span belongs to the window that owns its first word, so each is read once, with context on both sides.
     Windows share twice the widest span, so that a span that begins in the owned part ends in the window.
@@ -34,13 +36,15 @@ def readings(sentence: Sentence, max_width: int) -> list[Reading]:
     if count <= LONGEST:
         return [Reading(sentence, 0, 0, count)]
     overlap = max(OVERLAP, 2 * max_width)
-    spans = windows(count, max(LONGEST, 2 * overlap), overlap)
+    spans = list(dict.fromkeys(_whole(sentence, windows(count, max(LONGEST, 2 * overlap), overlap))))
     return [
-        Reading(
-            Sentence(sentence.document, sentence.index, sentence.words[start:stop]),
-            start,
-            first - start,
-            end - start,
-        )
+        Reading(sentence.part(start, stop), start, first - start, end - start)
         for (start, stop), (first, end) in zip(spans, owners(spans), strict=True)
     ]
+
+
+def _whole(sentence: Sentence, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Windows that begin and end inside a word, widened to hold all of it."""
+    edges = [*(first for first, _ in sentence.runs), len(sentence)]
+    for start, stop in spans:
+        yield edges[bisect_right(edges, start) - 1], edges[bisect_left(edges, stop)]

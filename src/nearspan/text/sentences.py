@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import itemgetter
 
 from nearspan.document import Document, Fragment, Span
 from nearspan.text.boundaries import boundaries
@@ -14,7 +15,7 @@ from nearspan.text.words import words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sentence:
-    """A view of some consecutive words of a document.
+    """A view of some consecutive words of a document, or of the pieces that a tokenizer makes of them.
 
     >>> document = Document("Oslo is cold.", words=((0, 4), (5, 7), (8, 12), (12, 13)))
     >>> Sentence(document, 0, document.words).tokens
@@ -25,6 +26,9 @@ class Sentence:
     index: int
     words: tuple[Fragment, ...]
     around: Sequence[Sentence] = field(default=(), repr=False)  # the document's sentences in order, this one included
+    wholes: tuple[Fragment, ...] | None = field(
+        default=None, repr=False
+    )  # where `words` are pieces: those of each word
 
     def __len__(self) -> int:
         return len(self.words)
@@ -49,6 +53,34 @@ class Sentence:
     def text(self) -> str:
         """The sentence's characters."""
         return self.document.text[self.start : self.end]
+
+    @property
+    def unit(self) -> str:
+        """What `words` are."""
+        return "words" if self.wholes is None else "pieces"
+
+    @property
+    def runs(self) -> Sequence[Fragment]:
+        """For each whole word which of `words` it is made of, half-open."""
+        return [(i, i + 1) for i in range(len(self.words))] if self.wholes is None else self.wholes
+
+    @property
+    def starts(self) -> dict[int, int]:
+        """By the character at which a whole word begins, which of `words` that is."""
+        return {self.words[first][0]: first for first, _ in self.runs}
+
+    @property
+    def stops(self) -> dict[int, int]:
+        """By the character at which a whole word ends, one past its last of `words`."""
+        return {self.words[stop - 1][1]: stop for _, stop in self.runs}
+
+    def part(self, first: int, stop: int) -> Sentence:
+        """Some whole words as a sentence of their own, with nothing around."""
+        words, wholes = self.words[first:stop], self.wholes
+        if wholes is not None:
+            held = slice(*(bisect_left(wholes, edge, key=itemgetter(0)) for edge in (first, stop)))
+            wholes = tuple((a - first, b - first) for a, b in wholes[held])
+        return Sentence(self.document, self.index, words, wholes=wholes)
 
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,7 @@ import torch
 from nearspan.document import Document
 from nearspan.recipes import Recipe
 from nearspan.spans import SpanLabels, WordEntity, reach
-from nearspan.text import Coverage, Sentence, split
+from nearspan.text import Coverage, Sentence
 from nearspan.text.reading import readings
 
 
@@ -27,13 +27,15 @@ class TrainingData:
     coverage: Coverage
 
     @classmethod
-    def of(cls, documents: Sequence[Document], characters: bool, max_width: int) -> TrainingData:
-        """Split documents and place their entities on words."""
+    def of(
+        cls, documents: Sequence[Document], split: Callable[[Document], list[Sentence]], max_width: int
+    ) -> TrainingData:
+        """Split documents and place their entities on words, or on pieces."""
         sentences: list[Sentence] = []
         entities: list[list[WordEntity]] = []
         coverage = Coverage()
         for document in documents:
-            own = split(document, characters=characters)
+            own = split(document)
             reached = reach(own, document.entities, max_width)
             coverage += reached.coverage
             for sentence, found in zip(own, reached.entities, strict=True):

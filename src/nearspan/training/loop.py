@@ -20,7 +20,7 @@ from nearspan.encoders import buckets
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import Judge
 from nearspan.heads import Instances
-from nearspan.model import Input, Model, usable_device
+from nearspan.model import Model, usable_device
 from nearspan.network import Labelled
 from nearspan.recipes import Recipe, load
 from nearspan.training import checkpoint
@@ -72,14 +72,15 @@ def _train(
     watch: Watch,
     accelerator: Accelerator,
 ) -> Run:
-    data = TrainingData.of(train, recipe.characters_as_words, recipe.candidates.max_width)
+    split = recipe.splitter()
+    data = TrainingData.of(train, split, recipe.candidates.max_width)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     if accelerator.is_main_process:
         _make(folder)
     watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
     torch.manual_seed(seed)
-    others = TrainingData.of([*dev, *test], recipe.characters_as_words, recipe.candidates.max_width)
+    others = TrainingData.of([*dev, *test], split, recipe.candidates.max_width)
     overlap = recipe.decoding.overlap
     level = found_overlap(data.word_spans()) if overlap == "auto" else overlap
     model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level).to(accelerator.device)
@@ -109,7 +110,7 @@ def _train(
     with torch.no_grad():
         for name, parameter in checkpoint.trained(model.network).items():
             parameter.copy_(best[name])
-    model.remember(data.sentences, data.entities, trainer.given.prepared)
+    model.remember(data.sentences, data.entities, trainer.prepared)
     scores = judge.evaluate() if judge else None
     tested = Judge(model, test).evaluate() if test else None
     data_print, epochs = data.fingerprint(), progress.epoch
@@ -130,14 +131,14 @@ class _Trainer:
         self.accelerator = accelerator
         self.seed = seed
         self.saved, self.cost = time.monotonic(), 0.0  # when the last checkpoint was written, and how long that took
-        self.given: Input = model.read(data.sentences)
+        self.prepared = model.prepare(data.sentences)
         self.labels = data.span_labels(model.network.max_width).to(accelerator.device)
         self.optimizer = self._optimizer(recipe)
         self.network: nn.Module = accelerator.prepare_model(model.network)
         head = model.network.head
         self.neighbours = head.settings.neighbours if isinstance(head, Instances) else 0
         if self.neighbours:
-            model.remember(data.sentences, data.entities, self.given.prepared)
+            model.remember(data.sentences, data.entities, self.prepared)
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         groups, fused = self._groups(recipe), self.accelerator.device.type == "cuda"
@@ -160,7 +161,7 @@ class _Trainer:
     def refresh(self) -> None:
         """Let the memory follow the weights, for heads that score with it."""
         if self.neighbours:
-            self.model.refresh(self.given.prepared)
+            self.model.refresh(self.prepared)
 
     def epoch(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, watch: Watch) -> None:
         """One pass over the training sentences, from where `progress` stands to the epoch's end."""
@@ -202,8 +203,7 @@ class _Trainer:
     def _batches(self, epoch: int) -> list[Tensor]:
         """This process's batches of an epoch; all processes get equally many."""
         generator = torch.Generator().manual_seed(_chance(self.seed, epoch))
-        prepared = self.given.prepared
-        batches = buckets(prepared.lengths, prepared.together, self.settings.batch, generator)
+        batches = buckets(self.prepared.lengths, self.prepared.together, self.settings.batch, generator)
         rank, count = self.accelerator.process_index, self.accelerator.num_processes
         full = batches + batches[: -len(batches) % count]
         return full[rank::count]
@@ -223,7 +223,7 @@ class _Trainer:
 
     def _sampled(self, ids: Tensor, chance: int) -> Tensor:
         """K training sentences at random, none of the batch's own."""
-        count = len(self.given.prepared)
+        count = len(self.prepared)
         own = set(ids.tolist())
         drawn = random.Random(chance).sample(range(count), min(count, self.neighbours + len(own)))
         others = [one for one in drawn if one not in own][: self.neighbours]
@@ -234,7 +234,7 @@ class _Trainer:
         return torch.tensor(others)
 
     def _labelled(self, ids: Tensor) -> Labelled:
-        return Labelled(self.given.prepared.batch(ids), self.labels)
+        return Labelled(self.prepared.batch(ids), self.labels)
 
 
 def _chance(*numbers: int) -> int:

@@ -1,0 +1,350 @@
+"""Candidates over pieces: units partition the words, entities are whole words, and all the rest works as with words."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+import nearspan
+from nearspan.document import Document, Entity, Span
+from nearspan.encoders import Encoder, EncoderSettings, Splitter, load_tokenizer
+from nearspan.encoders.pieces import Coded, coded, shares, units
+from nearspan.encoders.transformer import TransformerSettings
+from nearspan.errors import ConfigError, NearspanError
+from nearspan.evaluation import evaluate
+from nearspan.model import Model
+from nearspan.recipes import Recipe
+from nearspan.text import Sentence, align
+from nearspan.text.reading import readings
+
+KINDS = ("bert", "roberta")
+SENTENCES = (  # the tiny BERT has adas as ada ##s, oslosx as oslo ##s ##x
+    "[Adas](PERSON) lives in [Oslosx](PLACE)",
+    "[Bobsy Stone](PERSON) lives in [Romed](PLACE)",
+    "[Eves](PERSON) left [New Yorkx](PLACE) for [Romed](PLACE)",
+    "[Adas](PERSON) met [Bobsy](PERSON) in [Parisy](PLACE)",
+    "[Parisy](PLACE) is far from [Oslosx](PLACE)",
+    "The rains fell on 21 March",
+    "They left [Oslosx](PLACE) in the rains",
+    "Nobody lives here",
+)
+TINY = (
+    "training.batch=4",
+    "training.optimizer=adam",
+    "training.learning_rate=0.01",
+    "representation.dropout=0",
+    "representation.reader.size=16",
+    "representation.reader.width_size=4",
+    "representation.reader.dropout=0",
+    "representation.reader.vector_dropout=0",
+    "representation.reader.recurrent.size=8",
+    "representation.reader.recurrent.dropout=0",
+    "objective.smoothing=none",
+)
+
+
+def unigram() -> Tokenizer:
+    """Like SentencePiece: a blank before every word, a normaliser that changes lengths, rare characters unknown."""
+    from transformers import PreTrainedTokenizerFast
+
+    names = ["<unk>", "\u2581", "a", "b", "ab", "\u2581a", "\u2581ab", "fi", "é", "京", "..."]
+    tokenizer = Tokenizer(models.Unigram([(name, -float(i)) for i, name in enumerate(names)], unk_id=0))
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
+
+
+@pytest.fixture(scope="module")
+def tokenizers(encoders) -> dict[str, object]:
+    return {**{kind: load_tokenizer(str(encoders[kind])) for kind in KINDS}, "unigram": unigram()}
+
+
+def document(tokens: list[str]) -> Document:
+    words, at = [], 0
+    for token in tokens:
+        words.append((at, at + len(token)))
+        at += len(token) + 1
+    return Document(" ".join(tokens), words=tuple(words), sentences=((0, at - 1),))
+
+
+odd = st.text(
+    st.one_of(
+        st.sampled_from("adsxyob2.'"),
+        st.sampled_from(
+            "\u0301\u0308\u200b\u200d\ufeff\u00ad\u2026\ufb01\u00e9\u4eac\u0e33\u1100\uac01\U0001f600\ufe0f"
+        ),
+        st.characters(exclude_categories=("Cs",)),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "unigram"])
+@given(tokens=st.lists(odd, min_size=1, max_size=6))
+def test_units_partition_every_word_and_share_out_every_piece(tokenizers, kind: str, tokens: list[str]):
+    whole = document(tokens)
+    [view] = Splitter(tokenizer=tokenizers[kind])(whole)
+    assert [first for first, _ in view.wholes] == [0, *(stop for _, stop in view.wholes[:-1])]
+    assert view.wholes[-1][1] == len(view)
+    for (start, end), (first, stop) in zip(whole.words, view.wholes, strict=True):
+        edges = [start, *(last for _, last in view.words[first:stop])]
+        assert [begin for begin, _ in view.words[first:stop]] == edges[:-1]
+        assert edges == sorted(set(edges))
+        assert edges[-1] == end
+    pieces = coded(view, tokenizers[kind])
+    given_out = shares(view, pieces)
+    assert all(given_out)
+    assert [position for own in given_out for position in own] == list(range(len(pieces.ids)))
+
+
+def test_the_units_of_words_that_tokenizers_see_differently(tokenizers):
+    tokens = ["oslosx", "\u200d", "a\u00e9b", "e\u0301", "\U0001f600s"]
+
+    def seen(kind: str) -> list[list[str]]:
+        [view] = Splitter(tokenizer=tokenizers[kind])(document(tokens))
+        return [view.tokens[first:stop] for first, stop in view.wholes]
+
+    assert seen("bert") == [["oslo", "s", "x"], ["\u200d"], ["a\u00e9b"], ["e\u0301"], ["\U0001f600s"]]
+    assert seen("roberta") == [
+        ["oslo", "s", "x"],
+        ["\u200d"],
+        ["a", "\u00e9", "b"],
+        ["e", "\u0301"],
+        ["\U0001f600", "s"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        ([], [(0, 4)]),
+        ([(0, 4)], [(0, 4)]),
+        ([(1, 3)], [(0, 4)]),  # characters before the first piece, and after the last
+        ([(0, 1), (2, 4)], [(0, 2), (2, 4)]),
+        ([(0, 2), (1, 3), (3, 4)], [(0, 3), (3, 4)]),  # two share a character
+        ([(0, 0), (0, 2), (2, 2), (2, 4)], [(0, 2), (2, 4)]),
+        ([(0, 4), (0, 4)], [(0, 4)]),
+    ],
+)
+def test_pieces_that_cannot_be_told_apart_are_one_unit(places, expected):
+    assert units(places, 4) == expected
+
+
+def test_a_unit_that_the_tokenizer_does_not_see_again_reads_its_words_first_piece():
+    view = Sentence(Document("abcd"), 0, ((0, 1), (1, 3), (3, 4)), wholes=((0, 3),))
+    assert shares(view, Coded([7, 8], [(0, 3), (3, 4)], [[0, 1]])) == [[0], [0], [1]]
+
+
+def test_entities_inside_a_word_are_misaligned_though_pieces_begin_there(tokenizers):
+    text = "Adas left Oslosx"
+    found = align(
+        Splitter(tokenizer=tokenizers["bert"])(Document(text)), [Entity.of(0, 4, "A"), Entity.of(10, 14, "B")]
+    )
+    assert [(gold.first, gold.stop) for gold in found.golds[0]] == [(0, 2)]
+    assert [(entity.label, reason) for entity, reason in found.unreachable] == [("B", "misaligned")]
+    assert found.words == 3
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 3, 9, 300, 2500]), st.integers(1, 80))
+def test_windows_hold_whole_words_and_own_every_span_once(seed: int, most: int, widest: int):
+    sizes = random.Random(seed).choices(range(1, most + 1), k=4000 // most + 5)  # pieces of each word
+    count, wholes = 0, []
+    for size in sizes:
+        wholes.append((count, count + size))
+        count += size
+    view = Sentence(Document("x" * count), 0, tuple((i, i + 1) for i in range(count)), wholes=tuple(wholes))
+    parts = readings(view, widest)
+    firsts = {first for first, _ in wholes}
+    assert all(part.start in firsts for part in parts)
+    assert all({part.start + len(part.sentence)} <= {*firsts, count} for part in parts)
+    owned = [part.start + first for part in parts for first in range(len(part.sentence)) if part.owns(first)]
+    assert owned == list(range(count))
+    for part in parts:
+        assert part.sentence.wholes[-1][1] == len(part.sentence)
+        last = part.start + part.stop - 1
+        assert min(last + widest, count) <= part.start + len(part.sentence)  # its widest span ends in the window
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_in_context_the_states_of_pieces_are_those_of_the_whole_run(encoders, pooling: str):
+    from transformers import AutoModel
+
+    chosen = TransformerSettings(name=str(encoders["bert"]), frozen=False, pooling=pooling, overlap=4, context=30)
+    encoder = Encoder.learn(EncoderSettings(transformer=chosen), []).eval()
+    tokenizer = encoder.transformer.tokenizer
+    views = Splitter(tokenizer=tokenizer)(Document("Adas left Oslosx. Bobsy met Eves."))
+    assert [len(view) for view in views] == [7, 7]  # every piece is a unit
+    assert all(list(view.around) == views for view in views)
+    ids = [2, *(number for view in views for number in coded(view, tokenizer).ids), 3]
+    expected = AutoModel.from_pretrained(encoders["bert"]).eval()(input_ids=torch.tensor([ids])).last_hidden_state
+    found = encoder(encoder.prepare(views).batch(torch.tensor([0, 1]))).states  # [2, 7, size]
+    torch.testing.assert_close(found.flatten(0, 1), expected[0, 1:-1], atol=1e-5, rtol=1e-3)
+
+
+def test_pieces_need_a_pretrained_encoder(tiny, documents, tmp_path):
+    with pytest.raises(ConfigError, match=r"set encoder\.transformer\.name"):
+        nearspan.train(tiny("classifier", "candidates.unit=pieces"), documents, out=tmp_path / "out", device="cpu")
+
+
+def test_the_tokenizer_of_nothing_is_a_resource_error(tmp_path):
+    with pytest.raises(nearspan.errors.ResourceError, match="cannot load the encoder"):
+        load_tokenizer(str(tmp_path))
+
+
+def recipe(folder: Path, name: str, *settings: str) -> Recipe:
+    chosen = nearspan.recipe(name).override(
+        ["candidates.unit=pieces", "candidates.max_width=7", f'encoder.transformer.name="{folder}"', *TINY]
+    )
+    return chosen.override(["encoder.transformer.overlap=4", "encoder.transformer.dropout=0.0", *settings])
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[Document]:
+    return [nearspan.markup(text, id=f"d{number}") for number, text in enumerate(SENTENCES)]
+
+
+@pytest.fixture(scope="module")
+def folders(encoders, corpus, tmp_path_factory) -> dict[str, Path]:
+    """Models over pieces that know their training data by heart, trained from an encoder that is gone."""
+    made = {}
+    for name, kind in (("shallow", "bert"), ("dspert", "roberta")):
+        made[name] = tmp_path_factory.mktemp("pieces") / name
+        pretrained = shutil.copytree(encoders[kind], made[name].with_name("pretrained"))
+        settings = ("training.epochs=80", "encoder.transformer.learning_rate=0.002", "encoder.transformer.context=24")
+        nearspan.train(recipe(pretrained, name, *settings), corpus, corpus, out=made[name], device="cpu")
+        shutil.rmtree(pretrained)
+    return made
+
+
+@pytest.fixture(params=["shallow", "dspert"])
+def model(request, folders) -> Model:
+    return nearspan.load(folders[request.param], device="cpu")
+
+
+def test_a_model_over_pieces_finds_its_entities_again(model: Model, corpus):
+    assert model.split(corpus[0])[0].unit == "pieces"
+    found = evaluate(model, corpus)
+    assert found.scores.f1 == 1
+    assert str(found.coverage) == "13 entities in 8 sentences; all reachable"
+    assert found.coverage.words == sum(len(each.text.split()) for each in corpus)
+
+
+def test_a_saved_model_over_pieces_predicts_the_same(encoders, corpus, tmp_path):
+    chosen = recipe(encoders["roberta"], "dspert", "training.epochs=2")
+    trained = nearspan.train(chosen, corpus, out=tmp_path / "out", device="cpu").model
+    loaded = nearspan.load(tmp_path / "out", device="cpu")
+    texts = ["Adas lives in Oslosx. Bobsy \u200d met \U0001f600Adas", *(each.text for each in corpus)]
+    for one, other in zip(trained.annotate(texts), loaded.annotate(texts), strict=True):
+        assert one == other
+        assert [entity.score for entity in one.entities] == [entity.score for entity in other.entities]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_entities_are_whole_words_though_guesses_are_not(encoders, corpus, kind: str):
+    torch.manual_seed(1)
+    chosen = recipe(encoders[kind], "shallow")
+    split = chosen.splitter()
+    model = Model.learn(chosen, [one for each in corpus for one in split(each)], ["A", "B"], overlap="any")
+    torch.nn.init.normal_(model.network.head.weight, std=5)  # untrained: it sees entities everywhere
+    texts = ["Adas lives in Oslosx with Bobsy", "Eves left New Yorkx"]
+    inside = 0
+    for found in model.annotate(texts):
+        [view] = model.split(found)
+        [guesses] = model.guesses(model.read([view]).prepared)
+        whole = [one for one in guesses if one.first in view.starts.values() and one.stop in view.stops.values()]
+        inside += len(guesses) - len(whole)
+        assert len(found.entities) == len(whole) > 0
+        words = nearspan.text.split(found)[0]
+        assert all(entity.start in words.starts and entity.end in words.stops for entity in found.entities)
+    assert inside > 0
+
+
+def test_a_guess_inside_a_word_does_not_stand_in_the_way(model: Model, monkeypatch):
+    from nearspan.decoding import Guess
+
+    guesses = [[Guess(0, 1, 1, 0.9), Guess(0, 2, 1, 0.8), Guess(1, 3, 2, 0.7)]]
+    monkeypatch.setattr(model, "guesses", lambda _: guesses)
+    view = Sentence(Document("Adas in"), 0, ((0, 3), (3, 4), (5, 7)), wholes=((0, 2), (2, 3)))
+    [[entity]] = model.entities(model.read([view]))
+    assert (entity.start, entity.end, entity.score) == (0, 4, 0.8)
+
+
+def test_a_sentence_of_3000_words_is_read_whole(model: Model, monkeypatch):
+    """Every whole word of one to seven pieces is guessed in some window; each comes out once."""
+    from nearspan.decoding import Guess
+
+    text = " ".join(["Adas", "in", "Oslosx"] * 1000)
+    [view] = model.split(Document(text))
+    assert len(view) > 3000
+    spans = [len(part.sentence) for part in model.read([view]).parts]
+    assert len(spans) > 3
+
+    def guess(prepared):
+        assert prepared.lengths.tolist() == spans
+        return [[Guess(first, stop, 1, 0.5) for first, stop in part.sentence.wholes] for part in readings(view, 7)]
+
+    list(model.annotate([text]))  # read for real, too
+    monkeypatch.setattr(model, "guesses", guess)
+    [found] = model.annotate([text])
+    assert [(entity.start, entity.end) for entity in found.entities] == list(nearspan.text.split(found)[0].words)
+
+
+def test_wider_than_the_most_pieces_is_in_the_coverage(encoders, corpus, tmp_path):
+    chosen = recipe(encoders["bert"], "shallow", "candidates.max_width=2", "training.epochs=1")
+    run = nearspan.train(chosen, corpus, corpus, out=tmp_path / "out", device="cpu")
+    assert run.dev.coverage.unreachable == {"wider than 2 pieces": 6}
+    assert "6 wider than 2 pieces" in (tmp_path / "out" / "README.md").read_text()
+    with pytest.raises(NearspanError, match="'Oslosx' has 3 pieces; this model considers spans of at most 2"):
+        run.model.neighbours("Oslosx", Span.of(0, 6))
+
+
+def test_explain_shows_the_texts_of_spans(model: Model, corpus):
+    found = {evidence.text: evidence for evidence in model.explain(corpus[0].text)}
+    assert {text: evidence.label for text, evidence in found.items()} == {"Adas": "PERSON", "Oslosx": "PLACE"}
+    for evidence in found.values():
+        shown = [one for group in evidence.neighbours.values() for one in group]
+        assert shown
+        assert all(one.text == one.sentence[one.span.start : one.span.end] for one in shown)
+    assert found["Oslosx"].neighbours["PLACE"][0].text == "Oslosx"
+    assert model.neighbours("The rains fell", Span.of(4, 9)).text == "rains"
+    with pytest.raises(NearspanError, match="not a run of whole words"):
+        model.neighbours("The rains fell", Span.of(4, 8))
+
+
+def test_instances_over_pieces_add_up(encoders, tiny, corpus, tmp_path):
+    settings = (f'encoder.transformer={{name="{encoders["bert"]}", overlap=4}}', "candidates.unit=pieces")
+    chosen = tiny("instance", *settings, "training.batch=2", "training.epochs=1", "head.search=whole")
+    model = nearspan.train(chosen, corpus, out=tmp_path / "out", device="cpu").model
+    evidence = model.neighbours("Adas left", Span.of(0, 4), count=3)
+    for label, group in evidence.neighbours.items():
+        total = sum(one.weight for one in group) + evidence.unlisted[label]
+        assert total == pytest.approx(evidence.probabilities[label], abs=1e-5)
+
+
+def test_in_context_a_documents_entities_do_not_depend_on_the_other_documents(model: Model, corpus):
+    texts = [". ".join(each.text for each in corpus[:3]), ". ".join(each.text for each in corpus[3:]), "Adas left."]
+    together = list(model.annotate(texts))
+    assert any(found.entities for found in together)
+    for text, found in zip(texts, together, strict=True):
+        [alone] = model.annotate([text])
+        assert alone == found
+        scores = [entity.score for entity in alone.entities]
+        assert scores == pytest.approx([entity.score for entity in found.entities], abs=1e-4)
+
+
+def test_the_report_of_a_model_over_pieces(folders, corpus):
+    from nearspan.analysis.vectors import gold_spans, negative_spans, span_vectors
+
+    model = nearspan.load(folders["shallow"], device="cpu")
+    spans = list(gold_spans(model, corpus).values())
+    assert len(spans) == 13
+    assert {span.span.text(span.sentence.text) for span in spans} >= {"Adas", "Bobsy Stone", "New Yorkx"}
+    assert span_vectors(model, spans).isfinite().all()
+    assert len(negative_spans(model, corpus, 4, 20)) == 20

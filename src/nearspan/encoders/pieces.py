@@ -38,7 +38,8 @@ class Splitter:
         if self.tokenizer is None:
             return sentences
         views: list[Sentence] = []
-        views.extend(_over_pieces(sentence, self.tokenizer, views) for sentence in sentences)
+        pieces = coded(sentences, self.tokenizer)
+        views.extend(_over_pieces(sentence, own, views) for sentence, own in zip(sentences, pieces, strict=True))
         return views
 
 
@@ -71,25 +72,27 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def coded(sentence: Sentence, tokenizer: Any) -> Coded:
-    """The pieces of a sentence's whole words. A word whose characters the tokenizer drops is read as unknown."""
+def coded(sentences: Sequence[Sentence], tokenizer: Any) -> list[Coded]:
+    """The pieces of sentences' whole words. A word whose characters the tokenizer drops is read as unknown."""
+    backend = tokenizer.backend_tokenizer  # asked directly: it takes many sentences at once, on all cores
+    backend.no_truncation()
+    backend.no_padding()
+    found = backend.encode_batch([_wholes(one) for one in sentences], is_pretokenized=True, add_special_tokens=False)
+    return [_coded(len(one.runs), pieces, tokenizer.unk_token_id) for one, pieces in zip(sentences, found, strict=True)]
+
+
+def _wholes(sentence: Sentence) -> list[str]:
+    """The texts of a sentence's whole words."""
     text, words = sentence.document.text, sentence.words
-    tokens = [text[words[first][0] : words[stop - 1][1]] for first, stop in sentence.runs]
-    found = tokenizer(
-        tokens,
-        is_split_into_words=True,
-        add_special_tokens=False,
-        truncation=False,
-        return_offsets_mapping=True,
-        verbose=False,
-    )
-    of_word: list[list[int]] = [[] for _ in tokens]
-    for position, word in enumerate(found.word_ids()):
+    return [text[words[first][0] : words[stop - 1][1]] for first, stop in sentence.runs]
+
+
+def _coded(words: int, pieces: Any, unknown: int) -> Coded:
+    of_word: list[list[int]] = [[] for _ in range(words)]
+    for position, word in enumerate(pieces.word_ids):
         of_word[word].append(position)
-    ids, places = found["input_ids"], found["offset_mapping"]
-    if not all(of_word):
-        return _with_unknown(Coded(ids, places, of_word), tokenizer.unk_token_id)
-    return Coded(ids, places, of_word)
+    found = Coded(pieces.ids, pieces.offsets, of_word)
+    return found if all(of_word) else _with_unknown(found, unknown)
 
 
 def shares(sentence: Sentence, pieces: Coded) -> list[list[int]]:
@@ -129,9 +132,8 @@ def units(places: Sequence[Fragment], size: int) -> list[Fragment]:
     return list(zip(starts, [*starts[1:], size], strict=True))
 
 
-def _over_pieces(sentence: Sentence, tokenizer: Any, around: Sequence[Sentence]) -> Sentence:
+def _over_pieces(sentence: Sentence, pieces: Coded, around: Sequence[Sentence]) -> Sentence:
     """The same sentence, with pieces of its words for words."""
-    pieces = coded(sentence, tokenizer)
     found: list[Fragment] = []
     wholes: list[Fragment] = []
     for (start, end), own in zip(sentence.words, pieces.of_word, strict=True):

@@ -156,31 +156,26 @@ class Transformer(nn.Module):
         return passages, pieces
 
     def _shares(self, sentences: Sequence[Sentence]) -> list[_Share]:
-        plans: dict[int, dict[Sentence, _Share]] = {}  # by document
-        found = []
-        for sentence in sentences:
-            document = sentence.around if self.settings.context else ()
-            if id(document) not in plans:
-                plans[id(document)] = self._plan(document)
-            found.append(plans[id(document)].get(sentence) or _Share(*self._coded(sentence), 0))
-        return found
+        """Each sentence's part in what it is read together with: its document's sentences, or itself alone."""
+        documents = {id(one.around): one.around for one in sentences} if self.settings.context else {}
+        siblings = [one for document in documents.values() for one in document]
+        own = self._coded(list(dict.fromkeys([*siblings, *sentences])))
+        found = {sentence: _Share(ids, of_word, 0) for sentence, (ids, of_word) in own.items()}
+        for document in documents.values():
+            for first, stop in balanced([len(own[one][0]) for one in document], self.settings.context):
+                together = [piece for one in document[first:stop] for piece in own[one][0]]
+                start = 0
+                for one in document[first:stop]:
+                    found[one] = _Share(together, own[one][1], start)
+                    start += len(own[one][0])
+        return [found[sentence] for sentence in sentences]
 
-    def _plan(self, document: Sequence[Sentence]) -> dict[Sentence, _Share]:
-        """A document's sentences, some together."""
-        own = [self._coded(sentence) for sentence in document]
-        plan = {}
-        for first, stop in balanced([len(ids) for ids, _ in own], self.settings.context):
-            together = [piece for ids, _ in own[first:stop] for piece in ids]
-            start = 0
-            for sentence, (ids, of_word) in zip(document[first:stop], own[first:stop], strict=True):
-                plan[sentence] = _Share(together, of_word, start)
-                start += len(ids)
-        return plan
-
-    def _coded(self, sentence: Sentence) -> tuple[list[int], list[list[int]]]:
-        """A sentence's piece ids, and the positions of those that each of its words (or units) has."""
-        found = coded(sentence, self.tokenizer)
-        return found.ids, shares(sentence, found)
+    def _coded(self, sentences: Sequence[Sentence]) -> dict[Sentence, tuple[list[int], list[list[int]]]]:
+        """Sentences' piece ids, and the positions of those that each of their words (or units) has."""
+        found = coded(sentences, self.tokenizer)
+        return {
+            sentence: (pieces.ids, shares(sentence, pieces)) for sentence, pieces in zip(sentences, found, strict=True)
+        }
 
     def _passage(self, ids: list[int]) -> Passage:
         spans = windows(len(ids), self.window, self.settings.overlap)

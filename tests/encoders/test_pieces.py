@@ -97,7 +97,7 @@ def test_units_partition_every_word_and_share_out_every_piece(tokenizers, kind: 
         assert [begin for begin, _ in view.words[first:stop]] == edges[:-1]
         assert edges == sorted(set(edges))
         assert edges[-1] == end
-    pieces = coded(view, tokenizers[kind])
+    pieces = coded([view], tokenizers[kind])[0]
     given_out = shares(view, pieces)
     assert all(given_out)
     assert [position for own in given_out for position in own] == list(range(len(pieces.ids)))
@@ -182,7 +182,7 @@ def test_in_context_the_states_of_pieces_are_those_of_the_whole_run(encoders, po
     views = Splitter(tokenizer=tokenizer)(Document("Adas left Oslosx. Bobsy met Eves."))
     assert [len(view) for view in views] == [7, 7]  # every piece is a unit
     assert all(list(view.around) == views for view in views)
-    ids = [2, *(number for view in views for number in coded(view, tokenizer).ids), 3]
+    ids = [2, *(number for pieces in coded(views, tokenizer) for number in pieces.ids), 3]
     expected = AutoModel.from_pretrained(encoders["bert"]).eval()(input_ids=torch.tensor([ids])).last_hidden_state
     found = encoder(encoder.prepare(views).batch(torch.tensor([0, 1]))).states  # [2, 7, size]
     torch.testing.assert_close(found.flatten(0, 1), expected[0, 1:-1], atol=1e-5, rtol=1e-3)

@@ -117,9 +117,8 @@ class Deep(nn.Module):
 
     def _parts(self, states: Tensor, layout: Layout) -> list[tuple[int, int]]:
         """First words to do together."""
-        kept = len(self.layers) if torch.is_grad_enabled() else 1
-        span = 20 * states.shape[-1] * 4 * kept  # bytes: a span's states on its way through a layer
-        step = max(1, self.budget // (span * states.shape[0] * layout.widths))
+        kept = self.layers if torch.is_grad_enabled() else self.layers[:1]
+        step = max(1, self.budget // (span_bytes(kept, layout.widths) * len(states) * layout.widths))
         return [(first, min(first + step, layout.starts)) for first in range(0, layout.starts, step)]
 
     def _through(self, layers: Sequence[Tensor], layout: Layout) -> Tensor:
@@ -141,6 +140,11 @@ class Deep(nn.Module):
         found = functional.scaled_dot_product_attention(query, key, value, attn_mask=inside, dropout_p=rate)
         context = taken(found.transpose(1, 2).reshape(len(asked), -1), layout.cells)
         return block.after(spans, context, rate)
+
+
+def span_bytes(layers: Sequence[Block], widths: int) -> int:
+    """What a span takes on its way through some layers, in full precision."""
+    return sum(4 * 20 * block.query.in_features for block in layers)
 
 
 def _windows(states: Tensor, starts: int, size: int, heads: int) -> Tensor:

@@ -56,7 +56,7 @@ class Case:
         shape = {"hidden_size": SIZE, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
         model = BertModel(BertConfig(intermediate_size=4 * SIZE, vocab_size=10, **shape))
         transformer = SimpleNamespace(encoder=model, size=SIZE, layered=False)
-        encoder: Any = SimpleNamespace(transformer=transformer, width=SIZE)
+        encoder: Any = SimpleNamespace(transformer=transformer, width=SIZE, highway=None, recurrent=None)
         deep = Deep(DeepSettings(dropout=DROPOUT, budget_mb=budget_mb), encoder, max_width).to(device)
         states = [torch.randn(batch, words, SIZE, device=device, requires_grad=True) for _ in range(LAYERS)]
         lengths = torch.full((batch,), words)

@@ -12,13 +12,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 import nearspan
 from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings
-from nearspan.encoders.characters import Characters, CharacterSettings
 from nearspan.encoders.recurrent import RecurrentSettings
-from nearspan.encoders.transformer import Transformer, TransformerSettings
 from nearspan.errors import ConfigError
 from nearspan.heads import BiaffineSettings, ClassifierSettings
-from nearspan.spans import enumerate_spans
 from nearspan.spans import deep as deep_spans
+from nearspan.spans import enumerate_spans
 from nearspan.spans.deep import Deep, DeepSettings
 from nearspan.spans.ends import Ends, EndsSettings
 from nearspan.spans.layout import Layout
@@ -73,7 +71,7 @@ def layers_of(model):
 def built(model, max_width, beside=0, reader=None, **settings):
     """Deep spans over an encoder and over features of the size `beside`."""
     transformer = SimpleNamespace(encoder=model, size=SIZE, layered=False)
-    encoder = SimpleNamespace(transformer=transformer, width=SIZE + beside)
+    encoder = SimpleNamespace(transformer=transformer, width=SIZE + beside, highway=None, recurrent=None)
     chosen = DeepSettings(reader=reader or SpanReaderSettings(size=5, width_size=3), **settings)
     return Deep(chosen, encoder, max_width)
 
@@ -223,7 +221,8 @@ def test_parts_equal_the_whole(share: float, training: bool, pooling: str, share
     model, lengths = pretrained(), [5, 1, 7, 2]
     deep = built(model, 4, pooling=pooling, shared=shared, dropout=0.0).train(training)
     layout, [states] = laid_out(lengths, 4), random_states(lengths, 1)
-    deep.budget = int(share * deep_spans.span_bytes(deep.layers, layout.widths) * states[..., 1:, 0].numel() * layout.widths)
+    whole = deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
+    deep.budget = int(share * whole)
     assert len(deep._parts(states, layout)) == (6 if share == 0 else 3)
     check(deep, model, lengths, 4)
 
@@ -297,6 +296,12 @@ def test_a_depth_that_the_encoder_does_not_have_is_refused(depth: int):
 def test_without_a_pretrained_encoder_there_are_no_deep_spans():
     with pytest.raises(ConfigError, match=r"encoder\.transformer\.name"):
         Deep(DeepSettings(), SimpleNamespace(transformer=None), 3)
+
+
+@pytest.mark.parametrize("part", ["highway", "recurrent"])
+def test_parts_of_the_encoder_that_deep_spans_would_not_read_are_refused(folder: Path, part: str):
+    with pytest.raises(ConfigError, match=r"encoder\.highway and encoder\.recurrent"):
+        DeepSettings().build(encoder_from(folder, part), 3)
 
 
 # equations 4 and 5, and what follows a span
@@ -577,18 +582,13 @@ def test_shared_layers_stay_the_encoders_own_after_loading(trained):
         assert (block.query is layer.attention.self.query) == shared
 
 
-def encoder_from(folder: Path, **settings) -> Encoder:
-    transformer = TransformerSettings(name=str(folder), **settings)
-    parts = {"transformer": Transformer.learn(transformer, [], []), "characters": _characters()}
-    return Encoder(EncoderSettings(transformer=transformer, characters=CharacterSettings(filters=4)), parts)
-
-
-def _characters() -> Characters:
-    return Characters(CharacterSettings(filters=4), {"characters": list("abc")})
+def encoder_from(folder: Path, *parts: str) -> Encoder:
+    chosen = {"transformer": {"name": str(folder), "frozen": False}, **{part: {} for part in parts}}
+    return Encoder.learn(EncoderSettings.model_validate(chosen), [], [])
 
 
 def test_copies_begin_as_the_encoders_weights_and_are_others(folder: Path):
-    encoder = encoder_from(folder, frozen=False)
+    encoder = encoder_from(folder)
     deep = DeepSettings().build(encoder, 3)
     for block, layer in zip(deep.layers, layers_of(encoder.transformer.encoder), strict=True):
         for mine, theirs in (

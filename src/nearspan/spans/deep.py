@@ -51,6 +51,11 @@ class Deep(nn.Module):
         transformer = encoder.transformer
         if transformer is None:
             raise ConfigError("deep spans need a pretrained encoder's layers: set encoder.transformer.name")
+        if encoder.highway is not None or encoder.recurrent is not None:
+            raise ConfigError(
+                "deep spans are made of a transformer's layers, which encoder.highway and encoder.recurrent do not "
+                "change: leave these parts out (representation.reader.recurrent reads the spans)"
+            )
         transformer.layered = True
         every = blocks(transformer.encoder)
         depth = len(every) if settings.depth == "all" else settings.depth
@@ -143,8 +148,14 @@ class Deep(nn.Module):
 
 
 def span_bytes(layers: Sequence[Block], widths: int) -> int:
-    """What a span takes on its way through some layers, in full precision."""
-    return sum(4 * 20 * block.query.in_features for block in layers)
+    """What a span takes in full precision: all that these layers keep of it, and one layer's gradients."""
+    kept = [_floats(block, widths) for block in layers]
+    return 4 * (sum(kept) + max(kept))
+
+
+def _floats(block: Block, widths: int) -> int:
+    """Its two feed-forward states, eleven others of the encoder's width, its shares of the words three times."""
+    return 2 * block.up.out_features + 11 * block.up.in_features + 3 * block.heads * (widths + 1)
 
 
 def _windows(states: Tensor, starts: int, size: int, heads: int) -> Tensor:

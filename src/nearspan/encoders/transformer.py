@@ -201,8 +201,8 @@ class Transformer(nn.Module):
         for row, one in zip(counts, own, strict=True):
             row[: len(one.counts)] = one.counts
         owner = np.repeat(np.arange(counts.size), counts.reshape(-1))
-        index = torch.from_numpy(np.stack([flat, owner])).to(states.device)
-        share = torch.from_numpy(counts.reshape(-1)).clamp(min=1).to(states.device)
+        index = torch.from_numpy(np.stack([flat, owner])).to(states.device, non_blocking=True)
+        share = torch.from_numpy(counts.reshape(-1)).clamp(min=1).to(states.device, non_blocking=True)
         found = states.flatten(0, 1).index_select(0, index[0])
         words = found.new_zeros(counts.size, *found.shape[1:]).index_add(0, index[1], found) / share[:, None, None]
         return list(words.view(*counts.shape, *found.shape[1:]).unbind(2))
@@ -221,7 +221,9 @@ class Transformer(nn.Module):
             strict=True,
         ):
             out = self.encoder(
-                input_ids=some.to(device), attention_mask=mask.to(device), output_hidden_states=self.layered
+                input_ids=some.to(device, non_blocking=True),
+                attention_mask=mask.to(device, non_blocking=True),
+                output_hidden_states=self.layered,
             )
             parts.append(torch.stack(out.hidden_states if self.layered else [out.last_hidden_state], dim=2))
         return torch.cat(parts)

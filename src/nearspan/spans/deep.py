@@ -51,6 +51,11 @@ class Deep(nn.Module):
         transformer = encoder.transformer
         if transformer is None:
             raise ConfigError("deep spans need a pretrained encoder's layers: set encoder.transformer.name")
+        if encoder.highway is not None or encoder.recurrent is not None:
+            raise ConfigError(
+                "deep spans are made of a transformer's layers, which encoder.highway and encoder.recurrent do not "
+                "change: leave these parts out (representation.reader.recurrent reads the spans)"
+            )
         transformer.layered = True
         every = blocks(transformer.encoder)
         depth = len(every) if settings.depth == "all" else settings.depth
@@ -117,9 +122,8 @@ class Deep(nn.Module):
 
     def _parts(self, states: Tensor, layout: Layout) -> list[tuple[int, int]]:
         """First words to do together."""
-        kept = len(self.layers) if torch.is_grad_enabled() else 1
-        span = 20 * states.shape[-1] * 4 * kept  # bytes: a span's states on its way through a layer
-        step = max(1, self.budget // (span * states.shape[0] * layout.widths))
+        kept = self.layers if torch.is_grad_enabled() else self.layers[:1]
+        step = max(1, self.budget // (span_bytes(kept, layout.widths) * len(states) * layout.widths))
         return [(first, min(first + step, layout.starts)) for first in range(0, layout.starts, step)]
 
     def _through(self, layers: Sequence[Tensor], layout: Layout) -> Tensor:
@@ -141,6 +145,17 @@ class Deep(nn.Module):
         found = functional.scaled_dot_product_attention(query, key, value, attn_mask=inside, dropout_p=rate)
         context = taken(found.transpose(1, 2).reshape(len(asked), -1), layout.cells)
         return block.after(spans, context, rate)
+
+
+def span_bytes(layers: Sequence[Block], widths: int) -> int:
+    """What a span takes in full precision: all that these layers keep of it, and one layer's gradients."""
+    kept = [_floats(block, widths) for block in layers]
+    return 4 * (sum(kept) + max(kept))
+
+
+def _floats(block: Block, widths: int) -> int:
+    """Its two feed-forward states, eleven others of the encoder's width, its shares of the words three times."""
+    return 2 * block.up.out_features + 11 * block.up.in_features + 3 * block.heads * (widths + 1)
 
 
 def _windows(states: Tensor, starts: int, size: int, heads: int) -> Tensor:

@@ -8,12 +8,13 @@ reach beyond their sentence hold nothing anyone reads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nearspan.spans.candidates import Candidates, enumerate_spans
+from nearspan.spans.candidates import Candidates, enumerate_spans, how_many
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Layout:
     first: Tensor  # [N]
     width: Tensor  # [N] in words, from 2 on
     order: Tensor  # [S] where each candidate is found among the B * T words and the N wide spans after them
+    lengths: Tensor  # [B] words of each sentence, on the CPU
     starts: int  # T - 1
     widths: int  # how many widths there are from 2 on
 
@@ -39,7 +41,7 @@ class Layout:
         if widths < 1:
             none = candidates.first[:0]
             order = candidates.sentence * words + candidates.first
-            return cls(none, none, none, order, max(0, words - 1), 0)
+            return cls(none, none, none, order, lengths, max(0, words - 1), 0)
         wide = enumerate_spans(shorter, widths, device)
         before = (wide.counts.cumsum(0) - wide.counts).to(device, non_blocking=True)
         alone = candidates.stop - candidates.first == 1
@@ -48,21 +50,39 @@ class Layout:
             candidates.sentence * words + candidates.first,
             len(lengths) * words + before[candidates.sentence] + candidates.number - candidates.first - 1,
         )
-        return cls(wide.sentence, wide.first, wide.stop - wide.first + 1, order, words - 1, widths)
+        return cls(wide.sentence, wide.first, wide.stop - wide.first + 1, order, lengths, words - 1, widths)
 
     def __len__(self) -> int:
         return len(self.first)
 
-    @property
+    @cached_property
     def cells(self) -> Tensor:
         """The grid cell of each wide span [N]."""
         return (self.sentence * self.starts + self.first) * self.widths + self.width - 2
 
     def window(self, first: int, stop: int) -> tuple[Layout, Tensor]:
-        """The wide spans that begin at words `first` to `stop`, as a layout of their own, and which those are [N']."""
-        rows = ((self.first >= first) & (self.first < stop)).nonzero().flatten()
+        """The wide spans that begin at words `first` to `stop`, as a layout of their own, and which those are [N'].
+
+        Those of a sentence are neighbours, and how many they are is known from its length.
+        """
+        every, begun, later = (self._from(word) for word in (0, first, stop))
+        counts = begun - later
+        total, device = int(counts.sum()), self.first.device
+        shift = every.cumsum(0) - begun - (counts.cumsum(0) - counts)
+        shifts = torch.repeat_interleave(*_there(device, shift, counts), output_size=total)
+        rows = torch.arange(total, device=device) + shifts
         sentence, begin, width = (tensor[rows] for tensor in (self.sentence, self.first, self.width))
-        return Layout(sentence, begin - first, width, self.order[:0], stop - first, self.widths), rows
+        part = Layout(sentence, begin - first, width, self.order[:0], self.lengths - first, stop - first, self.widths)
+        return part, rows
+
+    def _from(self, word: int) -> Tensor:
+        """How many wide spans of each sentence begin at this word or later [B]."""
+        return how_many((self.lengths - 1 - word).clamp(min=0), self.widths)
+
+
+def _there(device: torch.device, *tensors: Tensor) -> Tensor:
+    """CPU tensors, stacked, on a device that is not waited for."""
+    return torch.stack(tensors).to(device, non_blocking=True)
 
 
 def taken(grid: Tensor, cells: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import torch
@@ -64,11 +64,12 @@ class Pool(nn.Module):
         """Vectors of the wide spans [N, d] from word states [B, T, d]."""
         if not len(layout):
             return states.new_zeros(0, states.shape[-1])
+        words = shifted(states, layout)
         if self.attention is not None:
-            found = weighted(states, self.attention(states), layout.widths)
+            found = weighted(words, shifted(self.attention(states)[..., None], layout))
         else:
-            found = running(states, layout.widths, self.how)
-        grid = torch.stack([one[:, : layout.starts] for one in found], dim=2)  # [B, starts, widths, d]
+            found = highest(words) if self.how == "max" else means(words)
+        grid = torch.stack(list(found), dim=2)  # [B, starts, widths, d]
         return taken(grid.flatten(0, 2), layout.cells)
 
 
@@ -93,27 +94,35 @@ class Attention(nn.Module):
         return scores
 
 
-def running(states: Tensor, widths: int, how: How) -> Iterator[Tensor]:
-    """The maximum or the mean of 2, 3, ... neighbouring words, `widths` of them: each [B, T, d]."""
-    whole = states
-    for width, further in enumerate(_shifted(states, widths), start=2):
-        whole = torch.maximum(whole, further) if how == "max" else whole + further
-        yield whole if how == "max" else whole / width
+def shifted(states: Tensor, layout: Layout) -> list[Tensor]:
+    """Each first word, the word after it, ... [B, starts, d]; zeros beyond the end."""
+    starts, shifts = layout.starts, layout.widths + 1
+    padded = functional.pad(states, (0, 0, 0, max(0, starts + shifts - states.shape[1])))
+    return [padded[:, shift : shift + starts] for shift in range(shifts)]
 
 
-def weighted(states: Tensor, scores: Tensor, widths: int) -> Iterator[Tensor]:
-    """The mean of 2, 3, ... neighbouring words weighted by a softmax of their scores [B, T]: each [B, T, d]."""
-    best, total, whole = scores, torch.ones_like(scores), states
-    for further, score in zip(_shifted(states, widths), _shifted(scores[..., None], widths), strict=True):
-        higher = torch.maximum(best, score[..., 0])
-        old, new = (best - higher).exp(), (score[..., 0] - higher).exp()
-        whole = whole * old[..., None] + further * new[..., None]
+def highest(words: Sequence[Tensor]) -> Iterator[Tensor]:
+    """The maximum of 2, 3, ... words."""
+    whole = words[0]
+    for further in words[1:]:
+        whole = torch.where(further > whole, further, whole)  # its way back is shorter than that of `maximum`
+        yield whole
+
+
+def means(words: Sequence[Tensor]) -> Iterator[Tensor]:
+    """The mean of 2, 3, ... words."""
+    whole = words[0]
+    for width, further in enumerate(words[1:], start=2):
+        whole = whole + further
+        yield whole / width
+
+
+def weighted(words: Sequence[Tensor], scores: Sequence[Tensor]) -> Iterator[Tensor]:
+    """The mean of 2, 3, ... words weighted by a softmax of their scores [B, starts, 1]."""
+    best, total, whole = scores[0], torch.ones_like(scores[0]), words[0]
+    for further, score in zip(words[1:], scores[1:], strict=True):
+        higher = torch.maximum(best, score)
+        old, new = (best - higher).exp(), (score - higher).exp()
+        whole = whole * old + further * new
         best, total = higher, total * old + new
-        yield whole / total[..., None]
-
-
-def _shifted(states: Tensor, widths: int) -> Iterator[Tensor]:
-    """The words 1, 2, ... places further on [B, T, d]; zeros beyond the end."""
-    count = states.shape[1]
-    padded = functional.pad(states, (0, 0, 0, widths))
-    return (padded[:, shift : shift + count] for shift in range(1, widths + 1))
+        yield whole / total

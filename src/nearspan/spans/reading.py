@@ -53,9 +53,10 @@ class SpanReader(nn.Module):
         """Pre-logit vectors [S, size] from word states [B, T, d] and the wide spans' [N, d]."""
         if self.words is not None:
             words = self.words(words, batch.mask)
-        if self.wide is not None:
-            wide = along(self.wide, wide, layout, batch)
-        spans = torch.cat([words.flatten(0, 1), wide.to(words.dtype)])
+        spans = words.flatten(0, 1)
+        if len(layout):
+            wide = wide if self.wide is None else along(self.wide, wide, layout, batch)
+            spans = torch.cat([spans, wide.to(spans.dtype)])
         spans = taken(spans, layout.order)  # [S, d]
         if self.widths is not None:
             spans = torch.cat([spans, self.widths(candidates.stop - candidates.first - 1).to(spans.dtype)], dim=-1)
@@ -66,8 +67,6 @@ class SpanReader(nn.Module):
 
 def along(recurrent: Recurrent, spans: Tensor, layout: Layout, batch: Batch) -> Tensor:
     """Read the wide spans [N, d] from first word to first word, those of each width as a sequence: [N, size]."""
-    if not len(layout):
-        return spans.new_zeros(0, recurrent.size)
     sentences, starts, widths = len(batch), layout.starts, layout.widths
     steps = torch.arange(starts, device=spans.device)
     spare = batch.mask.sum(1)[:, None] - torch.arange(2, widths + 2, device=spans.device)  # [B, widths]

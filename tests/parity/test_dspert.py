@@ -1,0 +1,615 @@
+"""Zhu & Li (2023), DSpERT: the fast forms against loops written from the paper's text."""
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+import nearspan
+from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings
+from nearspan.encoders.recurrent import RecurrentSettings
+from nearspan.errors import ConfigError
+from nearspan.heads import BiaffineSettings, ClassifierSettings
+from nearspan.spans import deep as deep_spans
+from nearspan.spans import enumerate_spans
+from nearspan.spans.deep import Deep, DeepSettings
+from nearspan.spans.ends import Ends, EndsSettings
+from nearspan.spans.layout import Layout
+from nearspan.spans.pooling import Pooling, PoolingSettings
+from nearspan.spans.reading import SpanReaderSettings
+
+SIZE, HEADS, LAYERS = 16, 2, 3
+POOLINGS = ("max", "mean", "multiplicative", "additive")
+BATCHES = {  # lengths of the sentences, and K
+    "padding": ([5, 1, 7, 2], 4),
+    "sentences shorter than K": ([3, 2], 6),
+    "one sentence": ([6], 3),
+    "two widths": ([5, 3], 2),
+    "one width": ([4, 2], 1),
+    "one word": ([1, 1], 4),
+}
+
+
+# the encoders, tiny and with random weights
+
+
+def shape(**others):
+    common = {"hidden_size": SIZE, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 24}
+    return {**common, "vocab_size": 30, "max_position_embeddings": 40, **others}
+
+
+FAMILIES = {
+    "bert": lambda: transformers.BertModel(transformers.BertConfig(**shape())),
+    "roberta": lambda: transformers.RobertaModel(transformers.RobertaConfig(**shape())),
+    "xlm-roberta": lambda: transformers.XLMRobertaModel(transformers.XLMRobertaConfig(**shape())),
+    "electra": lambda: transformers.ElectraModel(transformers.ElectraConfig(**shape(embedding_size=8))),
+    "distilbert": lambda: transformers.DistilBertModel(
+        transformers.DistilBertConfig(dim=SIZE, n_layers=LAYERS, n_heads=HEADS, hidden_dim=24, vocab_size=30)
+    ),
+    "mpnet": lambda: transformers.MPNetModel(transformers.MPNetConfig(**shape())),
+}
+
+
+def pretrained(family="bert", seed=0):
+    """An encoder in which no two weights are equal and attention is not flat."""
+    torch.manual_seed(seed)
+    model = FAMILIES[family]().eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    return model
+
+
+def layers_of(model):
+    return model.transformer.layer if model.config.model_type == "distilbert" else model.encoder.layer
+
+
+def built(model, max_width, beside=0, reader=None, **settings):
+    """Deep spans over an encoder and over features of the size `beside`."""
+    transformer = SimpleNamespace(encoder=model, size=SIZE, layered=False)
+    encoder = SimpleNamespace(transformer=transformer, width=SIZE + beside, highway=None, recurrent=None)
+    chosen = DeepSettings(reader=reader or SpanReaderSettings(size=5, width_size=3), **settings)
+    return Deep(chosen, encoder, max_width)
+
+
+def laid_out(lengths, max_width):
+    lengths = torch.tensor(lengths)
+    return Layout.of(enumerate_spans(lengths, max_width), lengths, int(lengths.max()), max_width)
+
+
+def random_states(lengths, count, size=SIZE, seed=1):
+    """The states [B, T, size] of `count` layers; padding is not 0, so that it shows where it is read."""
+    torch.manual_seed(seed)
+    return [torch.randn(len(lengths), max(lengths), size, requires_grad=True) for _ in range(count)]
+
+
+# the paper's equations, one span at a time
+
+
+def aggregated(pool, words):
+    """Equation 2 and appendix A: a vector [d] from the words of a span [k, d]."""
+    if pool.how == "max":
+        return torch.stack([words[:, j].max() for j in range(words.shape[1])])
+    if pool.how == "mean":
+        return sum(words) / len(words)
+    weight, u, v = pool.attention.inner.weight, pool.attention.outer, pool.attention.vector
+    inputs = words if v is None else [torch.cat([word, v]) for word in words]
+    scores = torch.stack([u @ torch.tanh(weight @ one) for one in inputs])
+    return sum(share * word for share, word in zip(scores.softmax(0), words, strict=True))
+
+
+def attended(query, keys, values):
+    """Multi-head attention of one query [d] over keys and values [k, d]."""
+    found = []
+    for q, k, v in zip(query.chunk(HEADS), keys.chunk(HEADS, dim=1), values.chunk(HEADS, dim=1), strict=True):
+        scores = torch.stack([q @ one / math.sqrt(len(q)) for one in k])
+        found.append(sum(share * one for share, one in zip(scores.softmax(0), v, strict=True)))
+    return torch.cat(found)
+
+
+def span_block(family, layer, span, words):
+    """Equation 3 for one span [d] and its words [k, d], by the sub-modules of a Hugging Face layer."""
+    if family == "distilbert":
+        own = layer.attention
+        found = own.out_lin(attended(own.q_lin(span), own.k_lin(words), own.v_lin(words)))
+        middle = layer.sa_layer_norm(found + span)
+        return layer.output_layer_norm(layer.ffn(middle[None])[0] + middle)
+    if family == "mpnet":  # no bias by relative position: a span stands nowhere
+        own = layer.attention.attn
+        found = own.o(attended(own.q(span), own.k(words), own.v(words)))
+        middle = layer.attention.LayerNorm(found + span)
+    else:
+        own = layer.attention.self
+        found = attended(own.query(span), own.key(words), own.value(words))
+        middle = layer.attention.output(found, span)
+    return layer.output(layer.intermediate(middle), middle)
+
+
+def span_transformer(model, pool, states, lengths, max_width):
+    """Equations 2 and 3: the top states of the wide spans by (sentence, first word, width)."""
+    family, layers = model.config.model_type, layers_of(model)[-len(states) :]
+    found = {}
+    for sentence, length in enumerate(lengths):
+        for k in range(2, max_width + 1):
+            for i in range(length - k + 1):
+                span = aggregated(pool, states[0][sentence, i : i + k])
+                for layer, below in zip(layers, states, strict=True):
+                    span = span_block(family, layer, span, below[sentence, i : i + k])
+                found[sentence, i, k] = span
+    return found
+
+
+def in_order(found, layout):
+    places = zip(layout.sentence.tolist(), layout.first.tolist(), layout.width.tolist(), strict=True)
+    rows = [found[place] for place in places]
+    return torch.stack(rows) if rows else torch.zeros(0, SIZE)
+
+
+def same_weights(deep, model):
+    """The weights of the span Transformer, and those of the encoder that they began as."""
+    mine = list(deep.pretrained()) or [p for layer in layers_of(model)[-len(deep.layers) :] for p in layer.parameters()]
+    theirs = [next(other for other in model.parameters() if torch.equal(one, other)) for one in mine]
+    return [*mine, *deep.pool.parameters()], [*theirs, *deep.pool.parameters()]
+
+
+def check(deep, model, lengths, max_width):
+    """Values and gradients against the loop."""
+    states, layout = random_states(lengths, len(deep.layers)), laid_out(lengths, max_width)
+    found = deep.wide(states, layout)
+    everything = span_transformer(model, deep.pool, states, lengths, max_width)
+    assert len(everything) == len(layout)
+    expected = in_order(everything, layout)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    if not len(layout):
+        return
+    mine, theirs = same_weights(deep, model)
+    probe = torch.randn_like(expected)
+    gradients = torch.autograd.grad((found * probe).sum(), [*states, *mine])
+    wanted = torch.autograd.grad((expected * probe).sum(), [*states, *theirs])
+    for one, other in zip(gradients, wanted, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+
+
+# equations 2 to 4
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_wide_spans_equal_the_papers_span_transformer(batch: str, pooling: str, shared: bool):
+    model, (lengths, max_width) = pretrained(), BATCHES[batch]
+    check(built(model, max_width, pooling=pooling, shared=shared).eval(), model, lengths, max_width)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_gives_its_own_blocks(family: str):
+    model = pretrained(family)
+    check(built(model, 4).eval(), model, [5, 2, 4], 4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@torch.no_grad()
+def test_asked_by_a_word_about_a_sentence_the_loops_block_is_the_encoders_own_layer(family: str):
+    """Which shows that the loop above is right about the layers."""
+    model, [states] = pretrained(family), random_states([6], 1)
+    layer = layers_of(model)[1]
+    whole = layer(states)
+    whole = whole[0] if isinstance(whole, tuple) else whole
+    found = torch.stack([span_block(family, layer, word, states[0]) for word in states[0]])
+    torch.testing.assert_close(found, whole.view_as(found), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("depth", range(1, LAYERS + 1))
+def test_fewer_layers_are_the_highest_ones(depth: int, shared: bool):
+    model = pretrained()
+    deep = built(model, 3, depth=depth, shared=shared).eval()
+    assert len(deep.layers) == depth
+    check(deep, model, [4, 3], 3)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("share", [0, 0.4])
+def test_parts_equal_the_whole(share: float, training: bool, pooling: str, shared: bool):
+    """In training a part is computed a second time on the way back; without dropout that changes nothing."""
+    model, lengths = pretrained(), [5, 1, 7, 2]
+    deep = built(model, 4, pooling=pooling, shared=shared, dropout=0.0).train(training)
+    layout, [states] = laid_out(lengths, 4), random_states(lengths, 1)
+    whole = deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
+    deep.budget = int(share * whole)
+    assert len(deep._parts(states, layout)) == (6 if share == 0 else 3)
+    check(deep, model, lengths, 4)
+
+
+def test_parts_drop_the_same_states_on_the_way_back(monkeypatch: pytest.MonkeyPatch):
+    lengths = [5, 1, 7, 2]
+    deep = built(pretrained(), 4, dropout=0.5).train()
+    deep.budget = 1
+
+    def gradients():
+        torch.manual_seed(3)
+        states = random_states(lengths, LAYERS)
+        torch.manual_seed(4)
+        found = deep.wide(states, laid_out(lengths, 4))
+        return torch.autograd.grad((found * torch.arange(SIZE)).sum(), [*states, *deep.pretrained()])
+
+    again = gradients()
+    monkeypatch.setattr(deep_spans, "checkpoint", lambda call, *arguments, **_: call(*arguments))
+    for one, other in zip(again, gradients(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def kept(model_input, call):
+    """Bytes that a call keeps for its way back, beside what it was given and weights."""
+    given = {one.untyped_storage().data_ptr() for one in model_input}
+    found = {}
+
+    def seen(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in given:
+            found[storage.data_ptr()] = (storage.nbytes(), storage)  # held, so that no address comes twice
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(seen, lambda tensor: tensor):
+        call()
+    return sum(size for size, _ in found.values())
+
+
+@pytest.mark.parametrize(("lengths", "max_width"), [([40] * 4, 10), ([60, 60], 25), ([30, 20, 9, 3], 2)])
+def test_what_a_layer_keeps_is_no_more_than_is_counted_for_it(lengths: list[int], max_width: int):
+    deep, layout = built(pretrained(), max_width).train(), laid_out(lengths, max_width)
+    states = random_states(lengths, LAYERS)
+    counted = deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
+    found = kept([*states, *deep.parameters()], lambda: deep.wide(states, layout))
+    assert 0.3 * counted < found < counted
+
+
+def test_a_span_of_padding_changes_no_gradient():
+    lengths = [6, 2]
+    deep, states = built(pretrained(), 4).eval(), random_states(lengths, LAYERS)
+    deep.wide(states, laid_out(lengths, 4)).sum().backward()
+    for layer in states:
+        assert layer.grad[1, 2:].abs().sum() == 0
+        assert layer.grad[1, :2].abs().sum() > 0
+
+
+def test_an_encoder_of_another_kind_is_refused():
+    tiny = transformers.AlbertConfig(
+        hidden_size=8, embedding_size=8, num_attention_heads=2, intermediate_size=8, vocab_size=9, num_hidden_layers=1
+    )
+    with pytest.raises(ConfigError, match=r"'albert'; supported: bert, .*distilbert, electra, .*mpnet, roberta"):
+        built(transformers.AlbertModel(tiny), 3)
+
+
+@pytest.mark.parametrize("depth", [0, LAYERS + 1, -1])
+def test_a_depth_that_the_encoder_does_not_have_is_refused(depth: int):
+    with pytest.raises(ConfigError, match=rf"depth is {depth} and the encoder has {LAYERS} layers"):
+        built(pretrained(), 3, depth=depth)
+
+
+def test_without_a_pretrained_encoder_there_are_no_deep_spans():
+    with pytest.raises(ConfigError, match=r"encoder\.transformer\.name"):
+        Deep(DeepSettings(), SimpleNamespace(transformer=None), 3)
+
+
+@pytest.mark.parametrize("part", ["highway", "recurrent"])
+def test_parts_of_the_encoder_that_deep_spans_would_not_read_are_refused(folder: Path, part: str):
+    with pytest.raises(ConfigError, match=r"encoder\.highway and encoder\.recurrent"):
+        DeepSettings().build(encoder_from(folder, part), 3)
+
+
+# equations 4 and 5, and what follows a span
+
+
+def batch_of(lengths):
+    lengths = torch.tensor(lengths)
+    steps = torch.arange(int(lengths.max()))
+    rows = torch.zeros(len(lengths), len(steps), dtype=torch.long)
+    return Batch(None, torch.arange(len(lengths)), lengths, rows, steps < lengths[:, None])  # type: ignore[arg-type]
+
+
+def encoded(lengths, beside=0):
+    layers = random_states(lengths, LAYERS + 1)
+    features = {"transformer": layers[-1]}
+    if beside:
+        features["characters"] = random_states(lengths, 1, beside, seed=2)[0]
+    return Encoded(batch_of(lengths), features, tuple(layers), torch.cat(list(features.values()), dim=-1))
+
+
+def lstm(cell, sequence):
+    """One direction, one step at a time."""
+    hidden = memory = torch.zeros(cell.hidden_size)
+    out = []
+    for x in sequence:
+        gates = cell.weight_ih_l0 @ x + cell.bias_ih_l0 + cell.weight_hh_l0 @ hidden + cell.bias_hh_l0
+        i, f, g, o = gates.chunk(4)
+        memory = f.sigmoid() * memory + i.sigmoid() * g.tanh()
+        hidden = o.sigmoid() * memory.tanh()
+        out.append(hidden)
+    return out
+
+
+def read_along(recurrent, sequence):
+    """A stacked BiLSTM over one sequence alone."""
+    for onwards, back in zip(recurrent.forwards, recurrent.backwards, strict=True):
+        ahead, behind = lstm(onwards, sequence), lstm(back, sequence[::-1])[::-1]
+        sequence = [torch.cat(both) for both in zip(ahead, behind, strict=True)]
+    return sequence
+
+
+def pre_logits(reader, spans, lengths, max_width):
+    """Equation 5 by (sentence, first, width), after a BiLSTM along the spans of each width where there is one."""
+    found = {}
+    for sentence, length in enumerate(lengths):
+        for k in range(1, min(max_width, length) + 1):
+            row = [spans[sentence, i, k] for i in range(length - k + 1)]
+            if reader.words is not None:
+                row = read_along(reader.words if k == 1 else reader.wide, row)
+            for i, span in enumerate(row):
+                if reader.widths is not None:
+                    span = torch.cat([span, reader.widths.weight[k - 1]])
+                found[sentence, i, k] = torch.relu(reader.reduce.weight @ span + reader.reduce.bias)
+    return found
+
+
+def check_vectors(found, expected, lengths, max_width):
+    candidates = enumerate_spans(torch.tensor(lengths), max_width)
+    assert len(candidates) == len(expected) == len(found)
+    places = zip(candidates.sentence, candidates.first, candidates.stop - candidates.first, strict=True)
+    rows = torch.stack([expected[tuple(map(int, place))] for place in places])
+    torch.testing.assert_close(found, rows, atol=1e-5, rtol=1e-5)
+    assert rows.abs().sum() > 0
+
+
+def one_word_spans(states, lengths):
+    """Equation 4."""
+    return {(m, i, 1): states[m, i] for m, length in enumerate(lengths) for i in range(length)}
+
+
+READERS = {
+    "width embeddings": SpanReaderSettings(size=5, width_size=3),
+    "nothing": SpanReaderSettings(size=5, width_size=0),
+    "a BiLSTM": SpanReaderSettings(size=5, width_size=3, recurrent=RecurrentSettings(layers=1, size=4)),
+    "two BiLSTMs": SpanReaderSettings(size=5, width_size=3, recurrent=RecurrentSettings(layers=2, size=3)),
+}
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("reader", READERS)
+@torch.no_grad()
+def test_deep_vectors_equal_the_papers_equations(reader: str, batch: str):
+    model, (lengths, max_width) = pretrained(), BATCHES[batch]
+    deep, given = built(model, max_width, reader=READERS[reader]).eval(), encoded(lengths)
+    spans = span_transformer(model, deep.pool, given.layers[:-1], lengths, max_width)
+    spans |= one_word_spans(given.layers[-1], lengths)
+    found = deep(given, enumerate_spans(torch.tensor(lengths), max_width))
+    check_vectors(found, pre_logits(deep.reader, spans, lengths, max_width), lengths, max_width)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@torch.no_grad()
+def test_a_shallower_span_transformer_begins_in_the_middle_of_the_encoder(depth: int):
+    model, lengths = pretrained(), [4, 2]
+    deep, given = built(model, 3, depth=depth).eval(), encoded(lengths)
+    spans = span_transformer(model, deep.pool, given.layers[-depth - 1 : -1], lengths, 3)
+    spans |= one_word_spans(given.layers[-1], lengths)
+    found = deep(given, enumerate_spans(torch.tensor(lengths), 3))
+    check_vectors(found, pre_logits(deep.reader, spans, lengths, 3), lengths, 3)
+
+
+@torch.no_grad()
+def test_features_beside_the_transformer_go_with_words_and_their_maximum_with_wide_spans():
+    model, lengths = pretrained(), [5, 1, 3]
+    deep, given = built(model, 3, beside=4).eval(), encoded(lengths, beside=4)
+    own = given.features["characters"]
+    spans = {
+        (m, i, k): torch.cat([span, own[m, i : i + k].amax(0)])
+        for (m, i, k), span in span_transformer(model, deep.pool, given.layers[:-1], lengths, 3).items()
+    }
+    spans |= one_word_spans(torch.cat([given.layers[-1], own], dim=-1), lengths)
+    found = deep(given, enumerate_spans(torch.tensor(lengths), 3))
+    check_vectors(found, pre_logits(deep.reader, spans, lengths, 3), lengths, 3)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("batch", BATCHES)
+@torch.no_grad()
+def test_shallow_spans_equal_the_papers_aggregating_functions(batch: str, pooling: str):
+    torch.manual_seed(0)
+    lengths, max_width = BATCHES[batch]
+    reader = READERS["a BiLSTM"]
+    shallow = Pooling(PoolingSettings(pooling=pooling, reader=reader), SIZE, max_width).eval()
+    given = encoded(lengths)
+    spans = {
+        (m, i, k): aggregated(shallow.pool, given.states[m, i : i + k])
+        for m, length in enumerate(lengths)
+        for k in range(2, max_width + 1)
+        for i in range(length - k + 1)
+    }
+    spans |= one_word_spans(given.states, lengths)
+    found = shallow(given, enumerate_spans(torch.tensor(lengths), max_width))
+    check_vectors(found, pre_logits(shallow.reader, spans, lengths, max_width), lengths, max_width)
+
+
+@torch.no_grad()
+def test_attention_over_large_scores_stays_finite():
+    shallow = Pooling(PoolingSettings(pooling="additive", reader=READERS["nothing"]), SIZE, 4).eval()
+    shallow.pool.attention.outer.mul_(1000)
+    found = shallow(encoded([6, 2]), enumerate_spans(torch.tensor([6, 2]), 4))
+    assert found.isfinite().all()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_only_training_is_random(shared: bool):
+    lengths = [5, 2]
+    deep, given = built(pretrained(), 3, shared=shared, reader=READERS["a BiLSTM"]), encoded(lengths)
+    candidates = enumerate_spans(torch.tensor(lengths), 3)
+    deep.eval()
+    assert torch.equal(deep(given, candidates), deep(given, candidates))
+    deep.train()
+    assert not torch.equal(deep(given, candidates), deep(given, candidates))
+
+
+# equations 6 and 7, and the biaffine head of appendix D
+
+
+def test_equation_6_is_a_softmax_with_a_row_and_a_bias_for_null_too():
+    torch.manual_seed(0)
+    head = ClassifierSettings(null="learned", bias=True).build(4, labels=2)
+    torch.nn.init.normal_(head.bias)
+    vectors = torch.randn(3, 4)
+    expected = torch.stack([(head.weight @ z + head.bias).exp() for z in vectors])
+    torch.testing.assert_close(head.probabilities(vectors), expected / expected.sum(1, keepdim=True))
+
+
+def test_the_loss_is_the_cross_entropy_with_soft_targets():
+    torch.manual_seed(1)
+    head = ClassifierSettings(null="learned", bias=True).build(4, labels=2)
+    vectors, targets = torch.randn(5, 4), torch.rand(5, 3).softmax(1)
+    expected = -sum(
+        target * probability.log()
+        for row, found in zip(targets, head.probabilities(vectors), strict=True)
+        for target, probability in zip(row, found, strict=True)
+    )
+    torch.testing.assert_close(head.loss(vectors, targets), expected)
+
+
+@pytest.mark.parametrize("width_size", [0, 3])
+@torch.no_grad()
+def test_the_biaffine_head_equals_its_formula_span_by_span(width_size: int):
+    torch.manual_seed(0)
+    lengths, given = [5, 1, 3], encoded([5, 1, 3])
+    ends = Ends(EndsSettings(end_size=4, width_size=width_size), SIZE, 3).eval()
+    head = BiaffineSettings().build(ends.size, labels=2, ends=ends.end_size)
+    for parameter in (*ends.parameters(), *head.parameters()):
+        torch.nn.init.normal_(parameter)
+    candidates = enumerate_spans(torch.tensor(lengths), 3)
+    found = head.scores(ends(given, candidates))
+    (first, last), (first_bias, last_bias) = ends.ends.weight.chunk(2), ends.ends.bias.chunk(2)
+    places = zip(candidates.sentence.tolist(), candidates.first.tolist(), candidates.stop.tolist(), strict=True)
+    for row, (m, i, j) in zip(found, places, strict=True):
+        a = torch.relu(first @ given.states[m, i] + first_bias)
+        b = torch.relu(last @ given.states[m, j - 1] + last_bias)
+        whole = torch.cat([a, b, ends.widths.weight[j - i - 1]] if width_size else [a, b])
+        for y in range(3):
+            score = a @ head.between[y] @ b + head.linear.weight[y] @ whole + head.linear.bias[y]
+            torch.testing.assert_close(row[y], score, atol=1e-4, rtol=1e-4)
+
+
+def test_the_biaffine_head_wants_ends():
+    with pytest.raises(ConfigError, match=r'representation\.kind to "ends"'):
+        BiaffineSettings().build(9, labels=2)
+
+
+# the weights: where they come from, how they learn, how they are kept
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pretrained encoder on disk, with a tokenizer that knows letters."""
+    path = tmp_path_factory.mktemp("bert")
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghijklmnopqrstuvwxyz"]
+    names += [f"##{letter}" for letter in names[4:]]
+    tokenizer = Tokenizer(models.WordPiece({name: row for row, name in enumerate(names)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+    ).save_pretrained(path)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(**shape(vocab_size=len(names), max_position_embeddings=100))
+    transformers.BertModel(config).save_pretrained(path)
+    return path
+
+
+def recipe(folder: Path, *settings: str):
+    tiny = (
+        f"encoder.transformer.name={folder}",
+        "candidates.max_width=3",
+        "representation.reader.size=6",
+        "representation.reader.recurrent.size=4",
+        "training.batch=4",
+        "training.epochs=1",
+    )
+    return nearspan.recipe("dspert").override([*tiny, *settings])
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["separate", "shared"])
+def trained(request: pytest.FixtureRequest, folder: Path, documents, tmp_path_factory: pytest.TempPathFactory):
+    """A trained model, its folder, and whether its weights are shared."""
+    out = tmp_path_factory.mktemp("models") / "deep"
+    shared = f"representation.shared={str(request.param).lower()}"
+    run = nearspan.train(recipe(folder, shared), documents, documents, out=out, device="cpu")
+    return run.model, out, request.param
+
+
+def test_shared_weights_are_kept_once_and_separate_ones_twice(trained):
+    model, out, shared = trained
+    names = list(load_file(out / "model.safetensors"))
+    copies = [name for name in names if ".copies." in name]
+    layers = sum(p.numel() for p in model.network.encoder.transformer.encoder.encoder.layer.parameters())
+    assert len(copies) == (0 if shared else 16 * LAYERS)
+    assert sum(p.numel() for p in model.network.representation.copies.parameters()) == (0 if shared else layers)
+    assert len({id(p) for p in model.network.parameters()}) == len(list(model.network.parameters()))
+
+
+@torch.no_grad()
+def test_a_model_is_the_same_after_loading(trained, documents):
+    model, out, _ = trained
+    loaded = nearspan.load(out, device="cpu")
+    assert set(loaded.network.state_dict()) == set(model.network.state_dict())
+    model.network.eval()
+    vectors = []
+    for one in (model, loaded):
+        sentences = [sentence for document in documents for sentence in nearspan.text.split(document)]
+        vectors.append(one.network.spans(one.read(sentences).prepared.batch(torch.arange(5)))[0])
+    assert torch.equal(*vectors)
+
+
+def test_shared_layers_stay_the_encoders_own_after_loading(trained):
+    _, out, shared = trained
+    network = nearspan.load(out, device="cpu").network
+    encoder = network.encoder.transformer.encoder.encoder.layer
+    for block, layer in zip(network.representation.layers, encoder, strict=True):
+        assert (block.query is layer.attention.self.query) == shared
+
+
+def encoder_from(folder: Path, *parts: str) -> Encoder:
+    chosen = {"transformer": {"name": str(folder), "frozen": False}, **{part: {} for part in parts}}
+    return Encoder.learn(EncoderSettings.model_validate(chosen), [], [])
+
+
+def test_copies_begin_as_the_encoders_weights_and_are_others(folder: Path):
+    encoder = encoder_from(folder)
+    deep = DeepSettings().build(encoder, 3)
+    for block, layer in zip(deep.layers, layers_of(encoder.transformer.encoder), strict=True):
+        for mine, theirs in (
+            (block.query, layer.attention.self.query),
+            (block.key, layer.attention.self.key),
+            (block.value, layer.attention.self.value),
+            (block.out, layer.attention.output.dense),
+            (block.middle, layer.attention.output.LayerNorm),
+            (block.up, layer.intermediate.dense),
+            (block.down, layer.output.dense),
+            (block.end, layer.output.LayerNorm),
+        ):
+            assert torch.equal(mine.weight, theirs.weight)
+            assert torch.equal(mine.bias, theirs.bias)
+            assert mine.weight is not theirs.weight
+
+
+def test_copies_learn_at_the_encoders_rate(trained):
+    model, _, shared = trained
+    own = set(model.network.pretrained())
+    assert set(model.network.encoder.transformer.parameters()) <= own
+    assert {p for block in model.network.representation.layers for p in block.parameters()} <= own
+    assert not own & set(model.network.representation.reader.parameters())
+    assert bool(model.network.representation.pretrained()) != shared

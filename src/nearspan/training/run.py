@@ -38,7 +38,7 @@ class Run:
         gpu = self.model.device.type == "cuda"
         return {
             "recipe": self.model.recipe.model_dump(exclude_none=True),
-            "command": sys.argv,
+            "command": [Path(sys.argv[0]).name.replace("__main__.py", "nearspan"), *sys.argv[1:]],
             "seed": self.seed,
             "data": self.fingerprint,
             "best_epoch": self.best_epoch,

@@ -81,7 +81,7 @@ def _of_width(case: Case, width: int) -> Tensor:
     rate = case.deep.dropout.p if case.deep.training else 0.0
     spans = case.deep.dropout(case.states[0]).unfold(1, width, 1).amax(-1)  # [B, n, d]
     for block, states in zip(case.deep.layers, case.states, strict=True):
-        windows = states.unfold(1, width, 1).transpose(2, 3)  # [B, n, k, d]
+        windows = states.unfold(1, width, 1).transpose(2, 3).contiguous()  # [B, n, k, d]
         query = block.query(spans).unflatten(-1, (HEADS, 1, -1))  # [B, n, heads, 1, h]
         key, value = (project(windows).unflatten(-1, (HEADS, -1)) for project in (block.key, block.value))
         scores = query @ key.permute(0, 1, 3, 4, 2) / math.sqrt(query.shape[-1])  # [B, n, heads, 1, k]

@@ -38,7 +38,7 @@ SIZE, HEADS, LAYERS, DROPOUT = 384, 12, 6, 0.2
 SETTINGS = ((40, 10), (100, 25))  # words in a sentence T, widest span K
 TARGETS = {"cpu": (1.8, 3.0), "cuda": (4.0, 4.0)}
 WORDS, WIDTHS = (20, 40, 80, 160, 320), (2, 4, 8, 16, 32)  # at K = 10 and at T = 100
-BUDGETS = (256, 512, 1024, 2048)  # MB
+BUDGETS = (64, 128, 256, 512, 1024)  # MB
 
 
 @dataclass(frozen=True)

@@ -582,6 +582,16 @@ def test_shared_layers_stay_the_encoders_own_after_loading(trained):
         assert (block.query is layer.attention.self.query) == shared
 
 
+def test_an_encoder_kept_in_half_precision_comes_back_in_full(folder: Path, documents, tmp_path: Path):
+    half = tmp_path / "half"
+    transformers.AutoModel.from_pretrained(folder).half().save_pretrained(half)
+    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(half)
+    trained = nearspan.train(recipe(half), documents[:4], out=tmp_path / "model", device="cpu").model
+    loaded = nearspan.load(tmp_path / "model", device="cpu")
+    for name, weights in trained.network.state_dict().items():
+        assert torch.equal(loaded.network.state_dict()[name], weights), name
+
+
 def encoder_from(folder: Path, *parts: str) -> Encoder:
     chosen = {"transformer": {"name": str(folder), "frozen": False}, **{part: {} for part in parts}}
     return Encoder.learn(EncoderSettings.model_validate(chosen), [], [])

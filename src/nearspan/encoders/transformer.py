@@ -101,7 +101,7 @@ class Transformer(nn.Module):
         only = {"local_files_only": True, "trust_remote_code": False}
         try:
             config = AutoConfig.from_pretrained(folder, **only)
-            encoder = AutoModel.from_config(config, trust_remote_code=False)
+            encoder = AutoModel.from_config(config, trust_remote_code=False).float()  # whatever it was published in
             tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **only)
         except Exception as error:  # transformers and tokenizers raise what they like
             raise ModelError(f"the encoder in {folder} is damaged: {first_line(error)}") from error

@@ -20,7 +20,7 @@ from nearspan.heads import Instances
 from nearspan.memory import Memory, Remembered
 from nearspan.network import Network, assemble
 from nearspan.recipes import Recipe
-from nearspan.spans import WordEntity, enumerate_spans, how_many
+from nearspan.spans import WordEntity, WordSums, enumerate_spans, how_many
 from nearspan.text import Sentence, split
 from nearspan.text.reading import Reading, readings
 
@@ -160,25 +160,42 @@ class Model:
     def refresh(self, prepared: Prepared) -> None:
         """Compute the memory's vectors again after the weights have changed."""
         if self.memory is not None:
-            vectors, sentence_vectors = self.vectors(prepared)
-            self.memory = replace(self.memory, vectors=vectors, sentence_vectors=sentence_vectors)
+            self.memory = self.memory.with_vectors(*self.vectors(prepared))
 
     @torch.inference_mode()
-    def vectors(self, prepared: Prepared) -> tuple[Tensor, Tensor]:
-        """Vectors of all candidate spans [N, H] and unit vectors of all sentences [M, E], in order."""
+    def vectors(self, prepared: Prepared) -> tuple[Tensor | WordSums, Tensor]:
+        """Vectors of all candidate spans [N, H] or of their words, and unit vectors of all sentences [M, E], in order."""
+        network = self.network.eval()
+        kept = self._word_sums(prepared) if network.representation.adds_up else self._span_vectors(prepared)
+        means = torch.empty(len(prepared), 0, device=self.device)
+        for ids in prepared.order(self.device):
+            found = network.encoder.sentence_vectors(prepared.batch(ids)).float()
+            means = means if means.shape[1] else means.new_empty(len(prepared), found.shape[1])
+            means[ids.to(self.device)] = found
+        return kept, torch.nn.functional.normalize(means, dim=1)
+
+    def _word_sums(self, prepared: Prepared) -> WordSums:
+        representation = self.network.representation
+        steps = torch.empty(int(prepared.lengths.sum()), representation.size, device=self.device)
+        begins = steps.new_empty(1 if representation.begins_alike else len(steps), representation.size)
+        for ids in prepared.order(self.device):
+            batch = prepared.batch(ids)
+            sums, rows = representation.sums(self.network.encoder(batch)), batch.rows[batch.mask]
+            steps[rows] = sums.steps[batch.mask].float()
+            if representation.begins_alike:
+                begins.copy_(sums.begins)
+            else:
+                begins[rows] = sums.begins[batch.mask].float()
+        return WordSums(begins, steps)
+
+    def _span_vectors(self, prepared: Prepared) -> Tensor:
         counts = how_many(prepared.lengths, self.network.max_width)
         starts = counts.cumsum(0) - counts
         vectors = torch.empty(int(counts.sum()), self.network.representation.size, device=self.device)
-        means, order = [], []
-        self.network.eval()
         for ids in prepared.order(self.device):
-            batch = prepared.batch(ids)
-            found, candidates = self.network.spans(batch)
+            found, candidates = self.network.spans(prepared.batch(ids))
             vectors[starts[ids].to(self.device)[candidates.sentence] + candidates.number] = found.float()
-            means.append(self.network.encoder.sentence_vectors(batch).float())
-            order.append(ids)
-        unit = torch.nn.functional.normalize(torch.cat(means), dim=1)
-        return vectors, unit[torch.cat(order).argsort().to(self.device)]
+        return vectors
 
     def explain(self, document: Document | str, count: int = 5) -> list[Evidence]:
         """For each entity found in a text, the training spans it rests on."""

@@ -12,9 +12,14 @@ from nearspan.encoders import Batch, Encoder
 from nearspan.errors import ConfigError
 from nearspan.heads import Head, Instances, Pool
 from nearspan.heads.instances import streamed_probabilities
-from nearspan.memory import Memory, nearest_sentences, pools, rows_of
+from nearspan.memory import Memory, WordTable, nearest_sentences, pools
 from nearspan.recipes import Recipe
 from nearspan.spans import Candidates, Minus, SpanLabels, enumerate_spans
+from nearspan.spans.sums import widths_of
+
+CELLS = 2**18  # scores of spans with words at once: what a CPU's caches like
+CELL = 52  # bytes that one of them takes, in single and at worst in double precision
+WORDS = 8192  # of the memory at once
 
 
 @dataclass(frozen=True)
@@ -67,39 +72,44 @@ class Network(nn.Module):
     def probabilities(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Candidates]:
         """P(y|s) [S, 1 + Y] for all candidates of a batch."""
         head = self.head
-        if isinstance(head, Instances) and memory is None:
+        if not isinstance(head, Instances):
+            vectors, candidates = self.spans(batch)
+            return head.probabilities(vectors.float()), candidates
+        if memory is None:
             raise ValueError("the instance head needs a memory: Model.remember builds one")
-        if isinstance(head, Instances) and memory is not None and head.settings.search == "nearest":
-            return self._asked(head, batch, memory)
+        sentences = None
+        if head.settings.search == "nearest":
+            asked = self.encoder.sentence_vectors(batch)
+            sentences = nearest_sentences(memory, asked, head.settings.neighbours)  # [B, K]
+        if isinstance(memory.vectors, WordTable) and not batch.rows.is_cuda:
+            return self._by_words(head, batch, memory.vectors, sentences)
         vectors, candidates = self.spans(batch)
-        vectors = vectors.float()
-        if isinstance(head, Instances) and memory is not None:
-            pool = Pool(memory.vectors, memory.labels)
-            return streamed_probabilities(vectors, pool, head.labels, head.budget), candidates
-        return head.probabilities(vectors), candidates
+        if sentences is None:
+            return streamed_probabilities(vectors.float(), memory, head.labels, head.budget), candidates
+        return _side_by_side(head, memory, sentences, vectors.float(), candidates), candidates
 
-    def _asked(self, head: Instances, batch: Batch, memory: Memory) -> tuple[Tensor, Candidates]:
-        """P(y|s) where each sentence of the batch asks the K sentences of the memory that are nearest to it."""
+    def _by_words(
+        self, head: Instances, batch: Batch, words: WordTable, sentences: Tensor | None
+    ) -> tuple[Tensor, Candidates]:
+        """P(y|s) from words of the memory: those of `sentences` [B, K], or of all sentences."""
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
-        states = self.encoder(batch)
-        sentences = nearest_sentences(memory, self.encoder.sentence_vectors(batch), head.settings.neighbours)  # [B, K]
-        if states.is_cuda:
-            vectors = self.representation(states, candidates).float()
-            return _side_by_side(head, memory, sentences, vectors, candidates), candidates
-        # one sentence after the other: what it needs stays in the cache
-        left, right = self.representation.ends(states)
-        rows, real = rows_of(memory, sentences)
-        counts = candidates.counts.tolist()
+        asked = self.representation.sums(self.encoder(batch))
+        counts = torch.tensor(widths_of(asked.steps.shape[1], self.max_width))
+        spans = int(counts.sum())  # of a sentence, padding included
+        if sentences is None:
+            sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(batch),), WORDS)
+        else:
+            sizes = words.counts[sentences].sum(1)
+        order = sizes.argsort()  # pools of like size together
         found = []
-        for sentence, (first, stop) in enumerate(
-            zip(candidates.first.split(counts), candidates.stop.split(counts), strict=True)
-        ):
-            own = rows[sentence][real[sentence]]
-            pool = Pool(memory.vectors.index_select(0, own), memory.labels[own])
-            words = int(batch.lengths[sentence])
-            ends = left[sentence, :words].float(), right[sentence, :words].float()
-            found.append(head.probabilities_by_ends(*ends, first, stop - 1, pool))
-        return torch.cat(found), candidates
+        for ids in order.split(max(1, CELLS // (spans * int(sizes.float().mean())))):
+            some = asked.some(ids)
+            most = min(WORDS, head.budget // (len(ids) * (spans * CELL + 8 * self.representation.size)))
+            pools = words.pools(sentences[ids] if len(sentences) > 1 else sentences, most)
+            found.append(head.probabilities_by_words(some, pools, self.max_width))
+        by_width = torch.cat(found)[order.argsort()]  # [B, R, 1 + Y]
+        rows = (counts.cumsum(0) - counts)[candidates.stop - candidates.first - 1] + candidates.first
+        return by_width[candidates.sentence, rows], candidates
 
 
 def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from nearspan.heads.classifier import Classifier, ClassifierSettings
 from nearspan.heads.instances import Instances, InstanceSettings
-from nearspan.heads.pool import Pool
+from nearspan.heads.pool import Pool, WordPool
 
 HeadSettings = Annotated[ClassifierSettings | InstanceSettings, Field(discriminator="kind")]
 Head = Classifier | Instances
@@ -19,4 +19,5 @@ __all__ = [
     "InstanceSettings",
     "Instances",
     "Pool",
+    "WordPool",
 ]

@@ -1,11 +1,23 @@
-"""A pool of labelled training spans that a head may compare with."""
+"""Pools of labelled training spans that a head may compare with."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from torch import Tensor
 from torch.nn import functional
+
+
+class LabelledRows(Protocol):
+    """N labelled spans whose vectors are to be had some rows at a time: a pool, or a memory."""
+
+    @property
+    def labels(self) -> Tensor:
+        """[N] 0 is null."""
+
+    def rows(self, rows: slice) -> Tensor:
+        """Vectors [n, H] of some of them."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +27,25 @@ class Pool:
     vectors: Tensor  # [N, H] or [B, N, H]
     labels: Tensor  # [N] or [B, N]
 
+    def rows(self, rows: slice) -> Tensor:
+        """Vectors [n, H] of some spans of one pool."""
+        return self.vectors[rows]
+
     def votes(self, count: int) -> Tensor:
         """One-hot labels [..., N, count]; padding votes for nothing."""
         hot = functional.one_hot(self.labels + 1, count + 1)[..., 1:]
         return hot.to(self.vectors.dtype)
+
+
+@dataclass(frozen=True)
+class WordPool:
+    """What some sentences of a memory hold, B pools side by side: one vector for each of X columns.
+
+    The columns are the words' steps with a gap after each sentence, then the entities, then the words' begins unless
+    all spans begin alike (that adds the same to every score, so it is no matter for a softmax).
+    """
+
+    vectors: Tensor  # [B, X, H]
+    gaps: Tensor  # [B, W] 0 for words, -inf for gaps and padding
+    labels: Tensor  # [B, E] the entities' labels, -1 for padding
+    begins: bool

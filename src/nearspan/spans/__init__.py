@@ -10,6 +10,7 @@ from nearspan.spans.candidates import (
 )
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.reach import Reached, WordEntity, reach
+from nearspan.spans.sums import WordSums
 
 RepresentationSettings = MinusSettings  # one kind so far; further ones are told apart by `kind`
 
@@ -22,6 +23,7 @@ __all__ = [
     "RepresentationSettings",
     "SpanLabels",
     "WordEntity",
+    "WordSums",
     "WordTarget",
     "enumerate_spans",
     "how_many",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
+from nearspan.spans.sums import WordSums
 
 
 class MinusSettings(Settings):
@@ -36,6 +37,8 @@ class Minus(nn.Module):
     refuses both "New" and "York".
     """
 
+    adds_up: ClassVar[bool] = True  # over the words of a span: `sums` says how
+
     def __init__(self, settings: MinusSettings, inputs: int) -> None:
         super().__init__()
         self.size = settings.size
@@ -59,6 +62,22 @@ class Minus(nn.Module):
             both = self.plus(states)
             left, right = left + both, right + both
         return left, right
+
+    @property
+    def begins_alike(self) -> bool:
+        """Whether `sums` begins every span with the same vector."""
+        return self.plus is None
+
+    def sums(self, states: Tensor) -> WordSums:
+        """The same vectors as sums over words: step(t) = right(t) - right(t - 1), begin(a) = left(a) + right(a - 1).
+
+        In the flat form h_s = c + step(a) + ... + step(b) with a word's own left(t) + right(t) - c for its step.
+        """
+        left, right = self.ends(states)
+        if self.plus is None:
+            return WordSums(self.minus.bias[None], left + right - self.minus.bias)
+        before = functional.pad(right, (0, 0, 1, 0))[:, :-1]
+        return WordSums(left + before, right - before)
 
     def forward(self, states: Tensor, candidates: Candidates) -> Tensor:
         """Span vectors [S, size]."""

@@ -164,7 +164,7 @@ class Model:
 
     @torch.inference_mode()
     def vectors(self, prepared: Prepared) -> tuple[Tensor | WordSums, Tensor]:
-        """Vectors of all candidate spans [N, H] or of their words, and unit vectors of all sentences [M, E], in order."""
+        """Vectors of all candidate spans [N, H] or of their words, and unit vectors [M, E] of all sentences."""
         network = self.network.eval()
         kept = self._word_sums(prepared) if network.representation.adds_up else self._span_vectors(prepared)
         means = torch.empty(len(prepared), 0, device=self.device)

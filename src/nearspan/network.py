@@ -17,7 +17,7 @@ from nearspan.recipes import Recipe
 from nearspan.spans import Candidates, Minus, SpanLabels, enumerate_spans
 from nearspan.spans.sums import widths_of
 
-CELLS = 2**18  # scores of spans with words at once: what a CPU's caches like
+CELLS = 2**20  # scores of spans with words at once: what a CPU's caches like
 CELL = 52  # bytes that one of them takes, in single and at worst in double precision
 WORDS = 8192  # of the memory at once
 
@@ -107,9 +107,10 @@ class Network(nn.Module):
             most = min(WORDS, head.budget // (len(ids) * (spans * CELL + 8 * self.representation.size)))
             pools = words.pools(sentences[ids] if len(sentences) > 1 else sentences, most)
             found.append(head.probabilities_by_words(some, pools, self.max_width))
-        by_width = torch.cat(found)[order.argsort()]  # [B, R, 1 + Y]
-        rows = (counts.cumsum(0) - counts)[candidates.stop - candidates.first - 1] + candidates.first
-        return by_width[candidates.sentence, rows], candidates
+        before = counts.cumsum(0) - counts
+        rows = before[candidates.stop - candidates.first - 1] + candidates.first
+        rows += order.argsort()[candidates.sentence] * spans
+        return torch.cat(found).flatten(0, 1).index_select(0, rows), candidates
 
 
 def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:

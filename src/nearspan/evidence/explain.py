@@ -33,7 +33,7 @@ def explain_candidate(
         likeness, rows = nearest_spans(memory, vector, count, cosine=True)
         return Evidence(span, text, label, "nearest", ranked, _look_alikes(memory, labels, rows, likeness), {})
     rows = _compared(network.head, network, memory, batch)
-    weights = scores_of(memory, vector, rows).softmax(0)
+    weights = scores_of(memory, vector[None], rows)[0].softmax(0)
     listed = grouped(memory, labels, rows, weights, count)
     order = {name: listed[name] for name in ranked if name in listed}
     unlisted = {name: ranked[name] - sum(one.weight for one in group) for name, group in order.items()}

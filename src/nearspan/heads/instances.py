@@ -71,7 +71,8 @@ class Instances(nn.Module):
             weights, claims = _weighed(asked, pool, max_width)
             both = torch.logaddexp2(total, weights)
             votes = functional.one_hot(pool.labels + 1, self.labels + 1)[..., 1:].float()
-            claimed = (claims - both[..., None]).exp2().float() @ votes
+            near = both.float()  # with what this leaves out apart, float32 will do for the differences
+            claimed = (claims - near[..., None]).exp2() @ votes * (near - both).exp2().float()[..., None]
             shares = shares * (total - both).exp2().float()[..., None] + claimed
             total = both
         shares[..., 0] = (1 - shares.sum(-1)).clamp(min=0)

@@ -51,14 +51,12 @@ def _window_sums(factors: Tensor, begins: Tensor | None, max_width: int, one: fl
     """Sums [R] of the products of up to `max_width` factors in a row, times `one`; the last column is a gap."""
     q = factors.flatten()
     unit = q.new_full((), one)
-    inner, other = torch.full_like(q, one), torch.empty_like(q)
-    other[-1] = one
-    for more in range(max_width - 1):  # inner[a] = 1 + q[a + 1] * inner[a + 1]
-        if more == 0:
-            torch.add(unit, q[1:], alpha=one, out=inner[:-1])
-        else:
-            torch.addcmul(unit, q[1:], inner[1:], out=other[:-1])
-            inner, other = other, inner
+    inner, other = torch.empty_like(q), torch.empty_like(q)
+    inner[-1] = other[-1] = one
+    torch.add(unit, q[1:], alpha=one if max_width > 1 else 0, out=inner[:-1])
+    for _ in range(max_width - 2):  # inner[a] = 1 + q[a + 1] * inner[a + 1]
+        torch.addcmul(unit, q[1:], inner[1:], out=other[:-1])
+        inner, other = other, inner
     sums = q.mul_(inner)
     if begins is not None:
         sums = sums.mul_(begins.exp2().flatten())

@@ -47,18 +47,18 @@ def pools(memory: Memory, sentences: Tensor) -> Pool:
     return Pool(memory.rows(rows), memory.labels[rows].masked_fill(~real, -1))
 
 
-def scores_of(memory: Memory, vector: Tensor, rows: Tensor | None = None, *, cosine: bool = False) -> Tensor:
-    """Inner products [N] of a span vector [H] with the spans at some rows of the memory, or with all."""
-    rows = torch.arange(len(memory), device=vector.device) if rows is None else rows
-    found = []
-    for some in rows.split(PART):
-        vectors = memory.rows(some).float()
-        scores = vectors @ vector.float()
-        found.append(scores / (vectors.norm(dim=1) * vector.float().norm()).clamp(min=1e-12) if cosine else scores)
-    return torch.cat(found)
+def scores_of(memory: Memory, vectors: Tensor, rows: Tensor | None = None, *, cosine: bool = False) -> Tensor:
+    """Inner products [n, N] of span vectors [n, H] with the memory's spans, or with those at some rows."""
+    rows = torch.arange(len(memory), device=memory.labels.device) if rows is None else rows
+    asked = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()
+    found = asked.new_empty(len(asked), len(rows))
+    for some, place in zip(rows.split(PART), found.split(PART, dim=1), strict=True):
+        own = memory.rows(some).float()
+        place.copy_(asked @ (functional.normalize(own, dim=1) if cosine else own).T)
+    return found
 
 
 def nearest_spans(memory: Memory, vector: Tensor, count: int, *, cosine: bool = False) -> tuple[Tensor, Tensor]:
     """The `count` spans of the memory nearest to a span vector [H]: scores and rows, best first."""
-    best = scores_of(memory, vector, cosine=cosine).topk(min(count, len(memory)))
+    best = scores_of(memory, vector[None], cosine=cosine)[0].topk(min(count, len(memory)))
     return best.values, best.indices

@@ -87,11 +87,11 @@ class Memory:
         """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences, or of their words."""
         lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
         counts = how_many(lengths, max_width)
-        expected = int((lengths if isinstance(vectors, WordSums) else counts).sum())
-        if expected != len(vectors) or len(sentences) != len(sentence_vectors):
+        kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", counts)
+        if int(expected.sum()) != len(vectors) or len(sentences) != len(sentence_vectors):
             raise ModelError(
-                f"the memory holds {len(vectors)} vectors of {'words' if isinstance(vectors, WordSums) else 'spans'} and "
-                f"{len(sentence_vectors)} of sentences where its {len(sentences)} sentences have {expected}: build it again"
+                f"the memory holds vectors of {len(vectors)} {kind} and {len(sentence_vectors)} sentences where its "
+                f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
             )
         number = {label: i for i, label in enumerate(labels, start=1)}
         entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]

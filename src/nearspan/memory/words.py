@@ -79,7 +79,7 @@ class WordTable:
         index = torch.cat(columns, dim=1)  # [B, X]
         vectors = self.table.index_select(0, index.flatten()).view(*index.shape, -1)
         labels = self.labels[entities].masked_fill(~known, -1) if len(self.labels) else entities - 1
-        return WordPool(vectors, self.gaps[words], labels, not self.alike)
+        return WordPool(vectors, self.gaps.take(words), labels, not self.alike)
 
     def pools(self, sentences: Tensor, most: int) -> Iterator[WordPool]:
         """The same in parts of at most `most` words, or of one sentence."""
@@ -92,7 +92,7 @@ class WordTable:
 
 
 def spread(starts: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows of runs that begin at `starts` [B, K], `counts` long: rows [B, N], and which are real and not padding."""
+    """Rows [B, N] of runs that begin at `starts` [B, K] and are `counts` long, and which are real, not padding."""
     ends = counts.cumsum(1)  # [B, K]
     column = torch.arange(int(ends[:, -1].max()), device=ends.device).expand(len(ends), -1).contiguous()  # [B, N]
     which = torch.searchsorted(ends, column, right=True).clamp(max=ends.shape[1] - 1)

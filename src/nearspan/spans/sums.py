@@ -20,7 +20,7 @@ class WordSums:
 
     def some(self, ids: Tensor) -> WordSums:
         """Some sentences of a batch [B, R, H]."""
-        return WordSums(self.begins if self.begins.dim() == 2 else self.begins[ids], self.steps[ids])
+        return WordSums(self.begins if self.begins.dim() == 2 else self.begins[ids], self.steps.index_select(0, ids))
 
 
 def widths_of(words: int, max_width: int) -> list[int]:

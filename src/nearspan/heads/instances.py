@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nearspan.heads.pool import LabelledRows, Pool, WordPool
-from nearspan.heads.windows import log_window_sums
+from nearspan.heads.windows import log_window_sums, sure_log_window_sums
 from nearspan.settings import Settings
 from nearspan.spans.sums import WordSums, spans_by_width
 
@@ -68,33 +68,60 @@ class Instances(nn.Module):
         total = asked.steps.new_full((1, 1), -torch.inf, dtype=torch.double)  # [B, R] log2 of all weights so far
         shares = asked.steps.new_zeros(1, 1, self.labels)  # [B, R, 1 + Y] of them
         for pool in pools:
-            weights, claims = _weighed(asked, pool, max_width)
-            both = torch.logaddexp2(total, weights)
-            votes = functional.one_hot(pool.labels + 1, self.labels + 1)[..., 1:].float()
-            near = both.float()  # with what this leaves out apart, float32 will do for the differences
-            claimed = (claims - near[..., None]).exp2() @ votes * (near - both).exp2().float()[..., None]
-            shares = shares * (total - both).exp2().float()[..., None] + claimed
+            weight, claims = _weighed(asked, pool, max_width)
+            both = torch.logaddexp2(total, weight)
+            votes = functional.one_hot(pool.labels + 1, self.labels + 1)[..., 1:].float()  # [B, E, 1 + Y]
+            before, now = (total - both).exp2().float(), (weight - both).exp2().float()
+            shares = shares * before[..., None] + claims @ votes * now[..., None]
             total = both
         shares[..., 0] = (1 - shares.sum(-1)).clamp(min=0)
-        return shares
+        return shares.div_(shares.sum(-1, keepdim=True))
 
 
 def _weighed(asked: WordSums, pool: WordPool, max_width: int) -> tuple[Tensor, Tensor]:
-    """log2 of the weight of all of a pool's spans together [B, R], and of each of its entities [B, R, E]."""
-    (size, length, _), words, entities = asked.steps.shape, pool.gaps.shape[1], pool.labels.shape[1]
-    rows = torch.cat([asked.steps, asked.begins.expand(size, -1, -1)], dim=1) * LOG2_E
-    scores = rows @ pool.vectors.mT  # [B, T + T, X], or [B, T + 1, X]
-    least = scores[..., :words].amin(-1, keepdim=True)
-    if pool.begins:
-        least += scores[..., -words:].amin(-1, keepdim=True)
+    """log2 of the weight of all of a pool's spans together [B, R], and the share of each of its entities [B, R, E]."""
+    length, words = asked.steps.shape[1], pool.gaps.shape[1]
+    rows = torch.cat([asked.steps, asked.begins.expand(len(asked), -1, -1)], dim=1)
+    scores = rows @ pool.vectors.mT * LOG2_E  # [B, T + T, X], or [B, T + 1, X]
+    least = _least(scores, pool)
     scores[:, length:, :words] += pool.gaps[:, None]
     spans = spans_by_width(scores[:, length:], scores[:, :length], max_width)  # [B, R, X]
     lowest = spans_by_width(least[:, length:], least[:, :length], max_width)  # [B, R, 1]
-    steps, claims, begins = spans.split([words, entities, spans.shape[2] - words - entities], dim=2)
-    total = log_window_sums(
-        steps.flatten(0, 1), begins.flatten(0, 1) if pool.begins else None, lowest.flatten(), max_width
-    )
-    return total.view(spans.shape[:2]), claims
+    steps, claims, begins = _columns(spans.flatten(0, 1), pool)
+    total, held = log_window_sums(steps, begins, lowest.flatten(), max_width)
+    near = total.float()
+    shares = (claims - near[:, None]).exp2_() * (near - total).exp2().float()[:, None]
+    total, shares, held = (found.unflatten(0, spans.shape[:2]) for found in (total, shares, held))
+    for sentence in (~held.all(1)).nonzero().flatten().tolist():
+        rest = (~held[sentence]).nonzero().flatten()
+        own = pool.only(sentence if len(pool.vectors) > 1 else 0)
+        total[sentence, rest], shares[sentence, rest] = _surely(asked.only(sentence), own, max_width, rest)
+    return total, shares
+
+
+def _surely(asked: WordSums, pool: WordPool, max_width: int, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The same for some spans [R] of one sentence, whose scores are too large for float32: in double precision."""
+    vectors = spans_by_width(asked.begins.double(), asked.steps.double(), max_width)[rows]
+    scores = vectors @ pool.vectors[0].double().T * LOG2_E  # [R, X]
+    least = _least(scores, pool)[:, 0]
+    scores[:, : pool.gaps.shape[1]] += pool.gaps
+    steps, claims, begins = _columns(scores, pool)
+    total = sure_log_window_sums(steps, begins, least, max_width)
+    return total, (claims - total[:, None]).exp2().float()
+
+
+def _least(scores: Tensor, pool: WordPool) -> Tensor:
+    """A lower bound [..., R, 1] of scores [..., R, X] with words, begins included."""
+    words = pool.gaps.shape[1]
+    least = scores[..., :words].amin(-1, keepdim=True)
+    return least + scores[..., -words:].amin(-1, keepdim=True) if pool.begins else least
+
+
+def _columns(scores: Tensor, pool: WordPool) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Scores [R, X] with words, with entities, and with begins where they differ."""
+    words, entities = pool.gaps.shape[1], pool.labels.shape[1]
+    begins = scores[:, words + entities :] if pool.begins else None
+    return scores[:, :words], scores[:, words : words + entities], begins
 
 
 class _Surprise(torch.autograd.Function):

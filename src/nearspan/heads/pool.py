@@ -49,3 +49,8 @@ class WordPool:
     gaps: Tensor  # [B, W] 0 for words, -inf for gaps and padding
     labels: Tensor  # [B, E] the entities' labels, -1 for padding
     begins: bool
+
+    def only(self, number: int) -> WordPool:
+        """One of the pools."""
+        one = slice(number, number + 1)
+        return WordPool(self.vectors[one], self.gaps[one], self.labels[one], self.begins)

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+LN_2 = 0.6931471805599453
+
 
 class Range(NamedTuple):
     """How far powers of 2 reach in some precision."""
@@ -26,24 +28,24 @@ class Range(NamedTuple):
 RANGES = {torch.float32: Range(80, -126), torch.float64: Range(500, -1022)}
 
 
-def log_window_sums(steps: Tensor, begins: Tensor | None, least: Tensor, max_width: int) -> Tensor:
+def log_window_sums(steps: Tensor, begins: Tensor | None, least: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
     """log2 [R] of the summed weights of all spans, from log2 of the factors q [R, W] and of the begins' factors.
 
-    `least` [R] is a lower bound for the logarithms, gaps apart. All sums in between are part of the result, so while
-    it is in range and no factor vanishes nothing is lost. Rows that leave float32's range are done again in double
-    precision, and those that leave that one too with logarithms.
+    And whether it holds [R]. `least` is a lower bound for the logarithms, gaps apart: while no factor vanishes and the
+    result is in range nothing is lost, since all sums on the way are part of the result.
     """
     scale, floor = RANGES[steps.dtype]
     sums = _window_sums(steps.exp2(), begins, max_width, 2.0**-scale)
     found = sums.double().log2() + scale  # float32 is too coarse for differences of large logarithms
-    held = (found < torch.inf) & (found > scale / -4) & (least >= floor)  # false for NaN too
+    return found, (found < torch.inf) & (found > scale / -4) & (least >= floor)  # false for NaN too
+
+
+def sure_log_window_sums(steps: Tensor, begins: Tensor | None, least: Tensor, max_width: int) -> Tensor:
+    """The same for scores of any size, in double precision: what leaves its range is added up by logarithms."""
+    found, held = log_window_sums(steps, begins, least, max_width)
     if not bool(held.all()):
         rest = (~held).nonzero().flatten()
-        again = steps[rest].double(), None if begins is None else begins[rest].double()
-        if steps.dtype == torch.float32:
-            found[rest] = log_window_sums(*again, least[rest], max_width)
-        else:
-            found[rest] = _by_logarithms(*again, max_width)
+        found[rest] = _by_logarithms(steps[rest], None if begins is None else begins[rest], max_width)
     return found
 
 
@@ -70,6 +72,3 @@ def _by_logarithms(steps: Tensor, begins: Tensor | None, max_width: int) -> Tens
         inner = torch.logaddexp2(torch.zeros_like(inner), (steps + inner).roll(-1, 1))
     ends = steps + inner if begins is None else steps + inner + begins
     return torch.logsumexp(ends * LN_2, 1) / LN_2
-
-
-LN_2 = 0.6931471805599453

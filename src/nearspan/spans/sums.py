@@ -18,6 +18,10 @@ class WordSums:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def only(self, number: int) -> WordSums:
+        """One sentence [R, H] of a batch [B, R, H]."""
+        return WordSums(self.begins if self.begins.dim() == 2 else self.begins[number], self.steps[number])
+
     def some(self, ids: Tensor) -> WordSums:
         """Some sentences of a batch [B, R, H]."""
         return WordSums(self.begins if self.begins.dim() == 2 else self.begins[ids], self.steps.index_select(0, ids))

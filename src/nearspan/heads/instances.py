@@ -81,8 +81,8 @@ class Instances(nn.Module):
 def _weighed(asked: WordSums, pool: WordPool, max_width: int) -> tuple[Tensor, Tensor]:
     """log2 of the weight of all of a pool's spans together [B, R], and the share of each of its entities [B, R, E]."""
     length, words = asked.steps.shape[1], pool.gaps.shape[1]
-    rows = torch.cat([asked.steps, asked.begins.expand(len(asked), -1, -1)], dim=1)
-    scores = rows @ pool.vectors.mT * LOG2_E  # [B, T + T, X], or [B, T + 1, X]
+    rows = torch.cat([asked.steps, asked.begins.expand(len(asked), -1, -1)], dim=1) * LOG2_E
+    scores = pool.scores(rows)  # [B, T + T, X], or [B, T + 1, X]
     least = _least(scores, pool)
     scores[:, length:, :words] += pool.gaps[:, None]
     spans = spans_by_width(scores[:, length:], scores[:, :length], max_width)  # [B, R, X]
@@ -94,7 +94,7 @@ def _weighed(asked: WordSums, pool: WordPool, max_width: int) -> tuple[Tensor, T
     total, shares, held = (found.unflatten(0, spans.shape[:2]) for found in (total, shares, held))
     for sentence in (~held.all(1)).nonzero().flatten().tolist():
         rest = (~held[sentence]).nonzero().flatten()
-        own = pool.only(sentence if len(pool.vectors) > 1 else 0)
+        own = pool.only(sentence if len(pool.index) > 1 else 0)
         total[sentence, rest], shares[sentence, rest] = _surely(asked.only(sentence), own, max_width, rest)
     return total, shares
 
@@ -102,7 +102,7 @@ def _weighed(asked: WordSums, pool: WordPool, max_width: int) -> tuple[Tensor, T
 def _surely(asked: WordSums, pool: WordPool, max_width: int, rows: Tensor) -> tuple[Tensor, Tensor]:
     """The same for some spans [R] of one sentence, whose scores are too large for float32: in double precision."""
     vectors = spans_by_width(asked.begins.double(), asked.steps.double(), max_width)[rows]
-    scores = vectors @ pool.vectors[0].double().T * LOG2_E  # [R, X]
+    scores = pool.scores(vectors[None] * LOG2_E)[0]  # [R, X]
     least = _least(scores, pool)[:, 0]
     scores[:, : pool.gaps.shape[1]] += pool.gaps
     steps, claims, begins = _columns(scores, pool)

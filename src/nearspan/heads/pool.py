@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -45,12 +46,22 @@ class WordPool:
     all spans begin alike (that adds the same to every score, so it is no matter for a softmax).
     """
 
-    vectors: Tensor  # [B, X, H]
+    table: Tensor  # [R, H] the vectors of all columns there are
+    index: Tensor  # [B, X] the rows of it that are meant
     gaps: Tensor  # [B, W] 0 for words, -inf for gaps and padding
     labels: Tensor  # [B, E] the entities' labels, -1 for padding
     begins: bool
 
+    def scores(self, asked: Tensor) -> Tensor:
+        """Inner products [B, R, X] with vectors [B, R, H]; a single pool serves all of them."""
+        if len(self.index) == 1:
+            return asked @ self.table.index_select(0, self.index[0]).to(asked.dtype).T
+        found = asked.new_empty(*asked.shape[:2], self.index.shape[1])
+        for place, some, rows in zip(found, asked, self.index, strict=True):  # one by one they stay in the cache
+            torch.mm(some, self.table.index_select(0, rows).T, out=place)
+        return found
+
     def only(self, number: int) -> WordPool:
         """One of the pools."""
         one = slice(number, number + 1)
-        return WordPool(self.vectors[one], self.gaps[one], self.labels[one], self.begins)
+        return WordPool(self.table, self.index[one], self.gaps[one], self.labels[one], self.begins)

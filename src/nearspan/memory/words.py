@@ -77,9 +77,8 @@ class WordTable:
         if not self.alike:
             columns.append(words + (len(self.gaps) + len(self.labels)))
         index = torch.cat(columns, dim=1)  # [B, X]
-        vectors = self.table.index_select(0, index.flatten()).view(*index.shape, -1)
         labels = self.labels[entities].masked_fill(~known, -1) if len(self.labels) else entities - 1
-        return WordPool(vectors, self.gaps.take(words), labels, not self.alike)
+        return WordPool(self.table, index, self.gaps.take(words), labels, not self.alike)
 
     def pools(self, sentences: Tensor, most: int) -> Iterator[WordPool]:
         """The same in parts of at most `most` words, or of one sentence."""

@@ -19,7 +19,7 @@ from nearspan.spans.sums import widths_of
 
 CELLS = 2**20  # scores of spans with words at once: what a CPU's caches like
 CELL = 52  # bytes that one of them takes, in single and at worst in double precision
-WORDS = 8192  # of the memory at once
+WORDS = 8192  # of the memory at once, if all its sentences were as long as the longest
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,13 @@ class Network(nn.Module):
         counts = torch.tensor(widths_of(asked.steps.shape[1], self.max_width))
         spans = int(counts.sum())  # of a sentence, padding included
         if sentences is None:
-            sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(batch),), WORDS)
+            sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(batch),), WORDS // 8)
         else:
             sizes = words.counts[sentences].sum(1)
         order = sizes.argsort()  # pools of like size together
         found = []
-        for ids in order.split(max(1, CELLS // (spans * int(sizes.float().mean())))):
+        cells = min(CELLS, head.budget // CELL)
+        for ids in order.split(max(1, cells // (spans * int(sizes.float().mean())))):
             some = asked.some(ids)
             most = min(WORDS, head.budget // (len(ids) * (spans * CELL + 8 * self.representation.size)))
             pools = words.pools(sentences[ids] if len(sentences) > 1 else sentences, most)
@@ -127,7 +128,7 @@ def _side_by_side(
     """P(y|s) [S, 1 + Y] with many sentences' pools padded and compared at once, as a GPU likes it."""
     padded = pad_sequence(list(vectors.split(candidates.counts.tolist())), batch_first=True)  # [B, S', H]
     most = int(memory.counts[sentences].sum(1).max())
-    each = 4 * most * (2 * padded.shape[1] + vectors.shape[1] + 3 * (head.labels + 1))  # scores, vectors, votes
+    each = 4 * most * (2 * padded.shape[1] + 3 * vectors.shape[1] + 3 * (head.labels + 1))  # scores, vectors, votes
     size = max(1, head.budget // each)
     groups = [
         head.probabilities(some, pools(memory, ids))

@@ -36,11 +36,12 @@ def test_a_zero_vector_still_has_neighbours(make_memory):
     assert len(set(found[0].tolist())) == 3
 
 
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
 @pytest.mark.parametrize("seed", range(5))
-def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: int):
+def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: int, kept: str):
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(1, 9, (10,), generator=generator).tolist()
-    memory = make_memory(lengths, max_width=1 + seed)
+    memory = make_memory(lengths, max_width=1 + seed, kept=kept)
     chosen = torch.stack([torch.randperm(10, generator=generator)[:4] for _ in range(3)])
     rows, real = rows_of(memory, chosen)
     pool = pools(memory, chosen)
@@ -53,9 +54,10 @@ def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: 
         assert pool.labels[b].tolist() == memory.labels[expected].tolist() + [-1] * (rows.shape[1] - len(expected))
 
 
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
 @pytest.mark.parametrize("cosine", [True, False])
-def test_the_nearest_spans_are_those_of_the_highest_score(make_memory, cosine: bool):
-    memory = make_memory(LENGTHS)
+def test_the_nearest_spans_are_those_of_the_highest_score(make_memory, cosine: bool, kept: str):
+    memory = make_memory(LENGTHS, kept=kept)
     vector = torch.randn(5, generator=torch.Generator().manual_seed(2))
     scores, rows = nearest_spans(memory, vector, 4, cosine=cosine)
     naive = [float(own @ vector / (own.norm() * vector.norm() if cosine else 1)) for own in memory.rows(slice(None))]

@@ -31,8 +31,9 @@ RANGES = {torch.float32: Range(80, -126), torch.float64: Range(500, -1022)}
 def log_window_sums(steps: Tensor, begins: Tensor | None, least: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
     """log2 [R] of the summed weights of all spans, from log2 of the factors q [R, W] and of the begins' factors.
 
-    And whether it holds [R]. `least` is a lower bound for the logarithms, gaps apart: while no factor vanishes and the
-    result is in range nothing is lost, since all sums on the way are part of the result.
+    And whether it holds [R]. `least` [R] is a lower bound for the logarithms, a begin's and a step's together, gaps
+    apart. While no factor vanishes and the result is in range nothing that counts is lost: what a sum lacks on the way
+    is little beside its 1, and what it is multiplied with is the weight of a span, which the result has in it too.
     """
     scale, floor = RANGES[steps.dtype]
     sums = _window_sums(steps.exp2(), begins, max_width, 2.0**-scale)
@@ -59,10 +60,8 @@ def _window_sums(factors: Tensor, begins: Tensor | None, max_width: int, one: fl
     for _ in range(max_width - 2):  # inner[a] = 1 + q[a + 1] * inner[a + 1]
         torch.addcmul(unit, q[1:], inner[1:], out=other[:-1])
         inner, other = other, inner
-    sums = q.mul_(inner)
-    if begins is not None:
-        sums = sums.mul_(begins.exp2().flatten())
-    return sums.view_as(factors).sum(1)
+    ones = q if begins is None else q.mul_(begins.exp2().flatten())  # the weights of spans of one word
+    return ones.mul_(inner).view_as(factors).sum(1)
 
 
 def _by_logarithms(steps: Tensor, begins: Tensor | None, max_width: int) -> Tensor:

@@ -22,7 +22,7 @@ from nearspan.network import Network, assemble
 from nearspan.recipes import Recipe
 
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)

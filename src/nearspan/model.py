@@ -13,14 +13,14 @@ from torch import Tensor
 from nearspan import folder
 from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import Encoder, Prepared, Splitter
+from nearspan.encoders import Encoded, Encoder, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
 from nearspan.evidence import NULL, Evidence, explain_candidate
 from nearspan.heads import Instances
 from nearspan.memory import Memory, Remembered
 from nearspan.network import Network, assemble
 from nearspan.recipes import Recipe
-from nearspan.spans import WordEntity, enumerate_spans, how_many
+from nearspan.spans import Minus, WordEntity, WordSums, enumerate_spans, how_many
 from nearspan.text import Sentence
 from nearspan.text.reading import Reading, readings
 
@@ -166,25 +166,22 @@ class Model:
     def refresh(self, prepared: Prepared) -> None:
         """Compute the memory's vectors again after the weights have changed."""
         if self.memory is not None:
-            vectors, sentence_vectors = self.vectors(prepared)
-            self.memory = replace(self.memory, vectors=vectors, sentence_vectors=sentence_vectors)
+            self.memory = self.memory.with_vectors(*self.vectors(prepared))
 
     @torch.inference_mode()
-    def vectors(self, prepared: Prepared) -> tuple[Tensor, Tensor]:
-        """Vectors of all candidate spans [N, H] and unit vectors of all sentences [M, E], in order."""
-        counts = how_many(prepared.lengths, self.network.max_width)
-        starts = counts.cumsum(0) - counts
-        vectors = torch.empty(int(counts.sum()), self.network.representation.size, device=self.device)
-        means, order = [], []
-        self.network.eval()
+    def vectors(self, prepared: Prepared) -> tuple[Tensor | WordSums, Tensor]:
+        """Vectors of all candidate spans [N, H] or of their words, and unit vectors [M, E] of all sentences."""
+        network = self.network.eval()
+        spans = network.representation
+        kept = _WordsKept(self, prepared, spans) if isinstance(spans, Minus) else _SpansKept(self, prepared)
+        means = torch.empty(len(prepared), 0, device=self.device)
         for ids in prepared.order(self.device):
-            batch = prepared.batch(ids)
-            found, candidates, encoded = self.network.read(batch)
-            vectors[starts[ids].to(self.device)[candidates.sentence] + candidates.number] = found.float()
-            means.append(encoded.sentence_vectors().float())
-            order.append(ids)
-        unit = torch.nn.functional.normalize(torch.cat(means), dim=1)
-        return vectors, unit[torch.cat(order).argsort().to(self.device)]
+            encoded = network.encoder(prepared.batch(ids))
+            found = encoded.sentence_vectors().float()
+            means = means if means.shape[1] else means.new_empty(len(prepared), found.shape[1])
+            means[ids.to(self.device)] = found
+            kept.put(encoded)
+        return kept.vectors, torch.nn.functional.normalize(means, dim=1)
 
     def explain(self, document: Document | str, count: int = 5) -> list[Evidence]:
         """For each entity found in a text, the training spans it rests on."""
@@ -223,6 +220,43 @@ class Model:
                     )
                 return part, first, stop
         raise NearspanError(f"{span.text(document.text)!r} is not a run of whole words inside one sentence")
+
+
+class _WordsKept:
+    """The words' vectors of a corpus, whose sums are its spans' vectors."""
+
+    def __init__(self, model: Model, prepared: Prepared, spans: Minus) -> None:
+        steps = torch.empty(int(prepared.lengths.sum()), spans.size, device=model.device)
+        self.spans = spans
+        self.vectors = WordSums(steps.new_empty(1 if spans.begins_alike else len(steps), spans.size), steps)
+
+    def put(self, encoded: Encoded) -> None:
+        """Add a batch's words."""
+        sums, mask = self.spans.sums(encoded.states), encoded.batch.mask
+        rows = encoded.batch.rows[mask]
+        self.vectors.steps[rows] = sums.steps[mask].float()
+        if self.spans.begins_alike:
+            self.vectors.begins.copy_(sums.begins)
+        else:
+            self.vectors.begins[rows] = sums.begins[mask].float()
+
+
+class _SpansKept:
+    """The vectors [N, H] of all candidates of a corpus, in half precision: there are many."""
+
+    def __init__(self, model: Model, prepared: Prepared) -> None:
+        self.network = model.network
+        counts = how_many(prepared.lengths, self.network.max_width)
+        self.starts = (counts.cumsum(0) - counts).to(model.device)
+        size = self.network.representation.size
+        self.vectors = torch.empty(int(counts.sum()), size, dtype=torch.float16, device=model.device)
+
+    def put(self, encoded: Encoded) -> None:
+        """Add a batch's spans."""
+        candidates = enumerate_spans(encoded.batch.lengths, self.network.max_width, self.vectors.device)
+        found = self.network.representation(encoded, candidates)
+        starts = self.starts[encoded.batch.ids.to(self.starts.device)]
+        self.vectors[starts[candidates.sentence] + candidates.number] = found.half()
 
 
 def usable_device(wanted: str = "") -> torch.device:

@@ -12,10 +12,15 @@ from torch.nn.utils.rnn import pad_sequence
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.heads import Head, Instances, Pool
 from nearspan.heads.instances import streamed_probabilities
-from nearspan.memory import Memory, nearest_sentences, pools, rows_of
+from nearspan.memory import Memory, WordTable, nearest_sentences, pools
 from nearspan.objectives import ObjectiveSettings, smoothed
 from nearspan.recipes import Recipe
-from nearspan.spans import Candidates, Deep, Ends, Minus, Representation, SpanLabels, enumerate_spans
+from nearspan.spans import Candidates, Deep, Ends, Minus, Representation, SpanLabels, WordSums, enumerate_spans
+from nearspan.spans.sums import widths_of
+
+CELLS = 2**20  # scores of spans with words at once: what a CPU's caches like
+CELL = 52  # bytes that one of them takes, in single and at worst in double precision
+WORDS = 8192  # of the memory at once, if all its sentences were as long as the longest
 
 
 @dataclass(frozen=True)
@@ -97,39 +102,47 @@ class Network(nn.Module):
     def probabilities(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Candidates]:
         """P(y|s) [S, 1 + Y] for all candidates of a batch."""
         head = self.head
-        if isinstance(head, Instances) and memory is None:
+        if not isinstance(head, Instances):
+            vectors, candidates = self.spans(batch)
+            return head.probabilities(vectors.float()), candidates
+        if memory is None:
             raise ValueError("the instance head needs a memory: Model.remember builds one")
-        if isinstance(head, Instances) and memory is not None and head.settings.search == "nearest":
-            return self._asked(head, batch, memory)
-        vectors, candidates = self.spans(batch)
-        vectors = vectors.float()
-        if isinstance(head, Instances) and memory is not None:
-            pool = Pool(memory.vectors, memory.labels)
-            return streamed_probabilities(vectors, pool, head.labels, head.budget), candidates
-        return head.probabilities(vectors), candidates
-
-    def _asked(self, head: Instances, batch: Batch, memory: Memory) -> tuple[Tensor, Candidates]:
-        """P(y|s) where each sentence of the batch asks the K sentences of the memory that are nearest to it."""
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
         encoded = self.encoder(batch)
-        sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
-        if encoded.states.is_cuda or not isinstance(self.representation, Minus):
-            vectors = self.representation(encoded, candidates).float()
-            return _side_by_side(head, memory, sentences, vectors, candidates), candidates
-        # one sentence after the other: what it needs stays in the cache
-        left, right = self.representation.ends(encoded.states)
-        rows, real = rows_of(memory, sentences)
-        counts = candidates.counts.tolist()
+        sentences = None
+        if head.settings.search == "nearest":
+            sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
+        spans = self.representation
+        if isinstance(spans, Minus) and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
+            asked = spans.sums(encoded.states)
+            return self._by_words(head, asked, candidates, memory.vectors, sentences), candidates
+        vectors = spans(encoded, candidates).float()
+        if sentences is None:
+            return streamed_probabilities(vectors, memory, head.labels, head.budget), candidates
+        return _side_by_side(head, memory, sentences, vectors, candidates), candidates
+
+    def _by_words(
+        self, head: Instances, asked: WordSums, candidates: Candidates, words: WordTable, sentences: Tensor | None
+    ) -> Tensor:
+        """P(y|s) from words of the memory: those of `sentences` [B, K], or of all sentences."""
+        counts = torch.tensor(widths_of(asked.steps.shape[1], self.max_width))
+        spans = int(counts.sum())  # of a sentence, padding included
+        if sentences is None:
+            sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(candidates.counts),), WORDS // 8)
+        else:
+            sizes = words.counts[sentences].sum(1)
+        order = sizes.argsort()  # pools of like size together
         found = []
-        for sentence, (first, stop) in enumerate(
-            zip(candidates.first.split(counts), candidates.stop.split(counts), strict=True)
-        ):
-            own = rows[sentence][real[sentence]]
-            pool = Pool(memory.vectors.index_select(0, own), memory.labels[own])
-            words = int(batch.lengths[sentence])
-            ends = left[sentence, :words].float(), right[sentence, :words].float()
-            found.append(head.probabilities_by_ends(*ends, first, stop - 1, pool))
-        return torch.cat(found), candidates
+        cells = min(CELLS, head.budget // CELL)
+        for ids in order.split(max(1, cells // (spans * int(sizes.float().mean())))):
+            some = asked.some(ids)
+            most = min(WORDS, head.budget // (len(ids) * (spans * CELL + 8 * self.representation.size)))
+            pools = words.pools(sentences[ids] if len(sentences) > 1 else sentences, most)
+            found.append(head.probabilities_by_words(some, pools, self.max_width))
+        before = counts.cumsum(0) - counts
+        rows = before[candidates.stop - candidates.first - 1] + candidates.first
+        rows += order.argsort()[candidates.sentence] * spans
+        return torch.cat(found).flatten(0, 1).index_select(0, rows)
 
 
 def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:
@@ -146,7 +159,7 @@ def _side_by_side(
     """P(y|s) [S, 1 + Y] with many sentences' pools padded and compared at once, as a GPU likes it."""
     padded = pad_sequence(list(vectors.split(candidates.counts.tolist())), batch_first=True)  # [B, S', H]
     most = int(memory.counts[sentences].sum(1).max())
-    each = 4 * most * (2 * padded.shape[1] + vectors.shape[1] + 3 * (head.labels + 1))  # scores, vectors, votes
+    each = 4 * most * (2 * padded.shape[1] + 3 * vectors.shape[1] + 3 * (head.labels + 1))  # scores, vectors, votes
     size = max(1, head.budget // each)
     groups = [
         head.probabilities(some, pools(memory, ids))

@@ -13,7 +13,7 @@ def test_the_instance_head_is_searched_by_inner_product(instance: Model, corpus:
     spans = list(gold_spans(instance, corpus).values())
     vectors = span_vectors(instance, spans)
     scores, _ = nearest_rows(subject, spans, vectors, 3)
-    assert torch.allclose(scores, (vectors @ subject.memory.vectors.T).topk(3).values, atol=1e-4)
+    assert torch.allclose(scores, (vectors @ subject.memory.rows(slice(None)).T).topk(3).values, atol=1e-4)
 
 
 def test_another_head_is_searched_by_cosine(classifier: Model, corpus: list[Document], monkeypatch: pytest.MonkeyPatch):
@@ -22,7 +22,7 @@ def test_another_head_is_searched_by_cosine(classifier: Model, corpus: list[Docu
     spans = list(gold_spans(classifier, corpus).values())
     vectors = span_vectors(classifier, spans)
     scores, _ = nearest_rows(subject, spans, vectors, 3)
-    cosine = torch.nn.functional.cosine_similarity(vectors[:, None], subject.memory.vectors[None], dim=2)
+    cosine = torch.nn.functional.cosine_similarity(vectors[:, None], subject.memory.rows(slice(None))[None], dim=2)
     assert torch.allclose(scores, cosine.topk(3).values, atol=1e-4)
 
 

@@ -15,7 +15,7 @@ def test_vectors_of_training_spans_are_those_of_the_memory(instance: Model, docu
     assert memory is not None
     for span, vector in zip(spans, vectors, strict=True):
         own = (memory.sentence == span.document) & (memory.first == span.first) & (memory.stop == span.stop)
-        assert torch.allclose(vector, memory.vectors[own][0], atol=1e-5)
+        assert torch.allclose(vector, memory.rows(own.nonzero().flatten())[0], atol=1e-5)
 
 
 def test_spans_that_are_no_candidates_are_left_out(instance: Model):

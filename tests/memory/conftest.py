@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from nearspan.memory import Memory, Remembered
-from nearspan.spans import how_many
+from nearspan.spans import WordSums, how_many
 
 
-def made(lengths: list[int], max_width: int = 3, size: int = 5, seed: int = 0) -> Memory:
+def made(lengths: list[int], max_width: int = 3, size: int = 5, seed: int = 0, kept: str = "spans") -> Memory:
+    """`kept` by "spans", by "words", or by words with begins of their "own"."""
     generator = torch.Generator().manual_seed(seed)
     sentences = []
     for number, length in enumerate(lengths):
@@ -16,7 +17,12 @@ def made(lengths: list[int], max_width: int = 3, size: int = 5, seed: int = 0) -
         sentences.append(Remembered(f"d{number}", number, "ab " * length, words, entities))
     spans = int(how_many(torch.tensor(lengths), max_width).sum())
     means = torch.nn.functional.normalize(torch.randn(len(lengths), 4, generator=generator), dim=1)
-    return Memory.of(sentences, ["A", "B"], max_width, torch.randn(spans, size, generator=generator), means)
+    vectors = torch.randn(spans, size, generator=generator)
+    if kept != "spans":
+        words = sum(lengths)
+        begins = torch.randn(words if kept == "own" else 1, size, generator=generator)
+        return Memory.of(sentences, ["A", "B"], max_width, WordSums(begins, vectors[:words]), means)
+    return Memory.of(sentences, ["A", "B"], max_width, vectors, means)
 
 
 @pytest.fixture

@@ -19,6 +19,14 @@ def test_the_nearest_sentences_are_those_of_the_highest_cosine(make_memory):
             assert found[row].tolist() == best
 
 
+@pytest.mark.parametrize("sentences", [16 * 7, 16 * 7 + 5, 1000])
+def test_many_sentences_are_searched_in_groups_with_the_same_result(make_memory, sentences: int):
+    memory = make_memory([1] * sentences)
+    vectors = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
+    cosines = torch.nn.functional.normalize(vectors, dim=1) @ memory.sentence_vectors.T
+    assert torch.equal(nearest_sentences(memory, vectors, 3), cosines.topk(3, dim=1).indices)
+
+
 def test_no_more_sentences_than_there_are(make_memory):
     assert nearest_sentences(make_memory(LENGTHS), torch.randn(2, 4), 50).shape == (2, 6)
 
@@ -28,11 +36,12 @@ def test_a_zero_vector_still_has_neighbours(make_memory):
     assert len(set(found[0].tolist())) == 3
 
 
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
 @pytest.mark.parametrize("seed", range(5))
-def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: int):
+def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: int, kept: str):
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(1, 9, (10,), generator=generator).tolist()
-    memory = make_memory(lengths, max_width=1 + seed)
+    memory = make_memory(lengths, max_width=1 + seed, kept=kept)
     chosen = torch.stack([torch.randperm(10, generator=generator)[:4] for _ in range(3)])
     rows, real = rows_of(memory, chosen)
     pool = pools(memory, chosen)
@@ -41,16 +50,17 @@ def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: 
         expected = [row for m in sentences for row in range(starts[m], starts[m] + counts[m])]
         assert rows[b][real[b]].tolist() == expected
         assert real[b].tolist() == [True] * len(expected) + [False] * (rows.shape[1] - len(expected))
-        assert torch.equal(pool.vectors[b, : len(expected)], memory.vectors[expected])
+        assert torch.equal(pool.vectors[b, : len(expected)], memory.rows(torch.tensor(expected)))
         assert pool.labels[b].tolist() == memory.labels[expected].tolist() + [-1] * (rows.shape[1] - len(expected))
 
 
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
 @pytest.mark.parametrize("cosine", [True, False])
-def test_the_nearest_spans_are_those_of_the_highest_score(make_memory, cosine: bool):
-    memory = make_memory(LENGTHS)
+def test_the_nearest_spans_are_those_of_the_highest_score(make_memory, cosine: bool, kept: str):
+    memory = make_memory(LENGTHS, kept=kept)
     vector = torch.randn(5, generator=torch.Generator().manual_seed(2))
     scores, rows = nearest_spans(memory, vector, 4, cosine=cosine)
-    naive = [float(own @ vector / (own.norm() * vector.norm() if cosine else 1)) for own in memory.vectors]
+    naive = [float(own @ vector / (own.norm() * vector.norm() if cosine else 1)) for own in memory.rows(slice(None))]
     assert rows.tolist() == sorted(range(len(memory)), key=lambda row: -naive[row])[:4]
     assert scores.tolist() == pytest.approx(sorted(naive, reverse=True)[:4], abs=1e-5)
     assert len(nearest_spans(memory, vector, 10**6)[1]) == len(memory)

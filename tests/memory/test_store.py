@@ -28,18 +28,34 @@ def test_rows_know_where_they_come_from(make_memory):
         assert ["", "A", "B"][int(memory.labels[row])] == expected
 
 
+@pytest.mark.parametrize("kept", ["words", "own"])
+def test_vectors_kept_by_words_add_up_to_those_of_spans(make_memory, kept: str):
+    memory = make_memory(LENGTHS, kept=kept)
+    words = memory.vectors.words()
+    found = memory.rows(slice(None))
+    before = [sum(LENGTHS[:m]) for m in range(len(LENGTHS))]
+    for row in range(len(memory)):
+        start = before[int(memory.sentence[row])]
+        first, stop = start + int(memory.first[row]), start + int(memory.stop[row])
+        expected = words.begins[first if kept == "own" else 0] + words.steps[first:stop].sum(0)
+        torch.testing.assert_close(found[row], expected)
+    torch.testing.assert_close(memory.rows(torch.tensor([[3, 0]]))[0, 0], found[3])
+
+
 def test_a_span_of_words_is_a_span_of_characters():
     one = Remembered("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"),))
     assert one.span(1, 3).text(one.text) == "met Bob"
     assert Remembered.from_dict(json.loads(json.dumps(one.as_dict()))) == one
 
 
-def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path):
-    memory = make_memory(LENGTHS)
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
+def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path, kept: str):
+    memory = make_memory(LENGTHS, kept=kept)
     memory.save(tmp_path)
     again = Memory.load(tmp_path, ["A", "B"], 3)
     assert list(again.sentences) == list(memory.sentences)
-    for name in ("vectors", "labels", "sentence_vectors", "sentence", "first", "stop", "starts", "counts"):
+    assert torch.equal(again.rows(slice(None)), memory.rows(slice(None)))
+    for name in ("labels", "sentence_vectors", "sentence", "first", "stop", "starts", "counts"):
         assert torch.equal(getattr(again, name), getattr(memory, name)), name
 
 
@@ -52,7 +68,8 @@ def test_any_unicode_survives(tmp_path: Path):
 
 def spoil_vectors(folder: Path) -> None:
     tensors = load_file(folder / VECTORS)
-    save_file({**tensors, "vectors": tensors["vectors"][:-1].contiguous()}, folder / VECTORS)
+    name = "spans" if "spans" in tensors else "steps"
+    save_file({**tensors, name: tensors[name][:-1].contiguous()}, folder / VECTORS)
 
 
 def spoil_sentence_vectors(folder: Path) -> None:
@@ -90,9 +107,10 @@ DAMAGE = {
 }
 
 
+@pytest.mark.parametrize("kept", ["spans", "words"])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str):
-    make_memory(LENGTHS).save(tmp_path)
+def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept: str):
+    make_memory(LENGTHS, kept=kept).save(tmp_path)
     DAMAGE[damage](tmp_path)
     with pytest.raises(ModelError, match=r"memory"):
         Memory.load(tmp_path, ["A", "B"], 3)

@@ -8,7 +8,10 @@ import torch
 
 from nearspan.heads import ClassifierSettings, InstanceSettings, Pool
 from nearspan.heads.instances import neighbour_probabilities, streamed_probabilities
-from nearspan.spans import Minus, MinusSettings, enumerate_spans
+from nearspan.heads.windows import log_window_sums, sure_log_window_sums
+from nearspan.memory import WordTable
+from nearspan.spans import Minus, MinusSettings, WordSums, enumerate_spans
+from nearspan.spans.sums import widths_of
 
 
 def paper_minus(states, minus, plus, first, stop):
@@ -182,18 +185,85 @@ def test_streaming_over_the_whole_memory_equals_the_naive_sum(budget):
         assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("scale", [1.0, 400.0])
-def test_scoring_by_ends_equals_scoring_by_spans(scale):
-    """The larger scale drives products out of double precision's range, where spans are scored one by one."""
+@pytest.mark.parametrize("form", ["flat", "nested"])
+def test_vectors_as_sums_over_words_are_those_of_spans(form):
+    torch.manual_seed(0)
+    representation = Minus(MinusSettings(form=form, size=5), 8)
+    torch.nn.init.normal_(representation.minus.bias)
+    states = torch.randn(1, 7, 8)
+    spans = enumerate_spans(torch.tensor([7]), max_width=3)
+    vectors, sums = representation(SimpleNamespace(states=states), spans), representation.sums(states)
+    begins = sums.begins.expand_as(sums.steps) if form == "flat" else sums.begins
+    for row, (first, stop) in enumerate(zip(spans.first, spans.stop, strict=True)):
+        expected = begins[0, first] + sums.steps[0, first:stop].sum(0)
+        torch.testing.assert_close(vectors[row], expected, atol=1e-5, rtol=1e-5)
+
+
+def span_vectors(sums, length, max_width):
+    """Of all spans of one sentence, by first word and in double precision."""
+    begins = sums.begins.double().expand(length, -1)
+    return torch.stack(
+        [
+            begins[first] + sums.steps[first:stop].double().sum(0)
+            for first in range(length)
+            for stop in range(first + 1, min(first + max_width, length) + 1)
+        ]
+    )
+
+
+@pytest.mark.parametrize("form", ["flat", "nested"])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 3.0, 12.0, 200.0])
+@pytest.mark.parametrize(("lengths", "max_width"), [([9, 1, 3, 4, 12], 3), ([2, 1], 6), ([1], 1), ([5, 4], 1)])
+@torch.no_grad()
+def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
+    """Larger scales drive products out of float32's range, and the largest out of double precision's."""
     torch.manual_seed(7)
     head = InstanceSettings().build(6, labels=3)
-    left, right = scale * torch.randn(5, 6), scale * torch.randn(5, 6)
-    spans = enumerate_spans(torch.tensor([5]), max_width=3)
-    pool = Pool(torch.randn(50, 6), torch.randint(0, 4, (50,)))
-    found = head.probabilities_by_ends(left, right, spans.first, spans.stop - 1, pool)
-    for row, (first, stop) in enumerate(zip(spans.first, spans.stop, strict=True)):
-        expected = paper_probabilities(left[first] + right[stop - 1], pool.vectors, pool.labels.tolist(), 4)
-        assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
+    representation = Minus(MinusSettings(form=form, size=6), 8)
+    torch.nn.init.normal_(representation.minus.bias)
+    kept = [representation.sums(scale * torch.randn(1, length, 8)).only(0) for length in lengths]
+    vectors = torch.cat([span_vectors(one, len(one), max_width) for one in kept])
+    spans = enumerate_spans(torch.tensor(lengths), max_width)
+    labels = torch.randint(1, 4, (len(spans),)) * (torch.rand(len(spans)) < 0.2)
+    where = [some[labels > 0] for some in (spans.sentence, spans.first, spans.stop, labels)]
+    begins = kept[0].begins if form == "flat" else torch.cat([one.begins for one in kept])
+    sums = WordSums(begins, torch.cat([one.steps for one in kept]))
+    table = WordTable.of(sums, torch.tensor(lengths), torch.stack(where, 1))
+    for words in (1, 2, 7):
+        asked = representation.sums(scale * torch.randn(1, words, 8))
+        own = enumerate_spans(torch.tensor([words]), max_width)
+        counts = widths_of(words, max_width)
+        places = own.first + torch.tensor([sum(counts[: width - 1]) for width in (own.stop - own.first).tolist()])
+        scores = span_vectors(asked.only(0), words, max_width) @ vectors.T
+        expected = scores.softmax(1) @ torch.nn.functional.one_hot(labels, 4).double()
+        for most in (1, 10**6):  # sentence by sentence, and all at once
+            pools = table.pools(torch.arange(len(lengths))[None], most)
+            found = head.probabilities_by_words(asked, pools, max_width)[0, places]
+            # vectors in float32 do not tell scores of many thousands apart any better
+            torch.testing.assert_close(
+                found.double(), expected, atol=max(1e-5, 1e-6 * float(scores.abs().max())), rtol=0
+            )
+
+
+@pytest.mark.parametrize("scale", [1, 30, 300, 3000])
+def test_window_sums_are_exact_in_any_range(scale):
+    """Small integers, so that logarithms themselves are exact."""
+    torch.manual_seed(8)
+    steps, begins = (scale * torch.randint(-3, 4, (5, 12)).float() for _ in range(2))
+    least = steps.amin(1) + begins.amin(1)
+    steps[:, 4] = steps[:, 11] = -torch.inf
+    for own in (None, begins):
+        weights = [
+            steps[:, a : b + 1].double().sum(1) + (0 if own is None else own[:, a].double())
+            for a in range(12)
+            for b in range(a, min(a + 3, 12))
+        ]
+        expected = (torch.stack(weights, 1) * math.log(2)).logsumexp(1) / math.log(2)
+        found, held = log_window_sums(steps, own, least, max_width=3)
+        torch.testing.assert_close(found[held], expected[held], atol=1e-6, rtol=1e-9)
+        assert held.all() if scale == 1 else not held.all()
+        sure = sure_log_window_sums(steps.double(), None if own is None else own.double(), least, max_width=3)
+        torch.testing.assert_close(sure, expected, atol=1e-6, rtol=1e-9)
 
 
 def test_padding_in_a_pool_has_no_vote():

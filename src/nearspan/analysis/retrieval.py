@@ -14,6 +14,7 @@ from nearspan.analysis.vectors import GoldSpan, Key
 from nearspan.evidence import Neighbour
 from nearspan.evidence.evidence import neighbour
 from nearspan.heads import Instances
+from nearspan.memory import scores_of
 
 BUDGET = 256 * 2**20  # bytes of scores at once
 
@@ -49,15 +50,11 @@ def nearest_rows(subject: Subject, spans: Sequence[GoldSpan], vectors: Tensor, c
     known: dict[str, list[int]] = {}
     for number, sentence in enumerate(memory.sentences):
         known.setdefault(sentence.text, []).append(number)
-    norms = memory.vectors.float().norm(dim=1).clamp(min=1e-12)  # [M]
-    if closeness(subject) == "cosine":
-        vectors = torch.nn.functional.normalize(vectors, dim=1)
     size = max(1, BUDGET // (4 * len(memory)))
     scores, rows = [vectors.new_empty(0, count)], [memory.starts.new_empty(0, count)]
     for start in range(0, len(spans), size):
-        likeness = vectors[start : start + size].float() @ memory.vectors.float().T  # [n, M]
-        if closeness(subject) == "cosine":
-            likeness /= norms
+        asked = vectors[start : start + size].float()
+        likeness = scores_of(memory, asked, cosine=closeness(subject) == "cosine")  # [n, M]
         for line, span in zip(likeness, spans[start : start + size], strict=True):
             for number in known.get(span.sentence.text, ()):
                 first = int(memory.starts[number])

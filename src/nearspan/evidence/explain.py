@@ -8,9 +8,8 @@ from torch import Tensor
 from nearspan.document import Span
 from nearspan.encoders import Batch
 from nearspan.evidence.evidence import Evidence, Neighbour, grouped, neighbour
-from nearspan.heads import Instances, Pool
-from nearspan.heads.instances import neighbour_probabilities
-from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of
+from nearspan.heads import Instances
+from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of, scores_of
 from nearspan.network import Network
 
 
@@ -34,9 +33,7 @@ def explain_candidate(
         likeness, rows = nearest_spans(memory, vector, count, cosine=True)
         return Evidence(span, text, label, "nearest", ranked, _look_alikes(memory, labels, rows, likeness), {})
     rows = _compared(network.head, network, memory, batch)
-    everything = len(rows) == len(memory)
-    pool = Pool(memory.vectors, memory.labels) if everything else Pool(memory.vectors[rows], memory.labels[rows])
-    weights = neighbour_probabilities(vector[None], pool)[0]
+    weights = scores_of(memory, vector[None], rows)[0].softmax(0)
     listed = grouped(memory, labels, rows, weights, count)
     order = {name: listed[name] for name in ranked if name in listed}
     unlisted = {name: ranked[name] - sum(one.weight for one in group) for name, group in order.items()}
@@ -46,7 +43,7 @@ def explain_candidate(
 def _compared(head: Instances, network: Network, memory: Memory, batch: Batch) -> Tensor:
     """Rows of the memory that the head compares this sentence's spans with [N]."""
     if head.settings.search == "whole":
-        return torch.arange(len(memory), device=memory.vectors.device)
+        return torch.arange(len(memory), device=memory.labels.device)
     sentences = nearest_sentences(memory, network.encoder(batch).sentence_vectors(), head.settings.neighbours)
     rows, real = rows_of(memory, sentences)
     return rows[real]

@@ -7,7 +7,7 @@ from pydantic import Field
 from nearspan.heads.biaffine import Biaffine, BiaffineSettings
 from nearspan.heads.classifier import Classifier, ClassifierSettings
 from nearspan.heads.instances import Instances, InstanceSettings
-from nearspan.heads.pool import Pool
+from nearspan.heads.pool import Pool, WordPool
 
 HeadSettings = Annotated[ClassifierSettings | BiaffineSettings | InstanceSettings, Field(discriminator="kind")]
 Head = Classifier | Biaffine | Instances
@@ -22,4 +22,5 @@ __all__ = [
     "InstanceSettings",
     "Instances",
     "Pool",
+    "WordPool",
 ]

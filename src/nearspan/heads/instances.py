@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -10,10 +10,12 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nearspan.heads.pool import Pool
+from nearspan.heads.pool import LabelledRows, Pool, WordPool
+from nearspan.heads.windows import log_window_sums, sure_log_window_sums
 from nearspan.settings import Settings
+from nearspan.spans.sums import WordSums, spans_by_width
 
-LEAST_PRODUCT = 1e-280  # what is lost below double precision's range is then less than a part in 10^10
+LOG2_E = 1.4426950408889634
 
 
 class InstanceSettings(Settings):
@@ -61,33 +63,68 @@ class Instances(nn.Module):
             raise ValueError("the instance head needs a memory; build one with Model.remember")
         return neighbour_probabilities(vectors, pool) @ pool.votes(self.labels)
 
-    def probabilities_by_ends(self, left: Tensor, right: Tensor, first: Tensor, last: Tensor, pool: Pool) -> Tensor:
-        """P(y|s) [S, 1 + Y] for the spans h = left[first] + right[last] of one sentence with ends [T, H].
+    def probabilities_by_words(self, asked: WordSums, pools: Iterable[WordPool], max_width: int) -> Tensor:
+        """P(y|s) [B, R, 1 + Y] for the spans of B sentences [B, T, H], by width, given their pools part after part.
 
-        exp(h . m) = exp(left . m) exp(right . m), so exponentials are taken for 2T ends instead of S spans, and the
-        sum over the pool is a product of two T x N matrices. What all left ends have in common, and the right ends
-        take back, is shared out between them first, and products are taken in double precision, since an end alone may
-        be near to quite other spans than the whole is. Where they would vanish even so, or be more than the budget
-        allows, the spans are scored one by one.
+        Nearly all spans are null, so the weights of all are summed, those of the entities too, and null has the rest.
         """
-        spans = left[first] + right[last]
-        if 2 * len(left) * len(pool.labels) * 12 > self.budget:
-            return streamed_probabilities(spans, pool, self.labels, self.budget)
-        surplus = (left.mean(0) - right.mean(0)) / 2
-        scores = torch.cat([left - surplus, right + surplus]) @ pool.vectors.T  # [2T, N]
-        weights = scores.sub_(scores.amax(1, keepdim=True)).double().exp_()
-        of_left, of_right = weights.split(len(left))
-        total = (of_left @ of_right.T)[first, last]  # [S]
-        if float(total.min()) < LEAST_PRODUCT:
-            return streamed_probabilities(spans, pool, self.labels, self.budget)
-        # nearly all spans are null: sum over the few others, and null has the rest
-        entities = pool.labels.nonzero().flatten()
-        votes = functional.one_hot(pool.labels[entities], self.labels).to(weights.dtype)  # [E, 1 + Y]
-        claimed = of_left[:, entities] * votes.T[:, None]  # [1 + Y, T, E]
-        sums: Tensor = (claimed @ of_right[:, entities].T)[:, first, last].T
-        sums[:, 0] = (total - sums.sum(1)).clamp(min=0)
-        shares: Tensor = sums / total[:, None]
-        return shares.float()
+        total = asked.steps.new_full((1, 1), -torch.inf, dtype=torch.double)  # [B, R] log2 of all weights so far
+        shares = asked.steps.new_zeros(1, 1, self.labels)  # [B, R, 1 + Y] of them
+        for pool in pools:
+            weight, claims = _weighed(asked, pool, max_width)
+            both = torch.logaddexp2(total, weight)
+            votes = functional.one_hot(pool.labels + 1, self.labels + 1)[..., 1:].float()  # [B, E, 1 + Y]
+            before, now = (total - both).exp2().float(), (weight - both).exp2().float()
+            shares = shares * before[..., None] + claims @ votes * now[..., None]
+            total = both
+        shares[..., 0] = (1 - shares.sum(-1)).clamp(min=0)
+        return shares.div_(shares.sum(-1, keepdim=True))
+
+
+def _weighed(asked: WordSums, pool: WordPool, max_width: int) -> tuple[Tensor, Tensor]:
+    """log2 of the weight of all of a pool's spans together [B, R], and the share of each of its entities [B, R, E]."""
+    length, words = asked.steps.shape[1], pool.gaps.shape[1]
+    rows = torch.cat([asked.steps, asked.begins.expand(len(asked), -1, -1)], dim=1) * LOG2_E
+    scores = pool.scores(rows)  # [B, T + T, X], or [B, T + 1, X]
+    least = _least(scores, pool)
+    scores[:, length:, :words] += pool.gaps[:, None]
+    spans = spans_by_width(scores[:, length:], scores[:, :length], max_width)  # [B, R, X]
+    lowest = spans_by_width(least[:, length:], least[:, :length], max_width)  # [B, R, 1]
+    steps, claims, begins = _columns(spans.flatten(0, 1), pool)
+    total, held = log_window_sums(steps, begins, lowest.flatten(), max_width)
+    near = total.float()
+    shares = (claims - near[:, None]).exp2_() * (near - total).exp2().float()[:, None]
+    total, shares, held = (found.unflatten(0, spans.shape[:2]) for found in (total, shares, held))
+    for sentence in (~held.all(1)).nonzero().flatten().tolist():
+        rest = (~held[sentence]).nonzero().flatten()
+        own = pool.only(sentence if len(pool.index) > 1 else 0)
+        total[sentence, rest], shares[sentence, rest] = _surely(asked.only(sentence), own, max_width, rest)
+    return total, shares
+
+
+def _surely(asked: WordSums, pool: WordPool, max_width: int, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The same for some spans [R] of one sentence, whose scores are too large for float32: in double precision."""
+    vectors = spans_by_width(asked.begins.double(), asked.steps.double(), max_width)[rows]
+    scores = pool.scores(vectors[None] * LOG2_E)[0]  # [R, X]
+    least = _least(scores, pool)[:, 0]
+    scores[:, : pool.gaps.shape[1]] += pool.gaps
+    steps, claims, begins = _columns(scores, pool)
+    total = sure_log_window_sums(steps, begins, least, max_width)
+    return total, (claims - total[:, None]).exp2().float()
+
+
+def _least(scores: Tensor, pool: WordPool) -> Tensor:
+    """A lower bound [..., R, 1] of scores [..., R, X] with words, begins included."""
+    words = pool.gaps.shape[1]
+    least = scores[..., :words].amin(-1, keepdim=True)
+    return least + scores[..., -words:].amin(-1, keepdim=True) if pool.begins else least
+
+
+def _columns(scores: Tensor, pool: WordPool) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Scores [R, X] with words, with entities, and with begins where they differ."""
+    words, entities = pool.gaps.shape[1], pool.labels.shape[1]
+    begins = scores[:, words + entities :] if pool.begins else None
+    return scores[:, :words], scores[:, words : words + entities], begins
 
 
 class _Surprise(torch.autograd.Function):
@@ -147,7 +184,7 @@ def neighbour_probabilities(vectors: Tensor, pool: Pool) -> Tensor:
     return scores.softmax(-1)
 
 
-def streamed_probabilities(vectors: Tensor, pool: Pool, labels: int, budget: int) -> Tensor:
+def streamed_probabilities(vectors: Tensor, pool: LabelledRows, labels: int, budget: int) -> Tensor:
     """Equation 2 over a pool of any size, read in chunks: exact, with at most `budget` bytes at work.
 
     A running maximum m and sums of exp(score - m) by label are carried from chunk to chunk and
@@ -155,7 +192,7 @@ def streamed_probabilities(vectors: Tensor, pool: Pool, labels: int, budget: int
     """
     spans, width = vectors.shape
     out = vectors.new_empty(spans, labels, dtype=torch.float32)
-    per_neighbour = 4 * width + 12 * (labels + 1)  # its vector and its vote, beside a score for each span
+    per_neighbour = 12 * width + 12 * (labels + 1)  # its vector as it is put together and its vote, beside scores
     rows = max(1, min(spans, 1024, budget // (256 * 8)))
     chunk = max(1, budget // (8 * rows + per_neighbour))
     for start in range(0, spans, rows):
@@ -163,7 +200,8 @@ def streamed_probabilities(vectors: Tensor, pool: Pool, labels: int, budget: int
         best = some.new_full((len(some), 1), -torch.inf)
         sums = some.new_zeros(len(some), labels)
         for first in range(0, len(pool.labels), chunk):
-            part = Pool(pool.vectors[first : first + chunk].float(), pool.labels[first : first + chunk])
+            some_rows = slice(first, first + chunk)
+            part = Pool(pool.rows(some_rows).float(), pool.labels[some_rows])
             scores = some @ part.vectors.T
             higher = torch.maximum(best, scores.amax(1, keepdim=True))
             sums = sums * (best - higher).exp() + scores.sub_(higher).exp_() @ part.votes(labels)

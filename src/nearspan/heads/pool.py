@@ -1,11 +1,24 @@
-"""A pool of labelled training spans that a head may compare with."""
+"""Pools of labelled training spans that a head may compare with."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
+import torch
 from torch import Tensor
 from torch.nn import functional
+
+
+class LabelledRows(Protocol):
+    """N labelled spans whose vectors are to be had some rows at a time: a pool, or a memory."""
+
+    @property
+    def labels(self) -> Tensor:
+        """[N] 0 is null."""
+
+    def rows(self, rows: slice) -> Tensor:
+        """Vectors [n, H] of some of them."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +28,40 @@ class Pool:
     vectors: Tensor  # [N, H] or [B, N, H]
     labels: Tensor  # [N] or [B, N]
 
+    def rows(self, rows: slice) -> Tensor:
+        """Vectors [n, H] of some spans of one pool."""
+        return self.vectors[rows]
+
     def votes(self, count: int) -> Tensor:
         """One-hot labels [..., N, count]; padding votes for nothing."""
         hot = functional.one_hot(self.labels + 1, count + 1)[..., 1:]
         return hot.to(self.vectors.dtype)
+
+
+@dataclass(frozen=True)
+class WordPool:
+    """What some sentences of a memory hold, B pools side by side: one vector for each of X columns.
+
+    The columns are the words' steps with a gap after each sentence, then the entities, then the words' begins unless
+    all spans begin alike (that adds the same to every score, so it is no matter for a softmax).
+    """
+
+    table: Tensor  # [R, H] the vectors of all columns there are
+    index: Tensor  # [B, X] the rows of it that are meant
+    gaps: Tensor  # [B, W] 0 for words, -inf for gaps and padding
+    labels: Tensor  # [B, E] the entities' labels, -1 for padding
+    begins: bool
+
+    def scores(self, asked: Tensor) -> Tensor:
+        """Inner products [B, R, X] with vectors [B, R, H]; a single pool serves all of them."""
+        if len(self.index) == 1:
+            return asked @ self.table.index_select(0, self.index[0]).to(asked.dtype).T
+        found = asked.new_empty(*asked.shape[:2], self.index.shape[1])
+        for place, some, rows in zip(found, asked, self.index, strict=True):  # one by one they stay in the cache
+            torch.mm(some, self.table.index_select(0, rows).T, out=place)
+        return found
+
+    def only(self, number: int) -> WordPool:
+        """One of the pools."""
+        one = slice(number, number + 1)
+        return WordPool(self.table, self.index[one], self.gaps[one], self.labels[one], self.begins)

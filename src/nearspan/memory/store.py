@@ -15,7 +15,8 @@ from torch import Tensor
 
 from nearspan.document import Fragment, Span
 from nearspan.errors import ModelError
-from nearspan.spans import SpanLabels, enumerate_spans, how_many
+from nearspan.memory.words import WordTable
+from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many
 
 SENTENCES, VECTORS = "memory.jsonl", "memory.safetensors"
 
@@ -59,12 +60,13 @@ class Remembered:
 class Memory:
     """N training spans, null ones included, sentence after sentence.
 
-    Rows of sentence m are `starts[m]` to `starts[m] + counts[m]`, in the order of `enumerate_spans`.
+    Rows of sentence m are `starts[m]` to `starts[m] + counts[m]`, in the order of `enumerate_spans`. Their vectors
+    are kept as they are, or by words where they add up over words; `rows` gives them in either case.
     """
 
     sentences: Sequence[Remembered]
     max_width: int
-    vectors: Tensor  # [N, H]
+    vectors: Tensor | WordTable  # [N, H], or by words
     labels: Tensor  # [N] 0 is null
     sentence_vectors: Tensor  # [M, E] of length 1
     sentence: Tensor  # [N] which sentence a span is of
@@ -79,40 +81,56 @@ class Memory:
         sentences: Sequence[Remembered],
         labels: Sequence[str],
         max_width: int,
-        vectors: Tensor,
+        vectors: Tensor | WordSums,
         sentence_vectors: Tensor,
     ) -> Memory:
-        """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences."""
+        """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences, or of their words."""
         lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
         counts = how_many(lengths, max_width)
-        if int(counts.sum()) != len(vectors) or len(sentences) != len(sentence_vectors):
+        kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", counts)
+        if int(expected.sum()) != len(vectors) or len(sentences) != len(sentence_vectors):
             raise ModelError(
-                f"the memory holds {len(vectors)} span vectors and {len(sentence_vectors)} sentence vectors where its "
-                f"{len(sentences)} sentences have {int(counts.sum())} spans: build it again"
+                f"the memory holds vectors of {len(vectors)} {kind} and {len(sentence_vectors)} sentences where its "
+                f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
             )
         number = {label: i for i, label in enumerate(labels, start=1)}
         entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
         spans = enumerate_spans(lengths, max_width)
         table = SpanLabels.of(lengths, entities, max_width)
-        device = vectors.device
-        return cls(
-            sentences,
-            max_width,
-            vectors,
-            table.labels.to(device),
-            sentence_vectors,
-            *(tensor.to(device) for tensor in (spans.sentence, spans.first, spans.stop, table.starts, counts)),
-        )
+        where = (table.labels, sentence_vectors, spans.sentence, spans.first, spans.stop, table.starts, counts)
+        device = sentence_vectors.device
+        bare = cls(sentences, max_width, sentence_vectors.new_empty(0, 0), *(tensor.to(device) for tensor in where))
+        return bare.with_vectors(vectors, sentence_vectors)
+
+    def with_vectors(self, vectors: Tensor | WordSums, sentence_vectors: Tensor) -> Memory:
+        """The same spans with other vectors."""
+        if isinstance(vectors, WordSums):
+            lengths = torch.tensor([len(one.words) for one in self.sentences], dtype=torch.long)
+            entities = self.labels.nonzero().flatten()
+            where = (self.sentence, self.first, self.stop, self.labels)
+            kept: Tensor | WordTable = WordTable.of(
+                vectors, lengths, torch.stack([some[entities] for some in where], 1)
+            )
+        else:
+            kept = vectors
+        return replace(self, vectors=kept, sentence_vectors=sentence_vectors)
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def rows(self, rows: Tensor | slice) -> Tensor:
+        """The vectors [..., H] of the spans at some rows."""
+        if isinstance(self.vectors, Tensor):
+            return self.vectors[rows]
+        first, stop = self.first[rows], self.stop[rows]
+        return self.vectors.spans(self.vectors.starts[self.sentence[rows]] + first, stop - first)
 
     def to(self, device: torch.device | str) -> Memory:
         """The same memory on a device."""
         moved: dict[str, Any] = {
             field.name: value.to(device)
             for field in fields(self)
-            if isinstance(value := getattr(self, field.name), Tensor)
+            if isinstance(value := getattr(self, field.name), Tensor | WordTable)
         }
         return replace(self, **moved)
 
@@ -120,7 +138,12 @@ class Memory:
         """Write the sentences as JSON lines and the vectors as safetensors."""
         with (folder / SENTENCES).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(_lines(self.sentences))
-        tensors = {"vectors": self.vectors, "sentence_vectors": self.sentence_vectors}
+        tensors = {"sentence_vectors": self.sentence_vectors}
+        if isinstance(self.vectors, WordTable):
+            words = self.vectors.words()
+            tensors |= {"begins": words.begins, "steps": words.steps}
+        else:
+            tensors["spans"] = self.vectors
         save_file({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}, folder / VECTORS)
 
     @classmethod
@@ -130,7 +153,9 @@ class Memory:
             with (folder / SENTENCES).open(encoding="utf-8") as file:
                 sentences = [Remembered.from_dict(json.loads(line)) for line in file]
             tensors = load_file(folder / VECTORS)
-            return cls.of(sentences, labels, max_width, tensors["vectors"], tensors["sentence_vectors"])
+            by_words = "steps" in tensors
+            vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
+            return cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"])
         except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
             raise ModelError(f"the memory in {folder} is damaged: {error}") from error
 

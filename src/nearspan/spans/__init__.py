@@ -18,6 +18,7 @@ from nearspan.spans.ends import Ends, EndsSettings
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
 from nearspan.spans.reach import Reached, WordEntity, reach
+from nearspan.spans.sums import WordSums
 
 RepresentationSettings = Annotated[
     MinusSettings | PoolingSettings | DeepSettings | EndsSettings, Field(discriminator="kind")
@@ -40,6 +41,7 @@ __all__ = [
     "RepresentationSettings",
     "SpanLabels",
     "WordEntity",
+    "WordSums",
     "WordTarget",
     "enumerate_spans",
     "how_many",

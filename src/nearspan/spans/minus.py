@@ -12,6 +12,7 @@ from nearspan.encoders import Encoded, Encoder
 from nearspan.errors import ConfigError
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
+from nearspan.spans.sums import WordSums
 
 
 class MinusSettings(Settings):
@@ -63,6 +64,22 @@ class Minus(nn.Module):
             both = self.plus(states)
             left, right = left + both, right + both
         return left, right
+
+    @property
+    def begins_alike(self) -> bool:
+        """Whether `sums` begins every span with the same vector."""
+        return self.plus is None
+
+    def sums(self, states: Tensor) -> WordSums:
+        """The same vectors as sums over words: step(t) = right(t) - right(t - 1), begin(a) = left(a) + right(a - 1).
+
+        In the flat form h_s = c + step(a) + ... + step(b) with a word's own left(t) + right(t) - c for its step.
+        """
+        left, right = self.ends(states)
+        if self.plus is None:
+            return WordSums(self.minus.bias[None], left + right - self.minus.bias)
+        before = functional.pad(right, (0, 0, 1, 0))[:, :-1]
+        return WordSums(left + before, right - before)
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, size]."""

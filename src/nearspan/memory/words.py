@@ -1,0 +1,99 @@
+"""A memory's span vectors kept by words: a fifth of the room that one vector for each span takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from nearspan.heads import WordPool
+from nearspan.spans import WordSums
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """The steps and begins of a memory's words, row after row as `WordPool` wants its columns."""
+
+    table: Tensor  # [W + E + W, H]: steps with a gap of zeros after each sentence, entities, begins where they differ
+    shared: Tensor  # [1, H] what every span begins with, 0 where begins differ
+    gaps: Tensor  # [W] 0 for words, -inf for gaps
+    starts: Tensor  # [M] each sentence's first word
+    counts: Tensor  # [M] its words, and its gap
+    labels: Tensor  # [E] of the entities
+    entity_starts: Tensor  # [M]
+    entity_counts: Tensor  # [M]
+
+    @classmethod
+    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor) -> WordTable:
+        """Lay out the words of sentences with these lengths; `entities` [E, 4] are sentence, first, stop and label."""
+        device = sums.steps.device
+        sizes = lengths.to(device)
+        starts = (sizes + 1).cumsum(0) - sizes - 1
+        words = torch.arange(len(sums), device=device) + torch.repeat_interleave(
+            torch.arange(len(sizes), device=device), sizes, output_size=len(sums)
+        )
+        gaps = sums.steps.new_full((len(sums) + len(sizes),), -torch.inf)
+        gaps[words] = 0
+        alike = len(sums.begins) == 1
+        room = sums.steps.new_zeros(len(gaps), sums.steps.shape[1])
+        parts = [room.index_copy(0, words, sums.steps)]
+        if not alike:
+            parts.append(room.index_copy(0, words, sums.begins))
+        shared = sums.begins if alike else torch.zeros_like(sums.steps[:1])
+        sentence, first, stop, labels = entities.to(device).unbind(1)
+        bare = cls(torch.cat(parts), torch.zeros_like(shared), gaps, starts, sizes + 1, labels[:0], starts, starts)
+        found = bare.spans(starts[sentence] + first, stop - first)
+        counts = torch.bincount(sentence, minlength=len(sizes))
+        table = torch.cat([parts[0], found, *parts[1:]])
+        return cls(table, shared, gaps, starts, sizes + 1, labels, counts.cumsum(0) - counts, counts)
+
+    @property
+    def alike(self) -> bool:
+        """Whether every span begins with the same."""
+        return len(self.table) == len(self.gaps) + len(self.labels)
+
+    def words(self) -> WordSums:
+        """The steps and begins alone, as `of` was given them."""
+        real = self.gaps == 0
+        begins = self.shared if self.alike else self.table[-len(real) :][real]
+        return WordSums(begins, self.table[: len(real)][real])
+
+    def spans(self, first: Tensor, width: Tensor) -> Tensor:
+        """Vectors [..., H] of spans, given the row of their first word and their width."""
+        found = self.shared if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
+        gap = self.starts[:1] + self.counts[:1] - 1  # a row of zeros
+        for more in range(int(width.max()) if width.numel() else 0):
+            found = found + self.table[torch.where(width > more, first + more, gap)]
+        return found.expand(*first.shape, -1)
+
+    def pool(self, sentences: Tensor) -> WordPool:
+        """The words and entities of some sentences [B, K]."""
+        words, real = spread(self.starts[sentences], self.counts[sentences])
+        words = torch.where(real, words, self.starts[:1] + self.counts[:1] - 1)
+        entities, known = spread(self.entity_starts[sentences], self.entity_counts[sentences])
+        columns = [words, entities + len(self.gaps)]
+        if not self.alike:
+            columns.append(words + (len(self.gaps) + len(self.labels)))
+        index = torch.cat(columns, dim=1)  # [B, X]
+        labels = self.labels[entities].masked_fill(~known, -1) if len(self.labels) else entities - 1
+        return WordPool(self.table, index, self.gaps.take(words), labels, not self.alike)
+
+    def pools(self, sentences: Tensor, most: int) -> Iterator[WordPool]:
+        """The same in parts of at most `most` words, or of one sentence."""
+        size = max(1, most // int(self.counts[sentences].max()))
+        return (self.pool(part) for part in sentences.split(size, dim=1))
+
+    def to(self, device: torch.device | str) -> WordTable:
+        """The same words on a device."""
+        return WordTable(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
+
+
+def spread(starts: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows [B, N] of runs that begin at `starts` [B, K] and are `counts` long, and which are real, not padding."""
+    ends = counts.cumsum(1)  # [B, K]
+    column = torch.arange(int(ends[:, -1].max()), device=ends.device).expand(len(ends), -1).contiguous()  # [B, N]
+    which = torch.searchsorted(ends, column, right=True).clamp(max=ends.shape[1] - 1)
+    real = column < ends[:, -1:]
+    return (column + (starts - (ends - counts)).gather(1, which)) * real, real

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import nearspan
@@ -171,3 +172,14 @@ def test_an_interrupted_run_says_how_to_go_on(nearspan_command, documents, tmp_p
     ran = nearspan_command("train", "instance", "--train", tmp_path / "train.jsonl", "--out", tmp_path / "m")
     assert ran.code == 130
     assert "--resume" in ran.err
+
+
+def test_a_full_gpu_is_told_without_a_traceback(monkeypatch, capsys):
+    def full() -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 8 GiB")
+
+    monkeypatch.setattr(nearspan.cli, "app", full)
+    with pytest.raises(SystemExit) as stopped:
+        nearspan.cli.main()
+    assert stopped.value.code == 2
+    assert "training.batch" in capsys.readouterr().err

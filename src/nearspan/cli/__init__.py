@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 
+import torch
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -20,6 +21,11 @@ from nearspan.cli.recipes import recipes
 from nearspan.cli.report import report
 from nearspan.cli.train import train
 from nearspan.errors import NearspanError
+
+FULL = (
+    "the GPU's memory is full. Lower training.batch, candidates.max_width or a budget_mb (representation, head), end "
+    "what else uses the GPU, or give --device cpu; a training that was stopped goes on with --resume"
+)
 
 app = typer.Typer(
     name="nearspan",
@@ -48,7 +54,8 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         app()
-    except NearspanError as error:
-        message = Text.assemble(("error: ", "bold red"), str(error))  # a Text: no markup, no emoji names
+    except (NearspanError, torch.OutOfMemoryError) as error:
+        said = str(error) if isinstance(error, NearspanError) else FULL
+        message = Text.assemble(("error: ", "bold red"), said)  # a Text: no markup, no emoji names
         Console(stderr=True, soft_wrap=True).print(message, highlight=False)
         sys.exit(2)

@@ -65,7 +65,7 @@ class Deep(nn.Module):
                 'give 1 to that many, or use representation.kind = "pooling" for depth 0'
             )
         top = every[-depth:]
-        self.copies = nn.ModuleList(() if settings.shared else copy.deepcopy(top))
+        self.copies = nn.ModuleList(() if settings.shared else copy.deepcopy(top)).requires_grad_()  # frozen or not
         self.own = () if not settings.shared else tuple(top)  # a tuple: these weights are the encoder's
         self.max_width = max_width
         self.dropout = nn.Dropout(settings.dropout)

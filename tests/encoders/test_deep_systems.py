@@ -1,0 +1,118 @@
+"""Deep spans and their baselines as whole systems: trained, saved, asked why, and given long documents."""
+
+from pathlib import Path
+
+import pytest
+
+import nearspan
+from nearspan.document import Document, Entity
+from nearspan.evaluation import evaluate
+from nearspan.model import Model
+
+SMALL = (
+    "training.batch=4",
+    "training.epochs=50",
+    "training.learning_rate=0.01",
+    "encoder.transformer.learning_rate=0.002",
+    "encoder.transformer.dropout=0.0",
+    "encoder.transformer.overlap=4",
+    "candidates.max_width=5",
+)
+READER = (
+    "representation.reader.size=12",
+    "representation.reader.dropout=0.0",
+    "representation.reader.vector_dropout=0.0",
+    "representation.reader.recurrent.size=6",
+    "representation.reader.recurrent.dropout=0.0",
+    "representation.dropout=0.0",
+)
+ENDS = (
+    "representation.end_size=8",
+    "representation.dropout=0.0",
+    "representation.end_dropout=0.0",
+    "encoder.recurrent.size=6",
+    "encoder.recurrent.dropout=0.0",
+)
+INSTANCES = (*READER, "head.kind=instances", "head.neighbours=4", "representation.reader.activation=none")
+SYSTEMS = {
+    "dspert": ("dspert", READER),
+    "shallow": ("shallow", READER),
+    "biaffine": ("biaffine", ENDS),
+    "instances": ("dspert", INSTANCES),
+}
+
+
+@pytest.fixture(scope="module")
+def folders(encoders, documents, tmp_path_factory) -> dict[str, Path]:
+    """Models that know their training data by heart."""
+    made = {}
+    for name, (recipe, settings) in SYSTEMS.items():
+        made[name] = tmp_path_factory.mktemp("deep") / name
+        chosen = nearspan.recipe(recipe).override([f'encoder.transformer.name="{encoders["bert"]}"', *SMALL, *settings])
+        nearspan.train(chosen, documents, documents, out=made[name], device="cpu")
+    return made
+
+
+@pytest.fixture(params=SYSTEMS)
+def model(request, folders) -> Model:
+    return nearspan.load(folders[request.param], device="cpu")
+
+
+def test_what_was_learned_is_found_again_after_loading(model: Model, documents):
+    assert evaluate(model, documents).scores.f1 > 0.9
+
+
+def test_every_entity_has_evidence_and_the_instance_heads_adds_up(model: Model):
+    found = model.explain("Ada lives in Oslo.", count=3)
+    assert found
+    for evidence in found:
+        assert evidence.strength == ("exact" if model.network.head.uses_memory else "nearest")
+        assert any(evidence.neighbours.values())
+        if model.network.head.uses_memory:
+            for label, group in evidence.neighbours.items():
+                listed = sum(one.weight for one in group)
+                assert listed + evidence.unlisted[label] == pytest.approx(evidence.probabilities[label], abs=1e-5)
+            assert sum(evidence.probabilities.values()) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.fixture
+def batches(model: Model, monkeypatch) -> list[int]:
+    """How many words, padding included, each batch has that the model reads from now on."""
+    sizes: list[int] = []
+    read = type(model.network.encoder).forward
+
+    def watched(encoder, batch):
+        sizes.append(batch.rows.numel())
+        return read(encoder, batch)
+
+    monkeypatch.setattr(type(model.network.encoder), "forward", watched)
+    return sizes
+
+
+def repeated(documents: list[Document], words: int) -> Document:
+    """One document of all the sentences of some, again and again, with their entities."""
+    text, entities, sentences, count = "", [], [], 0
+    while count < words:
+        for one in documents:
+            start = len(text)
+            text += one.text + " "
+            count += len(one.text.split())
+            sentences.append((start, len(text)))
+            entities += [Entity.of(start + each.start, start + each.end, each.label) for each in one.entities]
+    return Document(text, tuple(entities), sentences=tuple(sentences))
+
+
+def test_of_a_document_of_20_000_words_nothing_is_lost(model: Model, documents, batches: list[int]):
+    gold = repeated(documents, 20_000)
+    assert evaluate(model, [gold]).scores.f1 == evaluate(model, documents).scores.f1
+    assert sum(batches) > 20_000
+    assert max(batches) <= 2048  # whatever the document's length
+
+
+def test_a_sentence_of_20_000_words_is_read_in_windows_that_own_each_word_once(model: Model, batches: list[int]):
+    [sentence] = model.split(Document("Ada lives in Oslo and " * 4000))
+    given = model.read([sentence])
+    owned = [part.start + word for part in given.parts for word in range(part.first, part.stop)]
+    assert owned == list(range(20_000))
+    list(model.annotate([sentence.document]))
+    assert max(batches) <= 2048

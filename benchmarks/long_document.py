@@ -18,9 +18,7 @@ from pathlib import Path
 from nearspan.document import Document
 from nearspan.model import Model
 
-WORDS = (
-    "The University of Oslo and Ada Lovelace signed a treaty with the Bank of England in Rome while it rained".split()
-)
+TEXT = "The University of Oslo and Ada Lovelace signed a treaty with the Bank of England in Rome while it rained"
 
 
 def peak() -> float:
@@ -30,7 +28,8 @@ def peak() -> float:
 
 
 def text(words: int, sentence: int) -> str:
-    out = [WORDS[i % len(WORDS)] + ("." if sentence and i % sentence == sentence - 1 else "") for i in range(words)]
+    known = TEXT.split()
+    out = [known[i % len(known)] + ("." if sentence and i % sentence == sentence - 1 else "") for i in range(words)]
     return " ".join(out)
 
 

@@ -109,7 +109,7 @@ def _print_synonyms(console: Console, found: SynonymCoverage) -> None:
     """Entities and distinct texts by label, with how many of them have another name; then some that are unknown."""
     table = Table(box=None, pad_edge=False)
     table.add_column("label")
-    for name in ("entities", "known", "with synonyms", "", "texts", "known", "with synonyms", ""):
+    for name in ("entities", "known", "covered", "", "texts", "known", "covered", ""):
         table.add_column(name, justify="right")
     for label, counts in (*found["labels"].items(), ("all labels", found)):
         entities = _shares(counts["entities"], counts["known"], counts["covered"])

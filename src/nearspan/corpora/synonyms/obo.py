@@ -1,7 +1,7 @@
 r"""OBO ontologies: stanzas of `tag: value` lines.
 
     [Term]
-    id: DOID:5844
+    id: HEART:12
     name: myocardial infarction
     synonym: "heart attack" EXACT []
 

@@ -126,7 +126,7 @@ class Synonyms:
 def key_of(*parts: str) -> int:
     """The key of an identifier in its namespace.
 
-    >>> key_of("umls", "C0027051") == key_of("umls", "C0027051") != key_of("obo", "C0027051")
+    >>> key_of("umls", "C0000123") == key_of("umls", "C0000123") != key_of("obo", "C0000123")
     True
     """
     return _hash("\n".join(parts)) or 1

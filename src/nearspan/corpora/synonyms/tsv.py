@@ -3,7 +3,7 @@
     heart attack	myocardial infarction	MI
     stroke	cerebrovascular accident
 
-A first column of identifiers (`MESH:D009203`, `C0027051`, `0005068`) is found and left out; lines with the same
+A first column of identifiers (`HEART:12`, `C0000123`, `0000123`) is found and left out; lines with the same
 identifier are one concept. A line that begins with # is a comment if it has no tab or is the file's first.
 """
 

@@ -1,6 +1,6 @@
 """UMLS: the file MRCONSO.RRF, a name a line, columns separated by |.
 
-    C0027051|ENG|P|L0027051|PF|S0064594|Y|A0087310||M0014340|D009203|MSH|MH|D009203|Myocardial Infarction|0|N|256|
+    C0000123|ENG|P|L0000123|PF|S0000123|Y|A0000123||||SRC|PT|123|heart attack|0|N||
 
 Lines with the same first column are one concept. Names that the file marks as suppressed or obsolete (any but N in the
 column before the last) are left out, as are those in other languages than asked for.

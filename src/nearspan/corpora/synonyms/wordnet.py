@@ -1,6 +1,6 @@
 """WordNet's dictionary files data.noun, data.verb, data.adj and data.adv: a set of synonyms a line.
 
-    14204950 26 n 02 heart_attack 0 coronary 1 003 @ ... | a sudden severe instance of abnormal heart function
+    00000123 10 n 02 night_watch 0 vigil 0 001 @ 00000045 n 0000 | what somebody stays awake for
 
 After the offset, the file number and the part of speech comes the number of words in hexadecimal, then each word with
 its own number. Underscores stand for blanks; an adjective's marker, as in galore(ip), is left out.

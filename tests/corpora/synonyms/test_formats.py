@@ -111,6 +111,12 @@ def test_a_line_without_an_identifier_or_a_name_is_listed(write):
     assert kinds(found) == [("malformed", 2), ("malformed", 3)]
 
 
+def test_a_later_line_without_an_identifier_keeps_its_first_name(write):
+    found = read(write("X:1\ta\tb\n" * 200 + "flu\tinfluenza\n"))
+    assert found.of("influenza") == ("flu",)
+    assert kinds(found) == [("malformed", 201)]
+
+
 def test_obo_names_and_exact_synonyms_without_obsolete_terms(write):
     found = read(write(OBO))
     assert list(found) == [("myocardial infarction", "heart attack", "MI"), ("a, b: {c}", "abc")]

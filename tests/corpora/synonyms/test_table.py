@@ -57,7 +57,8 @@ def test_concepts_with_one_key_are_united():
 
 def test_merging_keeps_concepts_and_problems_in_order():
     one, two = Problem("malformed", "m", "a", 1), Problem("malformed", "n", "b", 2)
-    both = Synonyms([HEART], problems=[one], format="tsv") + Synonyms([("MI", "Michigan")], problems=[two], format="obo")
+    state = Synonyms([("MI", "Michigan")], problems=[two], format="obo")
+    both = Synonyms([HEART], problems=[one], format="tsv") + state
     assert both.of("mi") == ("heart attack", "myocardial infarction", "Michigan")
     assert both.problems == (one, two)
     assert both.format == "tsv, obo"

@@ -21,6 +21,7 @@ FORMATS = {"umls": umls.detect, "wordnet": wordnet.detect, "obo": obo.detect, "t
 SAMPLE = "sample"
 """The name of the table that goes with the sample corpus."""
 
+_IDENTIFIED = "tsv with identifiers"
 _ENDINGS = {".obo": "obo", ".rrf": "umls", ".tsv": "tsv"}
 
 
@@ -87,24 +88,27 @@ def _read_one(path: Path, choice: _Choice) -> Synonyms:
     problems: list[Problem] = []
     lines = Lines(path, problems)
     format = choice.format or _found(lines)
-    identifiers = tsv.identified(lines) if choice.identifiers is None else choice.identifiers
-    namespace = lines.name if format == "tsv" else format
-    concepts = _concepts(lines, format, choice, identifiers)
+    if format == "tsv" and (tsv.identified(lines) if choice.identifiers is None else choice.identifiers):
+        format = _IDENTIFIED
+    namespace = lines.name if format == _IDENTIFIED else format  # a table's identifiers are its own
+    concepts = _concepts(lines, format, choice)
     keyed = ((key_of(namespace, each) if each else 0, names) for each, names in concepts)
-    shown_format = "tsv with identifiers" if format == "tsv" and identifiers else format
-    read = Synonyms.gathered(keyed, problems, shown_format)
-    if not read.concepts:
-        problem = Problem("empty", _nothing(format, choice), lines.name)
-        read.problems += (problem,)
-    return read
+    found = Synonyms.gathered(keyed, problems, format)
+    if not found.concepts:
+        found.problems += (Problem("empty", _nothing(format, choice), lines.name),)
+    return found
 
 
-def _concepts(lines: Lines, format: str, choice: _Choice, identifiers: bool) -> Iterator[Concept]:
+def _concepts(lines: Lines, format: str, choice: _Choice) -> Iterator[Concept]:
     if format == "obo":
         return obo.read(lines, choice.scopes)
     if format == "umls":
         return umls.read(lines, choice.languages)
-    return wordnet.read(lines) if format == "wordnet" else tsv.read(lines, identifiers)
+    if format == "wordnet":
+        return wordnet.read(lines)
+    if format == _IDENTIFIED:
+        return tsv.read_identified(lines, strict=choice.identifiers is None)
+    return tsv.read(lines)
 
 
 def _nothing(format: str, choice: _Choice) -> str:

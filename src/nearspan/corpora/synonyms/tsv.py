@@ -30,19 +30,28 @@ def identified(lines: Lines) -> bool:
     return bool(rows) and all(len(row) > 1 and _IDENTIFIER.fullmatch(row[0].strip()) for row in rows)
 
 
-def read(lines: Lines, identifiers: bool) -> Iterator[Concept]:
-    """Read names; with `identifiers` the first column is none of them."""
+def read(lines: Lines) -> Iterator[Concept]:
+    """Read lines of names."""
     for number, line in _rows(lines):
-        cells = [cell.strip() for cell in line.split("\t")]
-        identifier = cells.pop(0) if identifiers else ""
-        names = [cell for cell in cells if cell]
-        if identifiers and not (identifier and names):
+        names = [cell for cell in line.split("\t") if cell.strip()]
+        if len(names) < 2:
+            lines.problem("malformed", f"found {excerpt(line)}, expected names with a tab between; kept alone", number)
+        yield "", names
+
+
+def read_identified(lines: Lines, *, strict: bool) -> Iterator[Concept]:
+    """Read lines of an identifier and names; with `strict`, one that looks like none is taken for a name and listed."""
+    for number, line in _rows(lines):
+        identifier, *names = [cell.strip() for cell in line.split("\t")]
+        if strict and identifier and not _IDENTIFIER.fullmatch(identifier):
+            message = f"{excerpt(identifier)} is no identifier like those of the first lines; read as a name"
+            lines.problem("malformed", message, number)
+            yield "", [identifier, *names]
+        elif identifier and any(names):
+            yield identifier, names
+        else:
             message = f"found {excerpt(line)}, expected an identifier, a tab and names; not read"
             lines.problem("malformed", message, number)
-            continue
-        if not identifiers and len(names) < 2:
-            lines.problem("malformed", f"found {excerpt(line)}, expected names with a tab between; kept alone", number)
-        yield identifier, names
 
 
 def _rows(lines: Iterable[Line]) -> Iterator[Line]:

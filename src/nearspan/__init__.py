@@ -10,6 +10,7 @@ from nearspan.analysis import report
 from nearspan.corpora import read, write
 from nearspan.corpora import statistics as check
 from nearspan.corpora.markup import parse as markup
+from nearspan.corpora.synonyms import read as synonyms
 from nearspan.document import Document, Entity, Span
 from nearspan.evaluation import evaluate, score
 from nearspan.model import Model
@@ -33,6 +34,7 @@ __all__ = [
     "recipe",
     "report",
     "score",
+    "synonyms",
     "train",
     "write",
 ]

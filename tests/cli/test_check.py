@@ -96,3 +96,39 @@ def test_markup_in_the_data_is_not_read_as_style(tmp_path: Path):
 
 def test_a_missing_file_is_a_corpus_error(tmp_path: Path):
     assert isinstance(run(tmp_path / "nothing").exception, CorpusError)
+
+
+@pytest.fixture
+def names(tmp_path: Path) -> Path:
+    path = tmp_path / "names.tsv"
+    path.write_text("Ada\tAda Lovelace\nlonely\n")
+    return path
+
+
+def test_synonyms_in_json_beside_the_other_keys(good: Path, names: Path):
+    found = json.loads(run(good, "--synonyms", names, "--json").stdout)
+    synonyms = found.pop("synonyms")
+    assert found == json.loads(run(good, "--json").stdout)
+    assert (synonyms["entities"], synonyms["covered"], synonyms["concepts"], synonyms["names"]) == (1, 1, 2, 3)
+    assert synonyms["labels"]["PER"]["unknown"] == []
+    assert synonyms["problems"][0]["line"] == 2
+
+
+def test_synonyms_as_a_table_with_unknown_ones_and_problems(bad: Path, names: Path):
+    result = run(bad, "--synonyms", names, "--synonyms", "sample")
+    assert result.exit_code == 0
+    assert "100%" in result.stdout
+    assert f"{names}:2: malformed" in result.stdout
+    names.write_text("[/red]\tb\n")
+    assert "unknown PER: Ada" in run(bad, "--synonyms", names).stdout
+
+
+def test_problems_in_synonyms_count_for_strict(good: Path, names: Path):
+    assert run(good, "--synonyms", names, "--strict").exit_code == 1
+    assert run(good, "--synonyms", "sample", "--strict").exit_code == 0
+
+
+def test_the_format_of_synonyms_can_be_said(good: Path, names: Path):
+    assert run(good, "--synonyms", names, "--synonyms-format", "tsv").exit_code == 0
+    assert isinstance(run(good, "--synonyms", names, "--synonyms-format", "x").exception, CorpusError)
+    assert isinstance(run(good, "--synonyms", "nothing").exception, CorpusError)

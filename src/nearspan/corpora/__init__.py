@@ -8,5 +8,6 @@
 from nearspan.corpora.check import Statistics, statistics
 from nearspan.corpora.corpus import Corpus, Place, Problem
 from nearspan.corpora.formats import FORMATS, Format, read, write
+from nearspan.corpora.synonyms import Synonyms
 
-__all__ = ["FORMATS", "Corpus", "Format", "Place", "Problem", "Statistics", "read", "statistics", "write"]
+__all__ = ["FORMATS", "Corpus", "Format", "Place", "Problem", "Statistics", "Synonyms", "read", "statistics", "write"]

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
-from nearspan.corpora.corpus import Corpus, Place, Problem, excerpt
+from nearspan.corpora.corpus import Corpus, Place, Problem, Report, excerpt
 from nearspan.corpora.nesting import relations
+from nearspan.corpora.synonyms import SynonymCoverage, Synonyms, coverage
 from nearspan.document import Document, Entity
 from nearspan.text import split
-
-
-class Report(TypedDict):
-    """A problem as JSON."""
-
-    kind: str
-    message: str
-    file: str
-    line: int
 
 
 class Statistics(TypedDict):
@@ -29,7 +21,7 @@ class Statistics(TypedDict):
     as the statistics of the CoNLL-2003 shared task do (14,987 for its training file: 14,041 sentences and
     946 -DOCSTART- lines); `tokens` does not count them. `nested`: entities that lie in another one or have
     the same span as another. `overlapping`: entities that share characters with another while neither lies
-    in the other. `widths`: entities by their number of words.
+    in the other. `widths`: entities by their number of words. `synonyms` is there where it was asked for.
     """
 
     format: str
@@ -44,10 +36,11 @@ class Statistics(TypedDict):
     discontinuous: int
     widths: dict[int, int]
     problems: list[Report]
+    synonyms: NotRequired[SynonymCoverage]
 
 
-def statistics(corpus: Corpus) -> Statistics:
-    """Count a corpus.
+def statistics(corpus: Corpus, synonyms: Synonyms | None = None) -> Statistics:
+    """Count a corpus and, if some are given, its entities that have synonyms.
 
     >>> from nearspan.corpora.markup import parse
     >>> found = statistics(Corpus((parse("[University of [Oslo](PLACE)](ORG) opened"),)))
@@ -75,7 +68,7 @@ def statistics(corpus: Corpus) -> Statistics:
         inside, crossing = relations(entity.span for entity in document.entities)
         nested += inside
         overlapping += crossing
-    return Statistics(
+    counted = Statistics(
         format=corpus.format,
         documents=len(corpus),
         docstarts=corpus.docstarts,
@@ -87,8 +80,11 @@ def statistics(corpus: Corpus) -> Statistics:
         overlapping=overlapping,
         discontinuous=discontinuous,
         widths=dict(sorted(widths.items())),
-        problems=[Report(kind=p.kind, message=p.message, file=p.path, line=p.line) for p in problems],
+        problems=[problem.as_dict() for problem in problems],
     )
+    if synonyms is not None:
+        counted["synonyms"] = coverage(corpus, synonyms)
+    return counted
 
 
 def _width(entity: Entity, starts: list[int], ends: list[int]) -> tuple[int, bool]:

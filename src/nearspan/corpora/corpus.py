@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
+from typing import TypedDict
 
 from nearspan.document import Document, Entity
+
+
+class Report(TypedDict):
+    """A problem as JSON."""
+
+    kind: str
+    message: str
+    file: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,10 @@ class Problem:
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path
         return f"{where}: {self.kind}: {self.message}"
+
+    def as_dict(self) -> Report:
+        """The problem as JSON."""
+        return Report(kind=self.kind, message=self.message, file=self.path, line=self.line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,7 @@ class Source:
     def open(cls, path: Path) -> Source:
         """Read a file as UTF-8, whatever its bytes are."""
         data = load(path)
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise CorpusError(f"{shown(path)} is UTF-16; write it as UTF-8 first: iconv -f UTF-16 -t UTF-8 OLD > NEW")
+        refuse_utf16(data, path)
         marked = data.startswith(codecs.BOM_UTF8)
         data = data.removeprefix(codecs.BOM_UTF8)
         problems: list[Problem] = []
@@ -41,8 +40,7 @@ class Source:
             text = _mended(data, shown(path), problems)
         if "\0" in text:
             for number, line in enumerate(text.split("\n"), 1):
-                if nuls := line.count("\0"):
-                    problems.append(Problem("NUL byte", f"{nuls} NUL bytes in the line", shown(path), number))
+                list_nuls(line, shown(path), number, problems)
         return cls(path, text, problems, marked)
 
     @property
@@ -70,13 +68,28 @@ def load(path: Path) -> bytes:
         raise CorpusError(f"{shown(path)} cannot be read: {reason}") from None
 
 
+def refuse_utf16(data: bytes, path: Path) -> None:
+    """Raise a CorpusError if the bytes begin with the byte order mark of UTF-16."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise CorpusError(f"{shown(path)} is UTF-16; write it as UTF-8 first: iconv -f UTF-16 -t UTF-8 OLD > NEW")
+
+
+def decoded(line: bytes, path: str, number: int, problems: list[Problem]) -> str:
+    """A line as text; bytes that are not UTF-8 are listed and read as U+FFFD."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line is not UTF-8"
+        problems.append(Problem("broken UTF-8", f"{found}; read as U+FFFD", path, number))
+        return line.decode("utf-8", "replace")
+
+
+def list_nuls(line: str, path: str, number: int, problems: list[Problem]) -> None:
+    """List the NUL bytes of a line, which are kept."""
+    if nuls := line.count("\0"):
+        problems.append(Problem("NUL byte", f"{nuls} NUL bytes in the line", path, number))
+
+
 def _mended(data: bytes, path: str, problems: list[Problem]) -> str:
-    lines: list[str] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        try:
-            lines.append(line.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            found = f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line is not UTF-8"
-            problems.append(Problem("broken UTF-8", f"{found}; read as U+FFFD", path, number))
-            lines.append(line.decode("utf-8", "replace"))
-    return "\n".join(lines)
+    lines = data.split(b"\n")
+    return "\n".join(decoded(line, path, number, problems) for number, line in enumerate(lines, 1))

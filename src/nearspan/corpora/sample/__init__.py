@@ -11,15 +11,17 @@ SPLITS = ("train", "dev", "test")
 
 
 def path(split: str) -> Path:
-    """The JSON-lines file of one split: "train", "dev" or "test".
+    """The JSON-lines file of one split: "train", "dev" or "test"; or the table of "synonyms" that goes with them.
 
-    >>> path("train").name
-    'train.jsonl'
+    >>> path("train").name, path("synonyms").name
+    ('train.jsonl', 'synonyms.tsv')
     >>> path("validation")
     Traceback (most recent call last):
         ...
     ValueError: the sample corpus has no split 'validation'; choose train, dev or test
     """
+    if split == "synonyms":
+        return Path(__file__).with_name("synonyms.tsv")
     if split not in SPLITS:
         raise ValueError(f"the sample corpus has no split {split!r}; choose train, dev or test")
     return Path(__file__).with_name(f"{split}.jsonl")

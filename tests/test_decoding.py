@@ -65,6 +65,15 @@ def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[Gu
     assert level == levels[enough.index(True)]
 
 
+@pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
+def test_several_labels_stand_on_one_span(overlap: str):
+    both = [Guess(0, 2, 1, 0.9), Guess(0, 2, 2, 0.6)]
+    assert decode(both, overlap) == both
+    kept = decode([*both, Guess(1, 3, 3, 0.8)], overlap)
+    assert [guess.label for guess in kept] == ([1, 3, 2] if overlap == "any" else [1, 2])
+    assert found_overlap([[(0, 2), (0, 2)], [(1, 4)]]) == "flat"
+
+
 def test_no_guesses():
     assert decode([], "flat") == []
     assert found_overlap([]) == "flat"

@@ -139,15 +139,15 @@ class Model:
 
     @torch.inference_mode()
     def guesses(self, prepared: Prepared) -> list[list[Guess]]:
-        """For each sentence the candidates whose most probable label is not null."""
+        """For each sentence the candidates that are entities, with each of their labels."""
         found: list[list[Guess]] = [[] for _ in range(len(prepared))]
         self.network.eval()
         for ids in prepared.order(self.device):
             probabilities, candidates = self.network.probabilities(prepared.batch(ids), self.memory)
-            scores, labels = probabilities.max(1)
-            rows = labels.nonzero().flatten()
-            index = torch.stack([candidates.sentence, candidates.first, candidates.stop, labels])[:, rows].T.tolist()
-            for (sentence, first, stop, label), score in zip(index, scores[rows].tolist(), strict=True):
+            rows, labels = self.network.chosen(probabilities)
+            places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
+            index, scores = torch.stack([*places, labels]).T.tolist(), probabilities[rows, labels].tolist()
+            for (sentence, first, stop, label), score in zip(index, scores, strict=True):
                 found[int(ids[sentence])].append(Guess(first, stop, label, score))
         return found
 
@@ -172,8 +172,8 @@ class Model:
     def vectors(self, prepared: Prepared) -> tuple[Tensor | WordSums, Tensor]:
         """Vectors of all candidate spans [N, H] or of their words, and unit vectors [M, E] of all sentences."""
         network = self.network.eval()
-        spans = network.representation
-        kept = _WordsKept(self, prepared, spans) if isinstance(spans, Minus) else _SpansKept(self, prepared)
+        spans = network.adds_up
+        kept = _WordsKept(self, prepared, spans) if spans is not None else _SpansKept(self, prepared)
         means = torch.empty(len(prepared), 0, device=self.device)
         for ids in prepared.order(self.device):
             encoded = network.encoder(prepared.batch(ids))
@@ -187,7 +187,9 @@ class Model:
         """For each entity found in a text, the training spans it rests on."""
         document = _document(document)
         (annotated,) = self.annotate([document])
-        return [self.neighbours(document, entity.span, count) for entity in annotated.entities]
+        return [
+            replace(self.neighbours(document, entity.span, count), label=entity.label) for entity in annotated.entities
+        ]
 
     @torch.inference_mode()
     def neighbours(self, document: Document | str, span: Span, count: int = 5) -> Evidence:
@@ -248,13 +250,12 @@ class _SpansKept:
         self.network = model.network
         counts = how_many(prepared.lengths, self.network.max_width)
         self.starts = (counts.cumsum(0) - counts).to(model.device)
-        size = self.network.representation.size
-        self.vectors = torch.empty(int(counts.sum()), size, dtype=torch.float16, device=model.device)
+        self.vectors = torch.empty(int(counts.sum()), self.network.size, dtype=torch.float16, device=model.device)
 
     def put(self, encoded: Encoded) -> None:
         """Add a batch's spans."""
         candidates = enumerate_spans(encoded.batch.lengths, self.network.max_width, self.vectors.device)
-        found = self.network.representation(encoded, candidates)
+        found = self.network.vectors(encoded, candidates)
         starts = self.starts[encoded.batch.ids.to(self.starts.device)]
         self.vectors[starts[candidates.sentence] + candidates.number] = found.half()
 

@@ -1,21 +1,32 @@
-"""The parts as one network: encoder, span representation and head."""
+"""The parts as one network: encoder, span representation, bottleneck and head."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from nearspan.encoders import Batch, Encoded, Encoder
-from nearspan.heads import Head, Instances, Pool
+from nearspan.errors import ConfigError
+from nearspan.heads import Head, Instances, Pool, Sigmoid
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, WordTable, nearest_sentences, pools
 from nearspan.objectives import ObjectiveSettings, smoothed
 from nearspan.recipes import Recipe
-from nearspan.spans import Candidates, Deep, Ends, Minus, Representation, SpanLabels, WordSums, enumerate_spans
+from nearspan.spans import (
+    Bottleneck,
+    Candidates,
+    Deep,
+    Ends,
+    Minus,
+    Representation,
+    SpanLabels,
+    WordSums,
+    enumerate_spans,
+)
 from nearspan.spans.sums import widths_of
 
 CELLS = 2**20  # scores of spans with words at once: what a CPU's caches like
@@ -32,7 +43,11 @@ class Labelled:
 
 
 class Network(nn.Module):
-    """Word states, span vectors, label probabilities."""
+    """Word states, span vectors, label probabilities.
+
+    A span's vector is what the head reads: that of the representation or, with a bottleneck, the mean of its
+    compressed distribution. In training the head reads draws from the distribution instead.
+    """
 
     def __init__(
         self,
@@ -42,6 +57,7 @@ class Network(nn.Module):
         labels: int,
         max_width: int,
         objective: ObjectiveSettings,
+        bottleneck: Bottleneck | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -50,6 +66,18 @@ class Network(nn.Module):
         self.labels = labels + 1  # null is a label like the others
         self.max_width = max_width
         self.objective = objective
+        self.bottleneck = bottleneck
+
+    @property
+    def size(self) -> int:
+        """H, the width of a span's vector."""
+        return self.bottleneck.size if self.bottleneck is not None else self.representation.size
+
+    @property
+    def adds_up(self) -> Minus | None:
+        """The representation, if span vectors are sums over words as the head reads them."""
+        spans = self.representation
+        return spans if isinstance(spans, Minus) and self.bottleneck is None else None
 
     def pretrained(self) -> list[nn.Parameter]:
         """The weights that come from a pretrained encoder; they learn at a rate of their own."""
@@ -66,27 +94,41 @@ class Network(nn.Module):
         """Vectors [S, H] of all candidates of a batch, and what the encoder made of it."""
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
         encoded = self.encoder(batch)
-        return self.representation(encoded, candidates), candidates, encoded
+        return self.vectors(encoded, candidates), candidates, encoded
+
+    def vectors(self, encoded: Encoded, candidates: Candidates) -> Tensor:
+        """Vectors [S, H] of candidates, as the head reads them when nothing is drawn."""
+        found: Tensor = self.representation(encoded, candidates)
+        return found if self.bottleneck is None else self.bottleneck(found).mean
 
     def labelled_spans(self, labelled: Labelled) -> tuple[Tensor, Tensor]:
         """Vectors [S, H] and gold labels [S]."""
         vectors, candidates = self.spans(labelled.batch)
         return vectors, labelled.labels.targets(labelled.batch.ids, candidates)
 
-    def forward(self, labelled: Labelled, neighbours: Labelled | None = None) -> Tensor:
-        """The loss: summed over a sentence's spans, the mean over the batch's sentences."""
+    def forward(self, labelled: Labelled, neighbours: Labelled | None = None, epoch: int = 0) -> Tensor:
+        """The loss in an epoch: summed over a sentence's spans, the mean over the batch's sentences."""
         pool = self.pool(neighbours) if neighbours is not None else None
-        vectors, candidates = self.spans(labelled.batch)
-        targets = self.targets(labelled.labels.targets(labelled.batch.ids, candidates), candidates)
-        with torch.autocast(vectors.device.type, enabled=False):  # scores want full precision
-            loss: Tensor = self.head.loss(vectors.float(), targets, pool) / len(labelled.batch)
-        return loss
+        batch = labelled.batch
+        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        vectors = self.representation(self.encoder(batch), candidates)
+        targets = self.targets(labelled.labels.hot(batch.ids, candidates, self.labels), candidates)
+        if self.bottleneck is None:
+            return self._scored([vectors], targets, pool) / len(batch)
+        found = self.bottleneck(vectors)
+        drawn = self._scored(self.bottleneck.samples(found), targets, pool)
+        return (drawn + self.bottleneck.loss(found, epoch)) / len(batch)
 
-    def targets(self, gold: Tensor, candidates: Candidates) -> Tensor:
-        """What the loss asks for [S, 1 + Y], given gold labels [S]: all of the label, or smoothed over boundaries."""
-        if self.objective.smoothing is not None:
-            return smoothed(gold, candidates, self.labels, self.objective.smoothing)
-        return functional.one_hot(gold, self.labels).float()
+    def _scored(self, drawn: Sequence[Tensor], targets: Tensor, pool: Pool | None) -> Tensor:
+        """The head's loss, the mean over several draws [S, H] of the span vectors."""
+        with torch.autocast(targets.device.type, enabled=False):  # scores want full precision
+            losses = [self.head.loss(vectors.float(), targets, pool) for vectors in drawn]
+        return torch.stack(losses).mean()
+
+    def targets(self, hot: Tensor, candidates: Candidates) -> Tensor:
+        """What the loss asks for [S, 1 + Y], given gold labels as ones: the same, or smoothed over boundaries."""
+        smoothing = self.objective.smoothing
+        return hot if smoothing is None else smoothed(hot, candidates, smoothing)
 
     def pool(self, neighbours: Labelled) -> Pool:
         """Spans of some training sentences to compare with: constants without dropout, unless told otherwise."""
@@ -112,14 +154,24 @@ class Network(nn.Module):
         sentences = None
         if head.settings.search == "nearest":
             sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
-        spans = self.representation
-        if isinstance(spans, Minus) and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
+        spans = self.adds_up
+        if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
             asked = spans.sums(encoded.states)
             return self._by_words(head, asked, candidates, memory.vectors, sentences), candidates
-        vectors = spans(encoded, candidates).float()
+        vectors = self.vectors(encoded, candidates).float()
         if sentences is None:
             return streamed_probabilities(vectors, memory, head.labels, head.budget), candidates
         return _side_by_side(head, memory, sentences, vectors, candidates), candidates
+
+    def chosen(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]: the likeliest label, unless it is
+        null, or all labels that hold where a span may have several.
+        """
+        if isinstance(self.head, Sigmoid):
+            return self.head.above(probabilities)
+        labels = probabilities.argmax(1)
+        rows = labels.nonzero().flatten()
+        return rows, labels[rows]
 
     def _by_words(
         self, head: Instances, asked: WordSums, candidates: Candidates, words: WordTable, sentences: Tensor | None
@@ -148,9 +200,12 @@ class Network(nn.Module):
 def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:
     """The network of a recipe around an encoder."""
     representation = recipe.representation.build(encoder, recipe.candidates.max_width)
+    bottleneck = recipe.bottleneck.build(representation.size) if recipe.bottleneck else None
     ends = representation.end_size if isinstance(representation, Ends) else 0
-    head = recipe.head.build(representation.size, labels, ends)
-    return Network(encoder, representation, head, labels, recipe.candidates.max_width, recipe.objective)
+    if bottleneck is not None and recipe.head.kind == "biaffine":
+        raise ConfigError("the biaffine head compares a span's ends, which a bottleneck blends: set bottleneck=none")
+    head = recipe.head.build(bottleneck.size if bottleneck else representation.size, labels, ends)
+    return Network(encoder, representation, head, labels, recipe.candidates.max_width, recipe.objective, bottleneck)
 
 
 def _side_by_side(

@@ -40,8 +40,8 @@ def check(sentences, max_width, epsilon, distance, labels=4):
     lengths = torch.tensor([length for length, _ in sentences])
     gold = SpanLabels.of(lengths, [entities for _, entities in sentences], max_width)
     candidates = enumerate_spans(lengths, max_width)
-    targets = gold.targets(torch.arange(len(lengths)), candidates)
-    found = smoothed(targets, candidates, labels, SmoothingSettings(epsilon=epsilon, distance=distance))
+    hot = gold.hot(torch.arange(len(lengths)), candidates, labels)
+    found = smoothed(hot, candidates, SmoothingSettings(epsilon=epsilon, distance=distance))
     expected = [
         cell
         for length, entities in sentences
@@ -89,14 +89,22 @@ def test_a_span_among_entities_gives_as_much_as_it_gets():
     torch.testing.assert_close(found[1], torch.tensor([0.0, 1.0, 0.0, 0.0]))
 
 
+def test_each_of_several_labels_is_smoothed_by_itself():
+    candidates, settings = enumerate_spans(torch.tensor([4]), 3), SmoothingSettings(epsilon=0.3, distance=2)
+    labels = [[0] * 9, [0] * 9]
+    labels[0][1], labels[1][1], labels[1][5] = 1, 2, 2
+    one, other = (smoothed(torch.eye(3)[own], candidates, settings) for own in labels)
+    both = torch.eye(3)[labels[0]].maximum(torch.eye(3)[labels[1]])
+    torch.testing.assert_close(smoothed(both, candidates, settings)[:, 1:], (one + other)[:, 1:])
+
+
 def test_no_epsilon_gives_the_labels_themselves():
     lengths = torch.tensor([3, 2])
     candidates = enumerate_spans(lengths, 2)
-    gold = torch.tensor([0, 1, 2, 0, 0, 1, 0, 2])
-    found = smoothed(gold, candidates, 3, SmoothingSettings(epsilon=0))
-    assert found.tolist() == torch.nn.functional.one_hot(gold, 3).float().tolist()
+    gold = torch.eye(3)[[0, 1, 2, 0, 0, 1, 0, 2]]
+    assert smoothed(gold, candidates, SmoothingSettings(epsilon=0)).tolist() == gold.tolist()
 
 
 def test_no_spans_have_no_targets():
     nothing = torch.tensor([], dtype=torch.long)
-    assert smoothed(nothing, enumerate_spans(nothing, 3), 4, SmoothingSettings()).shape == (0, 4)
+    assert smoothed(torch.empty(0, 4), enumerate_spans(nothing, 3), SmoothingSettings()).shape == (0, 4)

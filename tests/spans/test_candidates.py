@@ -46,6 +46,24 @@ def test_targets_are_the_labels_of_the_entities_and_null_elsewhere(lengths, max_
     assert found.tolist() == [labels.get((ids[s], first, stop), 0) for s, first, stop in naive(batch, max_width)]
 
 
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), widths, st.data())
+def test_hot_targets_hold_all_labels_of_a_span(lengths, max_width: int, data: st.DataObject):
+    gold = []
+    for length in lengths:
+        spans = [(first, stop) for first in range(length) for stop in range(first + 1, length + 1)]
+        triples = st.tuples(st.sampled_from(spans), st.integers(1, 3)).map(lambda pair: (*pair[0], pair[1]))
+        gold.append(data.draw(st.lists(triples, unique=True, max_size=6)))
+    table = SpanLabels.of(torch.tensor(lengths), gold, max_width)
+    ids = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=4))
+    batch = [lengths[i] for i in ids]
+    found = table.hot(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width), 4)
+    for row, (s, first, stop) in zip(found.tolist(), naive(batch, max_width), strict=True):
+        labels = {label for *place, label in gold[ids[s]] if place == [first, stop]} or {0}
+        assert row == [float(label in labels) for label in range(4)]
+    first = {(s, *place): label for s, own in enumerate(gold) for *place, label in reversed(own)}
+    assert table.labels.tolist() == [first.get(place, 0) for place in naive(lengths, max_width)]
+
+
 def test_a_long_sentence_is_numbered_without_rounding():
     """Numbers are found by a square root; it must not be one off where they are large."""
     for max_width in (1, 7, 300):

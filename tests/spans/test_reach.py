@@ -37,6 +37,13 @@ def test_every_reason_is_counted():
     assert found.coverage.reachable == 2
 
 
+def test_second_labels_are_reached_where_a_span_may_have_several():
+    document = Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"), Entity.of(0, 3, "Z")))
+    found = reach(split(document), document.entities, 3, multilabel=True)
+    assert found.entities == [[(0, 2, "X"), (1, 3, "Y"), (0, 2, "Z")]]
+    assert found.coverage.unreachable == {}
+
+
 def test_nested_and_crossing_entities_are_reached():
     document = Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"), Entity.of(2, 3, "Z")))
     assert reached(document).entities == [[(0, 2, "X"), (1, 3, "Y"), (1, 2, "Z")]]

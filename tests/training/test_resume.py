@@ -93,6 +93,16 @@ def test_killed_with_another_optimizer_schedule_and_objective(train, tmp_path: P
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
 
 
+def test_killed_with_draws_a_growing_weight_and_tuned_thresholds(train, tmp_path: Path):
+    settings = ["representation.kind=endpoints", "bottleneck.size=6", "bottleneck.beta=0.01", "head.kind=sigmoid"]
+    settings += ["head.tuned=true", "head.threshold=0.1"]
+    train("classifier", "whole", *settings)
+    for cut, steps in (("within", 9), ("between", 2 * STEPS)):
+        killed(lambda steps=steps, cut=cut: train("classifier", cut, *settings, watch=Doomed(steps)))
+        train("classifier", cut, *settings, resume=True)
+        assert weights(tmp_path / cut) == weights(tmp_path / "whole")
+
+
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("place", ["before the save", "in the save"])
 def test_killed_between_the_last_checkpoint_and_the_end(train, tmp_path: Path, monkeypatch, name: str, place: str):

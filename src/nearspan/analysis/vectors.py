@@ -156,7 +156,7 @@ def _where(sentence: Sentence) -> tuple[int, int, int]:
 @torch.inference_mode()
 def span_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """The vectors [N, H] of some spans; each sentence is read once."""
-    vectors = torch.empty(len(spans), model.network.representation.size, device=model.device)
+    vectors = torch.empty(len(spans), model.network.size, device=model.device)
     for batch in read(model, spans):
         vectors[batch.wanted] = batch.vectors[batch.rows].float()
     return vectors

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from nearspan.document import Span
 from nearspan.encoders import Batch
-from nearspan.evidence.evidence import Evidence, Neighbour, grouped, neighbour
+from nearspan.evidence.evidence import NULL, Evidence, Neighbour, grouped, neighbour
 from nearspan.heads import Instances
 from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of, scores_of
 from nearspan.network import Network
@@ -28,7 +30,8 @@ def explain_candidate(
     vector = vectors[row].float()
     probabilities, _ = network.probabilities(batch, memory)
     ranked = dict(sorted(zip(labels, probabilities[row].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
-    label = next(iter(ranked))
+    _, chosen = network.chosen(probabilities[row : row + 1])
+    label = max((labels[number] for number in chosen.tolist()), key=lambda name: ranked[name], default=NULL)
     if not isinstance(network.head, Instances):
         likeness, rows = nearest_spans(memory, vector, count, cosine=True)
         return Evidence(span, text, label, "nearest", ranked, _look_alikes(memory, labels, rows, likeness), {})
@@ -53,5 +56,6 @@ def _look_alikes(memory: Memory, labels: list[str], rows: Tensor, weights: Tenso
     found: dict[str, list[Neighbour]] = {}
     for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
         one = neighbour(memory, labels, row, weight)
-        found.setdefault(one.label, []).append(one)
+        for label in memory.labels_of(row) or [NULL]:
+            found.setdefault(label, []).append(replace(one, label=label))
     return found

@@ -22,9 +22,8 @@ def render(evidence: Evidence) -> RenderableType:
     """One span with its label and the training spans behind it."""
     title = Text.assemble((evidence.text, "bold"), "  ", _label(evidence.label))
     title.append(f"  {evidence.probabilities[evidence.label]:.3f}", "bold")
-    rest = [
-        f"{_name(label)} {value:.3f}" for label, value in list(evidence.probabilities.items())[1:4] if value >= 0.0005
-    ]
+    others = [(label, value) for label, value in evidence.probabilities.items() if label != evidence.label]
+    rest = [f"{_name(label)} {value:.3f}" for label, value in others[:3] if value >= 0.0005]
     if rest:
         title.append("   then " + ", ".join(rest), "dim")
     table = Table(box=None, show_header=False, padding=(0, 1), title=STRENGTHS[evidence.strength], title_justify="left")

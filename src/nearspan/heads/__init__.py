@@ -8,9 +8,12 @@ from nearspan.heads.biaffine import Biaffine, BiaffineSettings
 from nearspan.heads.classifier import Classifier, ClassifierSettings
 from nearspan.heads.instances import Instances, InstanceSettings
 from nearspan.heads.pool import Pool, WordPool
+from nearspan.heads.sigmoid import Sigmoid, SigmoidSettings
 
-HeadSettings = Annotated[ClassifierSettings | BiaffineSettings | InstanceSettings, Field(discriminator="kind")]
-Head = Classifier | Biaffine | Instances
+HeadSettings = Annotated[
+    ClassifierSettings | SigmoidSettings | BiaffineSettings | InstanceSettings, Field(discriminator="kind")
+]
+Head = Classifier | Sigmoid | Biaffine | Instances
 
 __all__ = [
     "Biaffine",
@@ -22,5 +25,7 @@ __all__ = [
     "InstanceSettings",
     "Instances",
     "Pool",
+    "Sigmoid",
+    "SigmoidSettings",
     "WordPool",
 ]

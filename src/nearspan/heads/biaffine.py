@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,8 @@ from nearspan.settings import Settings
 
 class BiaffineSettings(Settings):
     """A softmax over biaffine scores; its spans are `ends`."""
+
+    multilabel: ClassVar[bool] = False
 
     kind: Literal["biaffine"] = "biaffine"
 

@@ -15,6 +15,8 @@ from nearspan.settings import Settings
 class ClassifierSettings(Settings):
     """A softmax over span vectors."""
 
+    multilabel: ClassVar[bool] = False  # whether a span may have several labels
+
     kind: Literal["classifier"] = "classifier"
     null: Literal["zero", "learned"] = "zero"  # the score of null: the constant 0, or w . h like the others'
     bias: bool = False  # a bias for each score that is learned

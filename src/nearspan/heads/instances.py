@@ -21,6 +21,8 @@ LOG2_E = 1.4426950408889634
 class InstanceSettings(Settings):
     """Instance-based span classification, equations 1 and 2."""
 
+    multilabel: ClassVar[bool] = False
+
     kind: Literal["instances"] = "instances"
     neighbours: int = Field(default=50, ge=1)  # K: sentences whose spans are compared with
     search: Literal["nearest", "whole"] = "nearest"  # compare with the K nearest sentences, or with all of them

@@ -34,8 +34,7 @@ class Pool:
 
     def votes(self, count: int) -> Tensor:
         """One-hot labels [..., N, count]; padding votes for nothing."""
-        hot = functional.one_hot(self.labels + 1, count + 1)[..., 1:]
-        return hot.float()
+        return functional.one_hot(self.labels + 1, count + 1)[..., 1:].float()
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Memory:
     sentences: Sequence[Remembered]
     max_width: int
     vectors: Tensor | WordTable  # [N, H], or by words
-    labels: Tensor  # [N] 0 is null
+    labels: Tensor  # [N] 0 is null; of a span with several labels the first
     sentence_vectors: Tensor  # [M, E] of length 1
     sentence: Tensor  # [N] which sentence a span is of
     first: Tensor  # [N]
@@ -124,6 +124,11 @@ class Memory:
             return self.vectors[rows]
         first, stop = self.first[rows], self.stop[rows]
         return self.vectors.spans(self.vectors.starts[self.sentence[rows]] + first, stop - first)
+
+    def labels_of(self, row: int) -> list[str]:
+        """All labels of the span at a row; `labels` holds the first of them."""
+        sentence, place = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
+        return [label for first, stop, label in sentence.entities if (first, stop) == place]
 
     def to(self, device: torch.device | str) -> Memory:
         """The same memory on a device."""

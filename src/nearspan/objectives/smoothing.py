@@ -17,20 +17,20 @@ class SmoothingSettings(Settings):
     distance: int = Field(default=1, ge=1)  # D: how far its ends may move, both together
 
 
-def smoothed(gold: Tensor, candidates: Candidates, labels: int, settings: SmoothingSettings) -> Tensor:
-    """Soft targets [S, 1 + Y] for gold labels [S]; `labels` is 1 + Y, 0 is null.
+def smoothed(hot: Tensor, candidates: Candidates, settings: SmoothingSettings) -> Tensor:
+    """Soft targets [S, 1 + Y] for gold labels that are ones in [S, 1 + Y], null first.
 
     For d = 1..D the 4d spans whose ends have moved by d words in all get epsilon / (4d D) of an entity's label each;
     what those that are no candidates would get stays with the entity.
 
     Distance is symmetric: a span gets from the very spans that it would lend to, at the same shares. Null may be lent
-    like any label then, and each row is a mean of labels: it adds up to 1, and no mass has to be cut off. Nothing here
-    waits for the device.
+    like any label then, and each row is a mean of labels: no mass has to be cut off, and where every span has one label
+    each row adds up to 1. Nothing here waits for the device.
 
     >>> from nearspan.spans import enumerate_spans
     >>> spans = enumerate_spans(torch.tensor([3]), max_width=3)
-    >>> gold = torch.tensor([0, 0, 0, 0, 1, 0])  # the words [1, 3)
-    >>> for first, stop, target in zip(spans.first, spans.stop, smoothed(gold, spans, 2, SmoothingSettings())):
+    >>> gold = torch.eye(2)[[0, 0, 0, 0, 1, 0]]  # the words [1, 3)
+    >>> for first, stop, target in zip(spans.first, spans.stop, smoothed(gold, spans, SmoothingSettings())):
     ...     print(first.item(), stop.item(), [round(share, 3) for share in target.tolist()])
     0 1 [1.0, 0.0]
     0 2 [1.0, 0.0]
@@ -39,12 +39,13 @@ def smoothed(gold: Tensor, candidates: Candidates, labels: int, settings: Smooth
     1 3 [0.075, 0.925]
     2 3 [0.975, 0.025]
     """
-    moves, shares = _around(settings, gold.device)
+    moves, shares = _around(settings, hot.device)
     rows, there = _moved(candidates, moves)
     lent = shares * there  # [S, O]
-    targets = lent.new_zeros(len(gold), labels)
-    targets.scatter_add_(1, gold[:, None], 1 - lent.sum(1, keepdim=True))
-    return targets.scatter_add_(1, gold[rows], lent)
+    targets = hot * (1 - lent.sum(1, keepdim=True))
+    for row, share in zip(rows.unbind(1), lent.unbind(1), strict=True):
+        targets.addcmul_(hot[row], share[:, None])
+    return targets
 
 
 def _around(settings: SmoothingSettings, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,7 @@ from nearspan.errors import ConfigError, did_you_mean
 from nearspan.heads import HeadSettings
 from nearspan.objectives import ObjectiveSettings
 from nearspan.settings import Settings
-from nearspan.spans import CandidateSettings, MinusSettings, RepresentationSettings
+from nearspan.spans import BottleneckSettings, CandidateSettings, MinusSettings, RepresentationSettings
 
 FOLDER = Path(__file__).parent
 
@@ -47,6 +47,7 @@ class Recipe(Settings):
     encoder: EncoderSettings
     candidates: CandidateSettings = CandidateSettings()
     representation: RepresentationSettings = MinusSettings()
+    bottleneck: BottleneckSettings | None = None
     head: HeadSettings
     objective: ObjectiveSettings = ObjectiveSettings()
     decoding: DecodingSettings = DecodingSettings()

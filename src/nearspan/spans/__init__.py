@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from nearspan.spans.bottleneck import Bottleneck, BottleneckSettings, Gaussian
 from nearspan.spans.candidates import (
     Candidates,
     CandidateSettings,
@@ -14,6 +15,7 @@ from nearspan.spans.candidates import (
     number_of,
 )
 from nearspan.spans.deep import Deep, DeepSettings
+from nearspan.spans.endpoints import Endpoints, EndpointsSettings
 from nearspan.spans.ends import Ends, EndsSettings
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
@@ -21,17 +23,22 @@ from nearspan.spans.reach import Reached, WordEntity, reach
 from nearspan.spans.sums import WordSums
 
 RepresentationSettings = Annotated[
-    MinusSettings | PoolingSettings | DeepSettings | EndsSettings, Field(discriminator="kind")
+    MinusSettings | PoolingSettings | DeepSettings | EndpointsSettings | EndsSettings, Field(discriminator="kind")
 ]
-Representation = Minus | Pooling | Deep | Ends
+Representation = Minus | Pooling | Deep | Endpoints | Ends
 
 __all__ = [
+    "Bottleneck",
+    "BottleneckSettings",
     "CandidateSettings",
     "Candidates",
     "Deep",
     "DeepSettings",
+    "Endpoints",
+    "EndpointsSettings",
     "Ends",
     "EndsSettings",
+    "Gaussian",
     "Minus",
     "MinusSettings",
     "Pooling",

@@ -6,13 +6,15 @@ each first word has K of them; the last K - 1 words have a triangle of fewer and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.nn import functional
 
 from nearspan.settings import Settings
 
@@ -90,30 +92,50 @@ def enumerate_spans(lengths: Tensor, max_width: int, device: torch.device | str 
 
 @dataclass(frozen=True)
 class SpanLabels:
-    """The label of every candidate of a corpus [N]; those of sentence m begin at `starts[m]`."""
+    """The labels of every candidate of a corpus [N]; those of sentence m begin at `starts[m]`."""
 
     labels: Tensor  # [N] 0 is null
     starts: Tensor  # [M]
+    further: Tensor  # [W, N] the second and later labels of spans that have several, 0 elsewhere
 
     @classmethod
     def of(cls, lengths: Tensor, entities: Sequence[Sequence[WordTarget]], max_width: int) -> SpanLabels:
-        """Label the candidates that are entities; where two labels claim one span the later one has it."""
+        """Label the candidates that are entities; the labels of a span keep their order."""
         counts = how_many(lengths, max_width)
         starts = counts.cumsum(0) - counts
-        labels = torch.zeros(int(counts.sum()), dtype=torch.long)
-        found = [(m, *entity) for m, own in enumerate(entities) for entity in own]
-        if found:
-            sentence, first, stop, label = torch.tensor(found).unbind(1)
-            number = number_of(first, stop, lengths[sentence], max_width)
-            reach = stop - first <= max_width
-            labels[(starts[sentence] + number)[reach]] = label[reach]
-        return cls(labels, starts)
+        found = [(rank, m, *entity) for m, own in enumerate(entities) for rank, entity in _ranked(own)]
+        rank, sentence, first, stop, label = torch.tensor(found, dtype=torch.long).view(-1, 5).unbind(1)
+        labels = torch.zeros(int(rank.max()) + 1 if found else 1, int(counts.sum()), dtype=torch.long)
+        number = number_of(first, stop, lengths[sentence], max_width)
+        reach = stop - first <= max_width
+        labels[rank[reach], (starts[sentence] + number)[reach]] = label[reach]
+        return cls(labels[0], starts, labels[1:])
 
     def to(self, device: torch.device | str) -> SpanLabels:
         """The same labels on a device."""
-        return SpanLabels(self.labels.to(device), self.starts.to(device))
+        return SpanLabels(self.labels.to(device), self.starts.to(device), self.further.to(device))
 
     def targets(self, ids: Tensor, candidates: Candidates) -> Tensor:
-        """The labels [S] of a batch's candidates; `ids` [B] are its sentences."""
+        """The labels [S] of a batch's candidates, the first where there are several; `ids` [B] are its sentences."""
+        return self.labels[self._rows(ids, candidates)]
+
+    def hot(self, ids: Tensor, candidates: Candidates, labels: int) -> Tensor:
+        """All labels of a batch's candidates as ones in [S, 1 + Y]; `labels` is 1 + Y, the first column is null."""
+        rows = self._rows(ids, candidates)
+        found = functional.one_hot(self.labels[rows], labels).float()
+        for more in self.further:
+            label = more[rows][:, None]
+            found.scatter_add_(1, label, (label > 0).float())
+        return found
+
+    def _rows(self, ids: Tensor, candidates: Candidates) -> Tensor:
         starts = self.starts[ids.to(self.starts.device, non_blocking=True)]
-        return self.labels[starts[candidates.sentence] + candidates.number]
+        return starts[candidates.sentence] + candidates.number
+
+
+def _ranked(entities: Sequence[WordTarget]) -> Iterator[tuple[int, WordTarget]]:
+    """A sentence's entities, each with how many before it are on the same span."""
+    before: Counter[tuple[int, int]] = Counter()
+    for entity in entities:
+        yield before[entity[:2]], entity
+        before[entity[:2]] += 1

@@ -19,8 +19,12 @@ class Reached:
     coverage: Coverage
 
 
-def reach(sentences: Sequence[Sentence], entities: Sequence[Entity], max_width: int) -> Reached:
-    """The entities of one document that spans of at most `max_width` words, or pieces, with one label each can equal.
+def reach(
+    sentences: Sequence[Sentence], entities: Sequence[Entity], max_width: int, multilabel: bool = False
+) -> Reached:
+    """The entities of one document that spans of at most `max_width` words, or pieces, can equal.
+
+    Each span has one label, or with `multilabel` any number of them.
 
     >>> from nearspan.corpora.markup import parse
     >>> from nearspan.text import split
@@ -34,18 +38,20 @@ def reach(sentences: Sequence[Sentence], entities: Sequence[Entity], max_width: 
     reasons: dict[str, int] = {}
     kept: list[list[WordEntity]] = []
     for golds in aligned.golds:
-        found: dict[tuple[int, int], WordEntity] = {}
+        found: list[WordEntity] = []
+        taken: set[tuple[int, int]] = set()
         for gold in golds:
             place = (gold.first, gold.stop)
             if gold.discontinuous:
                 reason = "discontinuous"
             elif gold.width > max_width:
                 reason = f"wider than {max_width} {unit}"
-            elif place in found:
+            elif place in taken and not multilabel:
                 reason = "second label on a span"
             else:
-                found[place] = (*place, gold.label)
+                found.append((*place, gold.label))
+                taken.add(place)
                 continue
             reasons[reason] = reasons.get(reason, 0) + 1
-        kept.append(list(found.values()))
+        kept.append(found)
     return Reached(kept, aligned.coverage + Coverage(unreachable=reasons))

@@ -28,15 +28,19 @@ class TrainingData:
 
     @classmethod
     def of(
-        cls, documents: Sequence[Document], split: Callable[[Document], list[Sentence]], max_width: int
+        cls,
+        documents: Sequence[Document],
+        split: Callable[[Document], list[Sentence]],
+        max_width: int,
+        multilabel: bool = False,
     ) -> TrainingData:
-        """Split documents and place their entities on words, or on pieces."""
+        """Split documents and place their entities on words, or on pieces; with `multilabel` several on one span."""
         sentences: list[Sentence] = []
         entities: list[list[WordEntity]] = []
         coverage = Coverage()
         for document in documents:
             own = split(document)
-            reached = reach(own, document.entities, max_width)
+            reached = reach(own, document.entities, max_width, multilabel)
             coverage += reached.coverage
             for sentence, found in zip(own, reached.entities, strict=True):
                 for part in readings(sentence, max_width):
@@ -57,7 +61,7 @@ class TrainingData:
         return sorted({label for found in self.entities for _, _, label in found})
 
     def span_labels(self, max_width: int) -> SpanLabels:
-        """The label of every candidate; 0 is null."""
+        """The labels of every candidate; 0 is null."""
         number = {label: i for i, label in enumerate(self.labels, start=1)}
         lengths = torch.tensor([len(sentence) for sentence in self.sentences])
         entities = [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]

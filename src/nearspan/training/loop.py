@@ -19,7 +19,7 @@ from nearspan.document import Document
 from nearspan.encoders import buckets
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import Judge
-from nearspan.heads import Instances
+from nearspan.heads import Instances, SigmoidSettings
 from nearspan.model import Model, usable_device
 from nearspan.network import Labelled
 from nearspan.recipes import Recipe, load
@@ -28,6 +28,7 @@ from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
 from nearspan.training.run import Run
 from nearspan.training.schedule import rate
+from nearspan.training.thresholds import tune
 from nearspan.training.watch import Watch
 
 
@@ -73,7 +74,7 @@ def _train(
     accelerator: Accelerator,
 ) -> Run:
     split = recipe.splitter()
-    data = TrainingData.of(train, split, recipe.candidates.max_width)
+    data = TrainingData.of(train, split, recipe.candidates.max_width, recipe.head.multilabel)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     if accelerator.is_main_process:
@@ -111,6 +112,8 @@ def _train(
         for name, parameter in checkpoint.trained(model.network).items():
             parameter.copy_(best[name])
     model.remember(data.sentences, data.entities, trainer.prepared)
+    if judge and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
+        tune(judge)
     scores = judge.evaluate() if judge else None
     tested = Judge(model, test).evaluate() if test else None
     data_print, epochs = data.fingerprint(), progress.epoch
@@ -210,12 +213,12 @@ class _Trainer:
 
     def _step(self, ids: Tensor, epoch: int, step: int) -> Tensor:
         chance = _chance(self.seed, epoch, step, self.accelerator.process_index)
-        torch.manual_seed(chance)  # dropout
+        torch.manual_seed(chance)  # dropout, and what is drawn
         neighbours = self._labelled(self._sampled(ids, chance)) if self.neighbours else None
         self.network.train()
         self.optimizer.zero_grad(set_to_none=True)
         with self.accelerator.autocast():
-            loss: Tensor = self.network(self._labelled(ids), neighbours)
+            loss: Tensor = self.network(self._labelled(ids), neighbours, epoch)
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimizer.step()

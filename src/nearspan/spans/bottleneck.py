@@ -1,0 +1,116 @@
+"""The bottleneck: span vectors that keep what the labels need and little else (Nguyen et al., 2023, equation 6).
+
+It is the variational information bottleneck of Alemi et al. (2017) as Mahabadi et al. (2021) build it, and may stand
+between any representation and any head that reads span vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nearspan.settings import Settings
+
+ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
+LEAST = 1e-6  # the least deviation: its logarithm and its inverse stay finite
+
+
+class BottleneckSettings(Settings):
+    """How far, and how strictly, span vectors are compressed."""
+
+    size: int = Field(default=1024, ge=1)  # D: of the compressed vector
+    hidden: int = Field(default=0, ge=0)  # of both layers before it; 0: (3 H + D) / 4 and (H + D) / 2
+    activation: Literal["relu", "gelu", "tanh"] = "relu"  # of these layers
+    dropout: float = Field(default=0.0, ge=0, lt=1)  # on their inputs
+    beta: float = Field(default=1e-5, ge=0, le=1)  # the weight of the divergence from the prior; 0: none
+    growing: bool = True  # epoch t, from 1 on, has the weight min(1, t beta)
+    samples: int = Field(default=5, ge=1)  # drawn from each span's distribution in training
+
+    def build(self, inputs: int) -> Bottleneck:
+        """The bottleneck for span vectors of a size."""
+        return Bottleneck(self, inputs)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Gaussians with independent dimensions: p(z|s) of S spans, or a single one."""
+
+    mean: Tensor  # [S, D], or [D]
+    deviation: Tensor  # the same shape, above 0
+
+    def sample(self) -> Tensor:
+        """z = mean + deviation * noise (equation 3): a draw that the gradient goes through."""
+        return self.mean + self.deviation * torch.randn_like(self.deviation)
+
+    def divergence(self, other: Gaussian) -> Tensor:
+        """KL(self, other) [S] in nats.
+
+        >>> narrow = Gaussian(torch.tensor([[1.0, 0.0]]), torch.ones(1, 2))
+        >>> narrow.divergence(Gaussian(torch.zeros(2), torch.ones(2)))
+        tensor([0.5000])
+        """
+        ratio = self.deviation / other.deviation
+        shift = (self.mean - other.mean) / other.deviation
+        return ((ratio**2 + shift**2 - 1) / 2 - ratio.log()).sum(-1)
+
+
+class Bottleneck(nn.Module):
+    """p(z|s): two layers, then a mean and a deviation; and r(z), a prior that is learned with them.
+
+    The paper writes the variance as a linear layer, which may be negative. Here, as in Mahabadi et al. (2021), the
+    deviation is the softplus of one, for the prior too, which begins as a standard Gaussian.
+    """
+
+    def __init__(self, settings: BottleneckSettings, inputs: int) -> None:
+        super().__init__()
+        self.settings = settings
+        self.size = size = settings.size
+        first, second = (settings.hidden,) * 2 if settings.hidden else ((3 * inputs + size) // 4, (inputs + size) // 2)
+        activation = ACTIVATIONS[settings.activation]
+        self.layers = nn.Sequential(
+            nn.Dropout(settings.dropout),
+            nn.Linear(inputs, first),
+            activation(),
+            nn.Dropout(settings.dropout),
+            nn.Linear(first, second),
+            activation(),
+        )
+        self.mean, self.spread = nn.Linear(second, size), nn.Linear(second, size)
+        one = torch.tensor(1.0 - LEAST).expm1().log()  # softplus of this is 1 - LEAST
+        self.prior_mean, self.prior_spread = nn.Parameter(torch.zeros(size)), nn.Parameter(one.repeat(size))
+
+    def forward(self, vectors: Tensor) -> Gaussian:
+        """The distributions p(z|s) of span vectors [S, H]; their means [S, D] are the compressed vectors."""
+        read = self.layers(vectors)
+        return Gaussian(self.mean(read).float(), _deviation(self.spread(read)))
+
+    @property
+    def prior(self) -> Gaussian:
+        """r(z)."""
+        return Gaussian(self.prior_mean, _deviation(self.prior_spread))
+
+    def weight(self, epoch: int) -> float:
+        """The weight of the divergence in an epoch, counted from 0.
+
+        >>> bottleneck = BottleneckSettings(size=2, beta=0.4).build(2)
+        >>> [bottleneck.weight(epoch) for epoch in range(3)]
+        [0.4, 0.8, 1.0]
+        """
+        return min(1.0, (epoch + 1) * self.settings.beta) if self.settings.growing else self.settings.beta
+
+    def samples(self, found: Gaussian) -> list[Tensor]:
+        """What training lets a head read: draws [S, D] from each span's distribution."""
+        return [found.sample() for _ in range(self.settings.samples)]
+
+    def loss(self, found: Gaussian, epoch: int) -> Tensor:
+        """beta KL(p(z|s), r(z)), summed over spans."""
+        return self.weight(epoch) * found.divergence(self.prior).sum()
+
+
+def _deviation(spread: Tensor) -> Tensor:
+    return functional.softplus(spread.float()) + LEAST

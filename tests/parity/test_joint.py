@@ -1,0 +1,356 @@
+"""The bottleneck, ends with mean, and sigmoids (Nguyen et al., 2023) against loops from the paper's text."""
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+import transformers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from torch.distributions import Normal, kl_divergence
+
+import nearspan
+from nearspan.document import Document, Entity
+from nearspan.errors import ConfigError
+from nearspan.heads import SigmoidSettings
+from nearspan.model import Model
+from nearspan.network import Labelled
+from nearspan.spans import BottleneckSettings, EndpointsSettings, Gaussian, enumerate_spans
+from nearspan.text import split
+from nearspan.training.data import TrainingData
+from nearspan.training.thresholds import best_threshold
+
+JOINT = ("representation.kind=endpoints", "bottleneck.size=6", "head.kind=sigmoid")
+
+
+# Equation 1
+
+
+@pytest.mark.parametrize("max_width", [1, 2, 4, 9])
+def test_a_span_is_its_ends_and_its_mean(max_width: int):
+    torch.manual_seed(0)
+    lengths = torch.tensor([5, 1, 3])
+    states = 100 + torch.randn(3, 5, 4)
+    encoded = SimpleNamespace(states=states, batch=SimpleNamespace(lengths=lengths))
+    spans = EndpointsSettings(dropout=0).build(SimpleNamespace(size=4), max_width)
+    candidates = enumerate_spans(lengths, max_width)
+    found = spans(encoded, candidates)
+    assert found.shape == (len(candidates), spans.size)
+    for row, m, first, stop in zip(found, candidates.sentence, candidates.first, candidates.stop, strict=True):
+        words = [states[m, t].double() for t in range(first, stop)]
+        expected = torch.cat([words[0], sum(words) / len(words), words[-1]])
+        torch.testing.assert_close(row.double(), expected, atol=1e-5, rtol=1e-6)
+
+
+def test_the_gradient_reaches_each_word_of_a_span():
+    states = torch.randn(1, 4, 2, requires_grad=True)
+    encoded = SimpleNamespace(states=states, batch=SimpleNamespace(lengths=torch.tensor([4])))
+    candidates = enumerate_spans(torch.tensor([4]), 3)
+    vectors = EndpointsSettings(dropout=0).build(SimpleNamespace(size=2), 3)(encoded, candidates)
+    wanted = ((candidates.first == 0) & (candidates.stop == 3)).nonzero().item()
+    vectors[wanted].sum().backward()
+    torch.testing.assert_close(states.grad[0, :, 0], torch.tensor([4 / 3, 1 / 3, 4 / 3, 0]))
+
+
+# Equation 6
+
+
+def test_the_divergence_is_that_of_torch():
+    torch.manual_seed(0)
+    one = Gaussian(torch.randn(7, 5), torch.rand(7, 5) + 0.1)
+    prior = Gaussian(torch.randn(5), torch.rand(5) + 0.1)
+    expected = kl_divergence(Normal(one.mean, one.deviation), Normal(prior.mean, prior.deviation)).sum(1)
+    torch.testing.assert_close(one.divergence(prior), expected)
+    assert Gaussian(prior.mean[None], prior.deviation[None]).divergence(prior).item() == pytest.approx(0, abs=1e-6)
+
+
+def paper_loss(vectors, noise, bottleneck, head, targets, beta):
+    """One span, one draw, one label and one dimension at a time."""
+    layers = [layer for layer in bottleneck.layers if isinstance(layer, torch.nn.Linear)]
+    prior_mean, prior_deviation = bottleneck.prior_mean, softplus(bottleneck.prior_spread)
+    total = torch.zeros((), dtype=vectors.dtype)
+    for i, vector in enumerate(vectors):
+        hidden = vector
+        for layer in layers:
+            hidden = (layer.weight @ hidden + layer.bias).relu()
+        mean = bottleneck.mean.weight @ hidden + bottleneck.mean.bias
+        deviation = softplus(bottleneck.spread.weight @ hidden + bottleneck.spread.bias)
+        for d in range(len(mean)):
+            a, b, c, e = mean[d], deviation[d], prior_mean[d], prior_deviation[d]
+            total = total + beta * (torch.log(e / b) + (b**2 + (a - c) ** 2) / (2 * e**2) - 0.5)
+        for draw in noise:
+            z = mean + deviation * draw[i]
+            for y in range(targets.shape[1]):
+                yes = 1 / (1 + torch.exp(-(head.weight[y] @ z + head.bias[y])))
+                wrong = yes if not targets[i, y] else 1 - yes
+                total = total - torch.log(1 - wrong) / len(noise)
+    return total
+
+
+def softplus(given):
+    return torch.log1p(given.exp()) + 1e-6
+
+
+@pytest.fixture
+def parts():
+    """A bottleneck, a head, span vectors and labels that some spans have none and some have two of; in double."""
+    torch.manual_seed(0)
+    bottleneck = BottleneckSettings(size=3, beta=0.2, growing=False, samples=4).build(5)
+    head = SigmoidSettings().build(3, 2)
+    torch.nn.init.normal_(bottleneck.prior_mean)
+    torch.nn.init.normal_(bottleneck.prior_spread)
+    targets = torch.tensor([[1, 0, 0], [0, 1, 1], [0, 0, 1.0]])
+    return bottleneck.double(), head.double(), torch.randn(3, 5).double(), targets.double()
+
+
+def our_loss(bottleneck, head, vectors, targets):
+    found = bottleneck(vectors)
+    losses = [head.loss(z, targets.float()) for z in bottleneck.samples(found)]
+    return sum(losses) / len(losses) + bottleneck.loss(found, 0)
+
+
+def test_the_loss_is_the_papers(parts):
+    bottleneck, head, vectors, targets = (part.float() for part in parts)
+    torch.manual_seed(3)
+    noise = [torch.randn(3, 3) for _ in range(4)]
+    expected = paper_loss(vectors, noise, bottleneck, head, targets[:, 1:], 0.2)
+    torch.manual_seed(3)
+    torch.testing.assert_close(our_loss(bottleneck, head, vectors, targets), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_gradient_goes_through_the_draws(parts, monkeypatch):
+    """Against finite differences, with the same noise in every evaluation."""
+    bottleneck, _, vectors, _ = parts
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
+
+    def drawn(given, *_):
+        torch.manual_seed(5)
+        found = bottleneck(given)
+        return torch.stack(bottleneck.samples(found)), found.divergence(bottleneck.prior)
+
+    weights = [bottleneck.mean.weight, bottleneck.spread.bias, bottleneck.prior_mean, bottleneck.prior_spread]
+    assert torch.autograd.gradcheck(drawn, (vectors.requires_grad_(), *weights))
+
+
+def test_the_prior_begins_as_a_standard_gaussian():
+    prior = BottleneckSettings(size=4).build(5).prior
+    torch.testing.assert_close(prior.mean, torch.zeros(4))
+    torch.testing.assert_close(prior.deviation, torch.ones(4))
+
+
+def test_hidden_layers_go_down_in_even_steps_or_have_one_size():
+    sizes = [layer.out_features for layer in BottleneckSettings(size=1152).build(2304).layers[1::3]]
+    assert sizes == [2016, 1728]
+    assert [layer.out_features for layer in BottleneckSettings(size=2, hidden=7).build(5).layers[1::3]] == [7, 7]
+
+
+def test_the_weight_grows_with_the_epochs_up_to_one():
+    grown = BottleneckSettings(size=1, beta=0.3).build(1)
+    assert [grown.weight(epoch) for epoch in range(5)] == pytest.approx([0.3, 0.6, 0.9, 1.0, 1.0])
+    assert BottleneckSettings(size=1, beta=0.3, growing=False).build(1).weight(4) == 0.3
+    assert BottleneckSettings(size=1, beta=0).build(1).weight(9) == 0
+
+
+def test_extreme_spans_have_a_finite_divergence():
+    bottleneck = BottleneckSettings(size=2).build(2)
+    torch.nn.init.constant_(bottleneck.spread.bias, -1e4)
+    found = bottleneck(torch.zeros(1, 2))
+    assert math.isfinite(found.divergence(bottleneck.prior).sum().item())
+
+
+# The network
+
+
+def labelled(model: Model, data: TrainingData, *ids: int) -> Labelled:
+    return Labelled(model.prepare(data.sentences).batch(torch.tensor(ids)), data.span_labels(model.network.max_width))
+
+
+@pytest.fixture
+def data(documents) -> TrainingData:
+    return TrainingData.of(documents, split, 6, multilabel=True)
+
+
+STEADY = ("encoder.recurrent.dropout=0.0", "encoder.words.singletons=0", "representation.dropout=0.0")
+
+
+def test_the_networks_loss_is_a_mean_over_sentences_and_grows_with_the_epoch(tiny, data):
+    torch.manual_seed(0)
+    recipe = tiny("classifier", *JOINT, *STEADY, "bottleneck.beta=0.1")
+    network = (model := Model.learn(recipe, data.sentences, data.labels)).network.train()
+    given = labelled(model, data, 0, 1, 2)
+    losses = []
+    for epoch in (0, 1):
+        torch.manual_seed(1)
+        losses.append(network(given, None, epoch))
+    candidates = enumerate_spans(given.batch.lengths, 6)
+    vectors = network.representation(network.encoder(given.batch), candidates)
+    divergence = network.bottleneck(vectors).divergence(network.bottleneck.prior).sum() / 3
+    torch.testing.assert_close(losses[1] - losses[0], 0.1 * divergence, rtol=1e-3, atol=1e-4)
+    hot = given.labels.hot(given.batch.ids, candidates, network.labels)
+    torch.manual_seed(1)
+    drawn = [network.head.loss(z, hot) for z in network.bottleneck.samples(network.bottleneck(vectors))]
+    torch.testing.assert_close(losses[0], sum(drawn) / 5 / 3 + 0.1 * divergence)
+
+
+def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
+    model = Model.learn(tiny("classifier", *JOINT), data.sentences, data.labels)
+    batch = model.prepare(data.sentences).batch(torch.arange(3))
+    with torch.inference_mode():
+        vectors, candidates = model.network.spans(batch)
+        mean = model.network.bottleneck(model.network.representation(model.network.encoder(batch), candidates)).mean
+        assert torch.equal(vectors, mean)
+        once, twice = (model.network.probabilities(batch, None)[0] for _ in range(2))
+        assert torch.equal(once, twice)
+        assert torch.equal(once, model.network.head.probabilities(vectors))
+    assert vectors.shape[1] == model.network.size == 6
+
+
+MIXES = {
+    "minus and instances": ("instance",),
+    "minus and softmax": ("classifier",),
+    "minus and sigmoids": ("classifier", "head.kind=sigmoid"),
+    "pooling and instances": ("instance", "representation.kind=pooling", "representation.reader.size=5"),
+    "ends and mean, instances": ("instance", "representation.kind=endpoints"),
+    "the whole memory": ("instance", "representation.kind=endpoints", "head.search=whole"),
+    "through neighbours": ("instance", "head.through_neighbours=true"),
+    "smoothed sigmoids": ("classifier", "head.kind=sigmoid", "objective.smoothing.epsilon=0.2"),
+}
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_a_bottleneck_goes_between_any_representation_and_head(tiny, documents, tmp_path: Path, mix: str):
+    name, *settings = MIXES[mix]
+    recipe = tiny(name, *settings, "bottleneck.size=6", "bottleneck.samples=2")
+    model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
+    assert model.memory.vectors.shape[1] == 6
+    again = nearspan.load(tmp_path / "m", device="cpu")
+    assert list(again.annotate(documents)) == list(model.annotate(documents))
+    sentences = [sentence for document in documents for sentence in split(document)]
+    with torch.inference_mode():
+        vectors, _ = model.network.spans(model.read(sentences).prepared.batch(torch.tensor([0])))
+    torch.testing.assert_close(model.memory.rows(slice(0, len(vectors))).float(), vectors, atol=1e-3, rtol=1e-2)
+    evidence = again.neighbours("Ada lives", nearspan.Span.of(0, 3))
+    assert evidence.strength == ("exact" if name == "instance" else "nearest")
+
+
+def test_the_biaffine_head_has_no_use_for_a_bottleneck(tiny, data):
+    recipe = tiny("classifier", "representation.kind=ends", "head.kind=biaffine", "bottleneck.size=4")
+    with pytest.raises(ConfigError, match="bottleneck=none"):
+        Model.learn(recipe, data.sentences, data.labels)
+
+
+# Several labels on a span
+
+TEXTS = ("Ada saw Rome", "Rome saw Bob", "Bob left Rome", "Rome is old", "Eve saw Ada", "Bob and Eve left")
+
+
+def doubly(text: str) -> Document:
+    """Rome is a place and a state; the others are people."""
+    found = [("Ada", "PERSON"), ("Bob", "PERSON"), ("Eve", "PERSON"), ("Rome", "PLACE"), ("Rome", "STATE")]
+    places = [(text.find(name), name, label) for name, label in found]
+    return Document(text, tuple(Entity.of(at, at + len(name), label) for at, name, label in places if at >= 0))
+
+
+@pytest.fixture(scope="module")
+def taught(tiny, tmp_path_factory: pytest.TempPathFactory):
+    """A model that has seen two labels on one span, and its folder."""
+    out = tmp_path_factory.mktemp("models") / "joint"
+    documents = [doubly(text) for text in TEXTS]
+    settings = ("training.epochs=60", "training.learning_rate=0.02", "head.tuned=true")
+    return nearspan.train(tiny("classifier", *JOINT, *settings), documents, documents, out=out, device="cpu"), out
+
+
+def test_a_span_gets_all_its_labels(taught):
+    run, out = taught
+    assert run.dev.scores.f1 == 1
+    assert run.dev.coverage.unreachable == {}
+    assert run.model.overlap == "flat"
+    for model in (run.model, nearspan.load(out, device="cpu")):
+        [found] = model.annotate(["Bob saw Rome"])
+        labels = [(found.text[one.start : one.end], one.label) for one in found.entities]
+        assert sorted(labels) == [("Bob", "PERSON"), ("Rome", "PLACE"), ("Rome", "STATE")]
+
+
+def test_each_label_has_evidence_of_its_own_and_look_alikes_show_all_of_theirs(taught):
+    run, _ = taught
+    found = {one.label: one for one in run.model.explain("Bob saw Rome", 3) if one.text == "Rome"}
+    assert set(found) == {"PLACE", "STATE"}
+    for one in found.values():
+        assert one.strength == "nearest"
+        assert {near.text for near in one.neighbours["PLACE"]} == {near.text for near in one.neighbours["STATE"]}
+    assert run.model.neighbours("Bob saw Rome", nearspan.Span.of(4, 7)).label == ""
+
+
+def test_thresholds_are_saved(taught):
+    run, out = taught
+    thresholds = run.model.network.head.thresholds
+    assert torch.equal(nearspan.load(out, device="cpu").network.head.thresholds, thresholds)
+
+
+def test_null_is_the_product_of_all_refusals():
+    torch.manual_seed(0)
+    head = SigmoidSettings().build(4, 3)
+    found = head.probabilities(torch.randn(5, 4))
+    torch.testing.assert_close(found[:, 0], (1 - found[:, 1:]).prod(1))
+
+
+def test_labels_hold_above_their_thresholds():
+    head = SigmoidSettings(threshold=0.4).build(4, 2)
+    head.thresholds[1] = 0.8
+    rows, labels = head.above(torch.tensor([[0.1, 0.41, 0.81], [0.9, 0.4, 0.8], [0.1, 0.3, 0.9]]))
+    assert list(zip(rows.tolist(), labels.tolist(), strict=True)) == [(0, 1), (0, 2), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("guessed", "gold", "threshold"),
+    [
+        ([], 3, 0.5),
+        ([(0.9, False)], 3, 0.5),
+        ([(0.9, True)], 0, 0.475),
+        ([(0.8, True), (0.4, False), (0.6, True)], 2, 0.5),
+        ([(0.8, False), (0.6, True), (0.6, False), (0.2, True)], 2, 0.125),
+        ([(0.9, True), (0.5, True), (0.5, False), (0.5, False)], 9, 0.275),
+    ],
+)
+def test_the_best_threshold_parts_right_from_wrong(guessed, gold: int, threshold: float):
+    assert best_threshold(guessed, gold, 0.5) == pytest.approx(threshold)
+
+
+# The recipe
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny BERT that cuts some words in pieces."""
+    path = tmp_path_factory.mktemp("encoder")
+    words = "ada bob eve lives in os ##lo ro ##me left new york for the met par ##is is far from ##s"
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words.split()]
+    tokenizer = Tokenizer(models.WordPiece({name: row for row, name in enumerate(names)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+    ).save_pretrained(path)
+    torch.manual_seed(0)
+    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    config = transformers.BertConfig(vocab_size=len(names), max_position_embeddings=100, **shape)
+    transformers.BertModel(config).save_pretrained(path)
+    return path
+
+
+VARIANTS = {"SupVIB": (), "SupVIB_0": ("bottleneck.beta=0",), "baseline": ("bottleneck=none",)}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_recipe_trains_over_pieces(folder: Path, documents, tmp_path: Path, variant: str):
+    settings = (f"encoder.transformer.name={folder}", "bottleneck.size=8", "training.epochs=2", *VARIANTS[variant])
+    recipe = nearspan.recipe("joint-ib").override(settings)
+    model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
+    assert model.network.representation.size == 24
+    assert model.network.size == (24 if variant == "baseline" else 8)
+    again = nearspan.load(tmp_path / "m", device="cpu")
+    assert list(again.annotate(documents)) == list(model.annotate(documents))

@@ -33,7 +33,7 @@ ENDS = (
     "encoder.recurrent.size=6",
     "encoder.recurrent.dropout=0.0",
 )
-INSTANCES = (*READER, "head.kind=instances", "head.neighbours=4", "representation.reader.activation=none")
+INSTANCES = (*READER, "head.kind=instances", "head.neighbours=4", "representation.reader.activation=linear")
 SYSTEMS = {
     "dspert": ("dspert", READER),
     "shallow": ("shallow", READER),
@@ -63,7 +63,7 @@ def test_what_was_learned_is_found_again_after_loading(model: Model, documents):
 
 
 def test_every_entity_has_evidence_and_the_instance_heads_adds_up(model: Model):
-    found = model.explain("Ada lives in Oslo.", count=3)
+    found = model.explain("Ada lives in Oslo.", count=10**6)
     assert found
     for evidence in found:
         assert evidence.strength == ("exact" if model.network.head.uses_memory else "nearest")
@@ -71,7 +71,7 @@ def test_every_entity_has_evidence_and_the_instance_heads_adds_up(model: Model):
         if model.network.head.uses_memory:
             for label, group in evidence.neighbours.items():
                 listed = sum(one.weight for one in group)
-                assert listed + evidence.unlisted[label] == pytest.approx(evidence.probabilities[label], abs=1e-5)
+                assert listed == pytest.approx(evidence.probabilities[label], abs=1e-5)
             assert sum(evidence.probabilities.values()) == pytest.approx(1, abs=1e-5)
 
 

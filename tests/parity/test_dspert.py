@@ -1,4 +1,4 @@
-"""Zhu & Li (2023), DSpERT: the fast forms against loops written from the paper's text."""
+"""Zhu et al. (2023), DSpERT: the fast forms against loops written from the paper's text."""
 
 import math
 from pathlib import Path

@@ -23,8 +23,8 @@ from nearspan.cli.train import train
 from nearspan.errors import NearspanError
 
 FULL = (
-    "the GPU's memory is full. Lower training.batch, candidates.max_width or a budget_mb (representation, head), end "
-    "what else uses the GPU, or give --device cpu; a training that was stopped goes on with --resume"
+    "the GPU's memory is full. End what else uses it, lower a budget_mb (representation, head; a training goes on with "
+    "--resume), or begin anew with a lower training.batch or candidates.max_width, or with --device cpu"
 )
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""The biaffine head: the two ends of a span judged together (Yu et al., 2020; Zhu & Li, 2023, appendix D)."""
+"""The biaffine head: the two ends of a span judged together (Yu et al., 2020; Zhu et al., 2023, appendix D)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The softmax classifier over span vectors (Ouchi et al., 2020, section 3.1; Zhu & Li, 2023, equation 6)."""
+"""The softmax classifier over span vectors (Ouchi et al., 2020, section 3.1; Zhu et al., 2023, equation 6)."""
 
 from __future__ import annotations
 

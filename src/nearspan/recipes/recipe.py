@@ -96,10 +96,7 @@ class Recipe(Settings):
                 place = found
             if last == "kind" and place.get("kind") != _value(value.strip()):
                 place.clear()
-            if value.strip() == "none":  # leave an optional part out
-                place.pop(last, None)
-            else:
-                place[last] = _value(value.strip())
+            place[last] = None if value.strip() == "none" else _value(value.strip())  # none leaves a part out
         return Recipe.parse(content, "the recipe with --set")
 
 

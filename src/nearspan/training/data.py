@@ -86,6 +86,10 @@ def digest(documents: Iterable[Document]) -> str:
 
 
 def fingerprint(recipe: Recipe, data: TrainingData, dev: Iterable[Document], seed: int) -> str:
-    """What makes a run this run: settings, data and seed. How often checkpoints are written does not."""
-    settings = recipe.override(["training.checkpoint_minutes=0"]).model_dump_json()
+    """What makes a run this run: settings, data and seed. Checkpoints and budgets of memory do not change it."""
+    content = recipe.model_dump()
+    content["training"].pop("checkpoint_minutes")
+    for part in ("representation", "head"):
+        content[part].pop("budget_mb", None)
+    settings = json.dumps(content)
     return hashlib.sha256(f"{settings}\0{data.fingerprint()}\0{digest(dev)}\0{seed}".encode()).hexdigest()[:16]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
@@ -255,7 +255,10 @@ def _accelerator(recipe: Recipe, device: str) -> Accelerator:
     if place.type == "cuda" and place.index is not None:
         torch.cuda.set_device(place)
     AcceleratorState._reset_state(reset_partial_state=True)  # a process may train more than once
-    return Accelerator(cpu=place.type == "cpu", mixed_precision="bf16" if wanted == "bf16" else "no")
+    # a batch of one-word sentences has no wide spans, and what reads these then gets no gradient
+    unused = DistributedDataParallelKwargs(find_unused_parameters=recipe.representation.kind in ("deep", "pooling"))
+    precision = "bf16" if wanted == "bf16" else "no"
+    return Accelerator(cpu=place.type == "cpu", mixed_precision=precision, kwargs_handlers=[unused])
 
 
 def _refuse_used(folder: Path) -> None:

@@ -170,12 +170,12 @@ def _written(key: str, value: Any) -> str:
 
 def _range(key: str, text: str) -> Range:
     ends, *how = (part.strip() for part in text.split(":"))
+    if len(how) > 1:
+        raise ConfigError(f"{OPTION} {key} takes {HOW}, found {text!r}: log or a step, not both")
     low, _, high = ends.partition("..")
     log = how == ["log"]
     step = _number(key, how[0], text) if how and not log else None
     made = Range(key, _number(key, low, text), _number(key, high, text), step, log)
-    if len(how) > 1:
-        raise ConfigError(f"{OPTION} {key} takes {HOW}, found {text!r}: log or a step, not both")
     if made.low >= made.high:
         raise ConfigError(f"{OPTION} {made}: the low end {made.low} is not below the high end {made.high}")
     if log and made.low <= 0:

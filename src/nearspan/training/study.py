@@ -86,8 +86,8 @@ class Asked:
         self.same = same  # an earlier trial with the same settings
 
     def begin(self, recipe: Recipe) -> None:
-        """Before training; a fifth of the epochs passes before the trial may be pruned."""
-        warmup = 1 + recipe.training.epochs // 5
+        """Before training; a third of the epochs passes before the trial may be pruned."""
+        warmup = 1 + recipe.training.epochs // 3
         self.study.pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=warmup)
 
     def report(self, epoch: int, f1: float) -> bool:
@@ -137,7 +137,10 @@ def opened(folder: Path, name: str, space: Space, seed: int, *, resume: bool) ->
 
 def _study(path: Path, name: str, *, resume: bool) -> optuna.Study:
     options = {"creator": lambda: sqlite3.connect(path), "poolclass": NullPool}
-    storage = optuna.storages.RDBStorage("sqlite://", engine_kwargs=options)
+    try:
+        storage = optuna.storages.RDBStorage("sqlite://", engine_kwargs=options)
+    except RuntimeError as error:
+        raise NearspanError(f"{path} was written by another version of optuna: {error}") from error
     if resume and any(other != name for other in optuna.get_all_study_names(storage)):
         raise NearspanError(
             f"{path} belongs to another tuning: its data, recipe, settings, space or seed differ. "

@@ -96,7 +96,7 @@ def table(trials: Sequence[Trial], count: int = 5) -> Table:
         made.add_column(name, justify="right")
     keys = list(dict.fromkeys(key for trial in trials for key in trial.settings))
     for key in keys:
-        made.add_column(key, justify="right")
+        made.add_column(key, justify="right", overflow="fold")
     for trial in ranked(trials)[:count]:
         cells = (f"{100 * (trial.f1 or 0.0):.2f}", str(trial.best_epoch), f"{trial.seconds:.0f}")
         made.add_row(str(trial.number), *cells, *(_short(trial.settings.get(key, "")) for key in keys))

@@ -74,10 +74,10 @@ def tune(
         raise ConfigError(f"--trials takes a number from 1, found {trials}")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("tuning runs in one process: start it without accelerate launch, and train best.toml with it")
-    usable_device(device)
+    place = usable_device(device)
     board = TuneWatch(console, trials)
     with _opened(folder, recipe, space, train, dev, seed, resume=resume) as study:
-        tuner = _Tuner(study, recipe, train, dev, folder, seed, device, board)
+        tuner = _Tuner(study, recipe, train, dev, folder, seed, place, board)
         tuner.run(trials)
         return tuner.result()
 
@@ -93,7 +93,7 @@ class _Tuner:
         dev: Sequence[Document],
         folder: Path,
         seed: int,
-        device: str,
+        device: torch.device,
         board: TuneWatch,
     ) -> None:
         self.study = study
@@ -146,7 +146,6 @@ class _Tuner:
             asked.repeat(asked.same)
         else:
             self._train(asked)
-        gc.collect()  # a trial's network, before the next one needs the memory
 
     def _train(self, asked: Asked) -> None:
         began = time.monotonic()
@@ -168,9 +167,12 @@ class _Tuner:
             recipe = self.recipe.override(asked.overrides, OPTION)
             asked.begin(recipe)
             watch = TrialWatch(asked.report, self.board)
-            train_recipe(recipe, self.train, self.dev, out=scratch, seed=self.seed, device=self.device, watch=watch)
+            place = str(self.device)
+            train_recipe(recipe, self.train, self.dev, out=scratch, seed=self.seed, device=place, watch=watch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+            if self.device.type == "cuda":
+                gc.collect()  # the networks of earlier trials
 
 
 def _space(given: Space | Mapping[str, Any] | Path | str) -> Space:

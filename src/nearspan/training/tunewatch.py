@@ -123,7 +123,7 @@ def _told(trial: Trial) -> str:
     if trial.state == "failed":
         return f"failed: {trial.error}"
     if trial.same_as is not None:
-        return f"the settings of trial {trial.same_as} again, not trained;"
+        return f"as trial {trial.same_as}, the same settings"
     if trial.state == "pruned":
-        return f"pruned after epoch {len(trial.scores)}, dev F1 {100 * (trial.f1 or 0.0):.2f},"
-    return f"dev F1 {100 * (trial.f1 or 0.0):.2f},"
+        return f"pruned after epoch {len(trial.scores)}, dev F1 {100 * (trial.f1 or 0.0):.2f}"
+    return f"dev F1 {100 * (trial.f1 or 0.0):.2f}"

@@ -206,16 +206,15 @@ def test_a_loss_that_is_no_number_fails_the_trial(tune):
         tune("t", "training.epochs=20", space={"training.learning_rate": "1e30..1e31"}, trials=2)
 
 
-def test_what_is_missing_ends_the_tuning_and_can_be_resumed(tune, stub, tmp_path: Path):
+def test_what_fails_in_every_trial_ends_the_tuning_and_can_be_resumed(tune, stub):
     def missing(recipe, epoch):
         raise ResourceError("no vectors")
 
     stub(missing)
-    with pytest.raises(ResourceError, match="no vectors"):
-        tune()
-    assert [row["state"] for row in rows(tmp_path / "t")] == ["interrupted"]
+    with pytest.raises(NearspanError, match="all 5 trials failed; the last one: no vectors"):
+        tune(trials=100)
     stub()
-    assert len([row for row in tune(resume=True).trials if row.state == "complete"]) == 4
+    assert [trial.state for trial in tune(trials=7, resume=True).trials] == ["failed"] * 5 + ["complete"] * 2
 
 
 def test_an_interrupted_tuning_keeps_what_is_there(tune, stub, tmp_path: Path):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # Optuna is an extra
     from nearspan.training.study import Asked, Study
 
 SCRATCH = "trial"  # folder of the trial that runs
+HOPELESS = 5  # trials that fail before any does not: what is wrong is not in the settings that are tried
 
 
 @dataclass(frozen=True)
@@ -110,10 +111,12 @@ class _Tuner:
         """Go on until so many trials have ended."""
         done = self.keep()
         self.board.begin(done)
+        failed = 0
         try:
-            while sum(trial.state != "interrupted" for trial in done) < trials:
+            while sum(trial.state != "interrupted" for trial in done) < trials and failed < HOPELESS:
                 self._one()
                 done = self.keep()
+                failed = failed + 1 if not ranked(done) else 0
                 self.board.ended(done[-1], done)
         finally:
             self.board.close(self.keep())
@@ -155,8 +158,6 @@ class _Tuner:
             asked.end("complete", time.monotonic() - began)
         except Pruned:
             asked.end("pruned", time.monotonic() - began)
-        except ResourceError:  # other settings will not find it either
-            raise
         except (NearspanError, torch.cuda.OutOfMemoryError) as error:
             asked.end("failed", time.monotonic() - began, str(error))
 

@@ -92,7 +92,7 @@ def test_kinds_come_first_and_every_setting_has_to_suit_each_of_them():
     [
         'training.learning_rate = "1e-4..1e-2:log"\ntraining.batch = [8, 16]\nencoder.words.trainable = [true, false]',
         '[training]\nbatch = "8|16"\nlearning_rate = "1e-4..1e-2:log"\n[encoder.words]\ntrainable = "true|false"',
-        '"training.batch" = ["8", "16"]\n"training.learning_rate" = "1e-4..1e-2:log"\n'
+        '"training.batch" = [8, 16]\n"training.learning_rate" = "1e-4..1e-2:log"\n'
         'encoder.words.trainable = "true|false"',
     ],
     ids=["dotted", "tables", "quoted"],
@@ -100,10 +100,7 @@ def test_kinds_come_first_and_every_setting_has_to_suit_each_of_them():
 def test_a_file_says_the_same_as_the_command_line(tmp_path: Path, text: str):
     (tmp_path / "space.toml").write_text(text)
     line = ["training.batch=8|16", "training.learning_rate=1e-4..1e-2:log", "encoder.words.trainable=true|false"]
-    found = Space.read(tmp_path / "space.toml")
-    if "quoted" not in text and '["8"' not in text:
-        assert found == Space.parse(line)
-    assert [one.key for one in found.variables] == [one.key for one in Space.parse(line).variables]
+    assert Space.read(tmp_path / "space.toml") == Space.parse(line)
 
 
 def test_words_of_a_file_that_look_like_numbers_stay_words():

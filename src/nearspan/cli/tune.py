@@ -62,6 +62,7 @@ def tune(
             console=console,
         )
     except KeyboardInterrupt:
-        console.print(f"stopped; the same command with --resume goes on with the study in {out}", markup=False)
+        stopped = f"stopped; the same command with --resume goes on with the study in {out}"
+        console.print(stopped, markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
-    console.print(f"try  nearspan train {out / 'best.toml'}  with the same corpora", markup=False)
+    console.print(f"try  nearspan train {out / 'best.toml'}  with the same corpora", markup=False, soft_wrap=True)

@@ -15,7 +15,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.evaluation import evaluate, score
 from nearspan.model import Model
 from nearspan.recipes import load as recipe
-from nearspan.training import train
+from nearspan.training import train, tune
 
 __version__ = "0.1.0"
 
@@ -36,5 +36,6 @@ __all__ = [
     "score",
     "synonyms",
     "train",
+    "tune",
     "write",
 ]

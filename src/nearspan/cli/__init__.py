@@ -20,6 +20,7 @@ from nearspan.cli.explain import explain
 from nearspan.cli.recipes import recipes
 from nearspan.cli.report import report
 from nearspan.cli.train import train
+from nearspan.cli.tune import tune
 from nearspan.errors import NearspanError
 
 FULL = (
@@ -35,7 +36,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-for command in (demo, train, evaluate, annotate, explain, report, check, convert, recipes):
+for command in (demo, train, tune, evaluate, annotate, explain, report, check, convert, recipes):
     app.command()(command)
 
 

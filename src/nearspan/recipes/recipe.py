@@ -74,10 +74,10 @@ class Recipe(Settings):
         tokenizer = load_tokenizer(self.encoder.transformer.name) if tokenizer is None else tokenizer
         return Splitter(self.characters_as_words, tokenizer)
 
-    def override(self, settings: Iterable[str]) -> Recipe:
+    def override(self, settings: Iterable[str], option: str = "--set") -> Recipe:
         """The recipe with `part.key=value` settings applied; values are TOML, bare words are strings.
 
-        Changing a part's `kind` drops that part's other settings.
+        Changing a part's `kind` drops that part's other settings. `option` names the settings in errors.
 
         >>> load("classifier").override(["training.epochs=3"]).training.epochs
         3
@@ -86,18 +86,18 @@ class Recipe(Settings):
         for setting in settings:
             key, separator, value = setting.partition("=")
             if not separator or not key.strip():
-                raise ConfigError(f"--set takes part.key=value, found {setting!r}")
+                raise ConfigError(f"{option} takes part.key=value, found {setting!r}")
             *parts, last = key.strip().split(".")
             place = content
             for part in parts:
                 found = place.setdefault(part, {})
                 if not isinstance(found, dict):
-                    raise ConfigError(f"--set {setting}: {part} is a value and has no settings of its own")
+                    raise ConfigError(f"{option} {setting}: {part} is a value and has no settings of its own")
                 place = found
-            if last == "kind" and place.get("kind") != _value(value.strip()):
+            if last == "kind" and place.get("kind") != value_of(value.strip()):
                 place.clear()
-            place[last] = None if value.strip() == "none" else _value(value.strip())  # none leaves a part out
-        return Recipe.parse(content, "the recipe with --set")
+            place[last] = None if value.strip() == "none" else value_of(value.strip())  # none leaves a part out
+        return Recipe.parse(content, f"the recipe with {option}")
 
 
 def names() -> list[str]:
@@ -122,7 +122,12 @@ def load(name: str | Path) -> Recipe:
         raise ConfigError(f"cannot read recipe {path}: {error}") from error
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
+    """A setting's value as it is written: TOML, or else a bare word.
+
+    >>> value_of("0.5"), value_of("true"), value_of("nested")
+    (0.5, True, 'nested')
+    """
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

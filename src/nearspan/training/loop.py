@@ -106,7 +106,7 @@ def _train(
         patience = recipe.training.patience
         progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
         watch.epoch(progress, scored)
-        if progress.done or trainer.due():
+        if watch.checkpoints and (progress.done or trainer.due()):
             trainer.write(progress, best, folder)
     with torch.no_grad():
         for name, parameter in checkpoint.trained(model.network).items():
@@ -186,7 +186,8 @@ class _Trainer:
                 progress.step = step + 1
                 progress.seconds = before + time.monotonic() - began
                 watch.step(progress, len(batches))
-                if time.monotonic() - self.saved > 60 * self.settings.checkpoint_minutes:
+                minutes = (time.monotonic() - self.saved) / 60
+                if watch.checkpoints and minutes > self.settings.checkpoint_minutes:
                     self.write(progress, best, folder)
         progress.epoch += 1
         watch.loss, progress.loss, progress.step = progress.loss / len(batches), 0.0, 0

@@ -24,6 +24,8 @@ METRICS = "metrics.jsonl"
 class Watch:
     """Writes `metrics.jsonl`, one line an epoch; with a console it shows progress too."""
 
+    checkpoints = True  # whether the run is worth them
+
     def __init__(self, console: Console | None = None, every: int = 10) -> None:
         self.console = console
         self.every = every  # steps between looks at the loss, each of which waits for the device

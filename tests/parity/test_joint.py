@@ -364,3 +364,13 @@ def test_the_recipe_trains_over_pieces(folder: Path, documents, tmp_path: Path, 
     assert model.network.size == (24 if "baseline" in variant else 8)
     again = nearspan.load(tmp_path / "m", device="cpu")
     assert list(again.annotate(documents)) == list(model.annotate(documents))
+
+
+def test_deep_spans_can_be_compressed(folder: Path, documents, tmp_path: Path):
+    settings = (f"encoder.transformer.name={folder}", "candidates.max_width=3", "representation.reader.size=6")
+    settings += ("training.epochs=2", "bottleneck.size=4", "head.kind=sigmoid", "objective.generation.size=4")
+    recipe = nearspan.recipe("dspert").override([*settings, "objective.generation.pretraining=1"])
+    model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
+    again = nearspan.load(tmp_path / "m", device="cpu")
+    assert model.network.size == again.memory.vectors.shape[1] == 4
+    assert list(again.annotate(documents)) == list(model.annotate(documents))

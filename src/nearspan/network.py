@@ -126,7 +126,7 @@ class Network(nn.Module):
             generated = generators.loss(vectors.float(), labelled.texts.of(batch.ids, candidates), done)
         settings = generators.settings
         if epoch < settings.pretraining:
-            return generated + idle(self.head, self.bottleneck)
+            return generated + idle(self)
         loss = self._classified(vectors, candidates, labelled, neighbours, epoch - settings.pretraining)
         return loss + settings.gamma * generated
 

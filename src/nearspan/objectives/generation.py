@@ -138,7 +138,6 @@ class Decoder(nn.Module):
         return scores
 
 
-def idle(*modules: nn.Module | None) -> Tensor:
+def idle(module: nn.Module) -> Tensor:
     """0, with a gradient of 0 for all weights: processes that train together must each have a gradient for all."""
-    weights = [weight for module in modules if module is not None for weight in module.parameters()]
-    return torch.stack([weight.sum() for weight in weights]).sum() * 0 if weights else torch.zeros(())
+    return torch.stack([weight.sum() for weight in module.parameters() if weight.requires_grad]).sum() * 0

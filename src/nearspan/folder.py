@@ -19,9 +19,11 @@ from nearspan.errors import ConfigError, ModelError
 from nearspan.memory import Memory
 from nearspan.memory.store import SENTENCES, VECTORS
 from nearspan.network import Network, assemble
+from nearspan.objectives import Generators, Vocabulary
 from nearspan.recipes import Recipe
 
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
+GENERATION = "generation.json"  # the words that generators know, where there are any
 FORMAT = 2
 
 
@@ -45,6 +47,7 @@ def save(saved: Saved, path: Path, card: str) -> None:
             path, lambda name, content: _write_json(path / VOCABULARIES / f"{name}.json", content)
         )
         _write_json(path / VOCABULARIES / "labels.json", list(saved.labels))
+        _write_vocabulary(path / VOCABULARIES / GENERATION, saved.network.generators)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in saved.network.state_dict().items()}
         save_file(weights, path / WEIGHTS)
         if saved.memory is not None:
@@ -80,7 +83,7 @@ def load(path: Path) -> Saved:
         recipe = Recipe.parse(config["recipe"], str(path / CONFIG))
         labels = [str(label) for label in _read_json(path / VOCABULARIES / "labels.json")]
         encoder = Encoder.restore(recipe.encoder, path, lambda name: _read_json(path / VOCABULARIES / f"{name}.json"))
-        network = assemble(recipe, encoder, len(labels))
+        network = assemble(recipe, encoder, len(labels), _read_vocabulary(path / VOCABULARIES / GENERATION))
         network.load_state_dict(load_file(path / WEIGHTS))
         remembers = network.head.uses_memory or any((path / name).exists() for name in (SENTENCES, VECTORS))
         memory = Memory.load(path, labels, network.max_width) if remembers else None
@@ -90,6 +93,20 @@ def load(path: Path) -> Saved:
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
         # RuntimeError: weights of other shapes or names than the settings ask for
         raise ModelError(f"the model in {path} is damaged: {_first_line(error)}") from error
+
+
+def _write_vocabulary(path: Path, generators: Generators | None) -> None:
+    if generators is None:
+        path.unlink(missing_ok=True)
+    else:
+        _write_json(path, {"words": generators.vocabulary.words, "synonyms": generators.vocabulary.synonyms})
+
+
+def _read_vocabulary(path: Path) -> Vocabulary | None:
+    if not path.exists():
+        return None
+    found = _read_json(path)
+    return Vocabulary(tuple(str(word) for word in found["words"]), bool(found["synonyms"]))
 
 
 def _first_line(error: Exception) -> str:

@@ -19,6 +19,7 @@ from nearspan.evidence import NULL, Evidence, explain_candidate
 from nearspan.heads import Instances
 from nearspan.memory import Memory, Remembered
 from nearspan.network import Network, assemble
+from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
 from nearspan.spans import Minus, WordEntity, WordSums, enumerate_spans, how_many
 from nearspan.text import Sentence
@@ -63,10 +64,11 @@ class Model:
         labels: Sequence[str],
         others: Sequence[Sentence] = (),
         overlap: Overlap = "flat",
+        vocabulary: Vocabulary | None = None,
     ) -> Model:
-        """An untrained model: vocabularies from the training sentences, fresh weights."""
+        """An untrained model: vocabularies from the training sentences, fresh weights; `vocabulary` is generators'."""
         encoder = Encoder.learn(recipe.encoder, train, others)
-        return cls(recipe, labels, assemble(recipe, encoder, len(labels)), overlap)
+        return cls(recipe, labels, assemble(recipe, encoder, len(labels), vocabulary), overlap)
 
     def save(self, path: Path | str, card: str = "") -> None:
         """Write the model as a folder; `card` becomes its README.md."""

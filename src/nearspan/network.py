@@ -14,7 +14,7 @@ from nearspan.errors import ConfigError
 from nearspan.heads import Head, Instances, Pool, Sigmoid
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, WordTable, nearest_sentences, pools
-from nearspan.objectives import ObjectiveSettings, smoothed
+from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
 from nearspan.recipes import Recipe
 from nearspan.spans import (
     Bottleneck,
@@ -36,10 +36,11 @@ WORDS = 8192  # of the memory at once, if all its sentences were as long as the 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A batch, and the labels of the corpus it is from."""
+    """A batch, with the labels and, for generators, the texts of the entities of the corpus it is from."""
 
     batch: Batch
     labels: SpanLabels
+    texts: SpanTexts | None = None
 
 
 class Network(nn.Module):
@@ -58,6 +59,7 @@ class Network(nn.Module):
         max_width: int,
         objective: ObjectiveSettings,
         bottleneck: Bottleneck | None = None,
+        generators: Generators | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -67,6 +69,7 @@ class Network(nn.Module):
         self.max_width = max_width
         self.objective = objective
         self.bottleneck = bottleneck
+        self.generators = generators
 
     @property
     def size(self) -> int:
@@ -106,12 +109,33 @@ class Network(nn.Module):
         vectors, candidates = self.spans(labelled.batch)
         return vectors, labelled.labels.targets(labelled.batch.ids, candidates)
 
-    def forward(self, labelled: Labelled, neighbours: Labelled | None = None, epoch: int = 0) -> Tensor:
-        """The loss in an epoch: summed over a sentence's spans, the mean over the batch's sentences."""
-        pool = self.pool(neighbours) if neighbours is not None else None
-        batch = labelled.batch
+    def forward(
+        self, labelled: Labelled, neighbours: Labelled | None = None, epoch: int = 0, done: float = 0.0
+    ) -> Tensor:
+        """The loss in an epoch, when a share of all training is done.
+
+        The head's and the bottleneck's are summed over a sentence's spans, the mean over the batch's sentences; the
+        generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
+        """
+        batch, generators = labelled.batch, self.generators
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
         vectors = self.representation(self.encoder(batch), candidates)
+        if generators is None or labelled.texts is None:
+            return self._classified(vectors, candidates, labelled, neighbours, epoch)
+        with torch.autocast(vectors.device.type, enabled=False):
+            generated = generators.loss(vectors.float(), labelled.texts.of(batch.ids, candidates), done)
+        settings = generators.settings
+        if epoch < settings.pretraining:
+            return generated + idle(self)
+        loss = self._classified(vectors, candidates, labelled, neighbours, epoch - settings.pretraining)
+        return loss + settings.gamma * generated
+
+    def _classified(
+        self, vectors: Tensor, candidates: Candidates, labelled: Labelled, neighbours: Labelled | None, epoch: int
+    ) -> Tensor:
+        """The loss of head and bottleneck for what the representation made of a batch's candidates [S, H']."""
+        pool = self.pool(neighbours) if neighbours is not None else None
+        batch = labelled.batch
         targets = self.targets(labelled.labels.hot(batch.ids, candidates, self.labels), candidates)
         if self.bottleneck is None:
             return self._scored([vectors], targets, pool) / len(batch)
@@ -197,15 +221,17 @@ class Network(nn.Module):
         return torch.cat(found).flatten(0, 1).index_select(0, rows)
 
 
-def assemble(recipe: Recipe, encoder: Encoder, labels: int) -> Network:
-    """The network of a recipe around an encoder."""
+def assemble(recipe: Recipe, encoder: Encoder, labels: int, vocabulary: Vocabulary | None = None) -> Network:
+    """The network of a recipe around an encoder; generators are built where there is a vocabulary for them."""
     representation = recipe.representation.build(encoder, recipe.candidates.max_width)
     bottleneck = recipe.bottleneck.build(representation.size) if recipe.bottleneck else None
     ends = representation.end_size if isinstance(representation, Ends) else 0
     if bottleneck is not None and recipe.head.kind == "biaffine":
         raise ConfigError("the biaffine head compares a span's ends, which a bottleneck blends: set bottleneck=none")
     head = recipe.head.build(bottleneck.size if bottleneck else representation.size, labels, ends)
-    return Network(encoder, representation, head, labels, recipe.candidates.max_width, recipe.objective, bottleneck)
+    wanted, max_width = recipe.objective.generation, recipe.candidates.max_width
+    generators = wanted.build(representation.size, vocabulary) if wanted and vocabulary else None
+    return Network(encoder, representation, head, labels, max_width, recipe.objective, bottleneck, generators)
 
 
 def _side_by_side(

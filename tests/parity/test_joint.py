@@ -1,4 +1,7 @@
-"""The bottleneck, ends with mean, and sigmoids (Nguyen et al., 2023) against loops from the paper's text."""
+"""The bottleneck, ends with mean, and sigmoids (Nguyen et al., 2023) against loops from the paper's text.
+
+The generators are checked in test_generation.py.
+"""
 
 import math
 from pathlib import Path
@@ -342,7 +345,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-VARIANTS = {"SupVIB": (), "SupVIB_0": ("bottleneck.beta=0",), "baseline": ("bottleneck=none",)}
+ALONE = "objective.generation=none"
+VARIANTS = {
+    "SupVIB": (ALONE,),
+    "SupVIB_0": (ALONE, "bottleneck.beta=0"),
+    "baseline": (ALONE, "bottleneck=none"),
+    "SupVIB + SpanReco": ("objective.generation.pretraining=1",),
+    "the baseline with generators": ("objective.generation.pretraining=0", "bottleneck=none"),
+}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -351,6 +361,16 @@ def test_the_recipe_trains_over_pieces(folder: Path, documents, tmp_path: Path, 
     recipe = nearspan.recipe("joint-ib").override(settings)
     model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
     assert model.network.representation.size == 24
-    assert model.network.size == (24 if variant == "baseline" else 8)
+    assert model.network.size == (24 if "baseline" in variant else 8)
     again = nearspan.load(tmp_path / "m", device="cpu")
+    assert list(again.annotate(documents)) == list(model.annotate(documents))
+
+
+def test_deep_spans_can_be_compressed(folder: Path, documents, tmp_path: Path):
+    settings = (f"encoder.transformer.name={folder}", "candidates.max_width=3", "representation.reader.size=6")
+    settings += ("training.epochs=2", "bottleneck.size=4", "head.kind=sigmoid", "objective.generation.size=4")
+    recipe = nearspan.recipe("dspert").override([*settings, "objective.generation.pretraining=1"])
+    model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
+    again = nearspan.load(tmp_path / "m", device="cpu")
+    assert model.network.size == again.memory.vectors.shape[1] == 4
     assert list(again.annotate(documents)) == list(model.annotate(documents))

@@ -87,12 +87,12 @@ class Bottleneck(nn.Module):
     def forward(self, vectors: Tensor) -> Gaussian:
         """The distributions p(z|s) of span vectors [S, H]; their means [S, D] are the compressed vectors."""
         read = self.layers(vectors)
-        return Gaussian(self.mean(read).float(), _deviation(self.spread(read)))
+        return Gaussian(self.mean(read).float(), deviation_of(self.spread(read)))
 
     @property
     def prior(self) -> Gaussian:
         """r(z)."""
-        return Gaussian(self.prior_mean, _deviation(self.prior_spread))
+        return Gaussian(self.prior_mean, deviation_of(self.prior_spread))
 
     def weight(self, epoch: int) -> float:
         """The weight of the divergence in an epoch, counted from 0.
@@ -112,5 +112,6 @@ class Bottleneck(nn.Module):
         return self.weight(epoch) * found.divergence(self.prior).sum()
 
 
-def _deviation(spread: Tensor) -> Tensor:
+def deviation_of(spread: Tensor) -> Tensor:
+    """A deviation, which is above 0, from the output of a linear layer."""
     return functional.softplus(spread.float()) + LEAST

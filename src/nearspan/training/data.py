@@ -11,6 +11,7 @@ from functools import cached_property
 import torch
 
 from nearspan.document import Document
+from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
 from nearspan.recipes import Recipe
 from nearspan.spans import SpanLabels, WordEntity, reach
 from nearspan.text import Coverage, Sentence
@@ -67,6 +68,14 @@ class TrainingData:
         entities = [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]
         return SpanLabels.of(lengths, entities, max_width)
 
+    def span_texts(
+        self, max_width: int, settings: GenerationSettings | None, synonyms: SynonymSource | None
+    ) -> SpanTexts | None:
+        """What the entities say, where generators are to learn it."""
+        if settings is None:
+            return None
+        return SpanTexts.learn(self.sentences, self.entities, max_width, synonyms, settings.most, settings.longest)
+
     def word_spans(self) -> list[list[tuple[int, int]]]:
         """The entities' words, sentence by sentence."""
         return [[(first, stop) for first, stop, _ in found] for found in self.entities]
@@ -85,11 +94,14 @@ def digest(documents: Iterable[Document]) -> str:
     return sha.hexdigest()[:16]
 
 
-def fingerprint(recipe: Recipe, data: TrainingData, dev: Iterable[Document], seed: int) -> str:
-    """What makes a run this run: settings, data and seed. Checkpoints and budgets of memory do not change it."""
+def fingerprint(
+    recipe: Recipe, data: TrainingData, dev: Iterable[Document], seed: int, texts: SpanTexts | None = None
+) -> str:
+    """What makes a run this run: settings, data, synonyms and seed; checkpoints and budgets of memory do not."""
     content = recipe.model_dump()
     content["training"].pop("checkpoint_minutes")
     for part in ("representation", "head"):
         content[part].pop("budget_mb", None)
-    settings = json.dumps(content)
-    return hashlib.sha256(f"{settings}\0{data.fingerprint()}\0{digest(dev)}\0{seed}".encode()).hexdigest()[:16]
+    told = texts.fingerprint() if texts else ""
+    parts = (json.dumps(content), data.fingerprint(), digest(dev), str(seed), told)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -22,6 +22,7 @@ from nearspan.evaluation import Judge
 from nearspan.heads import Instances, SigmoidSettings
 from nearspan.model import Model, usable_device
 from nearspan.network import Labelled
+from nearspan.objectives import SpanTexts, SynonymSource
 from nearspan.recipes import Recipe, load
 from nearspan.training import checkpoint
 from nearspan.training.card import card
@@ -43,8 +44,11 @@ def train(
     device: str = "",
     resume: bool = False,
     watch: Watch | None = None,
+    synonyms: SynonymSource | None = None,
 ) -> Run:
     """Train a recipe, or the one of this name, on documents and save the model with the best development F1 to `out`.
+
+    `synonyms` are for recipes that generate them (`objective.generation`): anything with `of(text)`.
 
     Without development documents the last epoch's model is saved. With `resume` a run that was
     stopped goes on from its checkpoint, and on a CPU ends with the very same weights.
@@ -55,7 +59,7 @@ def train(
     if not resume:
         _refuse_used(folder)
     try:
-        run = _train(recipe, train, dev, test, folder, seed, resume, watch, accelerator)
+        run = _train(recipe, train, dev, test, folder, seed, resume, watch, accelerator, synonyms)
     finally:
         watch.close()
     watch.end(run)
@@ -72,11 +76,19 @@ def _train(
     resume: bool,
     watch: Watch,
     accelerator: Accelerator,
+    synonyms: SynonymSource | None,
 ) -> Run:
     split = recipe.splitter()
     data = TrainingData.of(train, split, recipe.candidates.max_width, recipe.head.multilabel)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
+    generation = recipe.objective.generation
+    alone = generation.pretraining if generation else 0  # epochs that teach the head nothing
+    if recipe.training.epochs <= alone:
+        raise ConfigError(
+            f"objective.generation.pretraining takes {alone} epochs, and training.epochs is {recipe.training.epochs}: "
+            "lower the one or raise the other, so that the head learns too"
+        )
     if accelerator.is_main_process:
         _make(folder)
     watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
@@ -84,25 +96,28 @@ def _train(
     others = TrainingData.of([*dev, *test], split, recipe.candidates.max_width)
     overlap = recipe.decoding.overlap
     level = found_overlap(data.word_spans()) if overlap == "auto" else overlap
-    model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level).to(accelerator.device)
-    trainer = _Trainer(recipe, model, data, accelerator, seed)
+    texts = data.span_texts(recipe.candidates.max_width, generation, synonyms)
+    vocabulary = texts.vocabulary if texts else None
+    model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level, vocabulary)
+    trainer = _Trainer(recipe, model.to(accelerator.device), data, texts, accelerator, seed)
     judge = Judge(model, dev) if dev else None
-    progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed))
+    progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed, texts))
     best: checkpoint.Weights = {}
     if resume:
         progress, best = checkpoint.read(folder, progress.fingerprint, model.network, trainer.optimizer)
     while not progress.done:
         trainer.epoch(progress, best, folder, watch)
         began = time.monotonic()
-        if judge:
+        scored = None
+        if judge and progress.epoch > alone:
             trainer.refresh()
-        scored = judge.evaluate() if judge else None
+            scored = judge.evaluate()
         progress.seconds += time.monotonic() - began
-        f1 = scored.scores.f1 if scored else 0.0
+        f1 = scored.scores.f1 if scored else -1.0
         if scored is None or f1 > progress.best_f1:
             progress.best_f1, progress.best_epoch = f1, progress.epoch
             best = checkpoint.copied(checkpoint.trained(model.network))
-        waited = progress.epoch - progress.best_epoch
+        waited = progress.epoch - max(progress.best_epoch, alone)
         patience = recipe.training.patience
         progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
         watch.epoch(progress, scored)
@@ -128,7 +143,15 @@ def _train(
 class _Trainer:
     """Steps through the epochs. Every draw of chance comes from (seed, epoch, step), so a step can be repeated."""
 
-    def __init__(self, recipe: Recipe, model: Model, data: TrainingData, accelerator: Accelerator, seed: int) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        model: Model,
+        data: TrainingData,
+        texts: SpanTexts | None,
+        accelerator: Accelerator,
+        seed: int,
+    ) -> None:
         self.settings = recipe.training
         self.model = model
         self.accelerator = accelerator
@@ -136,6 +159,7 @@ class _Trainer:
         self.saved, self.cost = time.monotonic(), 0.0  # when the last checkpoint was written, and how long that took
         self.prepared = model.prepare(data.sentences)
         self.labels = data.span_labels(model.network.max_width).to(accelerator.device)
+        self.texts = texts
         self.optimizer = self._optimizer(recipe)
         self.network: nn.Module = accelerator.prepare_model(model.network)
         head = model.network.head
@@ -175,7 +199,7 @@ class _Trainer:
         for step in range(progress.step, len(batches)):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate(self.settings, group["peak"], progress.epoch, step, len(batches))
-            total += self._step(batches[step], progress.epoch, step)
+            total += self._step(batches[step], progress.epoch, step, len(batches))
             if (step + 1) % watch.every == 0 or step + 1 == len(batches):
                 progress.loss += float(total)
                 total.zero_()
@@ -212,14 +236,15 @@ class _Trainer:
         full = batches + batches[: -len(batches) % count]
         return full[rank::count]
 
-    def _step(self, ids: Tensor, epoch: int, step: int) -> Tensor:
+    def _step(self, ids: Tensor, epoch: int, step: int, steps: int) -> Tensor:
+        done = (epoch + step / steps) / self.settings.epochs  # of all training
         chance = _chance(self.seed, epoch, step, self.accelerator.process_index)
         torch.manual_seed(chance)  # dropout, and what is drawn
         neighbours = self._labelled(self._sampled(ids, chance)) if self.neighbours else None
         self.network.train()
         self.optimizer.zero_grad(set_to_none=True)
         with self.accelerator.autocast():
-            loss: Tensor = self.network(self._labelled(ids), neighbours, epoch)
+            loss: Tensor = self.network(self._labelled(ids), neighbours, epoch, done)
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimizer.step()
@@ -238,7 +263,7 @@ class _Trainer:
         return torch.tensor(others)
 
     def _labelled(self, ids: Tensor) -> Labelled:
-        return Labelled(self.prepared.batch(ids), self.labels)
+        return Labelled(self.prepared.batch(ids), self.labels, self.texts)
 
 
 def _chance(*numbers: int) -> int:

@@ -23,6 +23,8 @@ TINY = [
     for part in ("--set", setting)
 ]
 
+CLASSIFIER = [part for setting in TINY[1::2] if "neighbours" not in setting for part in ("--set", setting)]
+
 
 @pytest.fixture
 def corpus(documents, tmp_path: Path) -> Path:
@@ -98,14 +100,30 @@ def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):
     assert nearspan_command(*common, "--resume").code == 0
 
 
-@pytest.mark.parametrize("name", ["instance"])
+def test_synonyms_are_learned_by_command(nearspan_command, corpus: Path, tmp_path: Path):
+    common = ["train", "classifier", "--train", corpus, "--device", "cpu", *CLASSIFIER]
+    told = ["--set", "objective.generation.pretraining=0", "--set", "objective.generation.size=4"]
+    ran = nearspan_command(*common, *told, "--out", tmp_path / "m", "--synonyms", "sample")
+    assert ran.code == 0, ran.err
+    assert nearspan.load(tmp_path / "m", device="cpu").network.generators.vocabulary.synonyms
+    missing = nearspan_command(*common, *told, "--out", tmp_path / "n", "--synonyms", tmp_path / "none.tsv")
+    assert missing.code == 2
+
+
+POOLED = ["--set", "representation.kind=pooling", "--set", "representation.reader.size=4", "--set", "training.batch=1"]
+
+
+@pytest.mark.parametrize("name", ["instance", "classifier"])
 def test_two_processes_train_one_model(corpus: Path, tmp_path: Path, name: str):
+    """The classifier with pooled spans and sentences of one word, which have no wide spans to learn from."""
+    (tmp_path / "short.conll").write_text("Ada B-PERSON\n\n" * 4)
     source = str(Path(nearspan.__file__).parents[1])
     settings = {"PYTHONPATH": source, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "1"}
     environment = {**os.environ, **settings}
     command = [
         sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "nearspan",
-        "train", name, "--train", corpus, "--dev", corpus, "--out", tmp_path / "m", "--device", "cpu", *TINY,
+        "train", name, "--train", corpus, "--train", tmp_path / "short.conll", "--dev", corpus, "--out", tmp_path / "m",
+        "--device", "cpu", *(TINY if name == "instance" else [*CLASSIFIER, *POOLED]),
     ]  # fmt: skip
     done = subprocess.run(
         list(map(str, command)), env=environment, capture_output=True, text=True, timeout=120, check=False

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 import nearspan
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, Span
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
+from nearspan.training import loop
 
 SMALL = (
     "training.batch=4",
@@ -116,3 +117,14 @@ def test_a_sentence_of_20_000_words_is_read_in_windows_that_own_each_word_once(m
     assert owned == list(range(20_000))
     list(model.annotate([sentence.document]))
     assert max(batches) <= 2048
+
+
+def test_a_memory_that_only_shows_is_kept_small(encoders, documents, tmp_path, monkeypatch):
+    recipe, settings = SYSTEMS["shallow"]
+    chosen = nearspan.recipe(recipe).override([f'encoder.transformer.name="{encoders["bert"]}"', *SMALL, *settings])
+    monkeypatch.setattr(loop, "EVIDENCE", 1500)  # bytes
+    model = nearspan.train(chosen.override(["training.epochs=1"]), documents, out=tmp_path / "m", device="cpu").model
+    assert 0 < len(model.memory) * 12 * 2 <= 1500
+    assert all(sentence.entities for sentence in model.memory.sentences)
+    [evidence] = [model.neighbours("Ada lives in Oslo.", Span.of(0, 3))]
+    assert any(evidence.neighbours.values())

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from nearspan import recipes, training
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.corpora import synonyms as names
 
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
 
@@ -29,6 +30,10 @@ def train(
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
     device: Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    synonyms: Annotated[
+        list[Path] | None,
+        typer.Option(help="Synonyms to learn to tell (joint-ib): a file, or 'sample'; may be given several times."),
+    ] = None,
     format: FormatOption = None,
     columns: ColumnsOption = None,
 ) -> None:
@@ -49,6 +54,7 @@ def train(
             device=device,
             resume=resume,
             watch=training.Watch(console),
+            synonyms=names.read(synonyms) if synonyms else None,
         )
     except KeyboardInterrupt:
         console.print(f"stopped; the same command with --resume goes on from the checkpoint in {out}", markup=False)

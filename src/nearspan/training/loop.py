@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from nearspan.decoding import found_overlap
 from nearspan.document import Document
-from nearspan.encoders import buckets
+from nearspan.encoders import Prepared, buckets
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import Judge
 from nearspan.heads import Instances, SigmoidSettings
@@ -24,6 +24,7 @@ from nearspan.model import Model, usable_device
 from nearspan.network import Labelled
 from nearspan.objectives import SpanTexts, SynonymSource
 from nearspan.recipes import Recipe, load
+from nearspan.spans import how_many
 from nearspan.training import checkpoint
 from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
@@ -31,6 +32,8 @@ from nearspan.training.run import Run
 from nearspan.training.schedule import rate
 from nearspan.training.thresholds import tune
 from nearspan.training.watch import Watch
+
+EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
 
 
 def train(
@@ -126,7 +129,7 @@ def _train(
     with torch.no_grad():
         for name, parameter in checkpoint.trained(model.network).items():
             parameter.copy_(best[name])
-    model.remember(data.sentences, data.entities, trainer.prepared)
+    _remember(model, data, trainer.prepared, seed)
     if judge and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
         tune(judge)
     scores = judge.evaluate() if judge else None
@@ -138,6 +141,22 @@ def _train(
         model.save(folder, card(run, data))
         run.write(folder)
     return run
+
+
+def _remember(model: Model, data: TrainingData, prepared: Prepared, seed: int) -> None:
+    """Fill the memory: with all training spans for a head that scores with it, else with what `EVIDENCE` holds.
+
+    Whole sentences are kept, those with entities first, drawn by chance.
+    """
+    network = model.network
+    sizes = how_many(prepared.lengths, network.max_width) * network.size * 2  # bytes, in half precision
+    if network.head.uses_memory or network.adds_up is not None or int(sizes.sum()) <= EVIDENCE:
+        model.remember(data.sentences, data.entities, prepared)
+        return
+    order = random.Random(seed).sample(range(len(data.sentences)), len(data.sentences))
+    order.sort(key=lambda sentence: not data.entities[sentence])
+    kept = sorted(order[: int((sizes[order].cumsum(0) <= EVIDENCE).sum())])
+    model.remember([data.sentences[i] for i in kept], [data.entities[i] for i in kept])
 
 
 class _Trainer:

@@ -17,11 +17,13 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 import nearspan
+from nearspan.corpora import Synonyms
 from nearspan.errors import ConfigError, NearspanError, ResourceError
 from nearspan.training.checkpoint import Progress
 
 RATES = {"training.learning_rate": "1e-4..1e-1:log"}
 MODULE = importlib.import_module("nearspan.training.tune")  # nearspan.training.tune is the function
+MODULE_TRAIN = MODULE.train_recipe
 
 
 def rows(folder: Path) -> list[dict]:
@@ -67,7 +69,7 @@ def stub(monkeypatch):
     def use(curve=rising):
         trained = []
 
-        def follow(recipe, train, dev, *, out, seed, device, watch):
+        def follow(recipe, train, dev, *, out, seed, device, watch, synonyms):
             trained.append(recipe)
             out.mkdir()
             (out / "half a model").write_text("x")
@@ -106,6 +108,19 @@ def test_the_better_of_two_obvious_values_is_found_and_its_recipe_trains(tune, d
     assert run.best_epoch == found.best.best_epoch
     left = sorted(path.name for path in (tmp_path / "t").iterdir())
     assert left == ["best.toml", "study.db", "study.lock", "trials.jsonl"]
+
+
+def test_trials_learn_synonyms(tune, documents, monkeypatch):
+    table, given = Synonyms([("Ada", "Countess of Lovelace")]), []
+
+    def watched(*arguments, synonyms, **options):
+        given.append(synonyms)
+        return MODULE_TRAIN(*arguments, synonyms=synonyms, **options)
+
+    monkeypatch.setattr(MODULE, "train_recipe", watched)
+    settings = ("objective.generation.pretraining=0", "objective.generation.size=4", "training.epochs=1")
+    assert tune("t", *settings, trials=1, dev=documents, synonyms=table).trials[0].state == "complete"
+    assert given == [table]
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])
@@ -298,6 +313,7 @@ def test_another_tunings_study_is_refused(tune, stub, documents, tmp_path: Path)
         ([], {"train": documents[:-1]}),
         ([], {"dev": documents[:5]}),
         ([], {"seed": 1}),
+        ([], {"synonyms": Synonyms([("Ada", "Countess of Lovelace")])}),
     ):
         with pytest.raises(NearspanError, match="belongs to another tuning"):
             tune("t", *settings, resume=True, **options)

@@ -14,6 +14,11 @@ from nearspan.corpora import synonyms as names
 
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
 
+Synonyms = Annotated[
+    list[Path] | None,
+    typer.Option(help="Synonyms to learn to tell (joint-ib): a file, or 'sample'; may be given several times."),
+]
+
 
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.")],
@@ -30,10 +35,7 @@ def train(
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
     device: Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    synonyms: Annotated[
-        list[Path] | None,
-        typer.Option(help="Synonyms to learn to tell (joint-ib): a file, or 'sample'; may be given several times."),
-    ] = None,
+    synonyms: Synonyms = None,
     format: FormatOption = None,
     columns: ColumnsOption = None,
 ) -> None:

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from nearspan import recipes, training
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
-from nearspan.cli.train import Device
+from nearspan.cli.train import Device, Synonyms
+from nearspan.corpora import synonyms as names
 
 
 def tune(
@@ -36,6 +37,7 @@ def tune(
     seed: Annotated[int, typer.Option(help="All chance comes from it; every trial is trained with it.")] = 0,
     device: Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a tuning that was stopped.")] = False,
+    synonyms: Synonyms = None,
     format: FormatOption = None,
     columns: ColumnsOption = None,
 ) -> None:
@@ -60,6 +62,7 @@ def tune(
             device=device,
             resume=resume,
             console=console,
+            synonyms=names.read(synonyms) if synonyms else None,
         )
     except KeyboardInterrupt:
         stopped = f"stopped; the same command with --resume goes on with the study in {out}"

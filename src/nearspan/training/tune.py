@@ -19,6 +19,7 @@ from rich.console import Console
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError, ResourceError
 from nearspan.model import usable_device
+from nearspan.objectives import SynonymSource
 from nearspan.recipes import Recipe, load
 from nearspan.training.data import digest
 from nearspan.training.loop import train as train_recipe
@@ -58,13 +59,14 @@ def tune(
     device: str = "",
     resume: bool = False,
     console: Console | None = None,
+    synonyms: SynonymSource | None = None,
 ) -> Tuned:
     """Try settings of a recipe, or of the one of this name, and keep those with the best development F1.
 
     `space` maps settings to `LOW..HIGH`, `LOW..HIGH:log`, `LOW..HIGH:STEP`, `a|b|c` or a list of choices,
     or is a TOML file that does. The best settings so far are in `out/best.toml`, a recipe; no model is
     kept. With `resume` a tuning that was stopped goes on, up to `trials` in all, and on a CPU tries what it
-    would have tried.
+    would have tried. `synonyms` are for recipes that generate them.
     """
     recipe = load(recipe) if isinstance(recipe, str) else recipe
     space = _space(space).checked(recipe)
@@ -77,8 +79,8 @@ def tune(
         raise ConfigError("tuning runs in one process: start it without accelerate launch, and train best.toml with it")
     place = usable_device(device)
     board = TuneWatch(console, trials)
-    with _opened(folder, recipe, space, train, dev, seed, resume=resume) as study:
-        tuner = _Tuner(study, recipe, train, dev, folder, seed, place, board)
+    with _opened(folder, recipe, space, train, dev, seed, synonyms, resume=resume) as study:
+        tuner = _Tuner(study, recipe, train, dev, folder, seed, place, board, synonyms)
         tuner.run(trials)
         return tuner.result()
 
@@ -96,6 +98,7 @@ class _Tuner:
         seed: int,
         device: torch.device,
         board: TuneWatch,
+        synonyms: SynonymSource | None,
     ) -> None:
         self.study = study
         self.recipe = recipe
@@ -105,6 +108,7 @@ class _Tuner:
         self.seed = seed
         self.device = device
         self.board = board
+        self.synonyms = synonyms
         self.written: Recipe | None = None
 
     def run(self, trials: int) -> None:
@@ -168,8 +172,16 @@ class _Tuner:
             recipe = self.recipe.override(asked.overrides, OPTION)
             asked.begin(recipe)
             watch = TrialWatch(asked.report, self.board)
-            place = str(self.device)
-            train_recipe(recipe, self.train, self.dev, out=scratch, seed=self.seed, device=place, watch=watch)
+            train_recipe(
+                recipe,
+                self.train,
+                self.dev,
+                out=scratch,
+                seed=self.seed,
+                device=str(self.device),
+                watch=watch,
+                synonyms=self.synonyms,
+            )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
             if self.device.type == "cuda":
@@ -189,6 +201,7 @@ def _opened(
     train: Sequence[Document],
     dev: Sequence[Document],
     seed: int,
+    synonyms: SynonymSource | None,
     *,
     resume: bool,
 ) -> AbstractContextManager[Study]:
@@ -206,6 +219,14 @@ def _opened(
     except OSError as error:
         raise NearspanError(f"cannot make the folder {folder}: {error}") from error
     settings = recipe.override(["training.checkpoint_minutes=0"]).model_dump_json()
-    what = f"{settings}\0{space}\0{digest(train)}\0{digest(dev)}\0{seed}"
+    what = f"{settings}\0{space}\0{digest(train)}\0{digest(dev)}\0{seed}\0{_told(train, synonyms)}"
     name = hashlib.sha256(what.encode()).hexdigest()[:16]
     return study.opened(folder, name, space, seed, resume=resume)
+
+
+def _told(train: Sequence[Document], synonyms: SynonymSource | None) -> str:
+    """What the synonyms say of the training entities."""
+    if synonyms is None:
+        return ""
+    texts = {entity.span.text(document.text) for document in train for entity in document.entities}
+    return repr([(text, synonyms.of(text)) for text in sorted(texts)])

@@ -14,9 +14,9 @@ _CLOSERS = "\"'”’»)]}›"
 _OPENERS = "\"'“‘„«([{‹¿¡-–—"
 
 # Stops that need no whitespace after them, with the stops and closing marks that follow.
-_SURE = re.compile("[。！？｡؟۔।॥։።။។][。！？｡؟۔।॥։።။។!?…”’»）」』】》〉)]*+")
+_SURE = re.compile("[。！？｡؟۔।॥։።။។][。！？｡؟۔।॥։።။។!?…”’»）」』】》〉)]*")
 _GAP = re.compile(rf"(?<=[{re.escape(_STOPS + _CLOSERS)}])\s+")
-_OPENING = re.compile(rf"[\s{re.escape(_OPENERS)}]*+")
+_OPENING = re.compile(rf"[\s{re.escape(_OPENERS)}]*")
 _LAST = re.compile(r"[\w.]*\Z")
 _LINE = re.compile("[^\n\r\f\v\x85\u2028\u2029]+")
 _NEWLINE = re.compile("\r\n|[\n\r\x85\u2028]")

@@ -1,4 +1,8 @@
-"""Words: exact character offsets in any language, by one regular expression in linear time."""
+"""Words: exact character offsets in any language, by one regular expression in linear time.
+
+No quantifier in it is possessive, since Python 3.11.2 matches those wrongly. Repeated groups are bounded instead, so
+that a very long run of them is several words and not a deep stack.
+"""
 
 from __future__ import annotations
 
@@ -89,9 +93,9 @@ def _ranges(belongs: Callable[[str], bool]) -> str:
 @cache
 def _sequences() -> str:
     """Flags, keycaps and emoji joined by zero-width joiners."""
-    more = f"[{_ranges(_mark)}{_TONES_AND_TAGS}]*+"
+    more = f"[{_ranges(_mark)}{_TONES_AND_TAGS}]*"
     picture = _PICTURE + more
-    return f"[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\ufe0f?\u20e3|{picture}(?:\u200d{picture})*+"
+    return f"[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\ufe0f?\u20e3|{picture}(?:\u200d{picture}){{0,99}}"
 
 
 @cache
@@ -110,17 +114,17 @@ def _words() -> re.Pattern[str]:
     )
     return re.compile(
         rf"""(?!\s)(?:
-         [A-Za-z]{{2,}}+(?=[\s,;:)/-]|\.\s)        # the two commonest cases, first only for speed
+         [A-Za-z]{{2,}}(?=[\s,;:)/-]|\.\s)        # the two commonest cases, first only for speed
         |[][,;:()"/%&+<>@$](?=[\sA-Za-z])
         |{_sequences()}
-        |(?:\.++|-++|_++|=++|\*++|~++|!++|\?++)[{marks}]*+
-        |{unspaced}[{marks}]*+
-        |{letter}(?:\.{letter}(?!{inner}))++\.?       # U.S., e.g.
+        |(?:\.+|-+|_+|=+|\*+|~+|!+|\?+)[{marks}]*
+        |{unspaced}[{marks}]*
+        |{letter}(?:\.{letter}(?!{inner})){{1,99}}\.?       # U.S., e.g.
         |(?<={letter})[nN]['’][tT](?!{inner})         # the n't of don't
         |{letter}+?(?=[nN]['’][tT](?!{inner}))        # the do of don't
-        |{inner}++(?:(?:{joins}){inner}++)*+
+        |{inner}+(?:(?:{joins}){inner}+){{0,99}}
         |(?<={inner})['’](?:[sSmMdD]|re|ve|ll|RE|VE|LL)(?!{inner})
-        |\S[{marks}]*+
+        |\S[{marks}]*
         )""",
         re.VERBOSE,
     )
@@ -128,5 +132,5 @@ def _words() -> re.Pattern[str]:
 
 @cache
 def _graphemes() -> re.Pattern[str]:
-    syllable = "[\u1100-\u115f]++[\u1160-\u11ff]*+|[\uac00-\ud7a3][\u1160-\u11ff]++"
-    return re.compile(f"{_sequences()}|{syllable}|\\S[{_ranges(_mark)}{_JOINERS}]*+")
+    syllable = "[\u1100-\u115f]+[\u1160-\u11ff]*|[\uac00-\ud7a3][\u1160-\u11ff]+"
+    return re.compile(f"{_sequences()}|{syllable}|\\S[{_ranges(_mark)}{_JOINERS}]*")

@@ -8,7 +8,6 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 import nearspan
 from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings
@@ -511,23 +510,10 @@ def test_the_biaffine_head_wants_ends():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, wordpiece_bert) -> Path:
     """A pretrained encoder on disk, with a tokenizer that knows letters."""
-    path = tmp_path_factory.mktemp("bert")
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghijklmnopqrstuvwxyz"]
-    names += [f"##{letter}" for letter in names[4:]]
-    tokenizer = Tokenizer(models.WordPiece({name: row for row, name in enumerate(names)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
-    ).save_pretrained(path)
-    torch.manual_seed(0)
-    config = transformers.BertConfig(**shape(vocab_size=len(names), max_position_embeddings=100))
-    transformers.BertModel(config).save_pretrained(path)
-    return path
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return wordpiece_bert(tmp_path_factory.mktemp("bert"), [*letters, *(f"##{one}" for one in letters)], shape())
 
 
 def recipe(folder: Path, *settings: str):

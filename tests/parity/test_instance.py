@@ -56,6 +56,14 @@ def test_without_its_bias_the_flat_form_is_a_sum_over_words():
     torch.testing.assert_close(both, new + york)
 
 
+def assert_same_gradients(found, vectors, neighbours, through):
+    torch.testing.assert_close(found[0], vectors.grad, atol=1e-5, rtol=1e-4)
+    if through:
+        torch.testing.assert_close(found[1], neighbours.grad, atol=1e-5, rtol=1e-4)
+    else:
+        assert found[1] is None
+
+
 def paper_probabilities(vector, pool, labels, count):
     """Equations 1 and 2, one neighbour at a time, in double precision."""
     scores = [float(vector.double() @ other.double()) for other in pool]
@@ -108,11 +116,7 @@ def test_soft_targets_weigh_the_labels_and_their_gradients(through):
     naive = -sum((targets[:, y] * weights[:, labels == y].sum(1).log()).sum() for y in range(3))
     naive.backward()
     torch.testing.assert_close(found, naive)
-    torch.testing.assert_close(gradients[0], vectors.grad, atol=1e-5, rtol=1e-4)
-    if through:
-        torch.testing.assert_close(gradients[1], neighbours.grad, atol=1e-5, rtol=1e-4)
-    else:
-        assert gradients[1] is None
+    assert_same_gradients(gradients, vectors, neighbours, through)
 
 
 def test_hard_targets_give_the_loss_of_the_labels():
@@ -147,11 +151,7 @@ def test_gradients_equal_those_of_the_naive_formula(through):
     weights = (vectors @ neighbours.T).softmax(1)
     naive = -sum(weights[i][labels == y].sum().log() for i, y in enumerate(gold))
     naive.backward()
-    torch.testing.assert_close(found[0], vectors.grad, atol=1e-5, rtol=1e-4)
-    if through:
-        torch.testing.assert_close(found[1], neighbours.grad, atol=1e-5, rtol=1e-4)
-    else:
-        assert found[1] is None
+    assert_same_gradients(found, vectors, neighbours, through)
 
 
 def test_a_hopeless_span_has_a_finite_loss_and_still_learns():

@@ -9,8 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-import transformers
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from torch.distributions import Normal, kl_divergence
 
 import nearspan
@@ -324,25 +322,11 @@ def test_the_best_threshold_parts_right_from_wrong(guessed, gold: int, threshold
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, wordpiece_bert) -> Path:
     """A tiny BERT that cuts some words in pieces."""
-    path = tmp_path_factory.mktemp("encoder")
     words = "ada bob eve lives in os ##lo ro ##me left new york for the met par ##is is far from ##s"
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words.split()]
-    tokenizer = Tokenizer(models.WordPiece({name: row for row, name in enumerate(names)}, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
-    ).save_pretrained(path)
-    torch.manual_seed(0)
     shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    config = transformers.BertConfig(vocab_size=len(names), max_position_embeddings=100, **shape)
-    transformers.BertModel(config).save_pretrained(path)
-    return path
+    return wordpiece_bert(tmp_path_factory.mktemp("encoder"), words.split(), shape)
 
 
 ALONE = "objective.generation=none"

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nearspan.encoders import Encoded, Encoder
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
+from nearspan.spans.widths import width_table
 
 
 class EndsSettings(Settings):
@@ -37,9 +38,7 @@ class Ends(nn.Module):
         for half in self.ends.weight.data.chunk(2):
             nn.init.orthogonal_(half)
         nn.init.zeros_(self.ends.bias)
-        self.widths = nn.Embedding(max_width, width) if width else None
-        if self.widths is not None:
-            nn.init.uniform_(self.widths.weight, -((3 / width) ** 0.5), (3 / width) ** 0.5)
+        self.widths = width_table(max_width, width)
         self.before, self.after = nn.Dropout(settings.dropout), nn.Dropout(settings.end_dropout)
         self.size = 2 * settings.end_size + width
 

@@ -16,6 +16,7 @@ from nearspan.encoders.recurrent import Recurrent, RecurrentSettings
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
 from nearspan.spans.layout import Layout, placed, taken
+from nearspan.spans.widths import width_table
 
 
 class SpanReaderSettings(Settings):
@@ -38,9 +39,7 @@ class SpanReader(nn.Module):
         self.words = Recurrent(recurrent, inputs) if recurrent else None
         self.wide = Recurrent(recurrent, inputs) if recurrent and max_width > 1 else None
         width = settings.width_size
-        self.widths = nn.Embedding(max_width, width) if width else None
-        if self.widths is not None:
-            nn.init.uniform_(self.widths.weight, -((3 / width) ** 0.5), (3 / width) ** 0.5)
+        self.widths = width_table(max_width, width)
         self.reduce = nn.Linear((self.words.size if self.words else inputs) + width, settings.size)
         nn.init.xavier_uniform_(self.reduce.weight)
         nn.init.zeros_(self.reduce.bias)

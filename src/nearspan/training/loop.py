@@ -30,7 +30,7 @@ from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
 from nearspan.training.run import Run
 from nearspan.training.schedule import rate
-from nearspan.training.thresholds import tune
+from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.watch import Watch
 
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
@@ -131,7 +131,7 @@ def _train(
             parameter.copy_(best[name])
     _remember(model, data, trainer.prepared, seed)
     if judge and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
-        tune(judge)
+        fit_thresholds(judge)
     scores = judge.evaluate() if judge else None
     tested = Judge(model, test).evaluate() if test else None
     data_print, epochs = data.fingerprint(), progress.epoch

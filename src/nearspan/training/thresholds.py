@@ -12,7 +12,7 @@ LEAST = 0.05  # no label holds below this probability
 Scored = tuple[float, bool]  # the probability of a label that was guessed, and whether it is right
 
 
-def tune(judge: Judge) -> None:
+def fit_thresholds(judge: Judge) -> None:
     """Give each label of a sigmoid head the threshold with the best F1 of its own on the judge's documents.
 
     Labels are looked at one by one and without regard to overlaps; if all of them together score worse than

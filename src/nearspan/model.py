@@ -145,12 +145,8 @@ class Model:
         found: list[list[Guess]] = [[] for _ in range(len(prepared))]
         self.network.eval()
         for ids in prepared.order(self.device):
-            probabilities, candidates = self.network.probabilities(prepared.batch(ids), self.memory)
-            rows, labels = self.network.chosen(probabilities)
-            places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
-            index, scores = torch.stack([*places, labels]).T.tolist(), probabilities[rows, labels].tolist()
-            for (sentence, first, stop, label), score in zip(index, scores, strict=True):
-                found[int(ids[sentence])].append(Guess(first, stop, label, score))
+            for sentence, own in zip(ids.tolist(), self.network.guesses(prepared.batch(ids), self.memory), strict=True):
+                found[sentence] = own
         return found
 
     def remember(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from nearspan.decoding import Guess
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
 from nearspan.heads import Head, Instances, Pool, Sigmoid
@@ -186,6 +187,17 @@ class Network(nn.Module):
         if sentences is None:
             return streamed_probabilities(vectors, memory, head.labels, head.budget), candidates
         return _side_by_side(head, memory, sentences, vectors, candidates), candidates
+
+    def guesses(self, batch: Batch, memory: Memory | None) -> list[list[Guess]]:
+        """For each sentence of a batch the candidates that are entities, with each of their labels."""
+        probabilities, candidates = self.probabilities(batch, memory)
+        rows, labels = self.chosen(probabilities)
+        places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
+        index, scores = torch.stack([*places, labels]).T.tolist(), probabilities[rows, labels].tolist()
+        found: list[list[Guess]] = [[] for _ in range(len(batch))]
+        for (sentence, first, stop, label), score in zip(index, scores, strict=True):
+            found[sentence].append(Guess(first, stop, label, score))
+        return found
 
     def chosen(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
         """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]: the likeliest label, unless it is

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from nearspan.spans.attended import Attended, AttendedSettings
 from nearspan.spans.bottleneck import Bottleneck, BottleneckSettings, Gaussian
 from nearspan.spans.candidates import (
     Candidates,
@@ -23,11 +24,14 @@ from nearspan.spans.reach import Reached, WordEntity, reach
 from nearspan.spans.sums import WordSums
 
 RepresentationSettings = Annotated[
-    MinusSettings | PoolingSettings | DeepSettings | EndpointsSettings | EndsSettings, Field(discriminator="kind")
+    MinusSettings | PoolingSettings | DeepSettings | EndpointsSettings | EndsSettings | AttendedSettings,
+    Field(discriminator="kind"),
 ]
-Representation = Minus | Pooling | Deep | Endpoints | Ends
+Representation = Minus | Pooling | Deep | Endpoints | Ends | Attended
 
 __all__ = [
+    "Attended",
+    "AttendedSettings",
     "Bottleneck",
     "BottleneckSettings",
     "CandidateSettings",

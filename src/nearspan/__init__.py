@@ -12,7 +12,7 @@ from nearspan.corpora import statistics as check
 from nearspan.corpora.markup import parse as markup
 from nearspan.corpora.synonyms import read as synonyms
 from nearspan.document import Document, Entity, Span
-from nearspan.evaluation import evaluate, score
+from nearspan.evaluation import evaluate, evaluate_typing, score
 from nearspan.model import Model
 from nearspan.recipes import load as recipe
 from nearspan.training import train, tune
@@ -28,6 +28,7 @@ __all__ = [
     "Span",
     "check",
     "evaluate",
+    "evaluate_typing",
     "load",
     "markup",
     "read",

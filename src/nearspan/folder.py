@@ -21,8 +21,10 @@ from nearspan.memory.store import SENTENCES, VECTORS
 from nearspan.network import Network, assemble
 from nearspan.objectives import Generators, Vocabulary
 from nearspan.recipes import Recipe
+from nearspan.strings import StringMajority
 
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
+STRINGS = "strings.json"  # the majority by string, where spans are given
 GENERATION = "generation.json"  # the words that generators know, where there are any
 FORMAT = 2
 
@@ -36,6 +38,7 @@ class Saved:
     network: Network
     overlap: Overlap
     memory: Memory | None
+    strings: StringMajority | None = None
 
 
 def save(saved: Saved, path: Path, card: str) -> None:
@@ -47,7 +50,8 @@ def save(saved: Saved, path: Path, card: str) -> None:
             path, lambda name, content: _write_json(path / VOCABULARIES / f"{name}.json", content)
         )
         _write_json(path / VOCABULARIES / "labels.json", list(saved.labels))
-        _write_vocabulary(path / VOCABULARIES / GENERATION, saved.network.generators)
+        _write_optional(path / VOCABULARIES / GENERATION, _told(saved.network.generators))
+        _write_optional(path / VOCABULARIES / STRINGS, saved.strings.as_dict() if saved.strings else None)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in saved.network.state_dict().items()}
         save_file(weights, path / WEIGHTS)
         if saved.memory is not None:
@@ -86,8 +90,9 @@ def load(path: Path) -> Saved:
         network = assemble(recipe, encoder, len(labels), _read_vocabulary(path / VOCABULARIES / GENERATION))
         network.load_state_dict(load_file(path / WEIGHTS))
         remembers = network.head.uses_memory or any((path / name).exists() for name in (SENTENCES, VECTORS))
-        memory = Memory.load(path, labels, network.max_width) if remembers else None
-        return Saved(recipe, labels, network, head["overlap"], memory)
+        memory = Memory.load(path, labels, network.max_width, network.typing) if remembers else None
+        strings = _read_strings(path / VOCABULARIES / STRINGS)
+        return Saved(recipe, labels, network, head["overlap"], memory, strings)
     except ConfigError as error:
         raise ModelError(str(error)) from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
@@ -95,11 +100,22 @@ def load(path: Path) -> Saved:
         raise ModelError(f"the model in {path} is damaged: {_first_line(error)}") from error
 
 
-def _write_vocabulary(path: Path, generators: Generators | None) -> None:
-    if generators is None:
+def _write_optional(path: Path, content: Any) -> None:
+    """Write what there is, or remove what an earlier model left."""
+    if content is None:
         path.unlink(missing_ok=True)
     else:
-        _write_json(path, {"words": generators.vocabulary.words, "synonyms": generators.vocabulary.synonyms})
+        _write_json(path, content)
+
+
+def _told(generators: Generators | None) -> dict[str, Any] | None:
+    if generators is None:
+        return None
+    return {"words": generators.vocabulary.words, "synonyms": generators.vocabulary.synonyms}
+
+
+def _read_strings(path: Path) -> StringMajority | None:
+    return StringMajority.from_dict(_read_json(path)) if path.exists() else None
 
 
 def _read_vocabulary(path: Path) -> Vocabulary | None:

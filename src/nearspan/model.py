@@ -13,7 +13,7 @@ from torch import Tensor
 from nearspan import folder
 from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import Encoded, Encoder, Prepared, Splitter
+from nearspan.encoders import Encoded, Encoder, Given, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
 from nearspan.evidence import NULL, Evidence, explain_candidate
 from nearspan.heads import Instances
@@ -21,11 +21,13 @@ from nearspan.memory import Memory, Remembered
 from nearspan.network import Network, assemble
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
-from nearspan.spans import Minus, WordEntity, WordSums, enumerate_spans, how_many
+from nearspan.spans import Asked, Minus, Placed, WordEntity, WordSums, how_many
+from nearspan.strings import StringMajority
 from nearspan.text import Sentence
 from nearspan.text.reading import Reading, readings
 
 BLOCK = 50_000  # words that `annotate` reads before it gives results
+DOCUMENTS = 1_000  # the same where spans are given
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,14 @@ class Model:
         network: Network,
         overlap: Overlap,
         memory: Memory | None = None,
+        strings: StringMajority | None = None,
     ) -> None:
         self.recipe = recipe
         self.labels = [NULL, *labels]
         self.network = network.eval()
         self.overlap = overlap
         self.memory = memory
+        self.strings = strings  # of the training data, for a model that labels given spans
         transformer = network.encoder.transformer
         self.split = recipe.splitter(transformer.tokenizer if transformer is not None else None)
 
@@ -72,14 +76,14 @@ class Model:
 
     def save(self, path: Path | str, card: str = "") -> None:
         """Write the model as a folder; `card` becomes its README.md."""
-        saved = folder.Saved(self.recipe, self.labels[1:], self.network, self.overlap, self.memory)
+        saved = folder.Saved(self.recipe, self.labels[1:], self.network, self.overlap, self.memory, self.strings)
         folder.save(saved, Path(path), card)
 
     @classmethod
     def load(cls, path: Path | str, device: str = "") -> Model:
         """Read a model folder. Nothing in it is run."""
         saved = folder.load(Path(path))
-        model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory)
+        model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory, saved.strings)
         return model.to(usable_device(device))
 
     @property
@@ -104,21 +108,76 @@ class Model:
         head.settings = head.settings.model_copy(update={"search": how})
         return self
 
+    @property
+    def typing(self) -> bool:
+        """Whether this model labels spans that are given, rather than find entities."""
+        return self.network.typing
+
     def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
-        """The documents with the entities found, in order; reads on only as results are taken."""
+        """The documents with the entities found, in order; reads on only as results are taken.
+
+        A model for the typing task gives the entities that documents have new labels; those out of reach go.
+        """
+        if self.typing:
+            yield from self._retyped(documents)
+            return
         for block in _blocks(documents, self.split):
             found = iter(self.entities(self.read([sentence for _, sentences in block for sentence in sentences])))
             for document, sentences in block:
                 yield document.with_entities(entity for _ in sentences for entity in next(found))
+
+    def _retyped(self, documents: Iterable[Document | str]) -> Iterator[Document]:
+        documents = iter(documents)
+        while block := [_with_spans(one) for one in islice(documents, DOCUMENTS)]:
+            found: list[list[Entity]] = [[] for _ in block]
+            asked = self.asked(block)
+            for (document, _), entity in zip(asked.placed.entities, self.types(asked), strict=True):
+                found[document].append(entity)
+            for one, entities in zip(block, found, strict=True):
+                yield one.with_entities(dict.fromkeys(entities))
+
+    def asked(self, documents: Sequence[Document]) -> Asked:
+        """The entities of documents as spans that are given, for `types`."""
+        placed = Placed.of(documents, self.split, self.network.max_width)
+        return Asked.of(placed, self.prepare(placed.sentences))
+
+    @torch.inference_mode()
+    def types(self, asked: Asked) -> list[Entity]:
+        """The entities that were asked about with the labels that this model gives their spans, and how likely."""
+        entities = asked.placed.entities
+        if not entities:
+            return []
+        labels, scores = asked.told(self.probabilities(asked.prepared))
+        pairs = zip(entities, labels, scores, strict=True)
+        return [Entity(entity.span, self.labels[label], score) for (_, entity), label, score in pairs]
+
+    @torch.inference_mode()
+    def probabilities(self, prepared: Prepared) -> Tensor:
+        """P(y|s) [N, 1 + Y] of the spans that sentences are given with, in their order."""
+        given = prepared.given
+        if given is None:
+            raise ValueError("the sentences are not given with spans")
+        found = torch.empty(len(given.first), len(self.labels), device=self.device)
+        self.network.eval()
+        for ids in prepared.order(self.device):
+            some, candidates = self.network.probabilities(prepared.batch(ids), self.memory)
+            starts = given.starts[ids].to(self.device)
+            found[starts[candidates.sentence] + candidates.number] = some
+        return found
 
     def read(self, sentences: Sequence[Sentence]) -> Input:
         """Sentences as tensors on the model's device, very long ones in windows."""
         parts = [part for sentence in sentences for part in readings(sentence, self.network.max_width)]
         return Input(sentences, parts, self.prepare([part.sentence for part in parts]))
 
-    def prepare(self, sentences: Sequence[Sentence]) -> Prepared:
-        """Sentences as tensors on the model's device, as they are."""
-        return self.network.encoder.prepare(sentences).to(self.device)
+    def prepare(
+        self, sentences: Sequence[Sentence], entities: Sequence[Sequence[WordEntity]] | None = None
+    ) -> Prepared:
+        """Sentences as tensors on the model's device, as they are; for typing their entities are the given spans."""
+        prepared = self.network.encoder.prepare(sentences)
+        if self.typing and entities is not None:
+            prepared = replace(prepared, given=Given.of([[entity[:2] for entity in own] for own in entities]))
+        return prepared.to(self.device)
 
     def entities(self, given: Input) -> list[list[Entity]]:
         """The entities of each sentence, in the characters of its document."""
@@ -157,8 +216,9 @@ class Model:
     ) -> Memory:
         """Fill the memory with all spans of labelled sentences, as the network sees them now."""
         kept = [remembered(sentence, own) for sentence, own in zip(sentences, entities, strict=True)]
-        prepared = prepared or self.prepare(sentences)
-        self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *self.vectors(prepared))
+        prepared = prepared or self.prepare(sentences, entities)
+        found = self.vectors(prepared)
+        self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *found, self.typing)
         return self.memory
 
     def refresh(self, prepared: Prepared) -> None:
@@ -183,8 +243,8 @@ class Model:
 
     def explain(self, document: Document | str, count: int = 5) -> list[Evidence]:
         """For each entity found in a text, the training spans it rests on."""
-        document = _document(document)
         (annotated,) = self.annotate([document])
+        document = _document(document)
         return [
             replace(self.neighbours(document, entity.span, count), label=entity.label) for entity in annotated.entities
         ]
@@ -196,9 +256,9 @@ class Model:
         if self.memory is None or not len(self.memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
         part, first, stop = self._located(document, span)
-        prepared = self.prepare([part.sentence])
+        prepared = self.prepare([part.sentence], [[(first, stop, NULL)]])
         batch = prepared.batch(torch.tensor([0]))
-        candidates = enumerate_spans(batch.lengths, self.network.max_width)
+        candidates = self.network.candidates(batch)
         row = int(((candidates.first == first) & (candidates.stop == stop)).nonzero())
         text = span.text(document.text)
         self.network.eval()
@@ -246,13 +306,14 @@ class _SpansKept:
 
     def __init__(self, model: Model, prepared: Prepared) -> None:
         self.network = model.network
-        counts = how_many(prepared.lengths, self.network.max_width)
+        given = prepared.given
+        counts = given.counts if given is not None else how_many(prepared.lengths, self.network.max_width)
         self.starts = (counts.cumsum(0) - counts).to(model.device)
         self.vectors = torch.empty(int(counts.sum()), self.network.size, dtype=torch.float16, device=model.device)
 
     def put(self, encoded: Encoded) -> None:
         """Add a batch's spans."""
-        candidates = enumerate_spans(encoded.batch.lengths, self.network.max_width, self.vectors.device)
+        candidates = self.network.candidates(encoded.batch)
         found = self.network.vectors(encoded, candidates)
         starts = self.starts[encoded.batch.ids.to(self.starts.device)]
         self.vectors[starts[candidates.sentence] + candidates.number] = found.half()
@@ -279,6 +340,16 @@ def remembered(sentence: Sentence, entities: Sequence[WordEntity]) -> Remembered
 
 def _document(given: Document | str) -> Document:
     return Document(given) if isinstance(given, str) else given
+
+
+def _with_spans(given: Document | str) -> Document:
+    """A document for a model that labels given spans; a bare text has none."""
+    if isinstance(given, str):
+        raise NearspanError(
+            "this model was trained for typing: it labels spans that are given and finds none itself. Give it "
+            "documents with entities, which it labels anew, or train the recipe with task=recognition"
+        )
+    return given
 
 
 def _whole(sentence: Sentence, guesses: list[Guess]) -> list[Guess]:

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from nearspan.decoding import Guess
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
-from nearspan.heads import Head, Instances, Pool, Sigmoid
+from nearspan.heads import Head, Instances, Pool, Sigmoid, Softmax
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, WordTable, nearest_sentences, pools
 from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
@@ -26,7 +26,7 @@ from nearspan.spans import (
     Representation,
     SpanLabels,
     WordSums,
-    enumerate_spans,
+    candidates_of,
 )
 from nearspan.spans.sums import widths_of
 
@@ -47,6 +47,8 @@ class Labelled:
 class Network(nn.Module):
     """Word states, span vectors, label probabilities.
 
+    For `typing`, candidates are the spans that a batch is given with, and none of them is null.
+
     A span's vector is what the head reads: that of the representation or, with a bottleneck, the mean of its
     compressed distribution. In training the head reads draws from the distribution instead.
     """
@@ -61,6 +63,7 @@ class Network(nn.Module):
         objective: ObjectiveSettings,
         bottleneck: Bottleneck | None = None,
         generators: Generators | None = None,
+        typing: bool = False,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -71,6 +74,9 @@ class Network(nn.Module):
         self.objective = objective
         self.bottleneck = bottleneck
         self.generators = generators
+        self.typing = typing
+        if isinstance(head, Softmax):
+            head.typing = typing
 
     @property
     def size(self) -> int:
@@ -81,13 +87,19 @@ class Network(nn.Module):
     def adds_up(self) -> Minus | None:
         """The representation, if span vectors are sums over words as the head reads them."""
         spans = self.representation
-        return spans if isinstance(spans, Minus) and self.bottleneck is None else None
+        return spans if isinstance(spans, Minus) and self.bottleneck is None and not self.typing else None
 
     def pretrained(self) -> list[nn.Parameter]:
         """The weights that come from a pretrained encoder; they learn at a rate of their own."""
         transformer, spans = self.encoder.transformer, self.representation
         copies = spans.pretrained() if isinstance(spans, Deep) else []
         return [*(transformer.parameters() if transformer is not None else []), *copies]
+
+    def candidates(self, batch: Batch) -> Candidates:
+        """The spans of a batch that are considered."""
+        if self.typing and batch.prepared.given is None:
+            raise ValueError("spans are not given: prepare the sentences with them")
+        return candidates_of(batch, self.max_width)
 
     def spans(self, batch: Batch) -> tuple[Tensor, Candidates]:
         """Vectors [S, H] of all candidates of a batch."""
@@ -96,7 +108,7 @@ class Network(nn.Module):
 
     def read(self, batch: Batch) -> tuple[Tensor, Candidates, Encoded]:
         """Vectors [S, H] of all candidates of a batch, and what the encoder made of it."""
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        candidates = self.candidates(batch)
         encoded = self.encoder(batch)
         return self.vectors(encoded, candidates), candidates, encoded
 
@@ -119,7 +131,7 @@ class Network(nn.Module):
         generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
         """
         batch, generators = labelled.batch, self.generators
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        candidates = self.candidates(batch)
         vectors = self.representation(self.encoder(batch), candidates)
         if generators is None or labelled.texts is None:
             return self._classified(vectors, candidates, labelled, neighbours, epoch)
@@ -174,7 +186,7 @@ class Network(nn.Module):
             return head.probabilities(vectors.float()), candidates
         if memory is None:
             raise ValueError("the instance head needs a memory: Model.remember builds one")
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        candidates = self.candidates(batch)
         encoded = self.encoder(batch)
         sentences = None
         if head.settings.search == "nearest":
@@ -201,8 +213,10 @@ class Network(nn.Module):
 
     def chosen(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
         """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]: the likeliest label, unless it is
-        null, or all labels that hold where a span may have several.
+        null, or all labels that hold where a span may have several; of a given span the likeliest one.
         """
+        if self.typing:
+            return torch.arange(len(probabilities), device=probabilities.device), probabilities[:, 1:].argmax(1) + 1
         if isinstance(self.head, Sigmoid):
             return self.head.above(probabilities)
         labels = probabilities.argmax(1)
@@ -243,7 +257,14 @@ def assemble(recipe: Recipe, encoder: Encoder, labels: int, vocabulary: Vocabula
     head = recipe.head.build(bottleneck.size if bottleneck else representation.size, labels, ends)
     wanted, max_width = recipe.objective.generation, recipe.candidates.max_width
     generators = wanted.build(representation.size, vocabulary) if wanted and vocabulary else None
-    return Network(encoder, representation, head, labels, max_width, recipe.objective, bottleneck, generators)
+    typing = recipe.task == "typing"
+    for name in ("smoothing", "generation"):
+        if typing and getattr(recipe.objective, name) is not None:
+            raise ConfigError(
+                f"the task is typing, where spans are given, and objective.{name} is about all spans: "
+                f"set objective.{name}=none"
+            )
+    return Network(encoder, representation, head, labels, max_width, recipe.objective, bottleneck, generators, typing)
 
 
 def _side_by_side(

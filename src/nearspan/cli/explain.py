@@ -35,6 +35,8 @@ def explain(
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise ConfigError("the text is not UTF-8")  # bytes of the command line that could not be decoded
     loaded = load(model, device, search)
+    if loaded.typing and not span:
+        raise ConfigError("this model labels spans that are given and finds none itself: ask with --span 'some words'")
     found = [_asked(loaded, text, span, count)] if span else loaded.explain(text, count)
     if as_json:
         typer.echo(json.dumps({"text": text, "evidence": [one.as_dict() for one in found]}, ensure_ascii=False))

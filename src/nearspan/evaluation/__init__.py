@@ -5,6 +5,7 @@ from nearspan.evaluation.evaluate import Evaluation, Judge, evaluate
 from nearspan.evaluation.matching import score
 from nearspan.evaluation.scores import Counts, Scores
 from nearspan.evaluation.slices import by_structure, by_width, sliced
+from nearspan.evaluation.typed import TypedCounts, TypingEvaluation, TypingJudge, TypingScores, evaluate_typing
 
 __all__ = [
     "Counts",
@@ -12,9 +13,14 @@ __all__ = [
     "Evaluation",
     "Judge",
     "Scores",
+    "TypedCounts",
+    "TypingEvaluation",
+    "TypingJudge",
+    "TypingScores",
     "by_structure",
     "by_width",
     "evaluate",
+    "evaluate_typing",
     "find_errors",
     "score",
     "sliced",

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from nearspan.heads.biaffine import Biaffine, BiaffineSettings
-from nearspan.heads.classifier import Classifier, ClassifierSettings
+from nearspan.heads.classifier import Classifier, ClassifierSettings, Softmax
 from nearspan.heads.instances import Instances, InstanceSettings
 from nearspan.heads.pool import Pool, WordPool
 from nearspan.heads.sigmoid import Sigmoid, SigmoidSettings
@@ -27,5 +27,6 @@ __all__ = [
     "Pool",
     "Sigmoid",
     "SigmoidSettings",
+    "Softmax",
     "WordPool",
 ]

@@ -14,9 +14,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from nearspan.document import Fragment, Span
+from nearspan.encoders import Given
 from nearspan.errors import ModelError
 from nearspan.memory.words import WordTable
-from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many
+from nearspan.spans import SpanLabels, WordSums, enumerate_spans
 
 SENTENCES, VECTORS = "memory.jsonl", "memory.safetensors"
 
@@ -58,7 +59,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Memory:
-    """N training spans, null ones included, sentence after sentence.
+    """N training spans, null ones included unless spans are given, sentence after sentence.
 
     Rows of sentence m are `starts[m]` to `starts[m] + counts[m]`, in the order of `enumerate_spans`. Their vectors
     are kept as they are, or by words where they add up over words; `rows` gives them in either case.
@@ -83,21 +84,30 @@ class Memory:
         max_width: int,
         vectors: Tensor | WordSums,
         sentence_vectors: Tensor,
+        given: bool = False,
     ) -> Memory:
-        """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences, or of their words."""
+        """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences, or of their words.
+
+        With `given` only the sentences' entities are in it, whose vectors come as `Given.of` sorts them.
+        """
         lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
-        counts = how_many(lengths, max_width)
+        number = {label: i for i, label in enumerate(labels, start=1)}
+        entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
+        if given:
+            some = Given.of([[entity[:2] for entity in own] for own in entities])
+            sentence = torch.arange(len(sentences)).repeat_interleave(some.counts)
+            table, counts, places = SpanLabels.given(entities), some.counts, (sentence, some.first, some.stop)
+        else:
+            every = enumerate_spans(lengths, max_width)
+            places = (every.sentence, every.first, every.stop)
+            table, counts = SpanLabels.of(lengths, entities, max_width), every.counts
         kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", counts)
         if int(expected.sum()) != len(vectors) or len(sentences) != len(sentence_vectors):
             raise ModelError(
                 f"the memory holds vectors of {len(vectors)} {kind} and {len(sentence_vectors)} sentences where its "
                 f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
             )
-        number = {label: i for i, label in enumerate(labels, start=1)}
-        entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
-        spans = enumerate_spans(lengths, max_width)
-        table = SpanLabels.of(lengths, entities, max_width)
-        where = (table.labels, sentence_vectors, spans.sentence, spans.first, spans.stop, table.starts, counts)
+        where = (table.labels, sentence_vectors, *places, table.starts, counts)
         device = sentence_vectors.device
         bare = cls(sentences, max_width, sentence_vectors.new_empty(0, 0), *(tensor.to(device) for tensor in where))
         return bare.with_vectors(vectors, sentence_vectors)
@@ -152,7 +162,7 @@ class Memory:
         save_file({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}, folder / VECTORS)
 
     @classmethod
-    def load(cls, folder: Path, labels: Sequence[str], max_width: int) -> Memory:
+    def load(cls, folder: Path, labels: Sequence[str], max_width: int, given: bool = False) -> Memory:
         """Read what `save` wrote."""
         try:
             with (folder / SENTENCES).open(encoding="utf-8") as file:
@@ -160,7 +170,7 @@ class Memory:
             tensors = load_file(folder / VECTORS)
             by_words = "steps" in tensors
             vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
-            return cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"])
+            return cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"], given)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
             raise ModelError(f"the memory in {folder} is damaged: {error}") from error
 

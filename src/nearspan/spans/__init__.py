@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from nearspan.spans.asked import Asked, Placed
 from nearspan.spans.attended import Attended, AttendedSettings
 from nearspan.spans.bottleneck import Bottleneck, BottleneckSettings, Gaussian
 from nearspan.spans.candidates import (
@@ -11,6 +12,7 @@ from nearspan.spans.candidates import (
     CandidateSettings,
     SpanLabels,
     WordTarget,
+    candidates_of,
     enumerate_spans,
     how_many,
     number_of,
@@ -30,6 +32,7 @@ RepresentationSettings = Annotated[
 Representation = Minus | Pooling | Deep | Endpoints | Ends | Attended
 
 __all__ = [
+    "Asked",
     "Attended",
     "AttendedSettings",
     "Bottleneck",
@@ -45,6 +48,7 @@ __all__ = [
     "Gaussian",
     "Minus",
     "MinusSettings",
+    "Placed",
     "Pooling",
     "PoolingSettings",
     "Reached",
@@ -54,6 +58,7 @@ __all__ = [
     "WordEntity",
     "WordSums",
     "WordTarget",
+    "candidates_of",
     "enumerate_spans",
     "how_many",
     "number_of",

@@ -95,5 +95,5 @@ class _Readings:
         """The weighted sums [S, h] of the spans' states, weights [S, K]."""
         count = self.states.shape[0] * self.longest
         placed = weights.new_zeros(count, self.longest).index_copy(0, self.cell, weights)
-        found = placed.unflatten(0, (-1, self.longest)) @ self.states  # [U, K, h]
+        found: Tensor = placed.unflatten(0, (-1, self.longest)) @ self.states  # [U, K, h]
         return found.flatten(0, 1).index_select(0, self.cell)

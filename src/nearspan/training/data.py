@@ -13,7 +13,7 @@ import torch
 from nearspan.document import Document
 from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
 from nearspan.recipes import Recipe
-from nearspan.spans import SpanLabels, WordEntity, reach
+from nearspan.spans import Placed, SpanLabels, WordEntity, reach
 from nearspan.text import Coverage, Sentence
 from nearspan.text.reading import readings
 
@@ -60,6 +60,19 @@ class TrainingData:
     def labels(self) -> list[str]:
         """The labels that occur, in order of the alphabet."""
         return sorted({label for found in self.entities for _, _, label in found})
+
+    @classmethod
+    def given(
+        cls, documents: Sequence[Document], split: Callable[[Document], list[Sentence]], max_width: int
+    ) -> TrainingData:
+        """The same for the typing task, where each fragment of an entity is a span that is given."""
+        placed = Placed.of(documents, split, max_width)
+        return cls(documents, placed.sentences, placed.labelled, placed.coverage)
+
+    def given_labels(self) -> SpanLabels:
+        """The labels of the entities' spans, where these are the candidates."""
+        number = {label: i for i, label in enumerate(self.labels, start=1)}
+        return SpanLabels.given([[(first, stop, number[label]) for first, stop, label in own] for own in self.entities])
 
     def span_labels(self, max_width: int) -> SpanLabels:
         """The labels of every candidate; 0 is null."""

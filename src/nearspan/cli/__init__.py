@@ -21,6 +21,7 @@ from nearspan.cli.recipes import recipes
 from nearspan.cli.report import report
 from nearspan.cli.train import train
 from nearspan.cli.tune import tune
+from nearspan.cli.vectors import vectors
 from nearspan.errors import NearspanError
 
 FULL = (
@@ -36,7 +37,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-for command in (demo, train, tune, evaluate, annotate, explain, report, check, convert, recipes):
+for command in (demo, train, tune, evaluate, annotate, explain, report, check, convert, vectors, recipes):
     app.command()(command)
 
 

@@ -134,9 +134,8 @@ class SpanLabels:
         counts = torch.tensor([len(own) for own in spans], dtype=torch.long)
         starts = counts.cumsum(0) - counts
         rows = {(m, *span): int(starts[m]) + i for m, own in enumerate(spans) for i, span in enumerate(own)}
-        found = [
-            (rank, rows[m, *entity[:2]], entity[2]) for m, own in enumerate(entities) for rank, entity in _ranked(own)
-        ]
+        ranked = [(m, rank, entity) for m, own in enumerate(entities) for rank, entity in _ranked(own)]
+        found = [(rank, rows[m, first, stop], label) for m, rank, (first, stop, label) in ranked]
         rank, row, label = torch.tensor(found, dtype=torch.long).view(-1, 3).unbind(1)
         labels = torch.zeros(int(rank.max()) + 1 if found else 1, len(rows), dtype=torch.long)
         labels[rank, row] = label

@@ -73,7 +73,7 @@ def tune(
     folder = Path(out)
     if recipe.task == "typing":
         raise ConfigError(
-            "tuning goes by the F1 of recognition, and this recipe's task is typing: set task=recognition"
+            "tuning goes by the F1 of recognition, and this recipe's task is typing: try task=recognition"
         )
     if not dev:
         raise ConfigError("tuning needs development documents to score the trials on: give --dev")

@@ -124,7 +124,8 @@ def _blocks(texts: Sequence[Sequence[int]]) -> Iterable[list[Sequence[int]]]:
 def _summed(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Each key once, with the sum of its weights."""
     once, place = np.unique(keys, return_inverse=True)
-    return once, np.bincount(place, weights=weights, minlength=len(once))
+    sums: NDArray[np.float64] = np.bincount(place, weights=weights, minlength=len(once)).astype(np.float64)
+    return once, sums
 
 
 class Table:

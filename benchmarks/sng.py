@@ -97,7 +97,7 @@ def run(name: str, options: argparse.Namespace, scratch: Path) -> dict[str, Any]
 def table(lines: Sequence[dict[str, Any]], task: str) -> str:
     mine = [one for one in lines if one["task"] == task]
     if task == "typing":
-        head = "| corpus | typing accuracy | typing macro-F1 | majority by string: accuracy | macro-F1 | the paper's accuracy |"
+        head = "| corpus | typing accuracy | its macro-F1 | majority by string | its macro-F1 | the paper's accuracy |"
         rows = [
             [
                 one["test"]["typing_accuracy"],

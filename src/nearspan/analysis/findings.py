@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nearspan.analysis.failures import Failure
 from nearspan.analysis.geometry import Cosine, Geometry
+from nearspan.analysis.outputs import Outputs
 from nearspan.analysis.projection import Components
 from nearspan.analysis.retrieval import Agreement, closeness
 from nearspan.analysis.sizes import Point
@@ -50,6 +51,7 @@ class Findings:
     agreements: list[Agreement]
     spans: Sequence[GoldSpan]
     spaces: list[Space]
+    outputs: list[Outputs]
     points: list[Point]
 
     @property
@@ -70,9 +72,10 @@ class Findings:
                     "retrieval": {"by": closeness(subject), **agreement.as_dict()},
                     "coupling": {level: asdict(cosine) for level, cosine in space.coupling.items()},
                     "geometry": space.geometry.as_dict(),
+                    "outputs": outputs.as_dict(),
                 }
-                for subject, errors, agreement, space in zip(
-                    self.subjects, self.errors, self.agreements, self.spaces, strict=True
+                for subject, errors, agreement, space, outputs in zip(
+                    self.subjects, self.errors, self.agreements, self.spaces, self.outputs, strict=True
                 )
             ],
             "failures": [failure.as_dict() for failure in self.failures],

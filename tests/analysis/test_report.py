@@ -56,7 +56,18 @@ def numbers(made: Report) -> dict:
 
 def test_the_page_has_each_section(page: str):
     found = re.findall(r'<section id="(\w+)"', page)
-    assert found == ["scores", "model", "coverage", "slices", "errors", "retrieval", "vectors", "space", "loss", "outputs"]
+    assert found == [
+        "scores",
+        "model",
+        "coverage",
+        "slices",
+        "errors",
+        "retrieval",
+        "vectors",
+        "space",
+        "loss",
+        "outputs",
+    ]
     pictures = ["widths", "structures", "space0", "space1", "components0", "components1"]
     assert re.findall(r'<svg [^>]*aria-label="(\w+)"', page) == pictures
 

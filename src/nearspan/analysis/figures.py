@@ -129,15 +129,15 @@ def marks(
             plane.set(xticks=[], yticks=[])
         else:
             plane.axvline(line, color=_LINE, linewidth=1)
-            plane.tick_params(colors=_INK)
+            plane.tick_params(colors=_INK, length=0)
         order: list[int] = []
         for group in sorted(set(groups)):
             for good in (True, False):
                 mine = [i for i, one in enumerate(groups) if one == group and right[i] == good]
                 order += mine
-                style = {"color": colour(group), "markersize": 3.8 if good else 3.4, "markeredgewidth": 0}
+                style = {"color": colour(group), "markersize": 4.2 if good else 3.8, "markeredgewidth": 0}
                 plane.plot(*points[mine].T, "^" if good else "o", alpha=0.7, zorder=2 if good else 3, **style)
-        return _svg(figure, name) if line is not None else _titled(_svg(figure, name), [titles[i] for i in order])
+        return _titled(_svg(figure, name), [titles[i] for i in order])
 
 
 def violins(groups: Mapping[str, Sequence[NDArray[np.float64]]], name: str) -> str:

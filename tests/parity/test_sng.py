@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+import nearspan
 from nearspan.spans import AttendedSettings, enumerate_spans
 
 
@@ -84,3 +85,13 @@ def test_words_outside_a_span_do_not_matter_without_context():
         spans = AttendedSettings(size=2, context=context).build(SimpleNamespace(size=3), 2)
         one, other = (spans(encoded(given, lengths), candidates)[before] for given in (states, changed))
         assert torch.equal(one, other) != context
+
+
+@pytest.mark.parametrize("head", [(), ("head.kind=sigmoid",), ("head.kind=instances", "head.neighbours=4")])
+def test_attended_spans_go_with_any_head(head, tiny, documents, tmp_path):
+    settings = ("representation.kind=attended", "representation.size=8", *head)
+    recipe = tiny("classifier", *settings, "training.epochs=25", "training.learning_rate=0.02")
+    run = nearspan.train(recipe, documents, documents, out=tmp_path / "run", device="cpu")
+    assert run.dev.scores.f1 > 0.5
+    again = nearspan.load(tmp_path / "run", device="cpu")
+    assert nearspan.evaluate(again, documents).scores == run.dev.scores

@@ -2,8 +2,8 @@
 
     python benchmarks/many.py JOBS.toml OUT [--at-once 6] [--seconds 500]
 
-JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` (may be left out), `seeds`, `set` (a list of
-part.key=value), `slices` (true: benchmarks/slices.py on the test set).
+JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` (may be left out), `synonyms` (may be left out),
+`seeds`, `set` (a list of part.key=value), `slices` (true: benchmarks/slices.py on the test set).
 OUT gets `results.jsonl` (one `result.json` a run, with its name and its curve) and no models. A run that is not
 ready after `--seconds` is stopped, and only its curve is kept.
 """
@@ -29,7 +29,7 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     name = f"{job['name']}-{seed}"
     command = [sys.executable, "-m", "nearspan", "train", job["recipe"], "--seed", str(seed)]
     command += ["--out", str(scratch / name)]
-    for split in ("train", "dev", "test"):
+    for split in ("train", "dev", "test", "synonyms"):
         command += [f"--{split}", job[split]] if split in job else []
     for setting in job.get("set", []):
         command += ["--set", setting]

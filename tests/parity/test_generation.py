@@ -171,6 +171,12 @@ def test_the_divergence_weighs_more_and_more_over_the_whole_training():
     assert weights[5] == 0.5
 
 
+def test_the_divergences_weight_may_end_lower():
+    generators = GenerationSettings(**SMALL, divergence=0.01).build(3, Vocabulary(("a",)))
+    assert generators.weight(0.5) == 0.005
+    assert 0.0099 < generators.weight(1.0) < 0.01
+
+
 def test_word_dropout_hides_words_in_training_only(texts, monkeypatch):
     generators = GenerationSettings(**SMALL, word_dropout=0.9).build(3, texts.vocabulary)
     seen = []

@@ -33,7 +33,8 @@ class GenerationSettings(Settings):
     word_size: int = Field(default=200, ge=1)  # of a word's vector
     hidden: int = Field(default=256, ge=1)  # of the LSTM
     word_dropout: float = Field(default=0.3, ge=0, lt=1)  # how often the LSTM does not see the word before
-    slope: float = Field(default=10.0, gt=0)  # of the divergence's weight, 1 / (1 + exp(slope (1/2 - share done)))
+    divergence: float = Field(default=1.0, ge=0, le=1)  # the weight of the divergence in the end
+    slope: float = Field(default=10.0, gt=0)  # of its curve, divergence / (1 + exp(slope (1/2 - share done)))
     most: int = Field(default=10, ge=1)  # synonyms of a span
     longest: int = Field(default=14, ge=1)  # words of a synonym; longer ones are left out
 
@@ -89,7 +90,7 @@ class Generators(nn.Module):
 
     def weight(self, done: float) -> float:
         """The weight of the divergence when a share of all training is done: a logistic curve over the whole of it."""
-        return 1 / (1 + math.exp(self.settings.slope * (0.5 - done)))
+        return self.settings.divergence / (1 + math.exp(self.settings.slope * (0.5 - done)))
 
     def _surprise(self, task: Task, z: Tensor, texts: Tensor) -> Tensor:
         """-log p(text|z) [P], summed over words, of texts [P, L] that end with an end; each word knows those before."""

@@ -7,24 +7,6 @@ from nearspan.analysis.generation import bleu2, generation
 from nearspan.errors import ConfigError, ResourceError
 
 
-class Capitals:
-    """Synonyms of one city."""
-
-    def of(self, text: str) -> tuple[str, ...]:
-        return ("the capital of Norway",) if text == "Oslo" else ()
-
-
-TOLD = ("representation.kind=endpoints", "bottleneck.size=6", "head.kind=sigmoid", "training.learning_rate=0.02")
-SIZES = tuple(f"objective.generation.{key}" for key in ("size=16", "word_size=8", "hidden=24", "divergence=0.001"))
-
-
-@pytest.fixture(scope="session")
-def telling(tmp_path_factory, tiny, documents):
-    recipe = tiny("classifier", *TOLD, *SIZES, "objective.generation.pretraining=60", "training.epochs=61")
-    out = tmp_path_factory.mktemp("telling") / "m"
-    return nearspan.train(recipe, documents, out=out, device="cpu", synonyms=Capitals()).model
-
-
 def test_bleu_2_is_the_geometric_mean_of_both_precisions_with_the_brevity_penalty():
     assert bleu2(["a b c"], ["a b c"]) == pytest.approx(1)
     assert bleu2(["a b x"], ["a b c"]) == pytest.approx((2 / 3 * 1 / 2) ** 0.5)

@@ -14,6 +14,7 @@ from nearspan.errors import ConfigError
 from nearspan.model import Model
 from nearspan.objectives.texts import spelled
 
+EXAMPLES = 200  # that JSON holds
 UNKNOWN = "<unknown>"  # no word is spelled like this
 
 
@@ -41,8 +42,9 @@ class Generation:
     ceiling: float  # BLEU-2 if all words that the generators know were right
 
     def as_dict(self) -> dict[str, Any]:
-        """The numbers, for JSON."""
-        return {"entities": len(self.told), "bleu2": self.bleu2, "ceiling": self.ceiling}
+        """For JSON."""
+        examples = [one.as_dict() for one in self.told[:EXAMPLES]]
+        return {"entities": len(self.told), "bleu2": self.bleu2, "ceiling": self.ceiling, "examples": examples}
 
 
 def generation(model: Model, documents: Sequence[Document]) -> Generation:

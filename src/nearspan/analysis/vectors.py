@@ -37,6 +37,11 @@ class GoldSpan(WordSpan):
     entity: Entity
 
     @property
+    def key(self) -> Key:
+        """What it is called whatever the model."""
+        return self.document, self.entity
+
+    @property
     def span(self) -> Span:
         """Its characters in the text of its sentence."""
         return self.entity.span.shifted(-self.sentence.start)

@@ -100,6 +100,11 @@ class Network(nn.Module):
         encoded = self.encoder(batch)
         return self.vectors(encoded, candidates), candidates, encoded
 
+    def represented(self, batch: Batch) -> tuple[Tensor, Candidates]:
+        """What the representation makes of all candidates of a batch [S, H'], before any bottleneck."""
+        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        return self.representation(self.encoder(batch), candidates), candidates
+
     def vectors(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Vectors [S, H] of candidates, as the head reads them when nothing is drawn."""
         found: Tensor = self.representation(encoded, candidates)
@@ -119,8 +124,7 @@ class Network(nn.Module):
         generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
         """
         batch, generators = labelled.batch, self.generators
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
-        vectors = self.representation(self.encoder(batch), candidates)
+        vectors, candidates = self.represented(batch)
         if generators is None or labelled.texts is None:
             return self._classified(vectors, candidates, labelled, neighbours, epoch)
         with torch.autocast(vectors.device.type, enabled=False):

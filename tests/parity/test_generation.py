@@ -12,7 +12,7 @@ from nearspan.errors import ConfigError, ModelError
 from nearspan.model import Model
 from nearspan.network import Labelled
 from nearspan.objectives import GenerationSettings, SpanTexts, Vocabulary
-from nearspan.objectives.texts import END, SPECIAL, START, UNKNOWN, spelled
+from nearspan.objectives.texts import END, SPECIAL, START, UNKNOWN, Sequences, spelled
 from nearspan.spans import enumerate_spans
 from nearspan.text import split
 from nearspan.training.data import TrainingData
@@ -67,12 +67,12 @@ def test_a_batch_tells_the_texts_of_its_gold_spans_and_of_no_others(texts, data,
     found = [(int(candidates.sentence[r]), int(candidates.first[r]), int(candidates.stop[r])) for r in told.rows]
     assert found == golds
     names = [data.sentences[ids[b]].span(a, z).text(data.sentences[ids[b]].document.text) for b, a, z in golds]
-    assert [texts.vocabulary.text(rows) for rows in told.own.tolist()] == [name.lower() for name in names]
+    assert [texts.vocabulary.text(rows) for rows in told.own.rows.tolist()] == [name.lower() for name in names]
     expected = [
         (name, " ".join(spelled(other))) for name in names for other in SYNONYMS.of(name) if other.lower() != "oslo"
     ]
     owners = [names[int(told.asked[owner])] for owner in told.owner]
-    assert list(zip(owners, map(texts.vocabulary.text, told.synonyms.tolist()), strict=True)) == expected
+    assert list(zip(owners, map(texts.vocabulary.text, told.synonyms.rows.tolist()), strict=True)) == expected
     assert told.share.tolist() == [0.5 if name == "Oslo" else 1.0 for name in owners]
 
 
@@ -171,13 +171,19 @@ def test_the_divergence_weighs_more_and_more_over_the_whole_training():
     assert weights[5] == 0.5
 
 
+def test_the_divergences_weight_may_end_lower():
+    generators = GenerationSettings(**SMALL, divergence=0.01).build(3, Vocabulary(("a",)))
+    assert generators.weight(0.5) == 0.005
+    assert 0.0099 < generators.weight(1.0) < 0.01
+
+
 def test_word_dropout_hides_words_in_training_only(texts, monkeypatch):
     generators = GenerationSettings(**SMALL, word_dropout=0.9).build(3, texts.vocabulary)
     seen = []
     monkeypatch.setattr(generators.words, "forward", lambda rows: seen.append(rows) or torch.zeros(*rows.shape, 4))
     text = torch.tensor([[SPECIAL, SPECIAL + 1, SPECIAL + 2, END]] * 20)
     for training in (True, False):
-        generators.train(training)._surprise("reconstruction", torch.zeros(20, 5), text)
+        generators.train(training)._surprise("reconstruction", torch.zeros(20, 5), Sequences.of(text))
     assert (seen[0][:, 0] == START).all()
     assert (seen[0][:, 1:] == UNKNOWN).any()
     assert torch.equal(seen[1], torch.tensor([[START, SPECIAL, SPECIAL + 1, SPECIAL + 2]] * 20))
@@ -189,7 +195,8 @@ def test_what_was_learned_is_told_again():
     settings = GenerationSettings(size=8, word_size=8, hidden=16, slope=0.01)
     generators, vectors = settings.build(4, vocabulary), torch.randn(3, 4)
     rows = [[SPECIAL + vocabulary.words.index(word) for word in name.split()] + [END] for name in names]
-    sequences = torch.nn.utils.rnn.pad_sequence([torch.tensor(own) for own in rows], batch_first=True)
+    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(own) for own in rows], batch_first=True)
+    sequences = Sequences.of(padded)
     optimizer = torch.optim.Adam(generators.parameters(), lr=0.02)
     for _ in range(150):
         optimizer.zero_grad()

@@ -16,8 +16,10 @@ from nearspan.analysis.coupling import coupling
 from nearspan.analysis.failures import by_kind, failures
 from nearspan.analysis.figures import require
 from nearspan.analysis.findings import Findings, Retrieved, Space
+from nearspan.analysis.generation import told_of
 from nearspan.analysis.geometry import geometry
 from nearspan.analysis.page import page
+from nearspan.analysis.posteriors import posteriors
 from nearspan.analysis.projection import principal, project
 from nearspan.analysis.retrieval import agreement, neighbours, queries
 from nearspan.analysis.sizes import SIZES, curve
@@ -26,6 +28,7 @@ from nearspan.analysis.vectors import GoldSpan, gold_spans, negative_spans, span
 from nearspan.corpora.atomic import write_file
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError
+from nearspan.evaluation import false_positives
 from nearspan.model import Model
 from nearspan.training.data import digest
 
@@ -105,10 +108,15 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
         agreements.append(agreement(subject, spans, vectors))
         retrieved.append(neighbours(subject, [spans[i] for i in rows], vectors[rows]))
         spaces.append(_space(subject.model, documents, spans, vectors, widest))
+    generations = [
+        told_of(subject.model, list(own.values())) if subject.model.network.generators is not None else None
+        for subject, own in zip(examined, placed, strict=True)
+    ]
     return Findings(
         examined,
         digest(documents),
         [{kind: len(found) for kind, found in own.items()} for own in errors],
+        [false_positives(documents, subject.evaluation.predicted) for subject in examined],
         explained,
         [
             Retrieved(placed[0][key], [subject.said(*key) for subject in examined], [own[i] for own in retrieved])
@@ -117,6 +125,7 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
         agreements,
         [placed[0][key] for key in keys],
         spaces,
+        generations,
         [],
     )
 
@@ -127,11 +136,13 @@ def _space(
     """How the vectors [N, H] of gold spans lie among themselves and among others."""
     negatives = span_vectors(model, negative_spans(model, documents, widest, MOST_SPANS))
     points = vectors.cpu().numpy()
+    projection = project(points)
     return Space(
-        project(points),
+        projection,
         principal(points),
         coupling(model, spans, widest),
         geometry(model, vectors, [span.entity.label for span in spans], negatives),
+        posteriors(model, spans, projection),
     )
 
 

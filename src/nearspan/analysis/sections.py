@@ -146,6 +146,25 @@ def error_kinds(found: Findings) -> str:
     return table(["kind", *heads], rows) if rows else "<p>No errors.</p>"
 
 
+def false_positives(found: Findings) -> str:
+    """Category and span errors (tables 5 and 6 of Nguyen et al., 2023)."""
+    rows = [
+        [
+            name,
+            *(f"{count:,}" for count in (own.predicted, own.category)),
+            percent(own.category_share),
+            f"{own.span:,}",
+            percent(own.span_share),
+        ]
+        for name, own in zip(names(found), found.positives, strict=True)
+    ]
+    return (
+        "<h3>False positives</h3><p>Category errors have the span of a gold entity and a wrong label, span errors have "
+        "no gold entity's span; percentages are of all predictions (tables 5 and 6 of Nguyen et al., 2023).</p>"
+        + table(["model", "predictions", "category errors", "%", "span errors", "%"], rows)
+    )
+
+
 def curve(found: Findings) -> str:
     """The data-size curve with its numbers."""
     if not found.points:

@@ -37,6 +37,11 @@ class GoldSpan(WordSpan):
     entity: Entity
 
     @property
+    def key(self) -> Key:
+        """What it is called whatever the model."""
+        return self.document, self.entity
+
+    @property
     def span(self) -> Span:
         """Its characters in the text of its sentence."""
         return self.entity.span.shifted(-self.sentence.start)
@@ -118,7 +123,7 @@ def _placed(parts: Sequence[Reading], first: int, stop: int) -> WordSpan:
 class Read:
     """A batch of sentences as a model reads it, and the wanted spans that are in it."""
 
-    vectors: Tensor  # [S, H] of all candidates
+    vectors: Tensor  # [S, H] of all candidates, or [S, H'] of the representation
     candidates: Candidates
     wanted: Tensor  # [N] numbers of the wanted spans
     sentences: Tensor  # [N] their sentences in the batch, on the CPU
@@ -126,8 +131,8 @@ class Read:
 
 
 @torch.inference_mode()
-def read(model: Model, spans: Sequence[WordSpan]) -> Iterator[Read]:
-    """Read the sentences of some spans, each once."""
+def read(model: Model, spans: Sequence[WordSpan], inputs: bool = False) -> Iterator[Read]:
+    """Read the sentences of some spans, each once; with `inputs` up to what a bottleneck and generators are given."""
     if not spans:
         return
     network = model.network.eval()
@@ -136,7 +141,8 @@ def read(model: Model, spans: Sequence[WordSpan]) -> Iterator[Read]:
     wanted = torch.tensor([(number[_where(span.sentence)], span.first, span.stop) for span in spans])  # [N, 3]
     prepared = network.encoder.prepare(list(sentences.values())).to(model.device)
     for ids in prepared.order(model.device):
-        found, candidates = network.spans(prepared.batch(ids))
+        batch = prepared.batch(ids)
+        found, candidates = network.represented(batch) if inputs else network.spans(batch)
         place = torch.full((len(sentences),), -1)
         place[ids] = torch.arange(len(ids))
         mine = (place[wanted[:, 0]] >= 0).nonzero().flatten()
@@ -158,5 +164,14 @@ def span_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """The vectors [N, H] of some spans; each sentence is read once."""
     vectors = torch.empty(len(spans), model.network.size, device=model.device)
     for batch in read(model, spans):
+        vectors[batch.wanted] = batch.vectors[batch.rows].float()
+    return vectors
+
+
+@torch.inference_mode()
+def input_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
+    """The representation's vectors [N, H'] of some spans: what a bottleneck and generators are given."""
+    vectors = torch.empty(len(spans), model.network.representation.size, device=model.device)
+    for batch in read(model, spans, inputs=True):
         vectors[batch.wanted] = batch.vectors[batch.rows].float()
     return vectors

@@ -15,13 +15,13 @@ from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Encoded, Encoder, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
-from nearspan.evidence import NULL, Evidence, explain_candidate
+from nearspan.evidence import NULL, Evidence, explain_candidate, explain_fragments
 from nearspan.heads import Instances
 from nearspan.memory import Memory, Remembered
 from nearspan.network import Network, assemble
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
-from nearspan.spans import Minus, WordEntity, WordSums, enumerate_spans, how_many
+from nearspan.spans import Minus, WordEntity, WordSums, enumerate_spans, how_many, number_of
 from nearspan.text import Gold, Sentence
 from nearspan.text.reading import Reading, readings
 
@@ -202,31 +202,44 @@ class Model:
         document = _document(document)
         if self.memory is None or not len(self.memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
-        part, first, stop = self._located(document, span)
+        joiner = self.network.joiner
+        if span.discontinuous and joiner is None:
+            raise NearspanError(
+                f"{span.text(document.text)!r} is discontinuous, and this model joins no fragments: its training data "
+                "held no discontinuous entity, or its recipe leaves `joining` out"
+            )
+        part, places = self._located(document, span)
         prepared = self.prepare([part.sentence])
         batch = prepared.batch(torch.tensor([0]))
-        candidates = enumerate_spans(batch.lengths, self.network.max_width)
-        row = int(((candidates.first == first) & (candidates.stop == stop)).nonzero())
+        first, stop = torch.tensor(places).T
+        length = torch.tensor(len(part.sentence))
+        rows = number_of(first, stop, length, self.network.max_width).tolist()
         text = span.text(document.text)
-        self.network.eval()
-        return explain_candidate(self.network, self.memory, self.labels, batch, row, span, text, count)
+        network, memory = self.network.eval(), self.memory
+        if span.discontinuous and joiner is not None:
+            return explain_fragments(network, joiner, memory, self.labels, batch, rows, span, text, count)
+        return explain_candidate(network, memory, self.labels, batch, rows[0], span, text, count)
 
-    def _located(self, document: Document, span: Span) -> tuple[Reading, int, int]:
-        """The part of the document that answers for a span, and the span's words in it."""
+    def _located(self, document: Document, span: Span) -> tuple[Reading, list[tuple[int, int]]]:
+        """The part of the document that answers for a span, and the words of its fragments in it."""
         for sentence in self.split(document):
-            if span.discontinuous or not sentence.start <= span.start < span.end <= sentence.end:
+            if not sentence.start <= span.start < span.end <= sentence.end:
                 continue
             for part in readings(sentence, self.network.max_width):
-                first, stop = part.sentence.starts.get(span.start), part.sentence.stops.get(span.end)
-                if first is None or stop is None or not part.owns(first):
+                starts, stops = part.sentence.starts, part.sentence.stops
+                edges = [(starts.get(start), stops.get(end)) for start, end in span.fragments]
+                places = [(first, stop) for first, stop in edges if first is not None and stop is not None]
+                if len(places) < len(edges) or not part.owns(places[0][0]):
                     continue
-                if stop - first > self.network.max_width:
+                widest = max(stop - first for first, stop in places)
+                if widest > self.network.max_width:
                     raise NearspanError(
-                        f"{span.text(document.text)!r} has {stop - first} {sentence.unit}; this model considers spans "
-                        f"of at most {self.network.max_width} (candidates.max_width)"
+                        f"{span.text(document.text)!r} has {widest} {sentence.unit}{' in a row' * span.discontinuous}; "
+                        f"this model considers spans of at most {self.network.max_width} (candidates.max_width)"
                     )
-                return part, first, stop
-        raise NearspanError(f"{span.text(document.text)!r} is not a run of whole words inside one sentence")
+                return part, places
+        runs = "made of runs" if span.discontinuous else "a run"
+        raise NearspanError(f"{span.text(document.text)!r} is not {runs} of whole words inside one sentence")
 
 
 class _WordsKept:

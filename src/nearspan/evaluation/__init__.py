@@ -4,7 +4,7 @@ from nearspan.evaluation.errors import Error, find_errors
 from nearspan.evaluation.evaluate import Evaluation, Judge, evaluate
 from nearspan.evaluation.matching import score
 from nearspan.evaluation.scores import Counts, Scores
-from nearspan.evaluation.slices import by_structure, by_width, sliced
+from nearspan.evaluation.slices import by_continuity, by_sentence_continuity, by_structure, by_width, sliced
 
 __all__ = [
     "Counts",
@@ -12,6 +12,8 @@ __all__ = [
     "Evaluation",
     "Judge",
     "Scores",
+    "by_continuity",
+    "by_sentence_continuity",
     "by_structure",
     "by_width",
     "evaluate",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from nearspan.decoding import Fragments, Guess, decode
 from nearspan.document import Document
 from nearspan.evaluation.matching import score
 from nearspan.evaluation.scores import Scores
+from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
 from nearspan.model import Model
 from nearspan.spans import reach
 from nearspan.text import Coverage, Sentence
@@ -22,10 +23,13 @@ class Evaluation:
     scores: Scores
     coverage: Coverage
     predicted: Sequence[Document]
+    discontinuous: Mapping[str, Scores] = field(default_factory=dict)  # of these `entities`, of `sentences` with them
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**self.scores.as_dict(), "coverage": self.coverage.as_dict()}
+        broken = {name: scores.total.as_dict() for name, scores in self.discontinuous.items()}
+        found = {**self.scores.as_dict(), "coverage": self.coverage.as_dict()}
+        return {**found, "discontinuous": broken} if broken else found
 
 
 class Judge:
@@ -48,12 +52,21 @@ class Judge:
             document.with_entities(entity for _ in own for entity in next(found))
             for document, own in zip(self.documents, self.sentences, strict=True)
         ]
-        return Evaluation(score(self.documents, predicted), self.coverage, predicted)
+        scores = score(self.documents, predicted)
+        return Evaluation(scores, self.coverage, predicted, _discontinuous(self.documents, predicted))
 
 
 def evaluate(model: Model, documents: Sequence[Document]) -> Evaluation:
     """Score a model on gold documents."""
     return Judge(model, documents).evaluate()
+
+
+def _discontinuous(gold: Sequence[Document], predicted: Sequence[Document]) -> dict[str, Scores]:
+    """The scores that discontinuous entities are judged by, where there are any."""
+    if not any(entity.span.discontinuous for document in (*gold, *predicted) for entity in document.entities):
+        return {}
+    parts = {"entities": by_continuity(gold, predicted), "sentences": by_sentence_continuity(gold, predicted)}
+    return {name: scores.get("discontinuous", Scores()) for name, scores in parts.items()}
 
 
 def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -> Coverage:

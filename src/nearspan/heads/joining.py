@@ -170,6 +170,22 @@ class Joiner(nn.Module):
             for fragments, score in graph.entities()
         ]
 
+    def judge(self, vectors: Tensor, fragments: Sequence[Fragment]) -> tuple[Tensor, Tensor]:
+        """For each of the D labels how probable it is that these fragments, in order, are one entity, and whether
+        all their parts are above the thresholds, as a clique's are; `vectors` [N, H] are theirs.
+        """
+        places = torch.tensor(fragments, device=vectors.device)  # [N, 2]
+        one, other = torch.combinations(torch.arange(len(fragments), device=vectors.device)).unbind(1)
+        gap = places[other, 0] - places[one, 1]
+        single = self.fragment_scores(vectors).sigmoid().amin(0)  # [D]
+        both = [
+            self.pair_scores(vectors, Pairs(one, other, torch.full_like(one, label), gap)).sigmoid().amin()
+            for label in range(len(self.labels))
+        ]
+        double = torch.stack(both)
+        holds = (single > self.settings.fragment_threshold) & (double > self.settings.pair_threshold)
+        return torch.minimum(single, double), holds
+
 
 class _Graph:
     """The fragments of a sentence and label, and which of them belong together."""

@@ -16,7 +16,7 @@ from torch import Tensor
 from nearspan.document import Fragment, Span
 from nearspan.errors import ModelError
 from nearspan.memory.words import WordTable
-from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many
+from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
 from nearspan.text import Gold
 
 SENTENCES, VECTORS = "memory.jsonl", "memory.safetensors"
@@ -142,6 +142,15 @@ class Memory:
         """All labels of the span at a row; `labels` holds the first of them."""
         sentence, place = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
         return [label for first, stop, label in sentence.entities if (first, stop) == place]
+
+    def fragments(self) -> Iterator[tuple[int, Gold]]:
+        """The rows of the fragments of discontinuous entities, each with its entity."""
+        for number, sentence in enumerate(self.sentences):
+            for gold in sentence.discontinuous:
+                places = torch.tensor(gold.fragments)
+                length = torch.tensor(len(sentence.words))
+                numbers = number_of(places[:, 0], places[:, 1], length, self.max_width)
+                yield from ((int(self.starts[number]) + row, gold) for row in numbers.tolist())
 
     def to(self, device: torch.device | str) -> Memory:
         """The same memory on a device."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
+from nearspan.document import Fragment
 from nearspan.settings import Settings
 
 Overlap = Literal["flat", "nested", "any"]
+Fragments = tuple[Fragment, ...]  # over words, in order
 
 
 class DecodingSettings(Settings):
@@ -19,28 +21,54 @@ class DecodingSettings(Settings):
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A candidate that some label claims."""
+    """Words that some label claims; several fragments if they are discontinuous.
 
-    first: int
-    stop: int
+    >>> Guess.of(0, 2, 1, 0.9) == Guess(((0, 2),), 1, 0.9)
+    True
+    """
+
+    fragments: Fragments
     label: int
     score: float
+
+    @classmethod
+    def of(cls, first: int, stop: int, label: int, score: float) -> Self:
+        """A contiguous guess."""
+        return cls(((first, stop),), label, score)
+
+    @property
+    def first(self) -> int:
+        """The first word."""
+        return self.fragments[0][0]
+
+    @property
+    def stop(self) -> int:
+        """One past the last word."""
+        return self.fragments[-1][1]
+
+    def shifted(self, by: int) -> Guess:
+        """The same words in a sentence that begins `by` words earlier."""
+        return Guess(tuple((first + by, stop + by) for first, stop in self.fragments), self.label, self.score)
 
 
 def decode(guesses: Iterable[Guess], overlap: Overlap) -> list[Guess]:
     """Keep the best guesses that may stand together, the most probable first.
 
-    `flat`: no two share a word. `nested`: one may lie inside the other, none may cross. `any`: all stay.
+    `flat`: no two share a word. `nested`: all words of the one may be words of the other, none may cross. `any`: all
+    stay. Discontinuous guesses hold the words of their fragments, not those between them.
     Several labels on one span may always stand together; only heads that give several make such guesses.
 
-    >>> decode([Guess(0, 2, 1, 0.9), Guess(1, 3, 1, 0.8), Guess(0, 1, 2, 0.7)], "nested")
-    [Guess(first=0, stop=2, label=1, score=0.9), Guess(first=0, stop=1, label=2, score=0.7)]
+    >>> kept = decode([Guess.of(0, 2, 1, 0.9), Guess.of(1, 3, 1, 0.8), Guess(((0, 1), (3, 4)), 2, 0.7)], "flat")
+    >>> [(guess.fragments, guess.score) for guess in kept]
+    [(((0, 2),), 0.9)]
     """
     kept: list[Guess] = []
     at: dict[int, list[Guess]] = {}  # kept guesses by the words they hold
-    for guess in sorted(guesses, key=lambda g: (-g.score, g.first, g.stop, g.label)):
-        words = range(guess.first, guess.stop)
-        if overlap != "any" and any(_clash(guess, other, overlap) for word in words for other in at.get(word, ())):
+    for guess in sorted(guesses, key=lambda g: (-g.score, g.fragments, g.label)):
+        words = [word for first, stop in guess.fragments for word in range(first, stop)]
+        if overlap != "any" and any(
+            _clash(guess.fragments, other.fragments, overlap) for word in words for other in at.get(word, ())
+        ):
             continue
         kept.append(guess)
         for word in words:
@@ -48,30 +76,55 @@ def decode(guesses: Iterable[Guess], overlap: Overlap) -> list[Guess]:
     return kept
 
 
-def _clash(one: Guess, other: Guess, overlap: Overlap) -> bool:
-    """Whether two guesses that share a word may not stand together."""
-    if overlap == "flat":
-        return (one.first, one.stop) != (other.first, other.stop)
-    inside = one.first >= other.first and one.stop <= other.stop
-    around = one.first <= other.first and one.stop >= other.stop
-    return not (inside or around)
+def found_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
+    """The least overlap level that allows all these spans, sentence by sentence; equal ones are one.
 
-
-def found_overlap(sentences: Iterable[list[tuple[int, int]]]) -> Overlap:
-    """The least overlap level that allows all these (first, stop) spans, sentence by sentence; equal ones are one.
-
-    >>> found_overlap([[(0, 2), (1, 2)], [(4, 5)]])
+    >>> found_overlap([[((0, 2),), ((1, 2),)], [((4, 5),)]])
     'nested'
+    >>> found_overlap([[((0, 2),), ((0, 1), (4, 5))]])
+    'any'
     """
     level: Overlap = "flat"
     for spans in sentences:
-        stack: list[tuple[int, int]] = []
-        for first, stop in sorted(set(spans), key=lambda span: (span[0], -span[1])):
-            while stack and stack[-1][1] <= first:
-                stack.pop()
-            if stack:
-                if stop > stack[-1][1]:
-                    return "any"
-                level = "nested"
-            stack.append((first, stop))
+        unique = set(spans)
+        broken = {span for span in unique if len(span) > 1}
+        levels = {_contiguous([span[0] for span in unique - broken])}
+        levels |= {_together(one, other) for one in broken for other in unique if one != other}
+        if "any" in levels:
+            return "any"
+        level = "nested" if "nested" in levels else level
     return level
+
+
+def _contiguous(spans: list[Fragment]) -> Overlap:
+    """The least level for contiguous spans of one sentence."""
+    level: Overlap = "flat"
+    stack: list[Fragment] = []
+    for first, stop in sorted(spans, key=lambda span: (span[0], -span[1])):
+        while stack and stack[-1][1] <= first:
+            stack.pop()
+        if stack:
+            if stop > stack[-1][1]:
+                return "any"
+            level = "nested"
+        stack.append((first, stop))
+    return level
+
+
+def _together(one: Fragments, other: Fragments) -> Overlap:
+    """The least level at which two different spans may stand together."""
+    if not any(a < stop and first < b for a, b in one for first, stop in other):
+        return "flat"
+    return "nested" if _inside(one, other) or _inside(other, one) else "any"
+
+
+def _clash(one: Fragments, other: Fragments, overlap: Overlap) -> bool:
+    """Whether two spans that share a word may not stand together."""
+    if overlap == "flat":
+        return one != other
+    return not (_inside(one, other) or _inside(other, one))
+
+
+def _inside(one: Fragments, other: Fragments) -> bool:
+    """Whether every fragment of the one lies in a fragment of the other."""
+    return all(any(a <= first and stop <= b for a, b in other) for first, stop in one)

@@ -57,8 +57,10 @@ def save(saved: Saved, path: Path, card: str) -> None:
                 (path / name).unlink(missing_ok=True)
         if card:
             (path / CARD).write_text(card, encoding="utf-8")
+        joiner = saved.network.joiner
         head = {"nearspan": FORMAT, "overlap": saved.overlap}
-        content = tomli_w.dumps({"model": head, "recipe": saved.recipe.model_dump(exclude_none=True)})
+        joined = {"joined": [saved.labels[number - 1] for number in joiner.labels]} if joiner is not None else {}
+        content = tomli_w.dumps({"model": head | joined, "recipe": saved.recipe.model_dump(exclude_none=True)})
         scratch = path / f"{CONFIG}.new"
         scratch.write_text(content, encoding="utf-8")
         scratch.replace(path / CONFIG)
@@ -83,7 +85,9 @@ def load(path: Path) -> Saved:
         recipe = Recipe.parse(config["recipe"], str(path / CONFIG))
         labels = [str(label) for label in _read_json(path / VOCABULARIES / "labels.json")]
         encoder = Encoder.restore(recipe.encoder, path, lambda name: _read_json(path / VOCABULARIES / f"{name}.json"))
-        network = assemble(recipe, encoder, len(labels), _read_vocabulary(path / VOCABULARIES / GENERATION))
+        joined = [labels.index(label) + 1 for label in head.get("joined", [])]
+        vocabulary = _read_vocabulary(path / VOCABULARIES / GENERATION)
+        network = assemble(recipe, encoder, len(labels), vocabulary, joined)
         network.load_state_dict(load_file(path / WEIGHTS))
         remembers = network.head.uses_memory or any((path / name).exists() for name in (SENTENCES, VECTORS))
         memory = Memory.load(path, labels, network.max_width) if remembers else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nearspan.analysis.elements import bar, chip, measured, percent, section, table, text
@@ -78,7 +78,19 @@ def scores(found: Findings) -> str:
             lambda subject: dict(subject.evaluation.scores.labels),
             long=True,
         ),
+        _discontinuous(found),
     )
+
+
+def _discontinuous(found: Findings) -> str:
+    """Scores of discontinuous entities alone and of the sentences that hold them, where there are any."""
+    if not any(subject.evaluation.discontinuous for subject in found.subjects):
+        return ""
+    names = {"entities": "discontinuous entities", "sentences": "all entities of sentences with discontinuous ones"}
+    scores = _compared(
+        found, "what", lambda key: names[key], lambda subject: _totals(subject.evaluation.discontinuous), long=True
+    )
+    return f"<h3>Discontinuous entities</h3>{scores}"
 
 
 def coverage(found: Findings) -> str:
@@ -195,7 +207,7 @@ def _plus_minus(mean: float, deviation: float) -> str:
     return f"{mean:.2f} ± {deviation:.2f}" if deviation else f"{mean:.2f}"
 
 
-def _totals(of: dict[str, Scores]) -> dict[str, Counts]:
+def _totals(of: Mapping[str, Scores]) -> dict[str, Counts]:
     return {key: scores.total for key, scores in of.items()}
 
 

@@ -5,7 +5,7 @@ from nearspan.evaluation.evaluate import Evaluation, Judge, evaluate
 from nearspan.evaluation.matching import score
 from nearspan.evaluation.positives import FalsePositives, false_positives
 from nearspan.evaluation.scores import Counts, Scores
-from nearspan.evaluation.slices import by_structure, by_width, sliced
+from nearspan.evaluation.slices import by_continuity, by_sentence_continuity, by_structure, by_width, sliced
 
 __all__ = [
     "Counts",
@@ -14,6 +14,8 @@ __all__ = [
     "FalsePositives",
     "Judge",
     "Scores",
+    "by_continuity",
+    "by_sentence_continuity",
     "by_structure",
     "by_width",
     "evaluate",

@@ -1,7 +1,8 @@
-"""Explain a span: for the instance head by its mechanism, for any other by its look-alikes."""
+"""Explain a span: for the instance head by its mechanism, for any other and for joined fragments by look-alikes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -10,9 +11,10 @@ from torch import Tensor
 from nearspan.document import Span
 from nearspan.encoders import Batch
 from nearspan.evidence.evidence import NULL, Evidence, Neighbour, grouped, neighbour
-from nearspan.heads import Instances
+from nearspan.heads import Instances, Joiner
 from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of, scores_of
 from nearspan.network import Network
+from nearspan.text import Gold
 
 
 def explain_candidate(
@@ -41,6 +43,58 @@ def explain_candidate(
     order = {name: listed[name] for name in ranked if name in listed}
     unlisted = {name: ranked[name] - sum(one.weight for one in group) for name, group in order.items()}
     return Evidence(span, text, label, "exact", ranked, order, unlisted)
+
+
+def explain_fragments(
+    network: Network,
+    joiner: Joiner,
+    memory: Memory,
+    labels: list[str],
+    batch: Batch,
+    rows: Sequence[int],
+    span: Span,
+    text: str,
+    count: int,
+) -> Evidence:
+    """Evidence for candidates `rows` of a batch of one sentence as the fragments of one entity.
+
+    Their neighbours are training entities: for each fragment the `count` whose fragments are nearest. Only if the
+    memory holds no discontinuous entity they are its nearest spans of any kind.
+    """
+    vectors, candidates = network.spans(batch)
+    found = vectors[list(rows)].float()  # [N, H]
+    places = [(int(candidates.first[row]), int(candidates.stop[row])) for row in rows]
+    scores, holds = joiner.judge(found, places)
+    names = [labels[number] for number in joiner.labels]
+    ranked = dict(sorted(zip(names, scores.tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
+    label = next((name for name in ranked if holds[names.index(name)]), NULL)
+    ranked[NULL] = 1 - max(ranked.values())
+    broken = list(memory.fragments())
+    if broken:
+        near = _nearest_entities(memory, broken, found, count)
+    else:
+        likeness = [nearest_spans(memory, vector, count, cosine=True) for vector in found]
+        near = _look_alikes(memory, labels, torch.cat([r for _, r in likeness]), torch.cat([v for v, _ in likeness]))
+    return Evidence(span, text, label, "nearest", ranked, near, {})
+
+
+def _nearest_entities(
+    memory: Memory, broken: Sequence[tuple[int, Gold]], vectors: Tensor, count: int
+) -> dict[str, list[Neighbour]]:
+    """Training entities by label, those first of which a fragment is nearest to one of the vectors [N, H]."""
+    rows = torch.tensor([row for row, _ in broken], device=memory.labels.device)
+    best = scores_of(memory, vectors, rows, cosine=True).topk(min(count, len(rows)))
+    nearest: dict[tuple[int, Gold], Neighbour] = {}
+    for weight, at in sorted(zip(best.values.flatten().tolist(), best.indices.flatten().tolist(), strict=True))[::-1]:
+        row, gold = broken[at]
+        number = int(memory.sentence[row])
+        sentence = memory.sentences[number]
+        one = Neighbour(gold.label, weight, sentence.joined(gold.fragments), sentence.text, sentence.document, row)
+        nearest.setdefault((number, gold), one)
+    found: dict[str, list[Neighbour]] = {}
+    for one in nearest.values():
+        found.setdefault(one.label, []).append(one)
+    return found
 
 
 def _compared(head: Instances, network: Network, memory: Memory, batch: Batch) -> Tensor:

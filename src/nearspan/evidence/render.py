@@ -57,9 +57,11 @@ def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
 
 def _in_context(one: Neighbour) -> Text:
     start, end = one.span.start, one.span.end
-    before, after = one.sentence[max(0, start - CONTEXT) : start], one.sentence[end : end + CONTEXT]
-    left, right = "…" if start > CONTEXT else "", "…" if end + CONTEXT < len(one.sentence) else ""
-    found = Text.assemble(left + before, (one.sentence[start:end], "bold underline"), after + right)
+    left, right = max(0, start - CONTEXT), min(len(one.sentence), end + CONTEXT)
+    found = Text(one.sentence[left:right])
+    for first, last in one.span.fragments:
+        found.stylize("bold underline", first - left, last - left)
+    found = Text.assemble("…" * (left > 0), found, "…" * (right < len(one.sentence)))
     found.append(f"   {one.document}", "dim")
     return Text(" ").join(found.split("\n"))
 

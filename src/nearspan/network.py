@@ -131,13 +131,17 @@ class Network(nn.Module):
         vectors, candidates = self.represented(batch)
         if generators is None or labelled.texts is None:
             return self._classified(vectors, candidates, labelled, neighbours, epoch)
-        with torch.autocast(vectors.device.type, enabled=False):
-            generated = generators.loss(vectors.float(), labelled.texts.of(batch.ids, candidates), done)
         settings = generators.settings
-        if epoch < settings.pretraining:
+        alone, gamma = epoch < settings.pretraining, settings.gamma
+        with torch.autocast(vectors.device.type, enabled=False):
+            told = labelled.texts.of(batch.ids, candidates)
+            generated = generators.loss(vectors.float(), told, done, 1.0 if alone else gamma)
+        if alone:
             return generated + idle(self)
         loss = self._classified(vectors, candidates, labelled, neighbours, epoch - settings.pretraining)
-        return loss + settings.gamma * generated
+        # gamma weighs what the encoder learns. The generators' own weights have the same optimum without it; with it
+        # Adam, used to far larger gradients, would hardly move them any more while the encoder leaves them behind
+        return loss + generated - (1 - gamma) * generated.detach()
 
     def _classified(
         self, vectors: Tensor, candidates: Candidates, labelled: Labelled, neighbours: Labelled | None, epoch: int

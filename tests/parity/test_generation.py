@@ -242,6 +242,29 @@ def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
     torch.testing.assert_close(seeded(lambda: network(given, None, 1, 0.3)), seeded(both))
 
 
+def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(tiny, data, texts):
+    torch.manual_seed(0)
+    model = Model.learn(
+        tiny("classifier", *JOINT, *STEADY, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
+    )
+    network, given = model.network, model.prepare(data.sentences).batch(torch.tensor([0, 2]))
+    vectors, candidates = network.represented(given)
+    told = texts.of(given.ids, candidates)
+
+    def gradients(loss):
+        torch.manual_seed(1)
+        own, encoder = list(network.generators.parameters()), list(network.encoder.parameters())
+        found = torch.autograd.grad(loss(), [*own, *encoder], allow_unused=True, retain_graph=True)
+        return found[: len(own)], found[len(own) :]
+
+    plain = gradients(lambda: network.generators.loss(vectors, told, 0.3))
+    weighed = gradients(lambda: network.generators.loss(vectors, told, 0.3, 0.25))
+    for one, other in zip(plain[0], weighed[0], strict=True):
+        torch.testing.assert_close(other, one)
+    for one, other in zip(plain[1], weighed[1], strict=True):
+        torch.testing.assert_close(other, 0.25 * one if one is not None else None)
+
+
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_every_weight_has_a_gradient_in_every_batch(tiny, data, texts, epoch: int):
     """Processes that train together wait for each other's gradients."""

@@ -15,6 +15,7 @@ from nearspan.model import Model
 from nearspan.objectives.texts import spelled
 
 EXAMPLES = 200  # that JSON holds
+TOGETHER = 1024  # spans that are told at once
 UNKNOWN = "<unknown>"  # no word is spelled like this
 
 
@@ -64,9 +65,11 @@ def told_of(model: Model, spans: Sequence[GoldSpan]) -> Generation:
     if generators is None:
         raise ConfigError("this model has no generators: train with a recipe that has objective.generation")
     generators.eval()
-    vectors = input_vectors(model, spans)
-    own = generators.generate(vectors)
-    others = generators.generate(vectors, "synonyms") if generators.vocabulary.synonyms else [None] * len(spans)
+    parts = input_vectors(model, spans).split(TOGETHER) if spans else ()
+    own = [told for part in parts for told in generators.generate(part)]
+    others: list[str] | list[None] = [None] * len(spans)
+    if generators.vocabulary.synonyms:
+        others = [told for part in parts for told in generators.generate(part, "synonyms")]
     words = [spelled(one.entity.span.text(one.sentence.document.text)) for one in spans]
     texts = [" ".join(some) for some in words]
     known = set(generators.vocabulary.words)

@@ -64,13 +64,16 @@ class Generators(nn.Module):
         mean, spread = (layers[min(number, len(layers) - 1)] for layers in (self.means, self.spreads))
         return Gaussian(mean(vectors).float(), deviation_of(spread(vectors)))
 
-    def loss(self, vectors: Tensor, told: Told, done: float) -> Tensor:
+    def loss(self, vectors: Tensor, told: Told, done: float, weight: float = 1.0) -> Tensor:
         """L_SR + L_SG for the vectors [S, H] of a batch's candidates, with a share of all training done.
+
+        The gradient that the vectors get is multiplied by a weight.
 
         Each is the surprise at all words of a text and the weighted divergence from N(0, I), the mean over gold spans;
         for synonyms over those that have any, and first over the synonyms of each. Only gold spans are read.
         """
         gold = vectors.index_select(0, told.rows)  # [G, H]
+        gold = gold.detach() + weight * (gold - gold.detach())
         silent = not len(gold) or (self.vocabulary.synonyms and not len(told.asked))
         total = idle(self) if silent else gold.new_zeros(())
         if len(gold):

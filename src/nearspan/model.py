@@ -17,11 +17,11 @@ from nearspan.encoders import Encoded, Encoder, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
 from nearspan.evidence import NULL, Evidence, explain_candidate, explain_fragments
 from nearspan.heads import Instances
-from nearspan.memory import Memory, Remembered
+from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
 from nearspan.network import Network, assemble
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
-from nearspan.spans import Minus, WordEntity, WordSums, enumerate_spans, how_many, number_of
+from nearspan.spans import LabelledSentences, Minus, WordEntity, WordSums, enumerate_spans, how_many, number_of
 from nearspan.text import Gold, Sentence
 from nearspan.text.reading import Reading, readings
 
@@ -81,11 +81,18 @@ class Model:
         folder.save(saved, Path(path), card)
 
     @classmethod
-    def load(cls, path: Path | str, device: str = "") -> Model:
-        """Read a model folder. Nothing in it is run."""
-        saved = folder.load(Path(path))
+    def load(cls, path: Path | str, device: str = "", memory: bool = True) -> Model:
+        """Read a model folder, with its memory as edits have left it or without. Nothing in the folder is run."""
+        saved = folder.load(Path(path), memory)
         model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory)
-        return model.to(usable_device(device))
+        model.to(usable_device(device))
+        if model.memory is not None and (edits := Journal(Path(path)).read()):
+            try:
+                revision = Revision.of(model.memory.sentences, edits, model.remembered)
+                model.memory = model.revised(model.memory, revision)
+            except (NearspanError, ValueError, KeyError, TypeError) as error:
+                raise ModelError(f"the edits of the memory in {path} cannot be made: {error}") from error
+        return model
 
     @property
     def device(self) -> torch.device:
@@ -107,6 +114,20 @@ class Model:
             )
         self.recipe = self.recipe.override([f"head.search={how}"])
         head.settings = head.settings.model_copy(update={"search": how})
+        return self
+
+    def vote(self, share: float, *settings: str) -> Model:
+        """Let the memory have a share in what a head with weights decides from now on; 0: none.
+
+        Further settings are as in a recipe: `model.vote(0.3, "neighbours=32", "temperature=0.05")`.
+        """
+        if share and self.memory is None:
+            raise ModelError("this model has no memory that could vote: fill one with `nearspan memory MODEL build`")
+        if isinstance(self.network.head, Instances):
+            raise ConfigError("the instance head is a vote of the memory already; others can be given one")
+        chosen = [f"vote.{one}" for one in (f"share={share}", *settings)] if share else ["vote=none"]
+        self.recipe = self.recipe.override(chosen, "vote")
+        self.network.vote = self.recipe.vote
         return self
 
     def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
@@ -168,6 +189,27 @@ class Model:
         self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *self.vectors(prepared))
         return self.memory
 
+    def labelled(self, documents: Iterable[Document]) -> LabelledSentences:
+        """Documents as this model reads and remembers them."""
+        multilabel, joining = self.recipe.head.multilabel, self.network.joiner is not None
+        return LabelledSentences.of(documents, self.split, self.network.max_width, multilabel, joining)
+
+    def remembered(self, document: Document) -> list[Remembered]:
+        """The sentences of a document as the memory would keep them."""
+        return _kept(self.labelled([document]))
+
+    def revised(self, memory: Memory, revision: Revision) -> Memory:
+        """A memory after edits: vectors are taken from `memory`, those of added documents are computed."""
+        known, sources = set(memory.ids), [memory]
+        for first, document in revision.added.items():
+            found = self.labelled([document])
+            ids = range(first, first + len(found.sentences))
+            if any(number in revision.sentences and number not in known for number in ids):
+                vectors = self.vectors(self.prepare(found.sentences))
+                fresh = Memory.of(_kept(found), self.labels[1:], self.network.max_width, *vectors, ids)
+                sources.append(fresh)
+        return gathered(sources, revision.sentences, self.labels[1:])
+
     def refresh(self, prepared: Prepared) -> None:
         """Compute the memory's vectors again after the weights have changed."""
         if self.memory is not None:
@@ -192,15 +234,16 @@ class Model:
         """For each entity found in a text, the training spans it rests on."""
         document = _document(document)
         (annotated,) = self.annotate([document])
-        return [
-            replace(self.neighbours(document, entity.span, count), label=entity.label) for entity in annotated.entities
-        ]
+        return [self._evidence(document, entity.span, count, entity.label) for entity in annotated.entities]
 
-    @torch.inference_mode()
     def neighbours(self, document: Document | str, span: Span, count: int = 5) -> Evidence:
         """What a span of a text is near to, whether it was predicted or not."""
-        document = _document(document)
-        if self.memory is None or not len(self.memory):
+        return self._evidence(_document(document), span, count)
+
+    @torch.inference_mode()
+    def _evidence(self, document: Document, span: Span, count: int, label: str | None = None) -> Evidence:
+        memory = self.memory  # an editor may put another in its place at any time
+        if memory is None or not len(memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
         joiner = self.network.joiner
         if span.discontinuous and joiner is None:
@@ -215,10 +258,10 @@ class Model:
         length = torch.tensor(len(part.sentence))
         rows = number_of(first, stop, length, self.network.max_width).tolist()
         text = span.text(document.text)
-        network, memory = self.network.eval(), self.memory
+        network = self.network.eval()
         if span.discontinuous and joiner is not None:
-            return explain_fragments(network, joiner, memory, self.labels, batch, rows, span, text, count)
-        return explain_candidate(network, memory, self.labels, batch, rows[0], span, text, count)
+            return explain_fragments(network, joiner, memory, self.labels, batch, rows, span, text, count, label)
+        return explain_candidate(network, memory, self.labels, batch, rows[0], span, text, count, label)
 
     def _located(self, document: Document, span: Span) -> tuple[Reading, list[tuple[int, int]]]:
         """The part of the document that answers for a span, and the words of its fragments in it."""
@@ -296,6 +339,10 @@ def remembered(sentence: Sentence, entities: Sequence[WordEntity], discontinuous
     words = tuple((start - sentence.start, end - sentence.start) for start, end in sentence.words)
     whole, broken = tuple(entities), tuple(discontinuous)
     return Remembered(sentence.document.id, sentence.index, sentence.text, words, whole, broken)
+
+
+def _kept(found: LabelledSentences) -> list[Remembered]:
+    return [remembered(*one) for one in zip(found.sentences, found.entities, found.discontinuous, strict=True)]
 
 
 def _document(given: Document | str) -> Document:

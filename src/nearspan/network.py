@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +13,9 @@ from torch.nn.utils.rnn import pad_sequence
 from nearspan.decoding import Guess
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
-from nearspan.heads import Head, Instances, Joiner, Pool, Sigmoid
+from nearspan.heads import Head, Instances, Joiner, Pool, Sigmoid, WordPool
 from nearspan.heads.instances import streamed_probabilities
-from nearspan.memory import Memory, WordTable, nearest_sentences, pools
+from nearspan.memory import Memory, VoteSettings, WordTable, nearest_sentences, pools, torn_pools, vote
 from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
 from nearspan.recipes import Recipe
 from nearspan.spans import (
@@ -64,6 +65,7 @@ class Network(nn.Module):
         bottleneck: Bottleneck | None = None,
         generators: Generators | None = None,
         joiner: Joiner | None = None,
+        vote: VoteSettings | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -75,6 +77,7 @@ class Network(nn.Module):
         self.bottleneck = bottleneck
         self.generators = generators
         self.joiner = joiner
+        self.vote = vote
 
     @property
     def size(self) -> int:
@@ -199,7 +202,8 @@ class Network(nn.Module):
         head = self.head
         if not isinstance(head, Instances):
             vectors = self.vectors(encoded, candidates).float()
-            return head.probabilities(vectors), vectors
+            found, said = head.probabilities(vectors), self.voted(vectors, memory)
+            return found if said is None or self.vote is None else torch.lerp(found, said, self.vote.share), vectors
         if memory is None:
             raise ValueError("the instance head needs a memory: Model.remember builds one")
         sentences = None
@@ -208,11 +212,15 @@ class Network(nn.Module):
         spans = self.adds_up
         if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
             asked = spans.sums(encoded.states)
-            return self._by_words(head, asked, candidates, memory.vectors, sentences), None
+            return self._by_words(head, asked, candidates, memory, memory.vectors, sentences), None
         vectors = self.vectors(encoded, candidates).float()
         if sentences is None:
             return streamed_probabilities(vectors, memory, head.labels, head.budget), vectors
         return _side_by_side(head, memory, sentences, vectors, candidates), vectors
+
+    def voted(self, vectors: Tensor, memory: Memory | None) -> Tensor | None:
+        """What the memory says of span vectors [S, H], where it votes beside the head: P_memory(y|s) [S, 1 + Y]."""
+        return vote(memory, vectors, self.vote, self.labels) if self.vote and memory is not None else None
 
     def guesses(self, batch: Batch, memory: Memory | None) -> list[list[Guess]]:
         """For each sentence of a batch what may be entities: candidates with each of their labels, and joined ones."""
@@ -242,7 +250,13 @@ class Network(nn.Module):
         return rows, labels[rows]
 
     def _by_words(
-        self, head: Instances, asked: WordSums, candidates: Candidates, words: WordTable, sentences: Tensor | None
+        self,
+        head: Instances,
+        asked: WordSums,
+        candidates: Candidates,
+        memory: Memory,
+        words: WordTable,
+        sentences: Tensor | None,
     ) -> Tensor:
         """P(y|s) from words of the memory: those of `sentences` [B, K], or of all sentences."""
         counts = torch.tensor(widths_of(asked.steps.shape[1], self.max_width))
@@ -250,14 +264,16 @@ class Network(nn.Module):
         if sentences is None:
             sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(candidates.counts),), WORDS // 8)
         else:
-            sizes = words.counts[sentences].sum(1)
+            sizes = (words.counts + memory.counts * words.torn)[sentences].sum(1)
         order = sizes.argsort()  # pools of like size together
         found = []
         cells = min(CELLS, head.budget // CELL)
         for ids in order.split(max(1, cells // (spans * int(sizes.float().mean())))):
             some = asked.some(ids)
             most = min(WORDS, head.budget // (len(ids) * (spans * CELL + 8 * self.representation.size)))
-            pools = words.pools(sentences[ids] if len(sentences) > 1 else sentences, most)
+            own = sentences[ids] if len(sentences) > 1 else sentences
+            pools: Iterable[WordPool | Pool]
+            pools = chain(words.pools(own, most), torn_pools(memory, words, own, most))
             found.append(head.probabilities_by_words(some, pools, self.max_width))
         before = counts.cumsum(0) - counts
         rows = before[candidates.stop - candidates.first - 1] + candidates.first
@@ -283,7 +299,20 @@ def assemble(
     wanted, max_width = recipe.objective.generation, recipe.candidates.max_width
     generators = wanted.build(representation.size, vocabulary) if wanted and vocabulary else None
     joiner = recipe.joining.build(size, joined) if recipe.joining and joined else None
-    return Network(encoder, representation, head, labels, max_width, recipe.objective, bottleneck, generators, joiner)
+    if recipe.vote is not None and recipe.head.kind == "instances":
+        raise ConfigError("the instance head is a vote of the memory already: set vote=none")
+    return Network(
+        encoder,
+        representation,
+        head,
+        labels,
+        max_width,
+        recipe.objective,
+        bottleneck,
+        generators,
+        joiner,
+        recipe.vote,
+    )
 
 
 def _side_by_side(

@@ -18,6 +18,7 @@ from nearspan.spans.deep import Deep, DeepSettings
 from nearspan.spans.endpoints import Endpoints, EndpointsSettings
 from nearspan.spans.ends import Ends, EndsSettings
 from nearspan.spans.fragments import BatchFragments, GoldFragments
+from nearspan.spans.labelled import LabelledSentences
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
 from nearspan.spans.reach import Reached, WordEntity, reach
@@ -42,6 +43,7 @@ __all__ = [
     "EndsSettings",
     "Gaussian",
     "GoldFragments",
+    "LabelledSentences",
     "Minus",
     "MinusSettings",
     "Pooling",

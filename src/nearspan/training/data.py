@@ -14,9 +14,8 @@ from nearspan.decoding import Fragments
 from nearspan.document import Document
 from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
 from nearspan.recipes import Recipe
-from nearspan.spans import GoldFragments, SpanLabels, WordEntity, reach
+from nearspan.spans import GoldFragments, LabelledSentences, SpanLabels, WordEntity
 from nearspan.text import Coverage, Gold, Sentence
-from nearspan.text.reading import readings
 
 
 @dataclass(frozen=True)
@@ -38,33 +37,9 @@ class TrainingData:
         multilabel: bool = False,
         joining: bool = False,
     ) -> TrainingData:
-        """Split documents and place their entities on words, or on pieces.
-
-        With `multilabel` several may be on one span; with `joining` they may be discontinuous.
-        """
-        sentences: list[Sentence] = []
-        entities: list[list[WordEntity]] = []
-        discontinuous: list[list[Gold]] = []
-        coverage = Coverage()
-        for document in documents:
-            own = split(document)
-            reached = reach(own, document.entities, max_width, multilabel, joining)
-            coverage += reached.coverage
-            for sentence, found, broken in zip(own, reached.entities, reached.discontinuous, strict=True):
-                for part in readings(sentence, max_width):
-                    last = part.start + len(part.sentence)
-                    sentences.append(part.sentence)
-                    entities.append(
-                        [
-                            (first - part.start, stop - part.start, label)
-                            for first, stop, label in found
-                            if part.start <= first and stop <= last
-                        ]
-                    )
-                    discontinuous.append(
-                        [gold.shifted(-part.start) for gold in broken if part.start <= gold.first and gold.stop <= last]
-                    )
-        return cls(documents, sentences, entities, discontinuous, coverage)
+        """Split documents and place their entities on words, or on pieces; as for `LabelledSentences`."""
+        found = LabelledSentences.of(documents, split, max_width, multilabel, joining)
+        return cls(documents, found.sentences, found.entities, found.discontinuous, found.coverage)
 
     @cached_property
     def labels(self) -> list[str]:

@@ -1,0 +1,207 @@
+"""What goes in and out of the server, as OpenAPI describes it. All offsets are characters (code points), half-open."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from nearspan.document import Entity, Span
+
+COUNT = 5
+
+
+def _sound(text: str) -> str:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("half of a surrogate pair is no character")
+    return text
+
+
+def _fragments(fragments: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    Span(tuple(fragments))  # raises a ValueError that says what is wrong
+    return fragments
+
+
+Text = Annotated[str, AfterValidator(_sound)]
+Fragments = Annotated[list[tuple[int, int]], Field(min_length=1, max_length=64), AfterValidator(_fragments)]
+Label = Annotated[Text, Field(min_length=1, max_length=200)]
+
+
+class Asked(BaseModel):
+    """A request's body; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AnnotateBody(Asked):
+    """One text, or a batch of them."""
+
+    text: Text | None = None
+    texts: list[Text] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.text is None) == (self.texts is None):
+            raise ValueError("give either text or texts")
+        return self
+
+    @property
+    def all(self) -> list[str]:
+        """The texts."""
+        return [self.text] if self.text is not None else self.texts or []
+
+
+class ExplainBody(Asked):
+    """A text whose entities are to be explained."""
+
+    text: Text
+    count: int = Field(default=COUNT, ge=1, description="training spans listed for each label")
+
+
+class SpanBody(Asked):
+    """A span of a text."""
+
+    text: Text
+    fragments: Fragments
+
+    @model_validator(mode="after")
+    def _inside(self) -> Self:
+        if self.fragments[-1][1] > len(self.text):
+            raise ValueError(f"the span ends at {self.fragments[-1][1]}, after the text's {len(self.text)} characters")
+        return self
+
+    @property
+    def span(self) -> Span:
+        """The fragments as a span."""
+        return Span(tuple(self.fragments))
+
+
+class NeighboursBody(SpanBody):
+    """A span to ask about, predicted or not."""
+
+    label: Text = Field(default="", description="ask why it has this label; the most probable one where left out")
+    count: int = Field(default=COUNT, ge=1, description="training spans listed for each label")
+
+
+class EntityOut(BaseModel):
+    """An entity; `fragments` are several where it is discontinuous."""
+
+    text: str
+    label: str
+    score: float | None
+    fragments: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, entity: Entity, text: str) -> Self:
+        """An entity of a text."""
+        return cls(
+            text=entity.span.text(text),
+            label=entity.label,
+            score=entity.score,
+            fragments=list(entity.span.fragments),
+        )
+
+
+class DocumentOut(BaseModel):
+    """The entities found in a text."""
+
+    entities: list[EntityOut]
+
+
+class AnnotateOut(BaseModel):
+    """A document for each text, in order."""
+
+    documents: list[DocumentOut]
+
+
+class NeighbourOut(BaseModel):
+    """A training span with its weight; `fragments` are offsets in `sentence`, a null `label` is no entity."""
+
+    label: str | None
+    weight: float
+    text: str
+    fragments: list[tuple[int, int]]
+    sentence: str
+    document: str
+    row: int
+
+
+class EvidenceOut(BaseModel):
+    """Why a span has its label; in the objects by label the key `null` is no entity."""
+
+    model_config = ConfigDict(extra="allow")
+
+    text: str
+    fragments: list[tuple[int, int]]
+    label: str | None
+    strength: str = Field(description="exact: the weights add up to the probability; nearest: look-alikes by cosine")
+    probabilities: dict[str, float]
+    neighbours: dict[str, list[NeighbourOut]]
+    unlisted: dict[str, float]
+
+
+class ExplainOut(BaseModel):
+    """Evidence for each entity, in order."""
+
+    evidence: list[EvidenceOut]
+
+
+class PointOut(BaseModel):
+    """An entity of the memory on the map, with what stands around it in its sentence."""
+
+    x: float
+    y: float
+    label: str
+    text: str
+    before: str
+    after: str
+    document: str
+    row: int
+
+
+class MapOut(BaseModel):
+    """The memory's entities along the two directions in which their vectors differ most."""
+
+    points: list[PointOut]
+    entities: int = Field(description="of the memory; more than there are points where the map shows a part of them")
+    explained: tuple[float, float] = Field(description="the share of the variance along each direction")
+
+
+class MistakeOut(BaseModel):
+    """An error in its sentences; `gold` is null where there is nothing, `predicted` where nothing was found."""
+
+    kind: str
+    document: str
+    text: str
+    gold: EntityOut | None
+    predicted: EntityOut | None
+
+
+class MistakesOut(BaseModel):
+    """Scores on the corpus, and the errors asked for."""
+
+    scores: dict[str, Any]
+    kinds: dict[str, int]
+    total: int = Field(description="errors of the kind and label asked for")
+    errors: list[MistakeOut]
+    edited: bool = Field(description="whether the memory has been edited since the corpus was scored")
+
+
+class HealthOut(BaseModel):
+    """What is served."""
+
+    status: str
+    version: str
+    recipe: str
+    labels: list[str]
+    overlap: str
+    sentences: int = Field(description="of the memory")
+    waiting: int = Field(description="requests that wait for the model, with the one that is served")
+    corpus: bool = Field(description="whether a corpus was given, so that /errors answers")
+    limits: dict[str, float]
+
+
+class ErrorOut(BaseModel):
+    """Why a request was not served."""
+
+    error: str

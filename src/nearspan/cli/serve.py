@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,9 @@ import typer
 from rich.console import Console
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
-from nearspan.cli.evaluate import Search, load
+from nearspan.cli.evaluate import Search
 from nearspan.cli.train import Device
+from nearspan.editing import Editor
 from nearspan.errors import ResourceError
 
 
@@ -47,10 +49,16 @@ def serve(
     console = Console(stderr=True)
     limits = serving.Limits().override(limit or [])
     documents = read_documents(corpus or [], format, console, columns)
-    service = serving.Service(load(model, device, search), documents)
-    app = serving.create_app(service, limits, LOOPBACK if host in LOOPBACK | {"::1"} else ())
+    editor = Editor.open(model, device)
+    if search:
+        editor.model.search(search)
+    drawn = token or secrets.token_urlsafe(24)
+    service = serving.Service(editor, documents)
+    app = serving.create_app(service, drawn, limits, LOOPBACK if host in LOOPBACK | {"::1"} else ())
 
     def started(address: str) -> None:
-        console.print(f"Serving {model} at {address}", highlight=False, markup=False, soft_wrap=True)
+        shown = f"{address}#token={drawn}" if not token else address  # what follows # never goes over the wire
+        console.print(f"Serving {model} at\n\n  {shown}\n", highlight=False, markup=False, soft_wrap=True)
+        console.print("Ctrl-C ends it. Programs: see openapi.json there.", style="dim", highlight=False)
 
     run(app, host, port, limits, started)

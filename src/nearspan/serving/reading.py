@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from nearspan import __version__
+from nearspan.errors import did_you_mean
 from nearspan.serving.limits import Limits, Refused
 from nearspan.serving.schemas import (
     AnnotateBody,
@@ -34,17 +35,17 @@ def reading(service: Service, worker: Worker, limits: Limits) -> APIRouter:
 
     @routes.get("/health", summary="Whether the server is up, and what it serves")
     async def health() -> HealthOut:
-        model = service.model
+        model = service.editor.model
         return HealthOut(
             status="ok",
             version=__version__,
             recipe=model.recipe.name,
-            labels=model.labels[1:],
+            labels=service.labels,
             overlap=model.overlap,
             sentences=len(model.memory.sentences) if model.memory is not None else 0,
             waiting=worker.waiting,
             corpus=service.mistakes is not None,
-            limits=limits.model_dump(),
+            limits=limits,
         )
 
     @routes.post("/annotate", summary="Find the entities of a text or of a batch of texts")
@@ -69,8 +70,10 @@ def reading(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     async def neighbours(body: NeighboursBody) -> EvidenceOut:
         limits.check([body.text])
         limits.check_count(body.count)
-        if body.label and body.label not in service.model.labels:
-            raise Refused(422, f"label: {body.label!r} is none of the model's: {', '.join(service.model.labels[1:])}")
+        if body.label and body.label not in service.labels:
+            raise Refused(
+                422, f"label: {body.label!r} is none of the model's; {did_you_mean(body.label, service.labels)}"
+            )
         found = await worker.run(lambda: service.neighbours(body.text, body.span, body.label, body.count))
         return EvidenceOut(**found.as_dict())
 
@@ -82,7 +85,11 @@ def reading(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     async def errors(kind: str = "", label: str = "", limit: Limit = 20, offset: Offset = 0) -> MistakesOut:
         if service.mistakes is None:
             raise Refused(404, "no corpus to score: start the server with --corpus FILE")
-        mistakes, edited = service.mistakes, service.mistakes.memory is not service.model.memory
-        return await worker.run(lambda: mistakes.page(kind, label, limit, offset, edited))
+        mistakes = service.mistakes
+
+        def work() -> MistakesOut:
+            return mistakes.page(kind, label, limit, offset, service.model.memory is not mistakes.memory)
+
+        return await worker.run(work)
 
     return routes

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from nearspan.document import Entity, Span
+from nearspan.editing import Edit
+from nearspan.serving.limits import Limits
 
 COUNT = 5
 
@@ -83,6 +85,41 @@ class NeighboursBody(SpanBody):
     count: int = Field(default=COUNT, ge=1, description="training spans listed for each label")
 
 
+class EntityBody(Asked):
+    """An entity to remember."""
+
+    fragments: Fragments
+    label: Label
+
+
+class AddBody(Asked):
+    """A text to remember with its entities."""
+
+    text: Text
+    entities: list[EntityBody] = Field(default=[], max_length=10_000)
+    document: Text = Field(default="", max_length=500, description="what it is called; a name is made where left out")
+
+    @model_validator(mode="after")
+    def _inside(self) -> Self:
+        for entity in self.entities:
+            if entity.fragments[-1][1] > len(self.text):
+                raise ValueError(f"the {entity.label} ends after the text's {len(self.text)} characters")
+        return self
+
+
+class RelabelBody(Asked):
+    """A span of a remembered sentence, and the only label it shall have; null: no entity."""
+
+    fragments: Fragments
+    label: Label | None
+
+
+class CorrectionBody(SpanBody):
+    """A span of a text, and the label it should have; null: no entity."""
+
+    label: Label | None
+
+
 class EntityOut(BaseModel):
     """An entity; `fragments` are several where it is discontinuous."""
 
@@ -123,7 +160,8 @@ class NeighbourOut(BaseModel):
     fragments: list[tuple[int, int]]
     sentence: str
     document: str
-    row: int
+    row: int = Field(description="of the span in the memory; edits may change it")
+    sentence_id: int = Field(description="of the sentence in the memory, for editing it")
 
 
 class EvidenceOut(BaseModel):
@@ -147,16 +185,16 @@ class ExplainOut(BaseModel):
 
 
 class PointOut(BaseModel):
-    """An entity of the memory on the map, with what stands around it in its sentence."""
+    """An entity of the memory on the map; `fragments` are offsets in `sentence`."""
 
     x: float
     y: float
     label: str
     text: str
-    before: str
-    after: str
+    fragments: list[tuple[int, int]]
+    sentence: str
     document: str
-    row: int
+    sentence_id: int
 
 
 class MapOut(BaseModel):
@@ -198,7 +236,61 @@ class HealthOut(BaseModel):
     sentences: int = Field(description="of the memory")
     waiting: int = Field(description="requests that wait for the model, with the one that is served")
     corpus: bool = Field(description="whether a corpus was given, so that /errors answers")
-    limits: dict[str, float]
+    limits: Limits
+
+
+class SentenceEntityOut(BaseModel):
+    """An entity of a remembered sentence."""
+
+    start: int
+    end: int
+    label: str
+    text: str
+
+
+class StretchOut(BaseModel):
+    """Characters of a remembered sentence."""
+
+    start: int
+    end: int
+
+
+class SentenceOut(BaseModel):
+    """A sentence of the memory; its id stays the same through all edits."""
+
+    id: int
+    text: str
+    entities: list[SentenceEntityOut]
+    removed: list[StretchOut] = Field(description="spans that are remembered no more")
+    document: str
+
+
+class SentencesOut(BaseModel):
+    """The sentences asked for, in order of their ids."""
+
+    sentences: list[SentenceOut]
+
+
+class EditOut(BaseModel):
+    """An edit as the journal keeps it."""
+
+    number: int
+    time: str
+    kind: str
+    summary: str
+    receipt: list[str]
+
+    @classmethod
+    def of(cls, edit: Edit) -> Self:
+        """An edit."""
+        return cls(**edit.as_dict())
+
+
+class LogOut(BaseModel):
+    """The edits asked for, the last one first."""
+
+    total: int
+    edits: list[EditOut]
 
 
 class ErrorOut(BaseModel):

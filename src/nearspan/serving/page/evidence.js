@@ -19,8 +19,8 @@ export function idle() {
   ];
 }
 
-/** Evidence as elements; `actions` stand below the heading. */
-export function shown(evidence, colour, actions) {
+/** Evidence as elements; `actions` stand below the heading, `remove` takes a training span out of the memory. */
+export function shown(evidence, colour, actions, remove) {
   const [strength, meaning] = STRENGTHS[evidence.strength] ?? [evidence.strength, ""];
   const label = evidence.label ?? "null";
   const share = evidence.probabilities[label] ?? 0;
@@ -31,15 +31,15 @@ export function shown(evidence, colour, actions) {
       rest.length ? make("span", { class: "soft" }, "then " + rest.slice(0, 3).map(([name, value]) => `${named(name)} ${value.toFixed(3)}`).join(", ")) : null),
     actions,
     make("p", { class: "strength" }, make("b", {}, strength), ". ", meaning),
-    ...Object.entries(evidence.neighbours).map(([name, group]) => neighbours(name, group, evidence, colour)),
+    ...Object.entries(evidence.neighbours).map(([name, group]) => neighbours(name, group, evidence, colour, remove)),
   ];
 }
 
 const named = (name) => (name === "null" ? "no entity" : name);
 
-function neighbours(name, group, evidence, colour) {
+function neighbours(name, group, evidence, colour, remove) {
   const exact = evidence.strength !== "nearest";
-  const rows = group.filter((one) => !exact || one.weight >= LEAST).map((one) => row(one.weight, context(one), colour(one.label)));
+  const rows = group.filter((one) => !exact || one.weight >= LEAST).map((one) => row(one.weight, context(one, remove), colour(one.label)));
   const left = evidence.unlisted[name] ?? 0;
   if (left >= LEAST) rows.push(row(left, make("p", { class: "soft" }, "all others of this label together"), colour(name === "null" ? null : name)));
   if (!rows.length) return null;
@@ -53,7 +53,7 @@ function row(weight, content, colour) {
 }
 
 /** A training span in its sentence, with the document it came from. */
-export function context(one) {
+export function context(one, remove = null) {
   const offsets = new Offsets(one.sentence);
   const parts = [];
   let done = Math.max(0, one.fragments[0][0] - AROUND);
@@ -64,5 +64,6 @@ export function context(one) {
   }
   const after = slice(one.sentence, offsets, done, Math.min(done + AROUND, offsets.character(one.sentence.length)));
   parts.push(after, offsets.unit(done) + after.length < one.sentence.length ? "…" : "");
-  return make("div", {}, make("p", { dir: "auto" }, parts), make("p", { class: "source" }, one.document));
+  return make("div", {}, make("p", { dir: "auto" }, parts), make("p", { class: "source row" }, one.document,
+    remove && make("button", { type: "button", class: "quiet small", "aria-label": `Remove ${one.text} of ${one.document} from the memory`, onclick: () => remove(one) }, "remove")));
 }

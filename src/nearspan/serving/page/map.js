@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { chip, make, number, rove, say } from "./dom.js";
+import { context } from "./evidence.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const [WIDE, HIGH, EDGE] = [1000, 640, 24];
@@ -65,7 +66,7 @@ export class MemoryMap {
     this.picture.replaceChildren(
       ...this.#visible.map((point) => {
         const dot = document.createElementNS(SVG, "circle");
-        for (const [name, value] of Object.entries({ cx: point.left, cy: point.top, r: 5, class: this.colour(point.label), "data-row": point.row })) dot.setAttribute(name, value);
+        for (const [name, value] of Object.entries({ cx: point.left, cy: point.top, r: 5, class: this.colour(point.label), "data-text": point.text })) dot.setAttribute(name, value);
         dot.append(document.createElementNS(SVG, "title"));
         dot.firstChild.textContent = `${point.text}, ${point.label}`;
         return dot;
@@ -100,9 +101,9 @@ export class MemoryMap {
     this.chosen = point;
     this.#ring(point);
     this.detail.replaceChildren(
-      make("p", { class: "row" }, chip(point.label, this.colour), make("span", { class: "source" }, point.document)),
-      make("p", { dir: "auto", class: "sentence" }, point.before, make("mark", {}, point.text), point.after),
-      make("div", { class: "row" }, make("button", { type: "button", onclick: () => this.open((point.before + point.text + point.after).replaceAll("…", "").trim()) }, "Annotate this")),
+      make("p", {}, chip(point.label, this.colour)),
+      context(point),
+      make("div", { class: "row" }, make("button", { type: "button", onclick: () => this.open(point.sentence) }, "Open in Text")),
     );
   }
 

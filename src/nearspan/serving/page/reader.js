@@ -96,7 +96,7 @@ export class Reader {
     try {
       const evidence = await post("/neighbours", { text: this.text, fragments, label });
       if (turn !== this.asked) return;
-      this.panel.replaceChildren(...shown(evidence, this.colour, this.#actions(evidence, label)).filter(Boolean), this.#other());
+      this.panel.replaceChildren(...shown(evidence, this.colour, this.#actions(evidence, label), (one) => this.#remove(one, evidence)).filter(Boolean), this.#other());
       byId("asked").focus({ preventScroll: window.innerWidth > 900 });
       say(`${evidence.text}: ${evidence.label ?? "no entity"}, ${evidence.strength} evidence.`);
     } catch (error) {
@@ -115,37 +115,42 @@ export class Reader {
         label ? make("button", { type: "button", onclick: () => correct(null) }, "Not an entity") : null));
   }
 
-  async #correct(evidence, label) {
+  #correct(evidence, label) {
+    const body = { text: this.text, fragments: evidence.fragments, label };
+    const said = `“${evidence.text}” is ${label ?? "no entity"} in the memory now.`;
+    return this.#edit(() => edit("POST", "/memory/corrections", body), evidence.fragments, said);
+  }
+
+  #remove(one, evidence) {
+    const [start, end] = [one.fragments[0][0], one.fragments.at(-1)[1]];
+    const said = `“${one.text}” of ${one.document} is out of the memory.`;
+    return this.#edit(() => edit("DELETE", `/memory/${one.sentence_id}?start=${start}&end=${end}`), evidence.fragments, said);
+  }
+
+  /** Edit the memory, read the text again with it, and offer to undo. */
+  async #edit(work, fragments, said) {
     try {
-      const done = await edit("POST", "/memory/corrections", { text: this.text, fragments: evidence.fragments, label });
-      if (done === null) return;
+      if ((await work()) === null) return; // no token
       await this.annotate();
-      this.#again(evidence.fragments);
-      this.#kept(`“${evidence.text}” is ${label ?? "no entity"} in the memory now.`);
+      const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
+      await (index >= 0 ? this.#explain(index) : this.#ask(fragments, ""));
+      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments) }, "Undo");
+      this.panel.prepend(make("div", { class: "kept row" }, make("p", {}, said), undo));
+      undo.focus();
+      say(said);
     } catch (error) {
       say(error.message, true);
     }
   }
 
-  /** Show the entity that was spoken of again, if it is still one. */
-  #again(fragments) {
-    const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
-    if (index >= 0) this.lanes.select(index);
-  }
-
-  #kept(message) {
-    say(message);
-    const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo() }, "Undo");
-    this.panel.prepend(make("div", { class: "kept row" }, make("p", {}, message), undo));
-    undo.focus();
-  }
-
-  async #undo() {
+  async #undo(fragments) {
     try {
       if ((await edit("POST", "/memory/undo")) === null) return;
       await this.annotate();
+      const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
+      if (index >= 0) await this.#explain(index);
+      else this.panel.focus();
       say("The last edit is undone.");
-      this.panel.focus();
     } catch (error) {
       say(error.message, true);
     }

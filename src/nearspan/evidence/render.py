@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from nearspan.document import Span
-from nearspan.evidence.evidence import Evidence, Neighbour
+from nearspan.evidence.evidence import Evidence
+from nearspan.evidence.neighbour import Neighbour
 
 CONTEXT = 40  # characters shown on each side of a training span
 BAR = 20

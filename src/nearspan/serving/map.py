@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from nearspan.analysis.projection import principal
-from nearspan.evidence.evidence import Neighbour, neighbour
+from nearspan.evidence.neighbour import Neighbour, neighbour
 from nearspan.memory import Memory
 from nearspan.serving.schemas import MapOut, PointOut
 

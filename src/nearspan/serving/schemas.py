@@ -164,10 +164,16 @@ class NeighbourOut(BaseModel):
     sentence_id: int = Field(description="of the sentence in the memory, for editing it")
 
 
+class FlipOut(BaseModel):
+    """The smallest set of memory spans whose removal changes a label, the first hundred of them listed."""
+
+    size: int
+    label: str | None
+    neighbours: list[NeighbourOut]
+
+
 class EvidenceOut(BaseModel):
     """Why a span has its label; in the objects by label the key `null` is no entity."""
-
-    model_config = ConfigDict(extra="allow")
 
     text: str
     fragments: list[tuple[int, int]]
@@ -175,7 +181,11 @@ class EvidenceOut(BaseModel):
     strength: str = Field(description="exact: the weights add up to the probability; nearest: look-alikes by cosine")
     probabilities: dict[str, float]
     neighbours: dict[str, list[NeighbourOut]]
-    unlisted: dict[str, float]
+    unlisted: dict[str, float] = Field(description="exact: what the neighbours not listed add")
+    against: list[NeighbourOut] = Field(description="the nearest spans that do not have the label")
+    flip: FlipOut | None = Field(description="exact: the least that would have to go for another label")
+    share: float = Field(description="of the memory in the probabilities: 1 where it alone decides")
+    voted: dict[str, float] = Field(description="what the memory says where it has a vote beside the head")
 
 
 class ExplainOut(BaseModel):

@@ -47,9 +47,9 @@ class Service:
         return self.model.explain(text, count)
 
     def neighbours(self, text: str, span: Span, label: str, count: int) -> Evidence:
-        """Evidence for a span."""
+        """Evidence for a span; where it has several labels, for the one that is asked about."""
         found = self.model.neighbours(text, span, count)
-        return replace(found, label=label) if label else found
+        return found if label in ("", found.label) else replace(found, label=label, against=[], flip=None)
 
     def map(self, most: int) -> MapOut:
         """The memory's entities in two dimensions; drawn once for each state of the memory."""

@@ -16,10 +16,11 @@ export function make(name, properties = {}, ...children) {
   return element;
 }
 
-/** Say something to everyone: shown, and read aloud. */
-export function say(message, wrong = false) {
+/** Say something: read aloud always, and shown where the page does not show it already. */
+export function say(message, { wrong = false, shown = wrong } = {}) {
   const said = byId("said");
   said.classList.toggle("wrong", wrong);
+  said.classList.toggle("aloud", !shown);
   said.textContent = message;
 }
 

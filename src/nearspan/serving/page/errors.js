@@ -23,7 +23,7 @@ export class Errors {
     try {
       found = await get(`/errors?${query}`);
     } catch (error) {
-      say(error.message, true);
+      say(error.message, { wrong: true });
       return;
     }
     const { precision, recall, f1 } = found.scores;
@@ -64,8 +64,8 @@ export class Errors {
     const lanes = new Lanes(text, { colour: (_, entity) => `${this.colour(entity.own)} ${entity.role}`, named: (entity) => entity.label });
     this.waiting.push(() => lanes.show(error.text, entities));
     const said = roles.map(([role, entity]) => `${role} ${entity.label} “${entity.text}”`).join(", ");
-    return make("li", { class: "card" }, make("p", { class: "row" }, make("b", {}, error.kind), make("span", { class: "soft" }, said), make("span", { class: "source" }, error.document)), text,
-      make("div", { class: "row" }, make("button", { type: "button", onclick: () => this.open(error.text) }, "Open in Text")));
+    return make("li", { class: "card" }, make("p", { class: "row" }, make("b", {}, error.kind), make("span", { class: "soft" }, said), make("span", { class: "source" }, error.document),
+      make("button", { type: "button", class: "quiet last", onclick: () => this.open(error.text) }, "Open in Text")), text);
   }
 
   #pages(total) {

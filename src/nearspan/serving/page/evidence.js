@@ -1,6 +1,6 @@
 // The panel: what a span rests on, and how to correct it.
 
-import { chip, make } from "./dom.js";
+import { chip, make, number } from "./dom.js";
 import { Offsets, slice } from "./offsets.js";
 
 const STRENGTHS = {
@@ -30,9 +30,20 @@ export function shown(evidence, colour, actions, remove) {
     make("p", { class: "row" }, chip(evidence.label, colour), make("b", { class: "figure" }, share.toFixed(3)),
       rest.length ? make("span", { class: "soft" }, "then " + rest.slice(0, 3).map(([name, value]) => `${named(name)} ${value.toFixed(3)}`).join(", ")) : null),
     actions,
-    make("p", { class: "strength" }, make("b", {}, strength), ". ", meaning),
+    make("p", { class: "strength" }, make("b", {}, strength), ". ", meaning,
+      evidence.share > 0 && evidence.share < 1 ? ` The memory has a share of ${Math.round(100 * evidence.share)}% in the probability.` : ""),
     ...Object.entries(evidence.neighbours).map(([name, group]) => neighbours(name, group, evidence, colour, remove)),
+    evidence.flip && flip(evidence.flip, colour),
   ];
+}
+
+/** What would have to go for another label. */
+function flip({ size, label, neighbours: gone }, colour) {
+  const what = size === 1 ? "Without this training span" : `Without these ${number(size)} training spans`;
+  return make("details", {},
+    make("summary", {}, `${what} it would be `, chip(label, colour)),
+    make("ul", { class: "neighbours" }, gone.map((one) => row(one.weight, context(one), colour(one.label)))),
+    size > gone.length ? make("p", { class: "soft" }, `and ${number(size - gone.length)} more`) : null);
 }
 
 const named = (name) => (name === "null" ? "no entity" : name);

@@ -133,23 +133,20 @@ export class Lanes {
     const box = block.getBoundingClientRect();
     const style = getComputedStyle(block);
     const [height, leftward] = [parseFloat(style.lineHeight), style.direction === "rtl"];
-    const range = document.createRange();
+    const lineOf = (rect) => Math.floor((rect.top + rect.height / 2 - box.top) / height);
     return mine.map((entity) => {
       const lines = new Map();
       for (const [a, b] of entity.pieces) {
         if (a >= end || b <= start) continue;
-        range.setStart(words, Math.max(0, a - start));
-        range.setEnd(words, Math.min(end, b) - start);
-        for (const rect of range.getClientRects()) {
-          if (rect.width < 0.5) continue;
-          const line = Math.floor((rect.top + rect.height / 2 - box.top) / height);
+        for (const rect of boxes(words, Math.max(0, a - start), Math.min(end, b) - start, lineOf)) {
+          const line = lineOf(rect);
           if (!lines.has(line)) lines.set(line, []);
           lines.get(line).push([rect.left - box.left, rect.right - box.left]);
         }
       }
       const wide = Math.ceil(ruler.measureText(entity.label).width) + 4;
       const places = [...lines].sort(([one], [other]) => one - other).map(([line, bars], at) => {
-        bars.sort(([one], [other]) => one - other);
+        bars = joined(bars);
         let [left, right] = [bars[0][0], Math.max(...bars.map(([, edge]) => edge))];
         const from = left;
         const to = right;
@@ -207,6 +204,36 @@ export class Lanes {
       marks.append(placed(mark, left, right, top, LANE - 1));
     });
   }
+}
+
+/** The boxes of some characters, without those of the blanks at which a line is broken. */
+function boxes(words, start, end, lineOf) {
+  const range = document.createRange();
+  const found = [];
+  let blanks = null;
+  for (const { 0: run, index } of words.data.slice(start, end).matchAll(/\s+|\S+/g)) {
+    range.setStart(words, start + index);
+    range.setEnd(words, start + index + run.length);
+    const rects = [...range.getClientRects()].filter((rect) => rect.width >= 0.5);
+    if (!run.trim()) {
+      blanks = rects;
+      continue;
+    }
+    if (blanks && rects.length && lineOf(found.at(-1) ?? rects[0]) === lineOf(rects[0])) found.push(...blanks);
+    found.push(...rects);
+    blanks = null;
+  }
+  return found;
+}
+
+/** Stretches from left to right, those that touch made one. */
+function joined(stretches) {
+  const found = [];
+  for (const [left, right] of stretches.sort(([one], [other]) => one - other)) {
+    if (found.length && left - found.at(-1)[1] < 1) found.at(-1)[1] = Math.max(right, found.at(-1)[1]);
+    else found.push([left, right]);
+  }
+  return found;
 }
 
 function meet(one, other) {

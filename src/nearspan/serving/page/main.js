@@ -18,7 +18,7 @@ async function begin() {
   try {
     served = await get("/health");
   } catch (error) {
-    say(error.message, true);
+    say(error.message, { wrong: true });
     return;
   }
   const colour = colours(served.labels);

@@ -32,7 +32,7 @@ export class Reader {
   async annotate() {
     const text = byId("text").value.toWellFormed();
     if (!text.trim()) {
-      say("Type or paste a text first.");
+      say("Type or paste a text first.", { shown: true });
       byId("text").focus();
       return;
     }
@@ -50,7 +50,7 @@ export class Reader {
       this.panel.replaceChildren(...idle(), this.#other());
       say(this.entities.length === 1 ? "1 entity found." : `${number(this.entities.length)} entities found.`);
     } catch (error) {
-      say(error.message, true);
+      say(error.message, { wrong: true });
     } finally {
       byId("annotate").disabled = false;
     }
@@ -100,7 +100,7 @@ export class Reader {
       byId("asked").focus({ preventScroll: window.innerWidth > 900 });
       say(`${evidence.text}: ${evidence.label ?? "no entity"}, ${evidence.strength} evidence.`);
     } catch (error) {
-      say(error.message, true);
+      say(error.message, { wrong: true });
     }
   }
 
@@ -139,7 +139,7 @@ export class Reader {
       undo.focus();
       say(said);
     } catch (error) {
-      say(error.message, true);
+      say(error.message, { wrong: true });
     }
   }
 
@@ -150,9 +150,9 @@ export class Reader {
       const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
       if (index >= 0) await this.#explain(index);
       else this.panel.focus();
-      say("The last edit is undone.");
+      say("The last edit is undone.", { shown: true });
     } catch (error) {
-      say(error.message, true);
+      say(error.message, { wrong: true });
     }
   }
 
@@ -164,7 +164,7 @@ export class Reader {
       onsubmit: (event) => {
         event.preventDefault();
         const at = words.value.trim() ? this.text.indexOf(words.value.trim()) : -1;
-        if (at < 0) say("These words are not in the text.", true);
+        if (at < 0) say("These words are not in the text.", { wrong: true });
         else this.#words(at, at + words.value.trim().length);
       },
     }, make("label", { htmlFor: "words" }, "Ask about other words of the text"), make("span", { class: "row" }, words, make("button", {}, "Ask")));

@@ -4,6 +4,6 @@ from nearspan.evidence.evidence import NULL, Evidence
 from nearspan.evidence.explain import explain_candidate
 from nearspan.evidence.flip import Flip
 from nearspan.evidence.neighbour import Neighbour
-from nearspan.evidence.render import marked, render
+from nearspan.evidence.render import marked, render, told
 
-__all__ = ["NULL", "Evidence", "Flip", "Neighbour", "explain_candidate", "marked", "render"]
+__all__ = ["NULL", "Evidence", "Flip", "Neighbour", "explain_candidate", "marked", "render", "told"]

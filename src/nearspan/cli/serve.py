@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
-from nearspan.cli.evaluate import Search
+from nearspan.cli.evaluate import Search, Vote, chosen
 from nearspan.cli.train import Device
 from nearspan.editing import Editor
 from nearspan.errors import ResourceError
@@ -31,6 +31,7 @@ def serve(
         list[str] | None, typer.Option(help="Change a limit, name=value; may be given several times.")
     ] = None,
     search: Search = "",
+    vote: Vote = None,
     device: Device = "",
     format: FormatOption = None,
     columns: ColumnsOption = None,
@@ -50,8 +51,7 @@ def serve(
     limits = serving.Limits().override(limit or [])
     documents = read_documents(corpus or [], format, console, columns)
     editor = Editor.open(model, device)
-    if search:
-        editor.model.search(search)
+    chosen(editor.model, search, vote)
     drawn = token or secrets.token_urlsafe(24)
     service = serving.Service(editor, documents)
     app = serving.create_app(service, drawn, limits, LOOPBACK if host in LOOPBACK | {"::1"} else ())

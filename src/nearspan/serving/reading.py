@@ -43,6 +43,7 @@ def reading(service: Service, worker: Worker, limits: Limits) -> APIRouter:
             labels=service.labels,
             overlap=model.overlap,
             sentences=len(model.memory.sentences) if model.memory is not None else 0,
+            share=service.share,
             waiting=worker.waiting,
             corpus=service.mistakes is not None,
             limits=limits,

@@ -244,6 +244,7 @@ class HealthOut(BaseModel):
     labels: list[str]
     overlap: str
     sentences: int = Field(description="of the memory")
+    share: float = Field(description="of the memory in what is decided: with 0, edits change nothing that is predicted")
     waiting: int = Field(description="requests that wait for the model, with the one that is served")
     corpus: bool = Field(description="whether a corpus was given, so that /errors answers")
     limits: Limits

@@ -9,6 +9,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.editing import Edit, Editor
 from nearspan.errors import EditError
 from nearspan.evidence import Evidence
+from nearspan.heads import Instances
 from nearspan.memory import Memory
 from nearspan.model import Model
 from nearspan.serving.map import draw
@@ -37,6 +38,14 @@ class Service:
     def labels(self) -> list[str]:
         """The labels that the model knows; they never change."""
         return self.editor.model.labels[1:]
+
+    @property
+    def share(self) -> float:
+        """The memory's share in what the model decides."""
+        model = self.editor.model
+        if isinstance(model.network.head, Instances):
+            return 1.0
+        return model.network.vote.share if model.network.vote else 0.0
 
     def annotate(self, texts: Sequence[str]) -> list[Document]:
         """The texts with their entities."""

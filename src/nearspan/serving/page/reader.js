@@ -112,7 +112,8 @@ export class Reader {
     return make("div", { class: "actions" },
       make("label", { htmlFor: "relabel" }, label ? "Correct it" : "It is"),
       make("span", { class: "row" }, choice, make("button", { type: "button", onclick: () => correct(choice.value) }, label ? "Relabel" : "Add"),
-        label ? make("button", { type: "button", onclick: () => correct(null) }, "Not an entity") : null));
+        label ? make("button", { type: "button", onclick: () => correct(null) }, "Not an entity") : null),
+      this.served.share ? null : make("p", { class: "soft" }, "This model decides without its memory: a correction is kept, but counts only where the server was started with --vote."));
   }
 
   #correct(evidence, label) {

@@ -173,7 +173,7 @@ def test_a_training_span_is_removed_and_brought_back(page):
     page.get_by_text("is out of the memory").first.wait_for()
     assert rows.first.inner_text() != before
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("The last edit is undone").wait_for()
+    page.get_by_text("It is undone").wait_for()
     assert rows.first.inner_text() == before
 
 

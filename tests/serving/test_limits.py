@@ -19,7 +19,7 @@ def _untouched(service, monkeypatch):
     def touched(*_):
         raise AssertionError("the model was touched")
 
-    for name in ("annotate", "explain", "neighbours", "correct"):
+    for name in ("annotate", "explain", "neighbours"):
         monkeypatch.setattr(service, name, touched)
 
 

@@ -9,9 +9,19 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from nearspan.document import Document, Entity, Span
+from nearspan.serving.correction import correct
 from nearspan.serving.limits import Limits, Refused
 from nearspan.serving.reading import Limit, Offset
-from nearspan.serving.schemas import AddBody, CorrectionBody, EditOut, LogOut, RelabelBody, SentenceOut, SentencesOut
+from nearspan.serving.schemas import (
+    AddBody,
+    CorrectionBody,
+    CorrectionOut,
+    EditOut,
+    LogOut,
+    RelabelBody,
+    SentenceOut,
+    SentencesOut,
+)
 from nearspan.serving.service import Service
 from nearspan.serving.worker import Worker
 
@@ -57,9 +67,15 @@ def editing(service: Service, worker: Worker, limits: Limits, token: str) -> API
         return EditOut.of(await worker.run(lambda: editor.add(document)))
 
     @closed.post("/corrections", summary="Remember a sentence as it should have been read")
-    async def correct(body: CorrectionBody) -> EditOut:
+    async def corrections(body: CorrectionBody) -> CorrectionOut:
         limits.check([body.text])
-        return EditOut.of(await worker.run(lambda: service.correct(body.text, body.span, body.label or "")))
+
+        def work() -> CorrectionOut:
+            again = service.share > 0  # otherwise the memory decides nothing, however much it holds
+            done = correct(editor, body.text, body.span, body.label or "", again=again)
+            return CorrectionOut(edits=[EditOut.of(edit) for edit in done.edits], label=done.label or None)
+
+        return await worker.run(work)
 
     @closed.post("/undo", summary="Take back the last edit that stands")
     async def undo() -> EditOut:

@@ -297,6 +297,13 @@ class EditOut(BaseModel):
         return cls(**edit.as_dict())
 
 
+class CorrectionOut(BaseModel):
+    """The edits of a correction, in order, and what the model says of the span after them; null: no entity."""
+
+    edits: list[EditOut]
+    label: str | None
+
+
 class LogOut(BaseModel):
     """The edits asked for, the last one first."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nearspan.document import Document, Entity, Span
-from nearspan.editing import Edit, Editor
+from nearspan.document import Document, Span
+from nearspan.editing import Editor
 from nearspan.errors import EditError
 from nearspan.evidence import Evidence
 from nearspan.heads import Instances
@@ -15,9 +15,6 @@ from nearspan.model import Model
 from nearspan.serving.map import draw
 from nearspan.serving.mistakes import Mistakes
 from nearspan.serving.schemas import MapOut
-from nearspan.text import Sentence
-
-CORRECTIONS = "corrections"  # the document that corrected sentences are remembered under
 
 
 class Service:
@@ -68,44 +65,3 @@ class Service:
         if self._map is None or self._map[0] is not model.memory:
             self._map = model.memory, draw(model.memory, model.labels, most)
         return self._map[1]
-
-    def correct(self, text: str, span: Span, label: str) -> Edit:
-        """Remember the sentence of a span as it should be read: the span with a label, or with none where it is `""`.
-
-        A sentence that the memory holds already is corrected there. Any other is added with what the model finds in
-        it now, but for the span and what it could not stand beside.
-        """
-        model = self.model
-        sentence = _holding(model.split(Document(text)), text, span)
-        mine = span.shifted(-sentence.start)
-        known = [one for one in self.editor.sentences(sentence.text, limit=1_000) if one.text == sentence.text]
-        if known:
-            return self.editor.relabel(known[-1].id, mine, label)
-        (found,) = model.annotate([Document(text)])
-        kept = [
-            Entity(entity.span.shifted(-sentence.start), entity.label)
-            for entity in found.entities
-            if sentence.start <= entity.start and entity.end <= sentence.end and entity.span != span
-        ]
-        if label:
-            kept = [entity for entity in kept if _beside(entity.span, mine, model.overlap)]
-            kept.append(Entity(mine, label))
-        words = tuple(
-            (sentence.words[first][0] - sentence.start, sentence.words[stop - 1][1] - sentence.start)
-            for first, stop in sentence.runs
-        )
-        whole = ((0, len(sentence.text)),)
-        return self.editor.add(Document(sentence.text, tuple(sorted(kept)), CORRECTIONS, words, whole))
-
-
-def _holding(sentences: Sequence[Sentence], text: str, span: Span) -> Sentence:
-    for sentence in sentences:
-        if sentence.start <= span.start and span.end <= sentence.end:
-            return sentence
-    raise EditError(f"{span.text(text)!r} is not inside one sentence")
-
-
-def _beside(one: Span, other: Span, overlap: str) -> bool:
-    """Whether two entities can both be: apart, or one in the other where nesting is allowed, or in any way."""
-    nested = one.covers(other) or other.covers(one)
-    return overlap == "any" or not one.overlaps(other) or (overlap == "nested" and nested)

@@ -118,40 +118,44 @@ export class Reader {
 
   #correct(evidence, label) {
     const body = { text: this.text, fragments: evidence.fragments, label };
-    const said = `“${evidence.text}” is ${label ?? "no entity"} in the memory now.`;
+    const said = ({ label: now }) => {
+      const kept = `“${evidence.text}” is ${label ?? "no entity"} in the memory now.`;
+      return now === label ? kept : `${kept} The model still says ${now ?? "no entity"}: other training spans outweigh it.`;
+    };
     return this.#edit(() => edit("POST", "/memory/corrections", body), evidence.fragments, said);
   }
 
   #remove(one, evidence) {
     const [start, end] = [one.fragments[0][0], one.fragments.at(-1)[1]];
-    const said = `“${one.text}” of ${one.document} is out of the memory.`;
+    const said = () => `“${one.text}” of ${one.document} is out of the memory.`;
     return this.#edit(() => edit("DELETE", `/memory/${one.sentence_id}?start=${start}&end=${end}`), evidence.fragments, said);
   }
 
   /** Edit the memory, read the text again with it, and offer to undo. */
   async #edit(work, fragments, said) {
     try {
-      if ((await work()) === null) return; // no token
+      const done = await work();
+      if (done === null) return; // no token
       await this.annotate();
       const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
       await (index >= 0 ? this.#explain(index) : this.#ask(fragments, ""));
-      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments) }, "Undo");
-      this.panel.prepend(make("div", { class: "kept row" }, make("p", {}, said), undo));
+      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments, done.edits?.length ?? 1) }, "Undo");
+      this.panel.prepend(make("div", { class: "kept row" }, make("p", {}, said(done)), undo));
       undo.focus();
-      say(said);
+      say(said(done));
     } catch (error) {
       say(error.message, { wrong: true });
     }
   }
 
-  async #undo(fragments) {
+  async #undo(fragments, count) {
     try {
-      if ((await edit("POST", "/memory/undo")) === null) return;
+      for (let done = 0; done < count; done += 1) if ((await edit("POST", "/memory/undo")) === null) return;
       await this.annotate();
       const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
       if (index >= 0) await this.#explain(index);
       else this.panel.focus();
-      say("The last edit is undone.", { shown: true });
+      say("It is undone.", { shown: true });
     } catch (error) {
       say(error.message, { wrong: true });
     }

@@ -1,4 +1,10 @@
+import shutil
+
 import pytest
+from fastapi.testclient import TestClient
+
+from nearspan.editing import Editor
+from nearspan.serving import Service, create_app
 
 TEXT = "Ada lives in Oslo"
 
@@ -83,3 +89,22 @@ def test_every_route_is_described(client):
     reading = ("/annotate", "/explain", "/neighbours", "/map", "/errors", "/health")
     assert set(paths) == {*reading, *(f"/memory{path}" for path in memory)}
     assert all(route["summary"] for methods in paths.values() for route in methods.values())
+
+
+def test_a_model_without_a_memory_is_served_and_says_what_it_lacks(folders, tmp_path):
+    folder = shutil.copytree(folders["classifier"], tmp_path / "bare")
+    for file in folder.glob("memory.*"):
+        file.unlink()
+    with TestClient(create_app(Service(Editor.open(folder, "cpu")), "t")) as client:
+        assert client.get("/health").json()["sentences"] == 0
+        assert client.post("/annotate", json={"text": TEXT}).status_code == 200
+        for answer in (client.get("/map"), client.post("/neighbours", json={"text": TEXT, "fragments": [[0, 3]]})):
+            assert answer.status_code == 409
+            assert "memory" in answer.json()["error"]
+
+
+def test_nearest_evidence_and_no_share_for_a_head_that_decides_alone(folders):
+    with TestClient(create_app(Service(Editor.open(folders["classifier"], "cpu")), "t")) as client:
+        assert client.get("/health").json()["share"] == 0
+        found = client.post("/neighbours", json={"text": TEXT, "fragments": [[0, 3]]}).json()
+        assert (found["strength"], found["flip"]) == ("nearest", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -11,10 +12,11 @@ from nearspan.editing import Edit
 from nearspan.serving.limits import Limits
 
 COUNT = 5
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _sound(text: str) -> str:
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and _SURROGATE.search(text):
         raise ValueError("half of a surrogate pair is no character")
     return text
 

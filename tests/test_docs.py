@@ -89,6 +89,23 @@ def test_every_setting_is_on_the_settings_page_with_its_default():
     assert listed == dict(settings(Recipe))
 
 
+def test_every_limit_and_every_route_is_on_the_server_page():
+    from nearspan.serving import Limits, create_app
+
+    page = (ROOT / "docs/reference/server.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `(\w+)` \| ([\d,.]+) \|", page, re.MULTILINE))
+    assert listed == {name: f"{value:,}".removesuffix(".0") for name, value in Limits().model_dump().items()}
+    paths = create_app(_Unserved(), "t").openapi()["paths"]
+    routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    assert {f"{method} {path}" for method, path in re.findall(r"`(GET|POST|PUT|DELETE) (/[\w/{}]*)", page)} == routes
+
+
+class _Unserved:
+    """A service that nobody asks anything."""
+
+    editor = None
+
+
 @pytest.mark.parametrize(("name", "least"), [("dspert", 10), ("joint-ib", 5)])
 def test_the_rows_of_the_papers_tables_are_overrides_of_a_recipe(name: str, least: int):
     page = (ROOT / f"docs/reference/{name}.md").read_text(encoding="utf-8")

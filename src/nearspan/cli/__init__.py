@@ -20,6 +20,7 @@ from nearspan.cli.explain import explain
 from nearspan.cli.memory import memory
 from nearspan.cli.recipes import recipes
 from nearspan.cli.report import report
+from nearspan.cli.serve import serve
 from nearspan.cli.train import train
 from nearspan.cli.tune import tune
 from nearspan.errors import NearspanError
@@ -37,7 +38,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-for command in (demo, train, tune, evaluate, annotate, explain, report, check, convert, recipes):
+for command in (demo, train, tune, evaluate, annotate, explain, serve, report, check, convert, recipes):
     app.command()(command)
 app.add_typer(memory, name="memory")
 

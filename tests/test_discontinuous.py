@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import nearspan
+from nearspan.analysis.vectors import joined_spans
 from nearspan.decoding import Guess
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import NearspanError
@@ -181,6 +182,17 @@ def test_the_commands_show_them(nearspan_command, folders, broken, tmp_path: Pat
     ran = nearspan_command("explain", folders["classifier"], text)
     assert "pain in legs" in ran.out
     assert nearspan_command("explain", folders["classifier"], text, "--span", "legs ... pain").code == 2
+
+
+def test_a_missed_entity_that_can_be_joined_is_not_out_of_reach(model: Model, broken):
+    assert joined_spans(model, broken) == {
+        (number, entity)
+        for number, document in enumerate(broken)
+        for entity in document.entities
+        if entity.span.discontinuous
+    }
+    wide = nearspan.markup("[a b c d e f g](SYMPTOM#1) h [i](SYMPTOM#1) ; [j](DRUG#1) k [l](DRUG#1)")
+    assert joined_spans(model, [wide]) == set()
 
 
 class Stop(Watch):

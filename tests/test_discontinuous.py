@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import nearspan
+from nearspan.analysis.report import report
 from nearspan.analysis.vectors import joined_spans
 from nearspan.decoding import Guess
 from nearspan.document import Document, Entity, Span
@@ -193,6 +194,13 @@ def test_a_missed_entity_that_can_be_joined_is_not_out_of_reach(model: Model, br
     }
     wide = nearspan.markup("[a b c d e f g](SYMPTOM#1) h [i](SYMPTOM#1) ; [j](DRUG#1) k [l](DRUG#1)")
     assert joined_spans(model, [wide]) == set()
+
+
+def test_the_report_scores_them_apart(folders, broken, tmp_path: Path):
+    found = report(folders["classifier"], broken, out=tmp_path / "report", device="cpu")
+    assert "<h3>Discontinuous entities</h3>" in found.page.read_text(encoding="utf-8")
+    [numbers] = json.loads(found.numbers.read_text(encoding="utf-8"))["models"]
+    assert numbers["discontinuous"]["entities"]["gold"] == 5
 
 
 class Stop(Watch):

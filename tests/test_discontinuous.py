@@ -1,6 +1,7 @@
 """Discontinuous entities in whole systems: learned, saved, found in long texts, scored, asked why, written."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_what_was_learned_is_found_after_loading(model: Model, broken):
     assert found.discontinuous["entities"].total.gold == 5
     assert found.discontinuous["sentences"].total.gold == 9
     assert [len(entity.span.fragments) for entity in found.predicted[7].entities] == [3]
-    assert model.overlap == "any"
+    assert (model.overlap, model.joined_overlap) == ("flat", "any")
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])
@@ -66,7 +67,8 @@ def test_a_contiguous_corpus_builds_nothing(tiny, documents, tmp_path: Path, nam
     assert recipe.joining is not None
     run = nearspan.train(recipe, documents, out=tmp_path / "with", device="cpu")
     assert run.model.network.joiner is None
-    assert "joined" not in (tmp_path / "with" / "config.toml").read_text()
+    config = tomllib.loads((tmp_path / "with" / "config.toml").read_text(encoding="utf-8"))
+    assert set(config["model"]) == {"nearspan", "overlap"}
     nearspan.train(recipe.override(["joining=none"]), documents, out=tmp_path / "without", device="cpu")
     weights = [(tmp_path / out / "model.safetensors").read_bytes() for out in ("with", "without")]
     assert weights[0] == weights[1]

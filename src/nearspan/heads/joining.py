@@ -36,8 +36,8 @@ class JoiningSettings(Settings):
     dropout: float = Field(default=0.2, ge=0, lt=1)  # on span vectors and hidden layers
     weight: float = Field(default=1.0, gt=0)  # of its loss beside the head's
     contrasts: int = Field(default=12, ge=2)  # candidates of a sentence and label whose pairs training looks at
-    fragment_threshold: float = Field(default=0.5, gt=0, lt=1)  # a candidate is a fragment where P(y|s) is above it
-    pair_threshold: float = Field(default=0.5, gt=0, lt=1)  # two fragments are joined where P(y|s, t) is above it
+    fragment_threshold: float = Field(default=0.3, gt=0, lt=1)  # a candidate is a fragment where P(y|s) is above it
+    pair_threshold: float = Field(default=0.3, gt=0, lt=1)  # two fragments are joined where P(y|s, t) is above it
     most: int = Field(default=24, ge=2, le=30)  # fragments of a sentence and label that are looked at, the likeliest
 
     def build(self, inputs: int, labels: Sequence[int]) -> Joiner:

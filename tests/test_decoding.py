@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearspan.decoding import Guess, decode, found_overlap
+from nearspan.decoding import Guess, decode, found_joined, found_overlap
 
 
 def runs(held: tuple[bool, ...]) -> tuple[tuple[int, int], ...]:
@@ -47,7 +47,7 @@ def naive(guesses: list[Guess], overlap: str) -> list[Guess]:
 @pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
 @given(guesses=guess_lists())
 def test_the_best_that_may_stand_together_are_kept(overlap: str, guesses: list[Guess]):
-    kept = decode(guesses, overlap)
+    kept = decode(guesses, overlap, overlap)
     assert kept == naive(guesses, overlap)
     assert all(may_stand_together(one, other, overlap) for one, other in combinations(kept, 2))
     for left in set(guesses) - set(kept):  # each loser loses to one at least as probable
@@ -59,18 +59,39 @@ def test_the_best_that_may_stand_together_are_kept(overlap: str, guesses: list[G
 def test_the_order_of_the_guesses_does_not_matter(overlap: str, guesses: list[Guess], seed):
     shuffled = list(guesses)
     seed.shuffle(shuffled)
-    assert decode(shuffled, overlap) == decode(guesses, overlap)
+    assert decode(shuffled, overlap, overlap) == decode(guesses, overlap, overlap)
 
 
 @given(st.lists(guess_lists(), max_size=3))
 def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[Guess]]):
-    level = found_overlap([[guess.fragments for guess in sentence] for sentence in sentences])
-    levels = ["flat", "nested", "any"]
-    enough = [
-        all(may_stand_together(a, b, one) for sentence in sentences for a, b in combinations(sentence, 2))
-        for one in levels
+    spans = [[guess.fragments for guess in sentence] for sentence in sentences]
+    assert least(sentences, contiguous=True) == found_overlap(spans)
+    assert least(sentences, contiguous=False) == found_joined(spans)
+    for sentence in sentences:
+        assert len(decode(sentence, found_overlap(spans), found_joined(spans))) == len(sentence)
+
+
+def least(sentences: list[list[Guess]], *, contiguous: bool) -> str:
+    """The least level at which all pairs of contiguous guesses, or all other pairs, may stand together."""
+    pairs = [
+        (one, other)
+        for sentence in sentences
+        for one, other in combinations(sentence, 2)
+        if (len(one.fragments) == len(other.fragments) == 1) == contiguous
     ]
-    assert level == levels[enough.index(True)]
+    return next(level for level in ("flat", "nested", "any") if all(may_stand_together(*pair, level) for pair in pairs))
+
+
+@pytest.mark.parametrize("overlap", ["flat", "nested"])
+@pytest.mark.parametrize("joined", ["flat", "nested", "any"])
+@given(guesses=guess_lists())
+def test_discontinuous_guesses_have_a_level_of_their_own(overlap: str, joined: str, guesses: list[Guess]):
+    kept: list[Guess] = []
+    for guess in sorted(guesses, key=lambda guess: (-guess.score, guess.fragments, guess.label)):
+        levels = [overlap if len(guess.fragments) == len(other.fragments) == 1 else joined for other in kept]
+        if all(may_stand_together(guess, other, level) for other, level in zip(kept, levels, strict=True)):
+            kept.append(guess)
+    assert decode(guesses, overlap, joined) == kept
 
 
 @pytest.mark.parametrize("overlap", ["flat", "nested", "any"])

@@ -1,11 +1,14 @@
 """Discontinuous entities in whole systems: learned, saved, found in long texts, scored, asked why, written."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import nearspan
+from nearspan.analysis.report import report
+from nearspan.analysis.vectors import joined_spans
 from nearspan.decoding import Guess
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import NearspanError
@@ -55,7 +58,7 @@ def test_what_was_learned_is_found_after_loading(model: Model, broken):
     assert found.discontinuous["entities"].total.gold == 5
     assert found.discontinuous["sentences"].total.gold == 9
     assert [len(entity.span.fragments) for entity in found.predicted[7].entities] == [3]
-    assert model.overlap == "any"
+    assert (model.overlap, model.joined_overlap) == ("flat", "any")
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])
@@ -64,7 +67,8 @@ def test_a_contiguous_corpus_builds_nothing(tiny, documents, tmp_path: Path, nam
     assert recipe.joining is not None
     run = nearspan.train(recipe, documents, out=tmp_path / "with", device="cpu")
     assert run.model.network.joiner is None
-    assert "joined" not in (tmp_path / "with" / "config.toml").read_text()
+    config = tomllib.loads((tmp_path / "with" / "config.toml").read_text(encoding="utf-8"))
+    assert set(config["model"]) == {"nearspan", "overlap"}
     nearspan.train(recipe.override(["joining=none"]), documents, out=tmp_path / "without", device="cpu")
     weights = [(tmp_path / out / "model.safetensors").read_bytes() for out in ("with", "without")]
     assert weights[0] == weights[1]
@@ -181,6 +185,24 @@ def test_the_commands_show_them(nearspan_command, folders, broken, tmp_path: Pat
     ran = nearspan_command("explain", folders["classifier"], text)
     assert "pain in legs" in ran.out
     assert nearspan_command("explain", folders["classifier"], text, "--span", "legs ... pain").code == 2
+
+
+def test_a_missed_entity_that_can_be_joined_is_not_out_of_reach(model: Model, broken):
+    assert joined_spans(model, broken) == {
+        (number, entity)
+        for number, document in enumerate(broken)
+        for entity in document.entities
+        if entity.span.discontinuous
+    }
+    wide = nearspan.markup("[a b c d e f g](SYMPTOM#1) h [i](SYMPTOM#1) ; [j](DRUG#1) k [l](DRUG#1)")
+    assert joined_spans(model, [wide]) == set()
+
+
+def test_the_report_scores_them_apart(folders, broken, tmp_path: Path):
+    found = report(folders["classifier"], broken, out=tmp_path / "report", device="cpu")
+    assert "<h3>Discontinuous entities</h3>" in found.page.read_text(encoding="utf-8")
+    [numbers] = json.loads(found.numbers.read_text(encoding="utf-8"))["models"]
+    assert numbers["discontinuous"]["entities"]["gold"] == 5
 
 
 class Stop(Watch):

@@ -16,7 +16,8 @@ Fragments = tuple[Fragment, ...]  # over words, in order
 class DecodingSettings(Settings):
     """How entities of one sentence may overlap; `auto` takes what the training data shows."""
 
-    overlap: Literal["auto", "flat", "nested", "any"] = "auto"
+    overlap: Literal["auto", "flat", "nested", "any"] = "auto"  # contiguous ones
+    joined: Literal["auto", "flat", "nested", "any"] = "auto"  # two of which one or both are discontinuous
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +52,25 @@ class Guess:
         return Guess(tuple((first + by, stop + by) for first, stop in self.fragments), self.label, self.score)
 
 
-def decode(guesses: Iterable[Guess], overlap: Overlap) -> list[Guess]:
+def decode(guesses: Iterable[Guess], overlap: Overlap, joined: Overlap = "any") -> list[Guess]:
     """Keep the best guesses that may stand together, the most probable first.
 
     `flat`: no two share a word. `nested`: all words of the one may be words of the other, none may cross. `any`: all
-    stay. Discontinuous guesses hold the words of their fragments, not those between them.
+    stay. `overlap` is for contiguous guesses, `joined` for two of which one is discontinuous; such a guess holds the
+    words of its fragments, not those between them.
     Several labels on one span may always stand together; only heads that give several make such guesses.
 
     >>> kept = decode([Guess.of(0, 2, 1, 0.9), Guess.of(1, 3, 1, 0.8), Guess(((0, 1), (3, 4)), 2, 0.7)], "flat")
-    >>> [(guess.fragments, guess.score) for guess in kept]
-    [(((0, 2),), 0.9)]
+    >>> [guess.fragments for guess in kept]
+    [((0, 2),), ((0, 1), (3, 4))]
     """
     kept: list[Guess] = []
     at: dict[int, list[Guess]] = {}  # kept guesses by the words they hold
+    choosy = (overlap, joined) != ("any", "any")
     for guess in sorted(guesses, key=lambda g: (-g.score, g.fragments, g.label)):
         words = [word for first, stop in guess.fragments for word in range(first, stop)]
-        if overlap != "any" and any(
-            _clash(guess.fragments, other.fragments, overlap) for word in words for other in at.get(word, ())
-        ):
+        others = (other for word in words for other in at.get(word, ()))
+        if choosy and any(_clash(guess.fragments, other.fragments, overlap, joined) for other in others):
             continue
         kept.append(guess)
         for word in words:
@@ -77,23 +79,34 @@ def decode(guesses: Iterable[Guess], overlap: Overlap) -> list[Guess]:
 
 
 def found_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
-    """The least overlap level that allows all these spans, sentence by sentence; equal ones are one.
+    """The least level that allows all contiguous ones of these spans, sentence by sentence; equal ones are one.
 
     >>> found_overlap([[((0, 2),), ((1, 2),)], [((4, 5),)]])
     'nested'
-    >>> found_overlap([[((0, 2),), ((0, 1), (4, 5))]])
+    """
+    return _least(_contiguous([span[0] for span in set(spans) if len(span) == 1]) for spans in sentences)
+
+
+def found_joined(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
+    """The least level that allows all pairs of these spans of which one is discontinuous, sentence by sentence.
+
+    >>> found_joined([[((0, 2),), ((0, 1), (4, 5))]])
     'any'
     """
-    level: Overlap = "flat"
-    for spans in sentences:
-        unique = set(spans)
-        broken = {span for span in unique if len(span) > 1}
-        levels = {_contiguous([span[0] for span in unique - broken])}
-        levels |= {_together(one, other) for one in broken for other in unique if one != other}
-        if "any" in levels:
-            return "any"
-        level = "nested" if "nested" in levels else level
-    return level
+    return _least(
+        _together(one, other)
+        for spans in sentences
+        for one in set(spans)
+        if len(one) > 1
+        for other in set(spans)
+        if one != other
+    )
+
+
+def _least(levels: Iterable[Overlap]) -> Overlap:
+    """The least level that allows what each of these allows."""
+    found = set(levels)
+    return "any" if "any" in found else "nested" if "nested" in found else "flat"
 
 
 def _contiguous(spans: list[Fragment]) -> Overlap:
@@ -118,11 +131,12 @@ def _together(one: Fragments, other: Fragments) -> Overlap:
     return "nested" if _inside(one, other) or _inside(other, one) else "any"
 
 
-def _clash(one: Fragments, other: Fragments, overlap: Overlap) -> bool:
+def _clash(one: Fragments, other: Fragments, overlap: Overlap, joined: Overlap) -> bool:
     """Whether two spans that share a word may not stand together."""
-    if overlap == "flat":
+    level = overlap if len(one) == len(other) == 1 else joined
+    if level == "flat":
         return one != other
-    return not (_inside(one, other) or _inside(other, one))
+    return level == "nested" and not (_inside(one, other) or _inside(other, one))
 
 
 def _inside(one: Fragments, other: Fragments) -> bool:

@@ -47,11 +47,13 @@ class Model:
         network: Network,
         overlap: Overlap,
         memory: Memory | None = None,
+        joined_overlap: Overlap = "any",
     ) -> None:
         self.recipe = recipe
         self.labels = [NULL, *labels]
         self.network = network.eval()
         self.overlap = overlap
+        self.joined_overlap = joined_overlap
         self.memory = memory
         transformer = network.encoder.transformer
         self.split = recipe.splitter(transformer.tokenizer if transformer is not None else None)
@@ -66,6 +68,7 @@ class Model:
         overlap: Overlap = "flat",
         vocabulary: Vocabulary | None = None,
         joined: Sequence[str] = (),
+        joined_overlap: Overlap = "any",
     ) -> Model:
         """An untrained model: vocabularies from the training sentences, fresh weights.
 
@@ -73,18 +76,19 @@ class Model:
         """
         encoder = Encoder.learn(recipe.encoder, train, others)
         numbers = [number for number, label in enumerate(labels, start=1) if label in joined]
-        return cls(recipe, labels, assemble(recipe, encoder, len(labels), vocabulary, numbers), overlap)
+        network = assemble(recipe, encoder, len(labels), vocabulary, numbers)
+        return cls(recipe, labels, network, overlap, joined_overlap=joined_overlap)
 
     def save(self, path: Path | str, card: str = "") -> None:
         """Write the model as a folder; `card` becomes its README.md."""
-        saved = folder.Saved(self.recipe, self.labels[1:], self.network, self.overlap, self.memory)
-        folder.save(saved, Path(path), card)
+        levels = (self.overlap, self.joined_overlap)
+        folder.save(folder.Saved(self.recipe, self.labels[1:], self.network, *levels, self.memory), Path(path), card)
 
     @classmethod
     def load(cls, path: Path | str, device: str = "", memory: bool = True) -> Model:
         """Read a model folder, with its memory as edits have left it or without. Nothing in the folder is run."""
         saved = folder.load(Path(path), memory)
-        model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory)
+        model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory, saved.joined)
         model.to(usable_device(device))
         if model.memory is not None and (edits := Journal(Path(path)).read()):
             try:
@@ -160,7 +164,7 @@ class Model:
             found.append(
                 [
                     Entity(sentence.joined(guess.fragments), self.labels[guess.label], guess.score)
-                    for guess in decode(_whole(sentence, mine), self.overlap)
+                    for guess in decode(_whole(sentence, mine), self.overlap, self.joined_overlap)
                 ]
             )
         return found

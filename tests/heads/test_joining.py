@@ -146,6 +146,6 @@ def test_judging_given_fragments_agrees_with_what_is_joined():
 
 
 def test_settings_have_ranges():
-    for wrong in ({"most": 41}, {"contrasts": 1}, {"pair_threshold": 1.0}, {"weight": 0}):
+    for wrong in ({"most": 31}, {"contrasts": 1}, {"pair_threshold": 1.0}, {"weight": 0}):
         with pytest.raises(ValidationError):
             JoiningSettings(**wrong)

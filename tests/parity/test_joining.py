@@ -66,6 +66,7 @@ def distinct(golds: list[Gold]) -> int:
     return len({(fragment, one.label) for one in golds for fragment in one.fragments})
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("ids", [[0, 1, 2, 3], [3, 0], [2, 1], [0]])
 @pytest.mark.parametrize("contrasts", [2, 5, 100])
 def test_loss(ids: list[int], contrasts: int):

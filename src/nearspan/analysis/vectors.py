@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nearspan.document import Document, Entity, Span
 from nearspan.model import Model
-from nearspan.spans import Candidates
+from nearspan.spans import Candidates, reach
 from nearspan.text import Sentence, align
 from nearspan.text.reading import Reading, readings
 
@@ -63,6 +63,18 @@ def gold_spans(model: Model, documents: Sequence[Document]) -> dict[Key, GoldSpa
                 place = _placed(parts, gold.first, gold.stop)
                 if place.stop <= len(place.sentence):
                     found[number, entity] = GoldSpan(place.sentence, place.first, place.stop, number, entity)
+    return found
+
+
+def joined_spans(model: Model, documents: Sequence[Document]) -> set[Key]:
+    """The discontinuous gold entities that a model can join."""
+    joiner, width = model.network.joiner, model.network.max_width
+    labels = {model.labels[number] for number in joiner.labels} if joiner is not None else set()
+    found = set()
+    for number, document in enumerate(documents):
+        broken = [one for one in document.entities if one.span.discontinuous and one.label in labels]
+        sentences = model.split(document) if broken else []
+        found |= {(number, one) for one in broken if reach(sentences, [one], width, joining=True).coverage.reachable}
     return found
 
 

@@ -88,5 +88,5 @@ def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -
         ]
         reasons[unknown] += len(places) - len(named)
         reasons[never] += len(named) - len(known)
-        reasons[overlapping] += len(known) - len(decode(known, model.overlap))
+        reasons[overlapping] += len(known) - len(decode(known, model.overlap, model.joined_overlap))
     return reached.coverage + Coverage(unreachable={reason: count for reason, count in reasons.items() if count})

@@ -36,9 +36,9 @@ class JoiningSettings(Settings):
     dropout: float = Field(default=0.2, ge=0, lt=1)  # on span vectors and hidden layers
     weight: float = Field(default=1.0, gt=0)  # of its loss beside the head's
     contrasts: int = Field(default=12, ge=2)  # candidates of a sentence and label whose pairs training looks at
-    fragment_threshold: float = Field(default=0.5, gt=0, lt=1)  # a candidate is a fragment where P(y|s) is above it
-    pair_threshold: float = Field(default=0.5, gt=0, lt=1)  # two fragments are joined where P(y|s, t) is above it
-    most: int = Field(default=24, ge=2, le=40)  # fragments of a sentence and label that are looked at, the likeliest
+    fragment_threshold: float = Field(default=0.3, gt=0, lt=1)  # a candidate is a fragment where P(y|s) is above it
+    pair_threshold: float = Field(default=0.3, gt=0, lt=1)  # two fragments are joined where P(y|s, t) is above it
+    most: int = Field(default=24, ge=2, le=30)  # fragments of a sentence and label that are looked at, the likeliest
 
     def build(self, inputs: int, labels: Sequence[int]) -> Joiner:
         """The joiner for span vectors of a size; `labels` are the numbers of those with discontinuous entities."""
@@ -104,6 +104,7 @@ class Joiner(nn.Module):
         self.factor = nn.Linear(inputs, size, bias=False)
         self.both = nn.Linear(size, size, bias=False)
         self.gap = nn.Embedding(len(GAPS) + 1, size)
+        nn.init.uniform_(self.gap.weight, -((3 / size) ** 0.5), (3 / size) ** 0.5)
         self.pair = nn.Linear(size, len(labels))
         self.register_buffer("gaps", torch.tensor(GAPS), persistent=False)
 

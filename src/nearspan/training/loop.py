@@ -14,7 +14,7 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
-from nearspan.decoding import found_overlap
+from nearspan.decoding import found_joined, found_overlap
 from nearspan.document import Document
 from nearspan.encoders import Prepared, buckets
 from nearspan.errors import ConfigError, NearspanError
@@ -98,13 +98,14 @@ def _train(
     watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
     torch.manual_seed(seed)
     others = TrainingData.of([*dev, *test], split, recipe.candidates.max_width)
-    overlap = recipe.decoding.overlap
-    level = found_overlap(data.word_spans()) if overlap == "auto" else overlap
+    decoding, spans = recipe.decoding, data.word_spans()
+    level = found_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
+    joined_level = found_joined(spans) if decoding.joined == "auto" else decoding.joined
     texts = data.span_texts(recipe.candidates.max_width, generation, synonyms)
     vocabulary = texts.vocabulary if texts else None
     fragments = data.gold_fragments(recipe.candidates.max_width)
     joined = fragments.names if fragments else ()
-    model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level, vocabulary, joined)
+    model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level, vocabulary, joined, joined_level)
     trainer = _Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
     judge = Judge(model, dev) if dev else None
     progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed, texts))

@@ -17,7 +17,8 @@ from nearspan.decoding import Overlap
 from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError, ModelError
 from nearspan.memory import Memory
-from nearspan.memory.store import SENTENCES, VECTORS
+from nearspan.memory.journal import clear
+from nearspan.memory.store import BASE, found_in
 from nearspan.network import Network, assemble
 from nearspan.objectives import Generators, Vocabulary
 from nearspan.recipes import Recipe
@@ -50,11 +51,9 @@ def save(saved: Saved, path: Path, card: str) -> None:
         _write_vocabulary(path / VOCABULARIES / GENERATION, saved.network.generators)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in saved.network.state_dict().items()}
         save_file(weights, path / WEIGHTS)
+        clear(path)
         if saved.memory is not None:
             saved.memory.save(path)
-        else:
-            for name in (SENTENCES, VECTORS):
-                (path / name).unlink(missing_ok=True)
         if card:
             (path / CARD).write_text(card, encoding="utf-8")
         head = {"nearspan": FORMAT, "overlap": saved.overlap}
@@ -66,8 +65,8 @@ def save(saved: Saved, path: Path, card: str) -> None:
         raise ModelError(f"cannot save the model to {path}: {error}") from error
 
 
-def load(path: Path) -> Saved:
-    """Read a model folder; clear errors for one that is missing, damaged or foreign."""
+def load(path: Path, remembers: bool = True) -> Saved:
+    """Read a model folder, its memory only if asked; clear errors for one that is missing, damaged or foreign."""
     if not path.is_dir():
         raise ModelError(f"no model folder at {path}: give the folder that `nearspan train --out` wrote")
     if not (path / CONFIG).is_file():
@@ -85,7 +84,7 @@ def load(path: Path) -> Saved:
         encoder = Encoder.restore(recipe.encoder, path, lambda name: _read_json(path / VOCABULARIES / f"{name}.json"))
         network = assemble(recipe, encoder, len(labels), _read_vocabulary(path / VOCABULARIES / GENERATION))
         network.load_state_dict(load_file(path / WEIGHTS))
-        remembers = network.head.uses_memory or any((path / name).exists() for name in (SENTENCES, VECTORS))
+        remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
         memory = Memory.load(path, labels, network.max_width) if remembers else None
         return Saved(recipe, labels, network, head["overlap"], memory)
     except ConfigError as error:

@@ -17,11 +17,11 @@ from nearspan.encoders import Encoded, Encoder, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
 from nearspan.evidence import NULL, Evidence, explain_candidate
 from nearspan.heads import Instances
-from nearspan.memory import Memory, Remembered
+from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
 from nearspan.network import Network, assemble
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
-from nearspan.spans import Minus, WordEntity, WordSums, enumerate_spans, how_many
+from nearspan.spans import LabelledSentences, Minus, WordEntity, WordSums, enumerate_spans, how_many
 from nearspan.text import Sentence
 from nearspan.text.reading import Reading, readings
 
@@ -76,11 +76,18 @@ class Model:
         folder.save(saved, Path(path), card)
 
     @classmethod
-    def load(cls, path: Path | str, device: str = "") -> Model:
-        """Read a model folder. Nothing in it is run."""
-        saved = folder.load(Path(path))
+    def load(cls, path: Path | str, device: str = "", memory: bool = True) -> Model:
+        """Read a model folder, with its memory as edits have left it or without. Nothing in the folder is run."""
+        saved = folder.load(Path(path), memory)
         model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory)
-        return model.to(usable_device(device))
+        model.to(usable_device(device))
+        if model.memory is not None and (edits := Journal(Path(path)).read()):
+            try:
+                revision = Revision.of(model.memory.sentences, edits, model.remembered)
+                model.memory = model.revised(model.memory, revision)
+            except (NearspanError, ValueError, KeyError, TypeError) as error:
+                raise ModelError(f"the edits of the memory in {path} cannot be made: {error}") from error
+        return model
 
     @property
     def device(self) -> torch.device:
@@ -160,6 +167,29 @@ class Model:
         prepared = prepared or self.prepare(sentences)
         self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *self.vectors(prepared))
         return self.memory
+
+    def labelled(self, documents: Iterable[Document]) -> LabelledSentences:
+        """Documents as this model reads and remembers them."""
+        multilabel = self.recipe.head.multilabel
+        return LabelledSentences.of(documents, self.split, self.network.max_width, multilabel)
+
+    def remembered(self, document: Document) -> list[Remembered]:
+        """The sentences of a document as the memory would keep them."""
+        found = self.labelled([document])
+        return [remembered(sentence, own) for sentence, own in zip(found.sentences, found.entities, strict=True)]
+
+    def revised(self, memory: Memory, revision: Revision) -> Memory:
+        """A memory after edits: vectors are taken from `memory`, those of added documents are computed."""
+        known, sources = set(memory.ids), [memory]
+        for first, document in revision.added.items():
+            found = self.labelled([document])
+            ids = range(first, first + len(found.sentences))
+            if any(number in revision.sentences and number not in known for number in ids):
+                kept = [remembered(*pair) for pair in zip(found.sentences, found.entities, strict=True)]
+                vectors = self.vectors(self.prepare(found.sentences))
+                fresh = Memory.of(kept, self.labels[1:], self.network.max_width, *vectors, ids)
+                sources.append(fresh)
+        return gathered(sources, revision.sentences, self.labels[1:])
 
     def refresh(self, prepared: Prepared) -> None:
         """Compute the memory's vectors again after the weights have changed."""

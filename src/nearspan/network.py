@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +13,9 @@ from torch.nn.utils.rnn import pad_sequence
 from nearspan.decoding import Guess
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
-from nearspan.heads import Head, Instances, Pool, Sigmoid
+from nearspan.heads import Head, Instances, Pool, Sigmoid, WordPool
 from nearspan.heads.instances import streamed_probabilities
-from nearspan.memory import Memory, WordTable, nearest_sentences, pools
+from nearspan.memory import Memory, WordTable, nearest_sentences, pools, torn_pools
 from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
 from nearspan.recipes import Recipe
 from nearspan.spans import (
@@ -182,7 +183,7 @@ class Network(nn.Module):
         spans = self.adds_up
         if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
             asked = spans.sums(encoded.states)
-            return self._by_words(head, asked, candidates, memory.vectors, sentences), candidates
+            return self._by_words(head, asked, candidates, memory, memory.vectors, sentences), candidates
         vectors = self.vectors(encoded, candidates).float()
         if sentences is None:
             return streamed_probabilities(vectors, memory, head.labels, head.budget), candidates
@@ -210,7 +211,13 @@ class Network(nn.Module):
         return rows, labels[rows]
 
     def _by_words(
-        self, head: Instances, asked: WordSums, candidates: Candidates, words: WordTable, sentences: Tensor | None
+        self,
+        head: Instances,
+        asked: WordSums,
+        candidates: Candidates,
+        memory: Memory,
+        words: WordTable,
+        sentences: Tensor | None,
     ) -> Tensor:
         """P(y|s) from words of the memory: those of `sentences` [B, K], or of all sentences."""
         counts = torch.tensor(widths_of(asked.steps.shape[1], self.max_width))
@@ -225,7 +232,9 @@ class Network(nn.Module):
         for ids in order.split(max(1, cells // (spans * int(sizes.float().mean())))):
             some = asked.some(ids)
             most = min(WORDS, head.budget // (len(ids) * (spans * CELL + 8 * self.representation.size)))
-            pools = words.pools(sentences[ids] if len(sentences) > 1 else sentences, most)
+            own = sentences[ids] if len(sentences) > 1 else sentences
+            pools: Iterable[WordPool | Pool]
+            pools = chain(words.pools(own, most), torn_pools(memory, words.torn, own, most))
             found.append(head.probabilities_by_words(some, pools, self.max_width))
         before = counts.cumsum(0) - counts
         rows = before[candidates.stop - candidates.first - 1] + candidates.first

@@ -14,7 +14,7 @@ def shown(thing) -> str:
 
 
 def evidence(sentence: str, span: Span, strength: str = "exact") -> Evidence:
-    one = Neighbour("PER", 0.75, span, sentence, "doc-1", 3)
+    one = Neighbour("PER", 0.75, span, sentence, "doc-1", 3, 1)
     return Evidence(
         Span.of(0, 3), "Ada", "PER", strength, {"PER": 0.9, "": 0.1}, {"PER": [one]}, {"PER": 0.15, "": 0.1}
     )

@@ -24,7 +24,8 @@ class Neighbour:
     span: Span  # in `sentence`
     sentence: str
     document: str
-    row: int  # its row in the memory
+    row: int  # its row in the memory, which edits may change
+    sentence_id: int  # which edits do not change
 
     @property
     def text(self) -> str:
@@ -41,6 +42,7 @@ class Neighbour:
             "sentence": self.sentence,
             "document": self.document,
             "row": self.row,
+            "sentence_id": self.sentence_id,
         }
 
 
@@ -79,9 +81,11 @@ class Evidence:
 
 def neighbour(memory: Memory, labels: list[str], row: int, weight: float) -> Neighbour:
     """The memory's span at a row, with the weight it has for somebody."""
-    sentence = memory.sentences[int(memory.sentence[row])]
+    number = int(memory.sentence[row])
+    sentence = memory.sentences[number]
     span = sentence.span(int(memory.first[row]), int(memory.stop[row]))
-    return Neighbour(labels[int(memory.labels[row])], weight, span, sentence.text, sentence.document, row)
+    label, number = labels[int(memory.labels[row])], memory.ids[number]
+    return Neighbour(label, weight, span, sentence.text, sentence.document, row, number)
 
 
 def grouped(memory: Memory, labels: list[str], rows: Tensor, weights: Tensor, count: int) -> dict[str, list[Neighbour]]:

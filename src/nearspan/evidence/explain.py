@@ -46,10 +46,10 @@ def explain_candidate(
 def _compared(head: Instances, network: Network, memory: Memory, batch: Batch) -> Tensor:
     """Rows of the memory that the head compares this sentence's spans with [N]."""
     if head.settings.search == "whole":
-        return torch.arange(len(memory), device=memory.labels.device)
+        return (memory.labels >= 0).nonzero().flatten()
     sentences = nearest_sentences(memory, network.encoder(batch).sentence_vectors(), head.settings.neighbours)
     rows, real = rows_of(memory, sentences)
-    return rows[real]
+    return rows[real & (memory.labels[rows] >= 0)]
 
 
 def _look_alikes(memory: Memory, labels: list[str], rows: Tensor, weights: Tensor) -> dict[str, list[Neighbour]]:

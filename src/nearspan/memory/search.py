@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -47,18 +49,37 @@ def pools(memory: Memory, sentences: Tensor) -> Pool:
     return Pool(memory.rows(rows), memory.labels[rows].masked_fill(~real, -1))
 
 
+def torn_pools(memory: Memory, torn: Tensor, sentences: Tensor, most: int) -> Iterator[Pool]:
+    """Pools as above of those sentences among [B, K] that are torn [M], in parts of at most `most` spans, or of one."""
+    wanted = torn[sentences]  # [B, K]
+    count = int(wanted.sum(1).max()) if wanted.numel() else 0
+    if not count:
+        return
+    order = wanted.byte().argsort(dim=1, descending=True, stable=True)[:, :count]
+    chosen, real = sentences.gather(1, order), wanted.gather(1, order)
+    counts = memory.counts[chosen] * real
+    size = max(1, most // int(counts.max()))
+    for ids, own in zip(chosen.split(size, dim=1), counts.split(size, dim=1), strict=True):
+        rows, known = spread(memory.starts[ids], own)
+        yield Pool(memory.rows(rows).float(), memory.labels[rows].masked_fill(~known, -1))
+
+
 def scores_of(memory: Memory, vectors: Tensor, rows: Tensor | None = None, *, cosine: bool = False) -> Tensor:
-    """Inner products [n, N] of span vectors [n, H] with the memory's spans, or with those at some rows."""
+    """Inner products [n, N] of span vectors [n, H] with the memory's spans, or with those at some rows.
+
+    They are -inf for spans that were removed.
+    """
     rows = torch.arange(len(memory), device=memory.labels.device) if rows is None else rows
     asked = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()
     found = asked.new_empty(len(asked), len(rows))
     for some, place in zip(rows.split(PART), found.split(PART, dim=1), strict=True):
         own = memory.rows(some).float()
         place.copy_(asked @ (functional.normalize(own, dim=1) if cosine else own).T)
-    return found
+    return found.masked_fill_(memory.labels[rows] < 0, -torch.inf)
 
 
 def nearest_spans(memory: Memory, vector: Tensor, count: int, *, cosine: bool = False) -> tuple[Tensor, Tensor]:
     """The `count` spans of the memory nearest to a span vector [H]: scores and rows, best first."""
-    best = scores_of(memory, vector[None], cosine=cosine)[0].topk(min(count, len(memory)))
+    there = int((memory.labels >= 0).sum())
+    best = scores_of(memory, vector[None], cosine=cosine)[0].topk(min(count, there))
     return best.values, best.indices

@@ -16,9 +16,10 @@ from torch import Tensor
 from nearspan.document import Fragment, Span
 from nearspan.errors import ModelError
 from nearspan.memory.words import WordTable
-from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many
+from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
 
-SENTENCES, VECTORS = "memory.jsonl", "memory.safetensors"
+SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
+NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Remembered:
     text: str
     words: tuple[Fragment, ...]
     entities: tuple[tuple[int, int, str], ...]  # first word, stop, label
+    removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
 
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
@@ -37,23 +39,25 @@ class Remembered:
 
     def as_dict(self) -> dict[str, Any]:
         """One line of `memory.jsonl`."""
-        return {
+        found = {
             "document": self.document,
             "number": self.number,
             "text": self.text,
             "words": self.words,
             "entities": self.entities,
         }
+        return found | ({"removed": self.removed} if self.removed else {})
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> Remembered:
         """Read one line of `memory.jsonl`."""
         words = tuple((int(a), int(b)) for a, b in found["words"])
         entities = tuple((int(a), int(b), str(label)) for a, b, label in found["entities"])
-        for first, stop, label in entities:
+        removed = tuple((int(a), int(b)) for a, b in found.get("removed", ()))
+        for first, stop, label in (*entities, *((*place, "removed span") for place in removed)):
             if not 0 <= first < stop <= len(words):
                 raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
-        return cls(str(found["document"]), int(found["number"]), str(found["text"]), words, entities)
+        return cls(str(found["document"]), int(found["number"]), str(found["text"]), words, entities, removed)
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,10 @@ class Memory:
     """
 
     sentences: Sequence[Remembered]
+    ids: Sequence[int]  # [M] rising; a sentence keeps its id through all edits
     max_width: int
     vectors: Tensor | WordTable  # [N, H], or by words
-    labels: Tensor  # [N] 0 is null; of a span with several labels the first
+    labels: Tensor  # [N] 0 is null, -1 a span that was removed; of a span with several labels the first
     sentence_vectors: Tensor  # [M, E] of length 1
     sentence: Tensor  # [N] which sentence a span is of
     first: Tensor  # [N]
@@ -83,8 +88,12 @@ class Memory:
         max_width: int,
         vectors: Tensor | WordSums,
         sentence_vectors: Tensor,
+        ids: Sequence[int] | None = None,
     ) -> Memory:
-        """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences, or of their words."""
+        """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences, or of their words.
+
+        The sentences are numbered from 0 where no `ids` are given.
+        """
         lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
         counts = how_many(lengths, max_width)
         kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", counts)
@@ -97,19 +106,27 @@ class Memory:
         entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
         spans = enumerate_spans(lengths, max_width)
         table = SpanLabels.of(lengths, entities, max_width)
+        table.labels[_removed(sentences, lengths, table.starts, max_width)] = -1
         where = (table.labels, sentence_vectors, spans.sentence, spans.first, spans.stop, table.starts, counts)
         device = sentence_vectors.device
-        bare = cls(sentences, max_width, sentence_vectors.new_empty(0, 0), *(tensor.to(device) for tensor in where))
+        bare = cls(
+            sentences,
+            range(len(sentences)) if ids is None else ids,
+            max_width,
+            sentence_vectors.new_empty(0, 0),
+            *(tensor.to(device) for tensor in where),
+        )
         return bare.with_vectors(vectors, sentence_vectors)
 
     def with_vectors(self, vectors: Tensor | WordSums, sentence_vectors: Tensor) -> Memory:
         """The same spans with other vectors."""
         if isinstance(vectors, WordSums):
             lengths = torch.tensor([len(one.words) for one in self.sentences], dtype=torch.long)
-            entities = self.labels.nonzero().flatten()
+            entities = (self.labels > 0).nonzero().flatten()
             where = (self.sentence, self.first, self.stop, self.labels)
+            torn = torch.tensor([bool(one.removed) for one in self.sentences], dtype=torch.bool)
             kept: Tensor | WordTable = WordTable.of(
-                vectors, lengths, torch.stack([some[entities] for some in where], 1)
+                vectors, lengths, torch.stack([some[entities] for some in where], 1), torn
             )
         else:
             kept = vectors
@@ -155,14 +172,29 @@ class Memory:
     def load(cls, folder: Path, labels: Sequence[str], max_width: int) -> Memory:
         """Read what `save` wrote."""
         try:
-            with (folder / SENTENCES).open(encoding="utf-8") as file:
+            with found_in(folder, SENTENCES).open(encoding="utf-8") as file:
                 sentences = [Remembered.from_dict(json.loads(line)) for line in file]
-            tensors = load_file(folder / VECTORS)
+            tensors = load_file(found_in(folder, VECTORS))
             by_words = "steps" in tensors
             vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
             return cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"])
         except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
             raise ModelError(f"the memory in {folder} is damaged: {error}") from error
+
+
+def found_in(folder: Path, name: str) -> Path:
+    """Where a file of a folder's memory is: in its place, or still in that of a memory which takes over."""
+    new = folder / NEXT / name
+    return new if new.exists() else folder / name
+
+
+def _removed(sentences: Sequence[Remembered], lengths: Tensor, starts: Tensor, max_width: int) -> Tensor:
+    """The rows of removed spans."""
+    found = [
+        (m, *place) for m, one in enumerate(sentences) for place in one.removed if place[1] - place[0] <= max_width
+    ]
+    sentence, first, stop = torch.tensor(found, dtype=torch.long).view(-1, 3).unbind(1)
+    return starts[sentence] + number_of(first, stop, lengths[sentence], max_width)
 
 
 def _lines(sentences: Iterable[Remembered]) -> Iterator[str]:

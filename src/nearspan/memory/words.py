@@ -20,13 +20,16 @@ class WordTable:
     shared: Tensor  # [1, H] what every span begins with, 0 where begins differ
     gaps: Tensor  # [W] 0 for words, -inf for gaps
     starts: Tensor  # [M] each sentence's first word
-    counts: Tensor  # [M] its words, and its gap
+    counts: Tensor  # [M] its words, and its gap; 0 for torn sentences
     labels: Tensor  # [E] of the entities
     entity_starts: Tensor  # [M]
-    entity_counts: Tensor  # [M]
+    entity_counts: Tensor  # [M] 0 for torn sentences
+    torn: (
+        Tensor  # [M] whether a span was removed: sums over words would count it, so their spans are weighed one by one
+    )
 
     @classmethod
-    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor) -> WordTable:
+    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor, torn: Tensor) -> WordTable:
         """Lay out the words of sentences with these lengths; `entities` [E, 4] are sentence, first, stop and label."""
         device = sums.steps.device
         sizes = lengths.to(device)
@@ -43,11 +46,17 @@ class WordTable:
             parts.append(room.index_copy(0, words, sums.begins))
         shared = sums.begins if alike else torch.zeros_like(sums.steps[:1])
         sentence, first, stop, labels = entities.to(device).unbind(1)
-        bare = cls(torch.cat(parts), torch.zeros_like(shared), gaps, starts, sizes + 1, labels[:0], starts, starts)
+        torn = torn.to(device)
+        bare = cls(
+            torch.cat(parts), torch.zeros_like(shared), gaps, starts, sizes + 1, labels[:0], starts, starts, torn
+        )
         found = bare.spans(starts[sentence] + first, stop - first)
         counts = torch.bincount(sentence, minlength=len(sizes))
         table = torch.cat([parts[0], found, *parts[1:]])
-        return cls(table, shared, gaps, starts, sizes + 1, labels, counts.cumsum(0) - counts, counts)
+        whole = ~torn
+        return cls(
+            table, shared, gaps, starts, (sizes + 1) * whole, labels, counts.cumsum(0) - counts, counts * whole, torn
+        )
 
     @property
     def alike(self) -> bool:
@@ -63,7 +72,7 @@ class WordTable:
     def spans(self, first: Tensor, width: Tensor) -> Tensor:
         """Vectors [..., H] of spans, given the row of their first word and their width."""
         found = self.shared if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
-        gap = self.starts[:1] + self.counts[:1] - 1  # a row of zeros
+        gap = first.new_tensor(len(self.gaps) - 1)  # a row of zeros
         for more in range(int(width.max()) if width.numel() else 0):
             found = found + self.table[torch.where(width > more, first + more, gap)]
         return found.expand(*first.shape, -1)
@@ -71,7 +80,7 @@ class WordTable:
     def pool(self, sentences: Tensor) -> WordPool:
         """The words and entities of some sentences [B, K]."""
         words, real = spread(self.starts[sentences], self.counts[sentences])
-        words = torch.where(real, words, self.starts[:1] + self.counts[:1] - 1)
+        words = torch.where(real, words, words.new_tensor(len(self.gaps) - 1))
         entities, known = spread(self.entity_starts[sentences], self.entity_counts[sentences])
         columns = [words, entities + len(self.gaps)]
         if not self.alike:
@@ -81,9 +90,11 @@ class WordTable:
         return WordPool(self.table, index, self.gaps.take(words), labels, not self.alike)
 
     def pools(self, sentences: Tensor, most: int) -> Iterator[WordPool]:
-        """The same in parts of at most `most` words, or of one sentence."""
-        size = max(1, most // int(self.counts[sentences].max()))
-        return (self.pool(part) for part in sentences.split(size, dim=1))
+        """The same in parts of at most `most` words, or of one sentence; parts without words are left out."""
+        counts = self.counts[sentences]
+        size = max(1, most // max(1, int(counts.max())))
+        parts = zip(sentences.split(size, dim=1), counts.split(size, dim=1), strict=True)
+        return (self.pool(part) for part, own in parts if bool(own.any()))
 
     def to(self, device: torch.device | str) -> WordTable:
         """The same words on a device."""

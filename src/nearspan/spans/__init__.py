@@ -17,6 +17,7 @@ from nearspan.spans.candidates import (
 from nearspan.spans.deep import Deep, DeepSettings
 from nearspan.spans.endpoints import Endpoints, EndpointsSettings
 from nearspan.spans.ends import Ends, EndsSettings
+from nearspan.spans.labelled import LabelledSentences
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
 from nearspan.spans.reach import Reached, WordEntity, reach
@@ -39,6 +40,7 @@ __all__ = [
     "Ends",
     "EndsSettings",
     "Gaussian",
+    "LabelledSentences",
     "Minus",
     "MinusSettings",
     "Pooling",

@@ -13,9 +13,8 @@ import torch
 from nearspan.document import Document
 from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
 from nearspan.recipes import Recipe
-from nearspan.spans import SpanLabels, WordEntity, reach
+from nearspan.spans import LabelledSentences, SpanLabels, WordEntity
 from nearspan.text import Coverage, Sentence
-from nearspan.text.reading import readings
 
 
 @dataclass(frozen=True)
@@ -36,25 +35,8 @@ class TrainingData:
         multilabel: bool = False,
     ) -> TrainingData:
         """Split documents and place their entities on words, or on pieces; with `multilabel` several on one span."""
-        sentences: list[Sentence] = []
-        entities: list[list[WordEntity]] = []
-        coverage = Coverage()
-        for document in documents:
-            own = split(document)
-            reached = reach(own, document.entities, max_width, multilabel)
-            coverage += reached.coverage
-            for sentence, found in zip(own, reached.entities, strict=True):
-                for part in readings(sentence, max_width):
-                    last = part.start + len(part.sentence)
-                    sentences.append(part.sentence)
-                    entities.append(
-                        [
-                            (first - part.start, stop - part.start, label)
-                            for first, stop, label in found
-                            if part.start <= first and stop <= last
-                        ]
-                    )
-        return cls(documents, sentences, entities, coverage)
+        found = LabelledSentences.of(documents, split, max_width, multilabel)
+        return cls(documents, found.sentences, found.entities, found.coverage)
 
     @cached_property
     def labels(self) -> list[str]:

@@ -1,0 +1,49 @@
+"""Labelled sentences: what a model can learn or remember of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from nearspan.document import Document
+from nearspan.spans.reach import WordEntity, reach
+from nearspan.text import Coverage, Sentence
+from nearspan.text.reading import readings
+
+
+@dataclass(frozen=True)
+class LabelledSentences:
+    """Sentences (very long ones in windows), their entities over words, and what could not be reached."""
+
+    sentences: list[Sentence]
+    entities: list[list[WordEntity]]
+    coverage: Coverage
+
+    @classmethod
+    def of(
+        cls,
+        documents: Iterable[Document],
+        split: Callable[[Document], list[Sentence]],
+        max_width: int,
+        multilabel: bool = False,
+    ) -> LabelledSentences:
+        """Split documents and place their entities on words, or on pieces; with `multilabel` several on one span."""
+        sentences: list[Sentence] = []
+        entities: list[list[WordEntity]] = []
+        coverage = Coverage()
+        for document in documents:
+            own = split(document)
+            reached = reach(own, document.entities, max_width, multilabel)
+            coverage += reached.coverage
+            for sentence, found in zip(own, reached.entities, strict=True):
+                for part in readings(sentence, max_width):
+                    last = part.start + len(part.sentence)
+                    sentences.append(part.sentence)
+                    entities.append(
+                        [
+                            (first - part.start, stop - part.start, label)
+                            for first, stop, label in found
+                            if part.start <= first and stop <= last
+                        ]
+                    )
+        return cls(sentences, entities, coverage)

@@ -167,8 +167,13 @@ class Network(nn.Module):
         self.train(training)
         return pool
 
-    def probabilities(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Candidates]:
-        """P(y|s) [S, 1 + Y] for all candidates of a batch."""
+    def probabilities(
+        self, batch: Batch, memory: Memory | None, sentences: Tensor | None = None
+    ) -> tuple[Tensor, Candidates]:
+        """P(y|s) [S, 1 + Y] for all candidates of a batch.
+
+        `sentences` [B, K] are those of the memory that the instance head has to ask instead of those it would search.
+        """
         head = self.head
         if not isinstance(head, Instances):
             vectors, candidates = self.spans(batch)
@@ -177,8 +182,7 @@ class Network(nn.Module):
             raise ValueError("the instance head needs a memory: Model.remember builds one")
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
         encoded = self.encoder(batch)
-        sentences = None
-        if head.settings.search == "nearest":
+        if sentences is None and head.settings.search == "nearest":
             sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
         spans = self.adds_up
         if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:

@@ -36,7 +36,7 @@ def render(evidence: Evidence) -> RenderableType:
             continue
         for one in group:
             if evidence.strength == "nearest" or one.weight >= 0.0005:
-                table.add_row(_label(label), f"{one.weight:.3f}", _bar(one.weight), _in_context(one))
+                table.add_row(_label(label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
         left = evidence.unlisted.get(label, 0.0)
         if left >= 0.0005:
             table.add_row(_label(label), f"{left:.3f}", _bar(left), Text("all others of this label together", "dim"))
@@ -55,7 +55,8 @@ def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
     return shown
 
 
-def _in_context(one: Neighbour) -> Text:
+def in_context(one: Neighbour) -> Text:
+    """A training span with some of its sentence around it."""
     start, end = one.span.start, one.span.end
     before, after = one.sentence[max(0, start - CONTEXT) : start], one.sentence[end : end + CONTEXT]
     left, right = "…" if start > CONTEXT else "", "…" if end + CONTEXT < len(one.sentence) else ""

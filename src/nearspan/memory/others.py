@@ -58,7 +58,7 @@ class Others:
         """The other sentences with the highest cosine, for sentence vectors [B, E]: ids [B, count], or fewer."""
         likeness = functional.normalize(vectors.float(), dim=1) @ self.memory.sentence_vectors.T  # [B, M]
         silent = self.kin == own[:, None]
-        left = likeness.shape[1] - int(silent.sum(1).max())
+        left = len(self.kin) - int(torch.bincount(self.kin).max())  # so many others has every sentence
         return highest(likeness.masked_fill_(silent, -torch.inf), min(count, left))
 
     def shares(self, vectors: Tensor, own: Tensor, watch: Watch | None = None) -> tuple[Tensor, Tensor]:
@@ -82,9 +82,7 @@ class Others:
         said = torch.stack([weight @ self._votes(some) for weight, some in zip(weights, rows, strict=True)])
         return said / weights.sum(1, keepdim=True)
 
-    def speakers(
-        self, vectors: Tensor, own: Tensor, label: int, count: int, *, cosine: bool
-    ) -> tuple[Tensor, Tensor]:
+    def speakers(self, vectors: Tensor, own: Tensor, label: int, count: int, *, cosine: bool) -> tuple[Tensor, Tensor]:
         """The `count` other spans with a label that are nearest: scores [n, count], best first, and rows.
 
         Where there are fewer, the scores of the rest are -inf.
@@ -120,11 +118,11 @@ class Others:
         for rows in every.split(PART):
             own_vectors = self.memory.rows(rows).float()
             there = (functional.normalize(own_vectors, dim=1) if cosine else own_vectors).T
-            kin = self.kin[self.memory.sentence[rows]]
+            kin, gone = self.kin[self.memory.sentence[rows]], self.memory.labels[rows] < 0
             for first in range(0, len(asked), PIECE):
                 piece = slice(first, first + PIECE)
                 scores = asked[piece] @ there
-                yield rows, piece, scores.masked_fill_(kin == own[piece, None], -torch.inf)
+                yield rows, piece, scores.masked_fill_((kin == own[piece, None]) | gone, -torch.inf)
             if watch is not None:
                 watch(len(rows), len(every))
 
@@ -138,7 +136,7 @@ class Others:
 
     def _votes(self, rows: Tensor) -> Tensor:
         """The labels of some rows [r] as ones in [r, 1 + Y]."""
-        votes = functional.one_hot(self.memory.labels[rows], len(self.labels)).float()
+        votes = functional.one_hot(self.memory.labels[rows].clamp(min=0), len(self.labels)).float()
         more, its = self._further
         if len(more):
             at = torch.isin(more, rows).nonzero().flatten()
@@ -157,5 +155,6 @@ class Others:
                     found.append((m, first, stop, len(sentence.words), number[label]))
                 before[first, stop] += 1
         device = self.memory.labels.device
-        at, first, stop, words, label = torch.tensor(found, dtype=torch.long, device=device).view(-1, 5).unbind(1)
-        return self.memory.starts[at] + number_of(first, stop, words, self.memory.max_width), label
+        table = torch.tensor(found, dtype=torch.long, device=device).view(-1, 5)
+        rows = self.memory.starts[table[:, 0]] + number_of(*table[:, 1:4].unbind(1), self.memory.max_width)
+        return rows, table[:, 4]

@@ -111,6 +111,20 @@ class Model:
         head.settings = head.settings.model_copy(update={"search": how})
         return self
 
+    def vote(self, share: float, *settings: str) -> Model:
+        """Let the memory have a share in what a head with weights decides from now on; 0: none.
+
+        Further settings are as in a recipe: `model.vote(0.3, "neighbours=32", "temperature=0.05")`.
+        """
+        if share and self.memory is None:
+            raise ModelError("this model has no memory that could vote: fill one with `nearspan memory MODEL build`")
+        if isinstance(self.network.head, Instances):
+            raise ConfigError("the instance head is a vote of the memory already; others can be given one")
+        chosen = [f"vote.{one}" for one in (f"share={share}", *settings)] if share else ["vote=none"]
+        self.recipe = self.recipe.override(chosen, "vote")
+        self.network.vote = self.recipe.vote
+        return self
+
     def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """The documents with the entities found, in order; reads on only as results are taken."""
         for block in _blocks(documents, self.split):
@@ -215,15 +229,16 @@ class Model:
         """For each entity found in a text, the training spans it rests on."""
         document = _document(document)
         (annotated,) = self.annotate([document])
-        return [
-            replace(self.neighbours(document, entity.span, count), label=entity.label) for entity in annotated.entities
-        ]
+        return [self._evidence(document, entity.span, count, entity.label) for entity in annotated.entities]
 
-    @torch.inference_mode()
     def neighbours(self, document: Document | str, span: Span, count: int = 5) -> Evidence:
         """What a span of a text is near to, whether it was predicted or not."""
-        document = _document(document)
-        if self.memory is None or not len(self.memory):
+        return self._evidence(_document(document), span, count)
+
+    @torch.inference_mode()
+    def _evidence(self, document: Document, span: Span, count: int, label: str | None = None) -> Evidence:
+        memory = self.memory  # an editor may put another in its place at any time
+        if memory is None or not len(memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
         part, first, stop = self._located(document, span)
         prepared = self.prepare([part.sentence])
@@ -232,7 +247,7 @@ class Model:
         row = int(((candidates.first == first) & (candidates.stop == stop)).nonzero())
         text = span.text(document.text)
         self.network.eval()
-        return explain_candidate(self.network, self.memory, self.labels, batch, row, span, text, count)
+        return explain_candidate(self.network, memory, self.labels, batch, row, span, text, count, label)
 
     def _located(self, document: Document, span: Span) -> tuple[Reading, int, int]:
         """The part of the document that answers for a span, and the span's words in it."""

@@ -15,7 +15,7 @@ from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
 from nearspan.heads import Head, Instances, Pool, Sigmoid, WordPool
 from nearspan.heads.instances import streamed_probabilities
-from nearspan.memory import Memory, WordTable, nearest_sentences, pools, torn_pools
+from nearspan.memory import Memory, VoteSettings, WordTable, nearest_sentences, pools, torn_pools, vote
 from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
 from nearspan.recipes import Recipe
 from nearspan.spans import (
@@ -62,6 +62,7 @@ class Network(nn.Module):
         objective: ObjectiveSettings,
         bottleneck: Bottleneck | None = None,
         generators: Generators | None = None,
+        vote: VoteSettings | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -72,6 +73,7 @@ class Network(nn.Module):
         self.objective = objective
         self.bottleneck = bottleneck
         self.generators = generators
+        self.vote = vote
 
     @property
     def size(self) -> int:
@@ -177,7 +179,8 @@ class Network(nn.Module):
         head = self.head
         if not isinstance(head, Instances):
             vectors, candidates = self.spans(batch)
-            return head.probabilities(vectors.float()), candidates
+            found, said = head.probabilities(vectors.float()), self.voted(vectors, memory)
+            return found if said is None or self.vote is None else torch.lerp(found, said, self.vote.share), candidates
         if memory is None:
             raise ValueError("the instance head needs a memory: Model.remember builds one")
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
@@ -192,6 +195,10 @@ class Network(nn.Module):
         if sentences is None:
             return streamed_probabilities(vectors, memory, head.labels, head.budget), candidates
         return _side_by_side(head, memory, sentences, vectors, candidates), candidates
+
+    def voted(self, vectors: Tensor, memory: Memory | None) -> Tensor | None:
+        """What the memory says of span vectors [S, H], where it votes beside the head: P_memory(y|s) [S, 1 + Y]."""
+        return vote(memory, vectors, self.vote, self.labels) if self.vote and memory is not None else None
 
     def guesses(self, batch: Batch, memory: Memory | None) -> list[list[Guess]]:
         """For each sentence of a batch the candidates that are entities, with each of their labels."""
@@ -229,7 +236,7 @@ class Network(nn.Module):
         if sentences is None:
             sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(candidates.counts),), WORDS // 8)
         else:
-            sizes = words.counts[sentences].sum(1)
+            sizes = (words.counts + memory.counts * words.torn)[sentences].sum(1)
         order = sizes.argsort()  # pools of like size together
         found = []
         cells = min(CELLS, head.budget // CELL)
@@ -238,7 +245,7 @@ class Network(nn.Module):
             most = min(WORDS, head.budget // (len(ids) * (spans * CELL + 8 * self.representation.size)))
             own = sentences[ids] if len(sentences) > 1 else sentences
             pools: Iterable[WordPool | Pool]
-            pools = chain(words.pools(own, most), torn_pools(memory, words.torn, own, most))
+            pools = chain(words.pools(own, most), torn_pools(memory, words, own, most))
             found.append(head.probabilities_by_words(some, pools, self.max_width))
         before = counts.cumsum(0) - counts
         rows = before[candidates.stop - candidates.first - 1] + candidates.first
@@ -256,7 +263,11 @@ def assemble(recipe: Recipe, encoder: Encoder, labels: int, vocabulary: Vocabula
     head = recipe.head.build(bottleneck.size if bottleneck else representation.size, labels, ends)
     wanted, max_width = recipe.objective.generation, recipe.candidates.max_width
     generators = wanted.build(representation.size, vocabulary) if wanted and vocabulary else None
-    return Network(encoder, representation, head, labels, max_width, recipe.objective, bottleneck, generators)
+    if recipe.vote is not None and recipe.head.kind == "instances":
+        raise ConfigError("the instance head is a vote of the memory already: set vote=none")
+    return Network(
+        encoder, representation, head, labels, max_width, recipe.objective, bottleneck, generators, recipe.vote
+    )
 
 
 def _side_by_side(

@@ -18,6 +18,7 @@ from nearspan.cli.convert import convert
 from nearspan.cli.demo import demo
 from nearspan.cli.evaluate import evaluate
 from nearspan.cli.explain import explain
+from nearspan.cli.memory import memory
 from nearspan.cli.recipes import recipes
 from nearspan.cli.report import report
 from nearspan.cli.train import train
@@ -39,6 +40,7 @@ app = typer.Typer(
 )
 for command in (demo, train, tune, evaluate, annotate, explain, audit, report, check, convert, recipes):
     app.command()(command)
+app.add_typer(memory, name="memory")
 
 
 @app.callback(invoke_without_command=True)

@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from nearspan.cli.evaluate import Search, load
+from nearspan.analysis.explained import page
+from nearspan.cli.evaluate import Search, Vote, load
 from nearspan.cli.train import Device
+from nearspan.corpora.atomic import write_file
 from nearspan.document import Span
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evidence import Evidence, marked, render
@@ -25,7 +27,9 @@ def explain(
     count: Annotated[int, typer.Option("-k", min=1, help="Training spans listed for each label.")] = 5,
     span: Annotated[str, typer.Option(help="Ask about these words of the text instead, predicted or not.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page that loads nothing to this file.")] = None,
     search: Search = "",
+    vote: Vote = None,
     device: Device = "",
 ) -> None:
     """Show the training spans that each entity of a text rests on.
@@ -34,15 +38,19 @@ def explain(
     """
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise ConfigError("the text is not UTF-8")  # bytes of the command line that could not be decoded
-    loaded = load(model, device, search)
-    found = [_asked(loaded, text, span, count)] if span else loaded.explain(text, count)
+    loaded = load(model, device, search, vote)
+    found = [asked(loaded, text, span, count)] if span else loaded.explain(text, count)
+    if html is not None:
+        write_file(html, [page(text, found, loaded.labels[1:])])
     if as_json:
         typer.echo(json.dumps({"text": text, "evidence": [one.as_dict() for one in found]}, ensure_ascii=False))
+    elif html is not None:
+        typer.echo(str(html))
     else:
         show(text, found, Console())
 
 
-def _asked(model: Model, text: str, words: str, count: int) -> Evidence:
+def asked(model: Model, text: str, words: str, count: int) -> Evidence:
     """Evidence for the first place where the words stand as whole words."""
     places = [match.start() for match in re.finditer(re.escape(words), text)]
     if not places:

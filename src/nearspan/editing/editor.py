@@ -68,6 +68,18 @@ class Editor:
         found = matching(self._revision.sentences, text, label, document)
         return [MemorySentence.of(number, one) for number, one in islice(found, offset, offset + limit)]
 
+    def sentence(self, sentence: int) -> MemorySentence:
+        """One sentence of the memory by its id."""
+        return MemorySentence.of(sentence, self._sentence(sentence))
+
+    def holds(self, sentence: int, span: Span) -> bool:
+        """Whether a span is a run of whole words of a remembered sentence."""
+        try:
+            words_of(self._sentence(sentence), sentence, span)
+        except EditError:
+            return False
+        return True
+
     def search(self, document: Document | str, span: Span, count: int = 5) -> Evidence:
         """The memory's spans nearest to a span of a text."""
         return self.model.neighbours(document, span, count)

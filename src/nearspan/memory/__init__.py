@@ -5,6 +5,7 @@ from nearspan.memory.gather import gathered
 from nearspan.memory.journal import Journal
 from nearspan.memory.search import nearest_sentences, nearest_spans, pools, rows_of, scores_of, torn_pools
 from nearspan.memory.store import Memory, Remembered
+from nearspan.memory.voting import VoteSettings, vote
 from nearspan.memory.words import WordTable
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Memory",
     "Remembered",
     "Revision",
+    "VoteSettings",
     "WordTable",
     "gathered",
     "nearest_sentences",
@@ -21,4 +23,5 @@ __all__ = [
     "rows_of",
     "scores_of",
     "torn_pools",
+    "vote",
 ]

@@ -90,12 +90,13 @@ class Journal:
         if not whole or not self._ours(whole.split(b"\n", 1)[0]):  # none yet, or of a memory that is no more
             begin(self.folder, self.base(), [line])
             return
-        with path.open("r+b") as file:
+        with path.open("r+b", buffering=0) as file:  # what fails must not be written later
             file.truncate(len(whole))
             file.seek(len(whole))
             try:
-                file.write(line)
-                file.flush()
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[file.write(rest) :]
                 os.fsync(file.fileno())
             except OSError:  # a full disk: the line may be there in part
                 with suppress(OSError):

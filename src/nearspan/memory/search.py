@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from nearspan.heads import Pool
 from nearspan.memory.store import Memory
-from nearspan.memory.words import spread
+from nearspan.memory.words import WordTable, spread
 
 GROUP = 16  # about the root of sentences over neighbours
 PART = 65_536  # spans whose vectors are put together at once
@@ -49,9 +49,12 @@ def pools(memory: Memory, sentences: Tensor) -> Pool:
     return Pool(memory.rows(rows), memory.labels[rows].masked_fill(~real, -1))
 
 
-def torn_pools(memory: Memory, torn: Tensor, sentences: Tensor, most: int) -> Iterator[Pool]:
-    """Pools as above of those sentences among [B, K] that are torn [M], in parts of at most `most` spans, or of one."""
-    wanted = torn[sentences]  # [B, K]
+def torn_pools(memory: Memory, words: WordTable, sentences: Tensor, most: int) -> Iterator[Pool]:
+    """Pools as above of those sentences among [B, K] that are torn, in parts of at most `most` spans, or of one.
+
+    As in pools of words, what all spans begin with is left out: it adds the same to every score.
+    """
+    wanted = words.torn[sentences]  # [B, K]
     count = int(wanted.sum(1).max()) if wanted.numel() else 0
     if not count:
         return
@@ -61,7 +64,7 @@ def torn_pools(memory: Memory, torn: Tensor, sentences: Tensor, most: int) -> It
     size = max(1, most // int(counts.max()))
     for ids, own in zip(chosen.split(size, dim=1), counts.split(size, dim=1), strict=True):
         rows, known = spread(memory.starts[ids], own)
-        yield Pool(memory.rows(rows).float(), memory.labels[rows].masked_fill(~known, -1))
+        yield Pool(memory.rows(rows) - words.shared, memory.labels[rows].masked_fill(~known, -1))
 
 
 def scores_of(memory: Memory, vectors: Tensor, rows: Tensor | None = None, *, cosine: bool = False) -> Tensor:

@@ -73,6 +73,7 @@ class Memory:
     max_width: int
     vectors: Tensor | WordTable  # [N, H], or by words
     labels: Tensor  # [N] 0 is null, -1 a span that was removed; of a span with several labels the first
+    further: Tensor  # [W, N] the second and later labels of spans that have several, 0 elsewhere
     sentence_vectors: Tensor  # [M, E] of length 1
     sentence: Tensor  # [N] which sentence a span is of
     first: Tensor  # [N]
@@ -107,7 +108,16 @@ class Memory:
         spans = enumerate_spans(lengths, max_width)
         table = SpanLabels.of(lengths, entities, max_width)
         table.labels[_removed(sentences, lengths, table.starts, max_width)] = -1
-        where = (table.labels, sentence_vectors, spans.sentence, spans.first, spans.stop, table.starts, counts)
+        where = (
+            table.labels,
+            table.further,
+            sentence_vectors,
+            spans.sentence,
+            spans.first,
+            spans.stop,
+            table.starts,
+            counts,
+        )
         device = sentence_vectors.device
         bare = cls(
             sentences,
@@ -146,6 +156,12 @@ class Memory:
         """All labels of the span at a row; `labels` holds the first of them."""
         sentence, place = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
         return [label for first, stop, label in sentence.entities if (first, stop) == place]
+
+    def has(self, label: int) -> Tensor:
+        """Which spans [N] have a label, 0 for none; removed ones count as having every label."""
+        return (
+            (self.labels == label) | (self.labels < 0) | (self.further == label if label else self.further < 0).any(0)
+        )
 
     def to(self, device: torch.device | str) -> Memory:
         """The same memory on a device."""

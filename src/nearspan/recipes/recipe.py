@@ -14,6 +14,7 @@ from nearspan.decoding import DecodingSettings
 from nearspan.encoders import EncoderSettings, Splitter, load_tokenizer
 from nearspan.errors import ConfigError, did_you_mean
 from nearspan.heads import HeadSettings
+from nearspan.memory import VoteSettings
 from nearspan.objectives import ObjectiveSettings
 from nearspan.settings import Settings
 from nearspan.spans import BottleneckSettings, CandidateSettings, MinusSettings, RepresentationSettings
@@ -49,6 +50,7 @@ class Recipe(Settings):
     representation: RepresentationSettings = MinusSettings()
     bottleneck: BottleneckSettings | None = None
     head: HeadSettings
+    vote: VoteSettings | None = None
     objective: ObjectiveSettings = ObjectiveSettings()
     decoding: DecodingSettings = DecodingSettings()
     training: TrainingSettings = TrainingSettings()

@@ -69,10 +69,23 @@ def test_nearest_sentences_are_others(make_memory):
 
 def test_a_span_with_two_labels_speaks_for_both(make_memory):
     memory = make_memory([2, 3])
-    first = memory.sentences[0]
-    both = replace(first, entities=(*first.entities, (0, 1, "B")))
-    others = others_of(replace(memory, sentences=[both, memory.sentences[1]]))
-    _, rows = others.speakers(memory.rows(torch.tensor([0])).float(), torch.tensor([1]), 2, 1, cosine=True)
+    further = torch.zeros(1, len(memory), dtype=torch.long)
+    further[0, 0] = 2
+    others = others_of(replace(memory, further=further))
+    asked, own = memory.rows(torch.tensor([0])).float(), torch.tensor([1])
+    _, rows = others.speakers(asked, own, 2, 1, cosine=True)
     assert rows.tolist() == [[0]]
-    said = others.vote(memory.rows(torch.tensor([0])).float(), torch.tensor([1]), 1)
-    assert said.tolist() == [[0.0, 1.0, 1.0]]
+    assert others.vote(asked, own, 1).tolist() == [[0.0, 1.0, 1.0]]
+
+
+def test_what_was_removed_says_nothing(make_memory):
+    memory = make_memory([2, 3])
+    labels = memory.labels.clone()
+    labels[0] = -1
+    others = others_of(replace(memory, labels=labels))
+    asked, own = memory.rows(torch.tensor([0])).float(), torch.tensor([-1])
+    _, rows = others.speakers(asked, own, 1, 1, cosine=True)
+    assert rows.tolist() != [[0]]
+    shares, _ = others.shares(asked, own)
+    scores = memory.rows(torch.arange(1, len(memory))).float() @ asked[0]
+    assert float(shares[0, 1]) == pytest.approx(float(scores.softmax(0)[memory.labels[1:] == 1].sum()), abs=1e-6)

@@ -17,7 +17,7 @@ from nearspan.corpora.atomic import write_file
 from nearspan.document import Document
 from nearspan.errors import NearspanError
 from nearspan.evidence import Neighbour
-from nearspan.evidence.evidence import neighbour
+from nearspan.evidence.neighbour import neighbour
 from nearspan.heads import Instances
 from nearspan.memory import rows_of, scores_of
 from nearspan.memory.others import Others

@@ -47,7 +47,7 @@ def audit(
     """
     console = Console(stderr=True)
     documents = read_documents(corpus, format, console, columns)
-    loaded = load(model, device, search)
+    loaded = load(model, device, search, None)
     everything = bool(out or html or as_json)
     with _shown(console) as progress:
         found = analysis.audit(

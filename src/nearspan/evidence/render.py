@@ -59,7 +59,7 @@ def _against(evidence: Evidence) -> list[RenderableType]:
     table = Table(box=None, show_header=False, padding=(0, 1), title="against it: the nearest with other labels")
     table.title_justify, table.title_style = "left", "dim italic"
     for one in evidence.against:
-        table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), _in_context(one))
+        table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
     return [table]
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -13,7 +11,6 @@ from torch.nn import functional
 
 from nearspan.memory.search import highest
 from nearspan.memory.store import Memory
-from nearspan.spans import number_of
 from nearspan.text.reading import LONGEST
 
 PART, PIECE = 32_768, 512  # rows of the memory, and spans that are asked about, whose scores are held at once
@@ -79,7 +76,7 @@ class Others:
         """What the `count` other spans of the highest cosine say, the nearer the louder: shares [n, 1 + Y]."""
         likeness, rows = self._nearest_rows(vectors, own, count, None, watch)
         weights = ((likeness - likeness[:, :1]) * SHARPNESS).exp()  # [n, count]
-        said = torch.stack([weight @ self._votes(some) for weight, some in zip(weights, rows, strict=True)])
+        said = torch.einsum("nk,nky->ny", weights, self._votes(rows))
         return said / weights.sum(1, keepdim=True)
 
     def speakers(self, vectors: Tensor, own: Tensor, label: int, count: int, *, cosine: bool) -> tuple[Tensor, Tensor]:
@@ -128,33 +125,16 @@ class Others:
 
     def _rows(self, label: int | None) -> Tensor:
         """The rows of the spans that have a label, or of all spans [N]."""
+        memory = self.memory
         if label is None:
-            return torch.arange(len(self.memory), device=self.memory.labels.device)
-        more, its = self._further
-        firsts = (self.memory.labels == label).nonzero().flatten()
-        return torch.cat([firsts, more[its == label]])
+            return torch.arange(len(memory), device=memory.labels.device)
+        has = memory.labels == label
+        return ((has | (memory.further == label).any(0)) if label else has).nonzero().flatten()
 
     def _votes(self, rows: Tensor) -> Tensor:
-        """The labels of some rows [r] as ones in [r, 1 + Y]."""
+        """The labels of some rows [..., r] as ones in [..., r, 1 + Y]."""
         votes = functional.one_hot(self.memory.labels[rows].clamp(min=0), len(self.labels)).float()
-        more, its = self._further
-        if len(more):
-            at = torch.isin(more, rows).nonzero().flatten()
-            place = (rows[None] == more[at, None]).nonzero()  # [F', 2]: which of `at`, which of `rows`
-            votes[place[:, 1], its[at[place[:, 0]]]] = 1
+        for more in self.memory.further:
+            label = more[rows][..., None]
+            votes.scatter_add_(-1, label, (label > 0).float())
         return votes
-
-    @cached_property
-    def _further(self) -> tuple[Tensor, Tensor]:
-        """Where spans have several labels, the rows [F] and the labels [F] after the first, which `labels` holds."""
-        number, found = {label: i for i, label in enumerate(self.labels)}, []
-        for m, sentence in enumerate(self.memory.sentences):
-            before: Counter[tuple[int, int]] = Counter()
-            for first, stop, label in sentence.entities:
-                if before[first, stop] and stop - first <= self.memory.max_width:
-                    found.append((m, first, stop, len(sentence.words), number[label]))
-                before[first, stop] += 1
-        device = self.memory.labels.device
-        table = torch.tensor(found, dtype=torch.long, device=device).view(-1, 5)
-        rows = self.memory.starts[table[:, 0]] + number_of(*table[:, 1:4].unbind(1), self.memory.max_width)
-        return rows, table[:, 4]

@@ -107,6 +107,12 @@ def _missing(one: Doubt) -> Entity | None:
     return one.suggested if one.kind in ("missing", "wrong boundary") else None
 
 
+def commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("train", type=Path)
@@ -114,7 +120,6 @@ def main() -> None:
     arguments.add_argument("--recipe", default="classifier")
     arguments.add_argument("--set", action="append", default=[], dest="settings")
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--search", default="")
     arguments.add_argument(
         "--model", type=Path, help="a model of an earlier call with the same seed; not trained again"
     )
@@ -138,8 +143,6 @@ def main() -> None:
             )
         run = json.loads((folder / "result.json").read_text())
         model = Model.load(folder, options.device)
-        if options.search:
-            model.search(options.search)
         began = time.monotonic()
         found = nearspan.audit(model, train.documents)
         seconds = time.monotonic() - began
@@ -147,9 +150,7 @@ def main() -> None:
         "corpus": options.train.name,
         "recipe": run["recipe"],
         "command": ["python", "benchmarks/planted_noise.py", *sys.argv[1:]],
-        "commit": subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True
-        ).stdout.strip(),
+        "commit": commit(),
         "seed": options.seed,
         "data": run["data"],
         "device": str(model.device),

@@ -29,10 +29,9 @@ def with_memory(model: Model, documents) -> Model:
     return model
 
 
-@pytest.fixture(params=["nearest", "whole", "classifier"])
-def model(request, instance, classifier, noisy) -> Model:
-    chosen = classifier if request.param == "classifier" else instance.search(request.param)
-    return with_memory(chosen, noisy)
+@pytest.fixture(params=["instance", "classifier"])
+def model(request, noisy) -> Model:
+    return with_memory(request.getfixturevalue(request.param), noisy)
 
 
 def told(doubt):
@@ -74,12 +73,10 @@ def test_the_evidence_has_the_labels_in_question_and_is_never_the_sentence_itsel
 
 
 def test_shares_of_the_instance_head_add_up(instance, noisy):
-    for search in ("nearest", "whole"):
-        model = with_memory(instance.search(search), noisy)
-        for one in nearspan.audit(model, noisy, count=1000).doubts:
-            if one.suggested and one.kind != "wrong boundary":
-                share = sum(near.weight for near in one.against)
-                assert share == pytest.approx(one.probabilities[one.suggested.label], abs=1e-4)
+    for one in nearspan.audit(with_memory(instance, noisy), noisy, count=1000).doubts:
+        if one.suggested and one.kind != "wrong boundary":
+            share = sum(near.weight for near in one.against)
+            assert share == pytest.approx(one.probabilities[one.suggested.label], abs=1e-4)
 
 
 def test_a_sentence_and_its_copies_do_not_speak_for_themselves(instance, documents):

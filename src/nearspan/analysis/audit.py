@@ -19,7 +19,6 @@ from nearspan.errors import NearspanError
 from nearspan.evidence import Neighbour
 from nearspan.evidence.neighbour import neighbour
 from nearspan.heads import Instances
-from nearspan.memory import rows_of, scores_of
 from nearspan.memory.others import Others
 from nearspan.model import Model
 from nearspan.text import Coverage
@@ -110,15 +109,6 @@ def _speakers(
 ) -> Iterator[list[Neighbour]]:
     """For each span the nearest others with a label, with their shares in its probabilities or else their cosines."""
     memory, label_name = others.memory, model.labels[label]
-    if found.asked is not None:
-        for row in rows.tolist():
-            near, _ = rows_of(memory, found.asked[row][None])
-            shares = scores_of(memory, found.vectors[row][None], near[0])[0].softmax(0)
-            mine = (memory.labels[near[0]] == label).nonzero().flatten()
-            best = shares[mine].topk(min(count, len(mine)))
-            pairs = zip(near[0, mine[best.indices]].tolist(), best.values.tolist(), strict=True)
-            yield [neighbour(memory, model.labels, one, share) for one, share in pairs]
-        return
     scores, near = others.speakers(found.vectors[rows], found.own[rows], label, count, cosine=found.totals is None)
     weights = scores if found.totals is None else (scores - found.totals[rows, None]).exp()
     real = scores.isfinite().sum(1).tolist()

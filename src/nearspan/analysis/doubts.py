@@ -108,11 +108,12 @@ def _doubt(model: Model, shares: Sequence[float], annotated: int, suggested: int
 def _settled(model: Model, place: Place, claims: list[_Claim]) -> list[tuple[_Claim, _Claim | None]]:
     """The doubts of a sentence: an annotation that is no entity, with the missing one that it overlaps if any.
 
-    Missing entities that may not stand beside the annotations that nothing contradicts are left out, and so are the
-    less probable ones of those that may not stand together.
+    Missing entities that may not stand beside the annotations that are entities are left out, and so are the less
+    probable ones of those that may not stand together.
     """
-    unknown = [(a, b) for a, b, label in place.entities if label not in model.labels]
-    stands = [(one.first, one.stop) for one in claims if one.annotated and one.suggested] + unknown
+    gone = {(one.first, one.stop, model.labels[one.annotated]) for one in claims if one.annotated and not one.suggested}
+    stands = [(first, stop) for first, stop, label in place.entities if (first, stop, label) not in gone]
+    unknown = {(first, stop) for first, stop, label in place.entities if label not in model.labels}
     missing = [one for one in claims if not one.annotated and (one.first, one.stop) not in unknown]
     guesses = [Guess(first, stop, 0, CERTAIN) for first, stop in stands]
     guesses += [Guess(one.first, one.stop, number, one.doubt) for number, one in enumerate(missing, start=1)]

@@ -44,8 +44,7 @@ class Opinions:
     probabilities: Tensor  # [n, 1 + Y] what the others say
     vectors: Tensor  # [n, H]
     own: Tensor  # [n] who keeps silent, as `Others` counts
-    asked: Tensor | None  # [n, K] the sentences that the instance head asked, where it asks the nearest
-    totals: Tensor | None  # [n] log of all weights, where it asks the whole memory
+    totals: Tensor | None  # [n] log of all weights, for the instance head
 
 
 def places(model: Model, documents: Sequence[Document]) -> tuple[list[Place], Coverage]:
@@ -85,28 +84,26 @@ def opinions(model: Model, sentences: Sequence[Place], others: Others, progress:
             near = others.nearest(encoded.sentence_vectors(), silent, network.head.settings.neighbours)
             seen, _ = network.probabilities(batch, others.memory, near)
         else:
-            near = silent[:, None]
             seen = network.head.probabilities(vectors.float())
         hot = labels.hot(batch.ids, candidates, network.labels)
         wanted = (seen - hot).abs().amax(1) > DOUBT
         rows = (wanted & _owned([sentences[i].part for i in ids.tolist()], candidates)).nonzero().flatten()
         at = candidates.sentence[rows]
         where = (ids.to(model.device)[at], candidates.first[rows], candidates.stop[rows])
-        kept.append((*where, hot[rows], seen[rows], vectors[rows].float(), silent[at], near[at]))
+        kept.append((*where, hot[rows], seen[rows], vectors[rows].float(), silent[at]))
         progress("reading", len(ids), len(prepared))
-    place, first, stop, annotated, seen, vectors, own, near = (torch.cat(column) for column in zip(*kept, strict=True))
-    asked, totals = None, None
+    place, first, stop, annotated, seen, vectors, own = (torch.cat(column) for column in zip(*kept, strict=True))
+    totals = None
 
     def watch(done: int, whole: int) -> None:
         progress("asking", done, whole)
 
-    if not isinstance(network.head, Instances):
-        seen = (seen + others.vote(vectors, own, VOTERS, watch)) / 2
-    elif network.head.settings.search == "whole":
+    if isinstance(network.head, Instances):
+        # of a few nearest sentences a label is often absent, and its probability of 0 ranks nothing: ask all
         seen, totals = others.shares(vectors, own, watch)
     else:
-        asked = near
-    return Opinions(sentences, place, first, stop, annotated, seen, vectors, own, asked, totals)
+        seen = (seen + others.vote(vectors, own, VOTERS, watch)) / 2
+    return Opinions(sentences, place, first, stop, annotated, seen, vectors, own, totals)
 
 
 def others_of(model: Model) -> Others:

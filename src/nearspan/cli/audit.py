@@ -17,11 +17,11 @@ from nearspan.analysis.auditpage import audit_page
 from nearspan.analysis.doubts import Doubt
 from nearspan.analysis.opinions import Progress as Told
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
-from nearspan.cli.evaluate import Search, load
 from nearspan.cli.train import Device
 from nearspan.corpora.atomic import write_file
 from nearspan.evidence import Neighbour
 from nearspan.evidence.render import in_context
+from nearspan.model import Model
 
 SHOWN = 20  # doubts that a terminal gets if not told otherwise
 
@@ -36,7 +36,6 @@ def audit(
         int | None, typer.Option("-n", min=1, help="Only the gravest so many; a terminal shows 20 if not told.")
     ] = None,
     count: Annotated[int, typer.Option("-k", min=1, help="Training spans listed for each side.")] = 3,
-    search: Search = "",
     device: Device = "",
     format: FormatOption = None,
     columns: ColumnsOption = None,
@@ -47,7 +46,7 @@ def audit(
     """
     console = Console(stderr=True)
     documents = read_documents(corpus, format, console, columns)
-    loaded = load(model, device, search, None)
+    loaded = Model.load(model, device)
     everything = bool(out or html or as_json)
     with _shown(console) as progress:
         found = analysis.audit(

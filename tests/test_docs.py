@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 from pydantic import BaseModel
+from typer.core import TyperGroup
 
 from nearspan.cli import app
 from nearspan.recipes import Recipe, load
@@ -60,7 +61,10 @@ def test_commands_parse(page):
     for words in command_lines(page):
         command = COMMANDS.commands.get(words[0])
         assert command is not None, f"no command {words[0]}"
-        command.make_context(words[0], words[1:])  # raises where an option or an argument is not known
+        context = command.make_context(words[0], words[1:])  # raises where an option or an argument is not known
+        if isinstance(command, TyperGroup):
+            name, *rest = [*context._protected_args, *context.args]
+            command.commands[name].make_context(name, rest, parent=context)
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.commands))
@@ -68,7 +72,9 @@ def test_every_option_is_on_the_commands_page(name):
     page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
     section = re.search(rf"^## {name}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert section, f"no section on {name}"
-    options = [option for parameter in COMMANDS.commands[name].params for option in parameter.opts]
+    command = COMMANDS.commands[name]
+    inner = command.commands.values() if isinstance(command, TyperGroup) else ()
+    options = [option for one in (command, *inner) for parameter in one.params for option in parameter.opts]
     missing = [option for option in options if option.startswith("-") and f"`{option}`" not in section[1]]
     assert missing == []
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from nearspan.memory.store import Memory, Remembered
+from nearspan.memory.store import Memory, Remembered, span_labels
 from nearspan.memory.words import WordTable, spread
 from nearspan.spans import WordSums
 
 
 def gathered(sources: Sequence[Memory], sentences: Mapping[int, Remembered], labels: Sequence[str]) -> Memory:
     """The memory of some sentences by id, each of which is in one of the sources, perhaps with other labels there."""
-    place = {number: position for position, number in enumerate(n for source in sources for n in source.ids)}
     ids = sorted(sentences)
+    if ids == [number for source in sources for number in source.ids] and _alike(sources):
+        return relabelled(joined(sources) if len(sources) > 1 else sources[0], sentences, labels)
+    place = {number: position for position, number in enumerate(n for source in sources for n in source.ids)}
     chosen = torch.tensor([place[number] for number in ids], dtype=torch.long)
     units = [_units(source) for source in sources]
     counts = torch.cat([own for _, own in units])  # [M] of all sources
@@ -25,6 +29,60 @@ def gathered(sources: Sequence[Memory], sentences: Mapping[int, Remembered], lab
     vectors = _joined([own for own, _ in units], rows)
     kept = [sentences[number] for number in ids]
     return Memory.of(kept, labels, sources[0].max_width, vectors, means.index_select(0, chosen), ids)
+
+
+def joined(sources: Sequence[Memory]) -> Memory:
+    """Several memories as one, in their order: nothing is laid out anew."""
+    sizes, spans = [len(source.sentences) for source in sources], [len(source) for source in sources]
+
+    def together(name: str, offsets: Sequence[int] | None = None) -> Tensor:
+        parts = [getattr(source, name) for source in sources]
+        if offsets is not None:
+            parts = [part + sum(offsets[:place]) for place, part in enumerate(parts)]
+        return torch.cat(parts)
+
+    most = max(len(source.further) for source in sources)
+    further = [functional.pad(source.further, (0, 0, 0, most - len(source.further))) for source in sources]
+    tables = [source.vectors for source in sources if isinstance(source.vectors, WordTable)]
+    return Memory(
+        [one for source in sources for one in source.sentences],
+        [number for source in sources for number in source.ids],
+        sources[0].max_width,
+        WordTable.joined(tables) if tables else together("vectors"),
+        together("labels"),
+        torch.cat(further, dim=1),
+        together("sentence_vectors"),
+        together("sentence", sizes),
+        together("first"),
+        together("stop"),
+        together("starts", spans),
+        together("counts"),
+    ).settled()
+
+
+def relabelled(memory: Memory, sentences: Mapping[int, Remembered], labels: Sequence[str]) -> Memory:
+    """The same sentences by id with other labels, or other spans removed; their words are the same."""
+    kept = [sentences[number] for number in memory.ids]
+    pairs = enumerate(zip(memory.sentences, kept, strict=True))
+    changed = [place for place, (old, new) in pairs if old is not new and old != new]
+    if not changed:
+        return memory
+    device = memory.labels.device
+    table = span_labels([kept[place] for place in changed], labels, memory.max_width).to(device)
+    places = torch.tensor(changed, device=device)
+    rows, _ = spread(memory.starts[places][None], memory.counts[places][None])
+    more = max(0, len(table.further) - len(memory.further))
+    own, further = memory.labels.clone(), functional.pad(memory.further, (0, 0, 0, more)).clone()
+    own[rows[0]], further[:, rows[0]] = table.labels, 0
+    further[: len(table.further), rows[0]] = table.further
+    return replace(memory, sentences=kept, labels=own, further=further).settled()
+
+
+def _alike(sources: Sequence[Memory]) -> bool:
+    """Whether vectors are kept in the same way: by spans, or by words that all begin alike, or that do not."""
+    tables = [one.vectors for one in sources if isinstance(one.vectors, WordTable)]
+    same = (one.alike == tables[0].alike and torch.equal(one.shared, tables[0].shared) for one in tables)
+    return all(same) and len(tables) in (0, len(sources))
 
 
 def _units(memory: Memory) -> tuple[Tensor | WordSums, Tensor]:

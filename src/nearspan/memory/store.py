@@ -103,11 +103,8 @@ class Memory:
                 f"the memory holds vectors of {len(vectors)} {kind} and {len(sentence_vectors)} sentences where its "
                 f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
             )
-        number = {label: i for i, label in enumerate(labels, start=1)}
-        entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
         spans = enumerate_spans(lengths, max_width)
-        table = SpanLabels.of(lengths, entities, max_width)
-        table.labels[_removed(sentences, lengths, table.starts, max_width)] = -1
+        table = span_labels(sentences, labels, max_width)
         where = (
             table.labels,
             table.further,
@@ -130,17 +127,26 @@ class Memory:
 
     def with_vectors(self, vectors: Tensor | WordSums, sentence_vectors: Tensor) -> Memory:
         """The same spans with other vectors."""
-        if isinstance(vectors, WordSums):
-            lengths = torch.tensor([len(one.words) for one in self.sentences], dtype=torch.long)
-            entities = (self.labels > 0).nonzero().flatten()
-            where = (self.sentence, self.first, self.stop, self.labels)
-            torn = torch.tensor([bool(one.removed) for one in self.sentences], dtype=torch.bool)
-            kept: Tensor | WordTable = WordTable.of(
-                vectors, lengths, torch.stack([some[entities] for some in where], 1), torn
-            )
-        else:
-            kept = vectors
+        if not isinstance(vectors, WordSums):
+            return replace(self, vectors=vectors, sentence_vectors=sentence_vectors)
+        lengths = torch.tensor([len(one.words) for one in self.sentences], dtype=torch.long)
+        kept = WordTable.of(vectors, lengths, self._entities(), self._torn())
         return replace(self, vectors=kept, sentence_vectors=sentence_vectors)
+
+    def settled(self) -> Memory:
+        """The same after `labels` or `sentences` have changed: words know their entities and torn sentences again."""
+        if not isinstance(self.vectors, WordTable):
+            return self
+        return replace(self, vectors=self.vectors.holding(self._entities(), self._torn()))
+
+    def _entities(self) -> Tensor:
+        """Sentence, first, stop and label [E, 4] of the spans that are entities."""
+        entities = (self.labels > 0).nonzero().flatten()
+        return torch.stack([some[entities] for some in (self.sentence, self.first, self.stop, self.labels)], 1)
+
+    def _torn(self) -> Tensor:
+        """Which sentences [M] a span was removed from."""
+        return torch.tensor([bool(one.removed) for one in self.sentences], dtype=torch.bool)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -204,13 +210,16 @@ def found_in(folder: Path, name: str) -> Path:
     return new if new.exists() else folder / name
 
 
-def _removed(sentences: Sequence[Remembered], lengths: Tensor, starts: Tensor, max_width: int) -> Tensor:
-    """The rows of removed spans."""
-    found = [
-        (m, *place) for m, one in enumerate(sentences) for place in one.removed if place[1] - place[0] <= max_width
-    ]
-    sentence, first, stop = torch.tensor(found, dtype=torch.long).view(-1, 3).unbind(1)
-    return starts[sentence] + number_of(first, stop, lengths[sentence], max_width)
+def span_labels(sentences: Sequence[Remembered], labels: Sequence[str], max_width: int) -> SpanLabels:
+    """The labels of all candidates of some sentences, -1 for spans that were removed."""
+    number = {label: i for i, label in enumerate(labels, start=1)}
+    lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
+    entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
+    found = SpanLabels.of(lengths, entities, max_width)
+    gone = [(m, *place) for m, one in enumerate(sentences) for place in one.removed if place[1] - place[0] <= max_width]
+    sentence, first, stop = torch.tensor(gone, dtype=torch.long).view(-1, 3).unbind(1)
+    found.labels[found.starts[sentence] + number_of(first, stop, lengths[sentence], max_width)] = -1
+    return found
 
 
 def _lines(sentences: Iterable[Remembered]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -24,9 +24,7 @@ class WordTable:
     labels: Tensor  # [E] of the entities
     entity_starts: Tensor  # [M]
     entity_counts: Tensor  # [M] 0 for torn sentences
-    torn: (
-        Tensor  # [M] whether a span was removed: sums over words would count it, so their spans are weighed one by one
-    )
+    torn: Tensor  # [M] whether a span was removed; sums over words would count it, so spans are weighed one by one
 
     @classmethod
     def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor, torn: Tensor) -> WordTable:
@@ -45,18 +43,34 @@ class WordTable:
         if not alike:
             parts.append(room.index_copy(0, words, sums.begins))
         shared = sums.begins if alike else torch.zeros_like(sums.steps[:1])
+        none = starts.new_empty(0)
+        bare = cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, torn)
+        return bare.holding(entities, torn)
+
+    def holding(self, entities: Tensor, torn: Tensor) -> WordTable:
+        """The same words with other entities [E, 4], sentence, first, stop and label, and other torn sentences [M]."""
+        words, device = len(self.gaps), self.gaps.device
         sentence, first, stop, labels = entities.to(device).unbind(1)
+        bare = replace(self, shared=torch.zeros_like(self.shared))
+        found = bare.spans(self.starts[sentence] + first, stop - first)
+        counts = torch.bincount(sentence, minlength=len(self.starts))
+        table = torch.cat([self.table[:words], found, self.table[words + len(self.labels) :]])
         torn = torn.to(device)
-        bare = cls(
-            torch.cat(parts), torch.zeros_like(shared), gaps, starts, sizes + 1, labels[:0], starts, starts, torn
-        )
-        found = bare.spans(starts[sentence] + first, stop - first)
-        counts = torch.bincount(sentence, minlength=len(sizes))
-        table = torch.cat([parts[0], found, *parts[1:]])
-        whole = ~torn
-        return cls(
-            table, shared, gaps, starts, (sizes + 1) * whole, labels, counts.cumsum(0) - counts, counts * whole, torn
-        )
+        sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~torn
+        starts = counts.cumsum(0) - counts
+        return WordTable(table, self.shared, self.gaps, self.starts, sizes, labels, starts, counts * ~torn, torn)
+
+    @classmethod
+    def joined(cls, tables: Sequence[WordTable]) -> WordTable:
+        """The words of several tables one after the other, with no entities yet; all begin alike, or none."""
+        sizes = [len(one.gaps) for one in tables]
+        steps = [one.table[:size] for one, size in zip(tables, sizes, strict=True)]
+        begins = [one.table[size + len(one.labels) :] for one, size in zip(tables, sizes, strict=True)]
+        gaps, torn = torch.cat([one.gaps for one in tables]), torch.cat([one.torn for one in tables])
+        before = [sum(sizes[:place]) for place in range(len(sizes))]
+        starts = torch.cat([one.starts + offset for one, offset in zip(tables, before, strict=True)])
+        table, shared, none = torch.cat([*steps, *begins]), tables[0].shared, starts.new_empty(0)
+        return cls(table, shared, gaps, starts, starts, none, starts, starts, torn)
 
     @property
     def alike(self) -> bool:

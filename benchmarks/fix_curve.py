@@ -89,9 +89,14 @@ def joined(parts: Sequence[Document], name: str) -> Document:
 
 
 def measure(
-    model: Model, sentences: Sequence[Document], before: Sequence[Document], found: Split, few: set[Kind]
+    model: Model,
+    sentences: Sequence[Document],
+    before: Sequence[Document],
+    found: Split,
+    few: set[Kind],
+    added: Sequence[int],
 ) -> dict[str, Any]:
-    """What of the held-out errors is right now, and what has changed in the rest."""
+    """What of the errors in the added sentences and in the held-out ones is right now, and how the rest has changed."""
     held = sorted({number for some in found.measured.values() for number, _ in some})
     numbers = [*held, *found.rest]
     now = dict(zip(numbers, model.annotate([sentences[number] for number in numbers]), strict=True))
@@ -102,6 +107,11 @@ def measure(
         )
         for kind, some in found.measured.items()
     }
+    own = list(model.annotate([sentences[number] for number in added]))
+    own_errors = [error for number in added for error in find_errors([sentences[number]], [before[number]])]
+    own_left = [
+        error for number, page in zip(added, own, strict=True) for error in find_errors([sentences[number]], [page])
+    ]
     right = lost = wrong = mended = new = 0
     for number in found.rest:
         gold, was, is_now = (set(one.entities) for one in (sentences[number], before[number], now[number]))
@@ -112,6 +122,8 @@ def measure(
         new += len(is_now - gold - was)
     rest = [[pages[number] for number in found.rest] for pages in (sentences, now)]
     return {
+        "added_errors": len(own_errors),
+        "added_errors_left": len(own_left),
         "held_errors": sum(map(len, found.measured.values())),
         "held_fixed": sum(fixed.values()),
         "held_errors_of_kinds_with_most": sum(len(found.measured[kind]) for kind in few),
@@ -168,7 +180,7 @@ def main() -> None:
             if added:
                 editor.add(joined([sentences[number] for number in added], f"corrections-{count}"))
             enough = sum(len(pool) >= count for pool in found.pools.values())
-            row = measure(editor.model, sentences, before, found, few)
+            row = measure(editor.model, sentences, before, found, few, added)
             rows.append({"k": count, "added_sentences": len(added), "kinds_with_k_to_add": enough, **row})
             print(json.dumps(rows[-1]), flush=True)
             if added:

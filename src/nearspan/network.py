@@ -192,12 +192,19 @@ class Network(nn.Module):
         self.train(training)
         return pool
 
-    def probabilities(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Candidates]:
-        """P(y|s) [S, 1 + Y] for all candidates of a batch."""
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
-        return self._judged(self.encoder(batch), candidates, memory)[0], candidates
+    def probabilities(
+        self, batch: Batch, memory: Memory | None, sentences: Tensor | None = None
+    ) -> tuple[Tensor, Candidates]:
+        """P(y|s) [S, 1 + Y] for all candidates of a batch.
 
-    def _judged(self, encoded: Encoded, candidates: Candidates, memory: Memory | None) -> tuple[Tensor, Tensor | None]:
+        `sentences` [B, K] are those of the memory that the instance head has to ask instead of those it would search.
+        """
+        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        return self._judged(self.encoder(batch), candidates, memory, sentences)[0], candidates
+
+    def _judged(
+        self, encoded: Encoded, candidates: Candidates, memory: Memory | None, sentences: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """P(y|s) [S, 1 + Y] of candidates, and their vectors [S, H] unless the head can do without."""
         head = self.head
         if not isinstance(head, Instances):
@@ -206,8 +213,7 @@ class Network(nn.Module):
             return found if said is None or self.vote is None else torch.lerp(found, said, self.vote.share), vectors
         if memory is None:
             raise ValueError("the instance head needs a memory: Model.remember builds one")
-        sentences = None
-        if head.settings.search == "nearest":
+        if sentences is None and head.settings.search == "nearest":
             sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
         spans = self.adds_up
         if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:

@@ -115,8 +115,8 @@ def _settled(model: Model, place: Place, claims: list[_Claim]) -> list[tuple[_Cl
     stands = [(first, stop) for first, stop, label in place.entities if (first, stop, label) not in gone]
     unknown = {(first, stop) for first, stop, label in place.entities if label not in model.labels}
     missing = [one for one in claims if not one.annotated and (one.first, one.stop) not in unknown]
-    guesses = [Guess(first, stop, 0, CERTAIN) for first, stop in stands]
-    guesses += [Guess(one.first, one.stop, number, one.doubt) for number, one in enumerate(missing, start=1)]
+    guesses = [Guess.of(first, stop, 0, CERTAIN) for first, stop in stands]
+    guesses += [Guess.of(one.first, one.stop, number, one.doubt) for number, one in enumerate(missing, start=1)]
     left = {one.label - 1: missing[one.label - 1] for one in decode(guesses, model.overlap) if one.label}
     found: list[tuple[_Claim, _Claim | None]] = []
     for one in claims:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 from pydantic import BaseModel
+from typer.core import TyperGroup
 
 from nearspan.cli import app
 from nearspan.recipes import Recipe, load
@@ -60,7 +61,10 @@ def test_commands_parse(page):
     for words in command_lines(page):
         command = COMMANDS.commands.get(words[0])
         assert command is not None, f"no command {words[0]}"
-        command.make_context(words[0], words[1:])  # raises where an option or an argument is not known
+        context = command.make_context(words[0], words[1:])  # raises where an option or an argument is not known
+        if isinstance(command, TyperGroup):
+            name, *rest = [*context._protected_args, *context.args]
+            command.commands[name].make_context(name, rest, parent=context)
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.commands))
@@ -68,7 +72,9 @@ def test_every_option_is_on_the_commands_page(name):
     page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
     section = re.search(rf"^## {name}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert section, f"no section on {name}"
-    options = [option for parameter in COMMANDS.commands[name].params for option in parameter.opts]
+    command = COMMANDS.commands[name]
+    inner = command.commands.values() if isinstance(command, TyperGroup) else ()
+    options = [option for one in (command, *inner) for parameter in one.params for option in parameter.opts]
     missing = [option for option in options if option.startswith("-") and f"`{option}`" not in section[1]]
     assert missing == []
 
@@ -81,6 +87,23 @@ def test_every_setting_is_on_the_settings_page_with_its_default():
         for name, default in re.findall(r"^\| `([\w.]+)` \| (.+?) \|", section, re.MULTILINE):
             listed[kind[1] if kind else "", name] = default
     assert listed == dict(settings(Recipe))
+
+
+def test_every_limit_and_every_route_is_on_the_server_page():
+    from nearspan.serving import Limits, create_app
+
+    page = (ROOT / "docs/reference/server.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `(\w+)` \| ([\d,.]+) \|", page, re.MULTILINE))
+    assert listed == {name: f"{value:,}".removesuffix(".0") for name, value in Limits().model_dump().items()}
+    paths = create_app(_Unserved(), "t").openapi()["paths"]
+    routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    assert {f"{method} {path}" for method, path in re.findall(r"`(GET|POST|PUT|DELETE) (/[\w/{}]*)", page)} == routes
+
+
+class _Unserved:
+    """A service that nobody asks anything."""
+
+    editor = None
 
 
 @pytest.mark.parametrize(("name", "least"), [("dspert", 10), ("joint-ib", 5)])

@@ -22,6 +22,10 @@ class ModelError(NearspanError):
     """A model folder is missing, damaged or not ours."""
 
 
+class EditError(NearspanError):
+    """An edit of a memory that cannot be made."""
+
+
 class ResourceError(NearspanError):
     """Vectors, an encoder or an optional dependency is missing."""
 

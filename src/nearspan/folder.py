@@ -17,7 +17,8 @@ from nearspan.decoding import Overlap
 from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError, ModelError
 from nearspan.memory import Memory
-from nearspan.memory.store import SENTENCES, VECTORS
+from nearspan.memory.journal import clear
+from nearspan.memory.store import BASE, found_in
 from nearspan.network import Network, assemble
 from nearspan.objectives import Generators, Vocabulary
 from nearspan.recipes import Recipe
@@ -37,6 +38,7 @@ class Saved:
     labels: Sequence[str]
     network: Network
     overlap: Overlap
+    joined: Overlap  # the level of overlap of discontinuous entities
     memory: Memory | None
     strings: StringMajority | None = None
 
@@ -54,15 +56,17 @@ def save(saved: Saved, path: Path, card: str) -> None:
         _write_optional(path / VOCABULARIES / STRINGS, saved.strings.as_dict() if saved.strings else None)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in saved.network.state_dict().items()}
         save_file(weights, path / WEIGHTS)
+        clear(path)
         if saved.memory is not None:
             saved.memory.save(path)
-        else:
-            for name in (SENTENCES, VECTORS):
-                (path / name).unlink(missing_ok=True)
         if card:
             (path / CARD).write_text(card, encoding="utf-8")
+        joiner = saved.network.joiner
         head = {"nearspan": FORMAT, "overlap": saved.overlap}
-        content = tomli_w.dumps({"model": head, "recipe": saved.recipe.model_dump(exclude_none=True)})
+        joined: dict[str, Any] = {}
+        if joiner is not None:
+            joined = {"joined": [saved.labels[number - 1] for number in joiner.labels], "joined_overlap": saved.joined}
+        content = tomli_w.dumps({"model": head | joined, "recipe": saved.recipe.model_dump(exclude_none=True)})
         scratch = path / f"{CONFIG}.new"
         scratch.write_text(content, encoding="utf-8")
         scratch.replace(path / CONFIG)
@@ -70,8 +74,8 @@ def save(saved: Saved, path: Path, card: str) -> None:
         raise ModelError(f"cannot save the model to {path}: {error}") from error
 
 
-def load(path: Path) -> Saved:
-    """Read a model folder; clear errors for one that is missing, damaged or foreign."""
+def load(path: Path, remembers: bool = True) -> Saved:
+    """Read a model folder, its memory only if asked; clear errors for one that is missing, damaged or foreign."""
     if not path.is_dir():
         raise ModelError(f"no model folder at {path}: give the folder that `nearspan train --out` wrote")
     if not (path / CONFIG).is_file():
@@ -82,17 +86,20 @@ def load(path: Path) -> Saved:
         head = config["model"]
         if head["nearspan"] != FORMAT:
             raise ModelError(f"{path} was written in format {head['nearspan']!r}; this nearspan reads format {FORMAT}")
-        if head["overlap"] not in get_args(Overlap):
-            raise ModelError(f"{path / CONFIG}: overlap is {head['overlap']!r}; known: {', '.join(get_args(Overlap))}")
+        levels = (head["overlap"], head.get("joined_overlap", "any"))
+        for level in levels:
+            if level not in get_args(Overlap):
+                raise ModelError(f"{path / CONFIG}: overlap is {level!r}; known: {', '.join(get_args(Overlap))}")
         recipe = Recipe.parse(config["recipe"], str(path / CONFIG))
         labels = [str(label) for label in _read_json(path / VOCABULARIES / "labels.json")]
         encoder = Encoder.restore(recipe.encoder, path, lambda name: _read_json(path / VOCABULARIES / f"{name}.json"))
-        network = assemble(recipe, encoder, len(labels), _read_vocabulary(path / VOCABULARIES / GENERATION))
+        joined = [labels.index(label) + 1 for label in head.get("joined", [])]
+        vocabulary = _read_vocabulary(path / VOCABULARIES / GENERATION)
+        network = assemble(recipe, encoder, len(labels), vocabulary, joined)
         network.load_state_dict(load_file(path / WEIGHTS))
-        remembers = network.head.uses_memory or any((path / name).exists() for name in (SENTENCES, VECTORS))
+        remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
         memory = Memory.load(path, labels, network.max_width, network.typing) if remembers else None
-        strings = _read_strings(path / VOCABULARIES / STRINGS)
-        return Saved(recipe, labels, network, head["overlap"], memory, strings)
+        return Saved(recipe, labels, network, *levels, memory, _read_strings(path / VOCABULARIES / STRINGS))
     except ConfigError as error:
         raise ModelError(str(error)) from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:

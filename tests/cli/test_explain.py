@@ -89,3 +89,18 @@ def test_a_text_that_is_not_unicode_is_a_clear_error(explain):
 
 def test_the_whole_memory_can_be_searched(explain):
     assert explain(TEXT, "--search", "whole", "--json").code == 0
+
+
+def test_the_page_is_written(explain, tmp_path):
+    ran = explain("<b>Ada</b> lives in Oslo", "--html", tmp_path / "why.html")
+    assert (ran.code, ran.out) == (0, f"{tmp_path / 'why.html'}\n")
+    page = (tmp_path / "why.html").read_text()
+    assert "&lt;b&gt;" in page
+    assert "PLACE" in page
+
+
+def test_the_memory_may_vote_beside_a_classifier(explain):
+    found = json.loads(explain(TEXT, "--vote", "0.4", "--json", model="classifier").out)
+    assert {one["share"] for one in found["evidence"]} == {0.4}
+    assert explain(TEXT, "--vote", "1.5", model="classifier").code == 2
+    assert "a vote of the memory already" in explain(TEXT, "--vote", "0.4").err

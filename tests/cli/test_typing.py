@@ -67,6 +67,14 @@ def test_explain_asks_for_a_span(nearspan_command, typed: Path):
     assert json.loads(ran.out)["evidence"][0]["label"] in ("PERSON", "PLACE")
 
 
+@pytest.mark.parametrize("command", [("serve",), ("memory", "list")])
+def test_what_is_for_models_that_find_entities_is_refused(nearspan_command, typed: Path, command: tuple[str, ...]):
+    name, *rest = command
+    ran = nearspan_command(name, typed, *rest)
+    assert ran.code == 2
+    assert "trained for typing" in ran.err
+
+
 def test_a_report_on_typing_has_no_score_of_recognition(nearspan_command, typed: Path, corpus: Path, folders, tmp_path):
     ran = nearspan_command("report", typed, corpus, "--out", tmp_path / "report")
     assert ran.code == 0, ran.err

@@ -1,10 +1,14 @@
 """Evidence in a terminal."""
 
+from dataclasses import replace
+
 from rich.console import Console
 
 from nearspan.document import Span
 from nearspan.evidence import marked, render
-from nearspan.evidence.evidence import Evidence, Neighbour
+from nearspan.evidence.evidence import Evidence
+from nearspan.evidence.flip import Flip
+from nearspan.evidence.neighbour import Neighbour
 
 
 def shown(thing) -> str:
@@ -14,7 +18,7 @@ def shown(thing) -> str:
 
 
 def evidence(sentence: str, span: Span, strength: str = "exact") -> Evidence:
-    one = Neighbour("PER", 0.75, span, sentence, "doc-1", 3)
+    one = Neighbour("PER", 0.75, span, sentence, "doc-1", 3, 1)
     return Evidence(
         Span.of(0, 3), "Ada", "PER", strength, {"PER": 0.9, "": 0.1}, {"PER": [one]}, {"PER": 0.15, "": 0.1}
     )
@@ -47,3 +51,18 @@ def test_markup_and_line_breaks_in_the_data_are_only_characters():
 def test_labels_stand_behind_their_spans():
     found = marked("Ada met Bob", [(Span.of(0, 3), "PER"), (Span.of(8, 11), "[x]")])
     assert found.plain == "Ada⟨PER⟩ met Bob⟨[x]⟩"
+
+
+def test_what_would_have_to_go_is_said():
+    one = evidence("Bob met Eve", Span.of(0, 3))
+    assert "no removal from the memory would change this" in shown(render(one))
+    flipped = replace(one, flip=Flip(2, "", list(one.neighbours["PER"])))
+    assert "it would be no entity without 2 spans of the memory" in shown(render(flipped))
+
+
+def test_look_alikes_with_other_labels_and_the_memorys_vote_are_shown():
+    one = evidence("Bob met Eve", Span.of(0, 3), "nearest")
+    other = Neighbour("PLACE", 0.5, Span.of(8, 11), "Bob met Eve", "doc-2", 4, 9)
+    text = shown(render(replace(one, against=[other], share=0.3, voted={"PER": 0.25, "": 0.75})))
+    for part in ("against it", "PLACE", "doc-2 #9", "share of 0.3", "PER 0.250, no entity 0.750"):
+        assert part in text

@@ -228,7 +228,9 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     where = [some[labels > 0] for some in (spans.sentence, spans.first, spans.stop, labels)]
     begins = kept[0].begins if form == "flat" else torch.cat([one.begins for one in kept])
     sums = WordSums(begins, torch.cat([one.steps for one in kept]))
-    table = WordTable.of(sums, torch.tensor(lengths), torch.stack(where, 1))
+    table = WordTable.of(
+        sums, torch.tensor(lengths), torch.stack(where, 1), torch.zeros(len(lengths), dtype=torch.bool)
+    )
     for words in (1, 2, 7):
         asked = representation.sums(scale * torch.randn(1, words, 8))
         own = enumerate_spans(torch.tensor([words]), max_width)

@@ -9,7 +9,8 @@ import torch
 
 import nearspan
 from nearspan.document import Document, Entity, Span
-from nearspan.errors import ConfigError, NearspanError
+from nearspan.editing import Editor
+from nearspan.errors import ConfigError, EditError, NearspanError
 from nearspan.recipes import Recipe
 
 QUICK = ("task=typing", "training.epochs=20", "training.learning_rate=0.02")
@@ -98,6 +99,35 @@ def test_a_discontinuous_entity_is_typed_by_its_fragments(tmp_path: Path):
     assert run.dev is not None
     assert run.dev.value == 1.0
     assert run.dev.predicted[0].entities == documents[0].entities
+    evidence = run.model.explain(documents[0])
+    assert [(one.text, one.label) for one in evidence] == [("pain in", "ADR"), ("legs", "ADR"), ("arms", "BODY")]
+    with pytest.raises(NearspanError, match="ask about each of them"):
+        run.model.neighbours(documents[0], documents[0].entities[0].span)
+
+
+def test_the_memory_of_given_spans_votes_and_is_not_edited(typed: Path, documents: Sequence[Document]):
+    model = nearspan.load(typed, device="cpu").vote(1.0, "neighbours=1")
+    assert nearspan.evaluate_typing(model, documents).scores.accuracy == 1.0
+    evidence = model.neighbours(documents[0], documents[0].entities[0].span)
+    assert evidence.share == 1.0
+    assert evidence.voted[documents[0].entities[0].label] == pytest.approx(1.0)
+    with pytest.raises(EditError, match="trained for typing"):
+        Editor.open(typed, device="cpu")
+
+
+def test_documents_are_remembered_as_they_were_in_training(typed: Path, documents: Sequence[Document]):
+    model = nearspan.load(typed, device="cpu")
+    before = model.memory
+    found = model.labelled(documents)
+    after = model.remember(found.sentences, found.entities)
+    assert before is not None
+    assert after.sentences == before.sentences
+    assert torch.equal(after.labels, before.labels)
+
+
+def test_an_audit_is_refused(typed: Path, documents: Sequence[Document]):
+    with pytest.raises(NearspanError, match="no opinion on what is an entity"):
+        nearspan.audit(nearspan.load(typed, device="cpu"), documents)
 
 
 def test_what_is_about_all_spans_is_refused(tiny, documents, tmp_path: Path):

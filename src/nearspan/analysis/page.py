@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from nearspan.analysis import confidence, evidence, likeness, sections
+from nearspan.analysis import confidence, evidence, likeness, sections, telling
 from nearspan.analysis.elements import percent, text
 from nearspan.analysis.findings import Findings
 
@@ -26,6 +26,8 @@ def page(found: Findings) -> str:
         evidence.retrieval(found),
         likeness.vectors(found),
         likeness.space(found),
+        telling.posteriors(found),
+        telling.generation(found),
         confidence.losses(names, [subject.losses for subject in found.subjects]),
         confidence.outputs(names, found.outputs, found.labels),
         sections.curve(found),

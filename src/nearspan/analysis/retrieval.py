@@ -12,7 +12,7 @@ from torch import Tensor
 from nearspan.analysis.subject import Subject
 from nearspan.analysis.vectors import GoldSpan, Key
 from nearspan.evidence import Neighbour
-from nearspan.evidence.evidence import neighbour
+from nearspan.evidence.neighbour import neighbour
 from nearspan.heads import Instances
 from nearspan.memory import scores_of
 

@@ -12,13 +12,16 @@ from rich.text import Text
 
 from nearspan import __version__
 from nearspan.cli.annotate import annotate
+from nearspan.cli.audit import audit
 from nearspan.cli.check import check
 from nearspan.cli.convert import convert
 from nearspan.cli.demo import demo
 from nearspan.cli.evaluate import evaluate
 from nearspan.cli.explain import explain
+from nearspan.cli.memory import memory
 from nearspan.cli.recipes import recipes
 from nearspan.cli.report import report
+from nearspan.cli.serve import serve
 from nearspan.cli.train import train
 from nearspan.cli.tune import tune
 from nearspan.cli.vectors import vectors
@@ -37,8 +40,10 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-for command in (demo, train, tune, evaluate, annotate, explain, report, check, convert, vectors, recipes):
+COMMANDS = (demo, train, tune, evaluate, annotate, explain, serve, audit, report, check, convert, vectors, recipes)
+for command in COMMANDS:
     app.command()(command)
+app.add_typer(memory, name="memory")
 
 
 @app.callback(invoke_without_command=True)

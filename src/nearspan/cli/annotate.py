@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearspan.cli.corpus import read_documents, show_problems
-from nearspan.cli.evaluate import Search, load
+from nearspan.cli.evaluate import Search, Vote, load
 from nearspan.cli.train import Device
 from nearspan.corpora import write
 from nearspan.corpora.atomic import write_file
@@ -31,6 +31,7 @@ def annotate(
     out: Annotated[Path | None, typer.Option(help="Where to write; standard output if not given.")] = None,
     to: Annotated[str, typer.Option(help="jsonl, conll or brat.")] = "jsonl",
     search: Search = "",
+    vote: Vote = None,
     device: Device = "",
     format: Annotated[
         str | None,
@@ -45,7 +46,7 @@ def annotate(
         raise ConfigError(f"--to takes jsonl, conll or brat, found {to!r}")
     if to != "jsonl" and out is None:
         raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
-    loaded = load(model, device, search)
+    loaded = load(model, device, search, vote)
     documents = loaded.annotate(_documents(files or ["-"], format, typing=loaded.typing))
     if out is not None:
         console = Console(stderr=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -44,5 +45,7 @@ def demo(
         console.print(str(run.test.scores), highlight=False)
     console.print("\n[bold]Why does it say that?[/]  Every entity with the training spans it rests on:\n")
     show(QUESTION, run.model.explain(QUESTION, 3), console)
-    console.print(f"The model is in {out}. Ask it yourself:")
-    console.print(f"  nearspan explain {out} 'Darwin sailed to Brazil with a sore throat.'", highlight=False)
+    folder = shlex.quote(str(out))
+    console.print(f"The model is in {out}. Ask it yourself, in the terminal or in a browser:", highlight=False)
+    for command in (f"explain {folder} 'Darwin sailed to Brazil with a sore throat.'", f"serve {folder}"):
+        console.print(f"  nearspan {command}", highlight=False, soft_wrap=True)

@@ -22,10 +22,21 @@ Search = Annotated[
 ]
 
 
-def load(model: Path, device: str, search: str) -> Model:
-    """The model of a folder, searching its memory as asked."""
-    loaded = Model.load(model, device)
-    return loaded.search(search) if search else loaded
+Vote = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="The memory's share in what a head with weights decides; as saved if not given."),
+]
+
+
+def load(model: Path, device: str, search: str, vote: float | None) -> Model:
+    """The model of a folder, using its memory as asked."""
+    return chosen(Model.load(model, device), search, vote)
+
+
+def chosen(model: Model, search: str, vote: float | None) -> Model:
+    """A model that uses its memory as asked."""
+    model = model.search(search) if search else model
+    return model if vote is None else model.vote(vote)
 
 
 def evaluate(
@@ -33,6 +44,7 @@ def evaluate(
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     search: Search = "",
+    vote: Vote = None,
     device: Device = "",
     format: FormatOption = None,
     columns: ColumnsOption = None,
@@ -45,7 +57,7 @@ def evaluate(
     """
     console = Console(stderr=True)
     documents = read_documents(corpus, format, console, columns)
-    loaded = load(model, device, search)
+    loaded = load(model, device, search, vote)
     if loaded.typing:
         _typing(evaluation.evaluate_typing(loaded, documents), as_json)
         return
@@ -62,6 +74,10 @@ def evaluate(
     table.add_section()
     table.add_row("micro", *_percents(total), "", "", "", style="bold")
     table.add_row("macro", "", "", f"{100 * total['macro_f1']:.2f}", "", "", "")
+    for name, shown in (("entities", "discontinuous"), ("sentences", "in sentences with discontinuous entities")):
+        if name in found.discontinuous:
+            row = found.discontinuous[name].total.as_dict()
+            table.add_row(shown, *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
     Console().print(table)
 
 

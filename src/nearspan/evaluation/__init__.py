@@ -3,24 +3,29 @@
 from nearspan.evaluation.errors import Error, find_errors
 from nearspan.evaluation.evaluate import Evaluation, Judge, evaluate
 from nearspan.evaluation.matching import score
+from nearspan.evaluation.positives import FalsePositives, false_positives
 from nearspan.evaluation.scores import Counts, Scores
-from nearspan.evaluation.slices import by_structure, by_width, sliced
+from nearspan.evaluation.slices import by_continuity, by_sentence_continuity, by_structure, by_width, sliced
 from nearspan.evaluation.typed import TypedCounts, TypingEvaluation, TypingJudge, TypingScores, evaluate_typing
 
 __all__ = [
     "Counts",
     "Error",
     "Evaluation",
+    "FalsePositives",
     "Judge",
     "Scores",
     "TypedCounts",
     "TypingEvaluation",
     "TypingJudge",
     "TypingScores",
+    "by_continuity",
+    "by_sentence_continuity",
     "by_structure",
     "by_width",
     "evaluate",
     "evaluate_typing",
+    "false_positives",
     "find_errors",
     "score",
     "sliced",

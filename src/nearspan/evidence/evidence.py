@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from torch import Tensor
-
 from nearspan.document import Span
-from nearspan.memory import Memory
+from nearspan.evidence.flip import Flip
+from nearspan.evidence.neighbour import Neighbour
 
 NULL = ""  # the label of a span that is no entity
 
 Strength = Literal["exact", "nearest"]
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A training span, and its share in a prediction (exact) or its likeness (nearest)."""
-
-    label: str  # "" for a span that is no entity
-    weight: float
-    span: Span  # in `sentence`
-    sentence: str
-    document: str
-    row: int  # its row in the memory
-
-    @property
-    def text(self) -> str:
-        """The span's characters."""
-        return self.span.text(self.sentence)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "label": self.label or None,
-            "weight": self.weight,
-            "text": self.text,
-            "fragments": self.span.fragments,
-            "sentence": self.sentence,
-            "document": self.document,
-            "row": self.row,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +20,8 @@ class Evidence:
 
     `exact`: the neighbours' weights are the probabilities of equation 1; those of one label, with
     `unlisted` for the neighbours not listed, add up to that label's probability.
-    `nearest`: a list of look-alikes by cosine; the mechanism that decided is another one.
+    `nearest`: a list of look-alikes by cosine; the mechanism that decided is another one, but for the `share` that
+    the memory's vote has in it.
     """
 
     span: Span  # in the text that was asked about
@@ -60,6 +31,10 @@ class Evidence:
     probabilities: dict[str, float]  # by label, the most probable first
     neighbours: dict[str, list[Neighbour]]  # by label
     unlisted: dict[str, float]  # exact only: what the neighbours not listed add
+    against: list[Neighbour] = field(default_factory=list)  # the nearest spans that do not have the label
+    flip: Flip | None = None  # exact only: the least that would have to go for another label; None: nothing would do
+    share: float = 0.0  # of the memory in the probabilities: 1 where it alone decides
+    voted: dict[str, float] = field(default_factory=dict)  # by label, what the memory says where it has a vote
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; null stands under `null`."""
@@ -74,24 +49,8 @@ class Evidence:
                 for label, group in self.neighbours.items()
             },
             "unlisted": {label or "null": value for label, value in self.unlisted.items()},
+            "against": [one.as_dict() for one in self.against],
+            "flip": self.flip.as_dict() if self.flip else None,
+            "share": self.share,
+            "voted": {label or "null": value for label, value in self.voted.items()},
         }
-
-
-def neighbour(memory: Memory, labels: list[str], row: int, weight: float) -> Neighbour:
-    """The memory's span at a row, with the weight it has for somebody."""
-    sentence = memory.sentences[int(memory.sentence[row])]
-    span = sentence.span(int(memory.first[row]), int(memory.stop[row]))
-    return Neighbour(labels[int(memory.labels[row])], weight, span, sentence.text, sentence.document, row)
-
-
-def grouped(memory: Memory, labels: list[str], rows: Tensor, weights: Tensor, count: int) -> dict[str, list[Neighbour]]:
-    """For each label its `count` heaviest neighbours among `rows` [N] with `weights` [N]."""
-    found: dict[str, list[Neighbour]] = {}
-    of_row = memory.labels[rows]
-    for number, label in enumerate(labels):
-        mine = (of_row == number).nonzero().flatten()
-        if len(mine):
-            best = weights[mine].topk(min(count, len(mine)))
-            pairs = zip(rows[mine[best.indices]].tolist(), best.values.tolist(), strict=True)
-            found[label] = [neighbour(memory, labels, row, weight) for row, weight in pairs]
-    return found

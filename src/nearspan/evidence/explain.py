@@ -1,7 +1,8 @@
-"""Explain a span: for the instance head by its mechanism, for any other by its look-alikes."""
+"""Explain a span: for the instance head by its mechanism, for any other and for joined fragments by look-alikes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -9,10 +10,13 @@ from torch import Tensor
 
 from nearspan.document import Span
 from nearspan.encoders import Batch
-from nearspan.evidence.evidence import NULL, Evidence, Neighbour, grouped, neighbour
-from nearspan.heads import Instances
+from nearspan.evidence.evidence import NULL, Evidence
+from nearspan.evidence.flip import flip
+from nearspan.evidence.neighbour import Neighbour, grouped, neighbour
+from nearspan.heads import Instances, Joiner
 from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of, scores_of
 from nearspan.network import Network
+from nearspan.text import Gold
 
 
 def explain_candidate(
@@ -24,38 +28,138 @@ def explain_candidate(
     span: Span,
     text: str,
     count: int,
+    label: str | None = None,
 ) -> Evidence:
-    """Evidence for candidate `row` of a batch of one sentence; `count` neighbours are listed for each label."""
+    """Evidence for candidate `row` of a batch of one sentence; `count` neighbours are listed for each label.
+
+    It is evidence for `label`, by default for the likeliest one that holds.
+    """
     vectors, _ = network.spans(batch)
     vector = vectors[row].float()
     probabilities, _ = network.probabilities(batch, memory)
     ranked = dict(sorted(zip(labels, probabilities[row].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
-    _, chosen = network.chosen(probabilities[row : row + 1])
-    label = max((labels[number] for number in chosen.tolist()), key=lambda name: ranked[name], default=NULL)
+    if label is None:
+        _, chosen = network.chosen(probabilities[row : row + 1])
+        label = max((labels[number] for number in chosen.tolist()), key=lambda name: ranked[name], default=NULL)
+    number = labels.index(label)
     if not isinstance(network.head, Instances):
-        likeness, rows = nearest_spans(memory, vector, count, cosine=True)
-        return Evidence(span, text, label, "nearest", ranked, _look_alikes(memory, labels, rows, likeness), {})
+        likeness = scores_of(memory, vector[None], cosine=True)[0]  # [N]
+        near, against = (
+            _best(likeness.where(which, -torch.inf), count) for which in (memory.labels >= 0, ~memory.has(number))
+        )
+        said = network.voted(vector[None], memory)
+        voted = dict(zip(labels, said[0].tolist(), strict=True)) if said is not None else {}
+        return Evidence(
+            span,
+            text,
+            label,
+            "nearest",
+            ranked,
+            _look_alikes(memory, labels, *near),
+            {},
+            against=_listed(memory, labels, *against),
+            share=network.vote.share if network.vote and voted else 0.0,
+            voted={name: voted[name] for name in ranked if name in voted},
+        )
     rows = _compared(network.head, network, memory, batch)
-    weights = scores_of(memory, vector[None], rows)[0].softmax(0)
+    weights = scores_of(memory, vector[None], rows)[0].double().softmax(0)
     listed = grouped(memory, labels, rows, weights, count)
     order = {name: listed[name] for name in ranked if name in listed}
     unlisted = {name: ranked[name] - sum(one.weight for one in group) for name, group in order.items()}
-    return Evidence(span, text, label, "exact", ranked, order, unlisted)
+    others = weights.where(memory.labels[rows] != number, -torch.inf)
+    heaviest, places = _best(others, count)
+    return Evidence(
+        span,
+        text,
+        label,
+        "exact",
+        ranked,
+        order,
+        unlisted,
+        against=_listed(memory, labels, heaviest, rows[places]),
+        flip=flip(memory, labels, rows, weights, number),
+        share=1.0,
+    )
+
+
+def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The highest of values [N] that are not -inf, and where they are."""
+    best = values.topk(min(count, int((values > -torch.inf).sum())))
+    return best.values, best.indices
+
+
+def explain_fragments(
+    network: Network,
+    joiner: Joiner,
+    memory: Memory,
+    labels: list[str],
+    batch: Batch,
+    rows: Sequence[int],
+    span: Span,
+    text: str,
+    count: int,
+    label: str | None = None,
+) -> Evidence:
+    """Evidence for candidates `rows` of a batch of one sentence as the fragments of one entity.
+
+    It is evidence for `label`, by default for the likeliest one that holds. The neighbours are training entities: for
+    each fragment the `count` whose fragments are nearest; only if the memory holds no discontinuous entity they are its
+    nearest spans of any kind.
+    """
+    vectors, candidates = network.spans(batch)
+    found = vectors[list(rows)].float()  # [N, H]
+    places = [(int(candidates.first[row]), int(candidates.stop[row])) for row in rows]
+    scores, holds = joiner.judge(found, places)
+    names = [labels[number] for number in joiner.labels]
+    ranked = dict(sorted(zip(names, scores.tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
+    if label is None:
+        label = next((name for name in ranked if holds[names.index(name)]), NULL)
+    ranked[NULL] = 1 - max(ranked.values())
+    broken = [(row, gold) for row, gold in memory.fragments() if memory.labels[row] >= 0]  # not those removed
+    if broken:
+        near = _nearest_entities(memory, broken, found, count)
+    else:
+        likeness = [nearest_spans(memory, vector, count, cosine=True) for vector in found]
+        near = _look_alikes(memory, labels, *(torch.cat(some) for some in zip(*likeness, strict=True)))
+    return Evidence(span, text, label, "nearest", ranked, near, {})
+
+
+def _nearest_entities(
+    memory: Memory, broken: Sequence[tuple[int, Gold]], vectors: Tensor, count: int
+) -> dict[str, list[Neighbour]]:
+    """Training entities by label, those first of which a fragment is nearest to one of the vectors [N, H]."""
+    rows = torch.tensor([row for row, _ in broken], device=memory.labels.device)
+    best = scores_of(memory, vectors, rows, cosine=True).topk(min(count, len(rows)))
+    nearest: dict[tuple[int, Gold], Neighbour] = {}
+    for weight, at in sorted(zip(best.values.flatten().tolist(), best.indices.flatten().tolist(), strict=True))[::-1]:
+        row, gold = broken[at]
+        number = int(memory.sentence[row])
+        sentence = memory.sentences[number]
+        where = (sentence.joined(gold.fragments), sentence.text, sentence.document, row, memory.ids[number])
+        nearest.setdefault((number, gold), Neighbour(gold.label, weight, *where))
+    found: dict[str, list[Neighbour]] = {}
+    for one in nearest.values():
+        found.setdefault(one.label, []).append(one)
+    return found
 
 
 def _compared(head: Instances, network: Network, memory: Memory, batch: Batch) -> Tensor:
     """Rows of the memory that the head compares this sentence's spans with [N]."""
     if head.settings.search == "whole":
-        return torch.arange(len(memory), device=memory.labels.device)
+        return (memory.labels >= 0).nonzero().flatten()
     sentences = nearest_sentences(memory, network.encoder(batch).sentence_vectors(), head.settings.neighbours)
     rows, real = rows_of(memory, sentences)
-    return rows[real]
+    return rows[real & (memory.labels[rows] >= 0)]
 
 
-def _look_alikes(memory: Memory, labels: list[str], rows: Tensor, weights: Tensor) -> dict[str, list[Neighbour]]:
+def _look_alikes(memory: Memory, labels: list[str], weights: Tensor, rows: Tensor) -> dict[str, list[Neighbour]]:
     found: dict[str, list[Neighbour]] = {}
-    for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
-        one = neighbour(memory, labels, row, weight)
-        for label in memory.labels_of(row) or [NULL]:
+    for one in _listed(memory, labels, weights, rows):
+        for label in memory.labels_of(one.row) or [NULL]:
             found.setdefault(label, []).append(replace(one, label=label))
     return found
+
+
+def _listed(memory: Memory, labels: list[str], weights: Tensor, rows: Tensor) -> list[Neighbour]:
+    pairs = zip(rows.tolist(), weights.tolist(), strict=True)
+    return [neighbour(memory, labels, row, weight) for row, weight in pairs]

@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from nearspan.document import Span
-from nearspan.evidence.evidence import Evidence, Neighbour
+from nearspan.evidence.evidence import Evidence
+from nearspan.evidence.neighbour import Neighbour
 
 CONTEXT = 40  # characters shown on each side of a training span
 BAR = 20
@@ -36,11 +37,46 @@ def render(evidence: Evidence) -> RenderableType:
             continue
         for one in group:
             if evidence.strength == "nearest" or one.weight >= 0.0005:
-                table.add_row(_label(label), f"{one.weight:.3f}", _bar(one.weight), _in_context(one))
+                table.add_row(_label(label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
         left = evidence.unlisted.get(label, 0.0)
         if left >= 0.0005:
             table.add_row(_label(label), f"{left:.3f}", _bar(left), Text("all others of this label together", "dim"))
-    return Group(title, table, Text())
+    return Group(title, *_share(evidence), table, *_against(evidence), *_flip(evidence), Text())
+
+
+def _share(evidence: Evidence) -> list[Text]:
+    """What the memory had to say in a decision that it has a vote in."""
+    if not evidence.voted:
+        return []
+    said = ", ".join(f"{_name(label)} {value:.3f}" for label, value in evidence.voted.items() if value >= 0.0005)
+    return [Text(f"the memory's vote has a share of {evidence.share:g} in this: {said}", "dim")]
+
+
+def _against(evidence: Evidence) -> list[RenderableType]:
+    """The nearest spans with other labels, where the list above does not show them by label."""
+    if evidence.strength == "exact" or not evidence.against:
+        return []
+    table = Table(box=None, show_header=False, padding=(0, 1), title="against it: the nearest with other labels")
+    table.title_justify, table.title_style = "left", "dim italic"
+    for one in evidence.against:
+        table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+    return [table]
+
+
+def _flip(evidence: Evidence) -> list[Text]:
+    """What would have to go for another label."""
+    if evidence.strength != "exact":
+        return []
+    return [Text(told(evidence), "dim italic")]
+
+
+def told(evidence: Evidence) -> str:
+    """In words: what would have to go for another label."""
+    if evidence.flip is None:
+        return "no removal from the memory would change this: nothing it is compared with has another label"
+    spans = "1 span" if evidence.flip.size == 1 else f"{evidence.flip.size:,} spans"
+    kind = f"the heaviest of {_name(evidence.label)}"
+    return f"it would be {_name(evidence.flip.label)} without {spans} of the memory, {kind}; no fewer would do"
 
 
 def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
@@ -55,12 +91,15 @@ def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
     return shown
 
 
-def _in_context(one: Neighbour) -> Text:
+def in_context(one: Neighbour) -> Text:
+    """A training span with some of its sentence around it."""
     start, end = one.span.start, one.span.end
-    before, after = one.sentence[max(0, start - CONTEXT) : start], one.sentence[end : end + CONTEXT]
-    left, right = "…" if start > CONTEXT else "", "…" if end + CONTEXT < len(one.sentence) else ""
-    found = Text.assemble(left + before, (one.sentence[start:end], "bold underline"), after + right)
-    found.append(f"   {one.document}", "dim")
+    left, right = max(0, start - CONTEXT), min(len(one.sentence), end + CONTEXT)
+    found = Text(one.sentence[left:right])
+    for first, last in one.span.fragments:
+        found.stylize("bold underline", first - left, last - left)
+    found = Text.assemble("…" * (left > 0), found, "…" * (right < len(one.sentence)))
+    found.append(f"   {one.document} #{one.sentence_id}", "dim")
     return Text(" ").join(found.split("\n"))
 
 

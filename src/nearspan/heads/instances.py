@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nearspan.heads.pool import LabelledRows, Pool, WordPool
-from nearspan.heads.windows import log_window_sums, sure_log_window_sums
+from nearspan.heads.windows import LN_2, log_window_sums, sure_log_window_sums
 from nearspan.settings import Settings
 from nearspan.spans.sums import WordSums, spans_by_width
 
@@ -63,20 +63,25 @@ class Instances(nn.Module):
         """P(y|s) [..., S, 1 + Y] given all of a pool."""
         if pool is None:
             raise ValueError("the instance head needs a memory; build one with Model.remember")
-        return neighbour_probabilities(vectors, pool) @ pool.votes(self.labels)
+        return _or_null(neighbour_probabilities(vectors, pool) @ pool.votes(self.labels))
 
-    def probabilities_by_words(self, asked: WordSums, pools: Iterable[WordPool], max_width: int) -> Tensor:
+    def probabilities_by_words(self, asked: WordSums, pools: Iterable[WordPool | Pool], max_width: int) -> Tensor:
         """P(y|s) [B, R, 1 + Y] for the spans of B sentences [B, T, H], by width, given their pools part after part.
 
         Nearly all spans are null, so the weights of all are summed, those of the entities too, and null has the rest.
+        A pool of spans, for sentences that some were removed from, goes by the same account.
         """
         total = asked.steps.new_full((1, 1), -torch.inf, dtype=torch.double)  # [B, R] log2 of all weights so far
         shares = asked.steps.new_zeros(1, 1, self.labels)  # [B, R, 1 + Y] of them
         for pool in pools:
-            weight, claims = _weighed(asked, pool, max_width)
+            if isinstance(pool, Pool):
+                weight, claims = _weighed_spans(asked, pool, max_width)
+            else:
+                weight, claims = _weighed(asked, pool, max_width)
             both = torch.logaddexp2(total, weight)
-            votes = functional.one_hot(pool.labels + 1, self.labels + 1)[..., 1:].float()  # [B, E, 1 + Y]
-            before, now = (total - both).exp2().float(), (weight - both).exp2().float()
+            votes = functional.one_hot(pool.labels.clamp(min=0), self.labels).float()  # [B, E, 1 + Y]
+            claims = claims.masked_fill_((pool.labels <= 0)[:, None], 0)  # an empty or padded pool's may be NaN
+            before, now = ((one - both).exp2().nan_to_num_(0).float() for one in (total, weight))  # NaN: no weight yet
             shares = shares * before[..., None] + claims @ votes * now[..., None]
             total = both
         shares[..., 0] = (1 - shares.sum(-1)).clamp(min=0)
@@ -102,6 +107,15 @@ def _weighed(asked: WordSums, pool: WordPool, max_width: int) -> tuple[Tensor, T
         own = pool.only(sentence if len(pool.index) > 1 else 0)
         total[sentence, rest], shares[sentence, rest] = _surely(asked.only(sentence), own, max_width, rest)
     return total, shares
+
+
+def _weighed_spans(asked: WordSums, pool: Pool, max_width: int) -> tuple[Tensor, Tensor]:
+    """The same [B, R] and [B, R, N] for spans that are weighed one by one."""
+    vectors = spans_by_width(asked.begins.expand(len(asked), -1, -1), asked.steps, max_width)
+    scores = vectors @ (pool.vectors * LOG2_E).mT
+    scores = scores.masked_fill_((pool.labels < 0)[:, None], -torch.inf).double()
+    total = torch.logsumexp(scores * LN_2, -1) / LN_2
+    return total, (scores - total[..., None]).exp2().float()
 
 
 def _surely(asked: WordSums, pool: WordPool, max_width: int, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -204,9 +218,18 @@ def streamed_probabilities(vectors: Tensor, pool: LabelledRows, labels: int, bud
         for first in range(0, len(pool.labels), chunk):
             some_rows = slice(first, first + chunk)
             part = Pool(pool.rows(some_rows).float(), pool.labels[some_rows])
-            scores = some @ part.vectors.T
-            higher = torch.maximum(best, scores.amax(1, keepdim=True))
+            scores = (some @ part.vectors.T).masked_fill_(part.labels < 0, -torch.inf)
+            higher = torch.maximum(best, scores.amax(1, keepdim=True)).clamp_(min=torch.finfo(scores.dtype).min)
             sums = sums * (best - higher).exp() + scores.sub_(higher).exp_() @ part.votes(labels)
             best = higher
-        out[start : start + rows] = sums / sums.sum(1, keepdim=True)
+        out[start : start + rows] = _or_null(sums / sums.sum(1, keepdim=True))
     return out
+
+
+def _or_null(probabilities: Tensor) -> Tensor:
+    """Where every neighbour was removed nothing speaks for a label, so the span is null for sure."""
+    none = probabilities.isnan().any(-1)
+    if bool(none.any()):
+        probabilities = probabilities.nan_to_num(0.0)
+        probabilities[..., 0].masked_fill_(none, 1.0)
+    return probabilities

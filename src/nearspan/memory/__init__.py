@@ -1,7 +1,27 @@
-"""The memory of training spans that predictions rest on."""
+"""The memory of training spans that predictions rest on, and its edits."""
 
-from nearspan.memory.search import nearest_sentences, nearest_spans, pools, rows_of, scores_of
+from nearspan.memory.edits import Edit, Revision
+from nearspan.memory.gather import gathered
+from nearspan.memory.journal import Journal
+from nearspan.memory.search import nearest_sentences, nearest_spans, pools, rows_of, scores_of, torn_pools
 from nearspan.memory.store import Memory, Remembered
+from nearspan.memory.voting import VoteSettings, vote
 from nearspan.memory.words import WordTable
 
-__all__ = ["Memory", "Remembered", "WordTable", "nearest_sentences", "nearest_spans", "pools", "rows_of", "scores_of"]
+__all__ = [
+    "Edit",
+    "Journal",
+    "Memory",
+    "Remembered",
+    "Revision",
+    "VoteSettings",
+    "WordTable",
+    "gathered",
+    "nearest_sentences",
+    "nearest_spans",
+    "pools",
+    "rows_of",
+    "scores_of",
+    "torn_pools",
+    "vote",
+]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from nearspan.heads import Pool
 from nearspan.memory.store import Memory
-from nearspan.memory.words import spread
+from nearspan.memory.words import WordTable, spread
 
 GROUP = 16  # about the root of sentences over neighbours
 PART = 65_536  # spans whose vectors are put together at once
@@ -17,10 +19,10 @@ PART = 65_536  # spans whose vectors are put together at once
 def nearest_sentences(memory: Memory, vectors: Tensor, count: int) -> Tensor:
     """The `count` sentences of the memory with the highest cosine, for sentence vectors [B, E]: ids [B, count]."""
     likeness = functional.normalize(vectors.float(), dim=1) @ memory.sentence_vectors.T  # [B, M]
-    return _highest(likeness, min(count, likeness.shape[1]))
+    return highest(likeness, min(count, likeness.shape[1]))
 
 
-def _highest(values: Tensor, count: int) -> Tensor:
+def highest(values: Tensor, count: int) -> Tensor:
     """Where the `count` highest of values [B, M] are, in falling order: quicker than topk, which sorts as it goes.
 
     In a table of GROUP rows, the highest ones lie in the `count` columns with the highest maxima.
@@ -47,18 +49,40 @@ def pools(memory: Memory, sentences: Tensor) -> Pool:
     return Pool(memory.rows(rows), memory.labels[rows].masked_fill(~real, -1))
 
 
+def torn_pools(memory: Memory, words: WordTable, sentences: Tensor, most: int) -> Iterator[Pool]:
+    """Pools as above of those sentences among [B, K] that are torn, in parts of at most `most` spans, or of one.
+
+    As in pools of words, what all spans begin with is left out: it adds the same to every score.
+    """
+    wanted = words.torn[sentences]  # [B, K]
+    count = int(wanted.sum(1).max()) if wanted.numel() else 0
+    if not count:
+        return
+    order = wanted.byte().argsort(dim=1, descending=True, stable=True)[:, :count]
+    chosen, real = sentences.gather(1, order), wanted.gather(1, order)
+    counts = memory.counts[chosen] * real
+    size = max(1, most // int(counts.max()))
+    for ids, own in zip(chosen.split(size, dim=1), counts.split(size, dim=1), strict=True):
+        rows, known = spread(memory.starts[ids], own)
+        yield Pool(memory.rows(rows) - words.shared, memory.labels[rows].masked_fill(~known, -1))
+
+
 def scores_of(memory: Memory, vectors: Tensor, rows: Tensor | None = None, *, cosine: bool = False) -> Tensor:
-    """Inner products [n, N] of span vectors [n, H] with the memory's spans, or with those at some rows."""
+    """Inner products [n, N] of span vectors [n, H] with the memory's spans, or with those at some rows.
+
+    They are -inf for spans that were removed.
+    """
     rows = torch.arange(len(memory), device=memory.labels.device) if rows is None else rows
     asked = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()
     found = asked.new_empty(len(asked), len(rows))
     for some, place in zip(rows.split(PART), found.split(PART, dim=1), strict=True):
         own = memory.rows(some).float()
         place.copy_(asked @ (functional.normalize(own, dim=1) if cosine else own).T)
-    return found
+    return found.masked_fill_(memory.labels[rows] < 0, -torch.inf)
 
 
 def nearest_spans(memory: Memory, vector: Tensor, count: int, *, cosine: bool = False) -> tuple[Tensor, Tensor]:
     """The `count` spans of the memory nearest to a span vector [H]: scores and rows, best first."""
-    best = scores_of(memory, vector[None], cosine=cosine)[0].topk(min(count, len(memory)))
+    there = int((memory.labels >= 0).sum())
+    best = scores_of(memory, vector[None], cosine=cosine)[0].topk(min(count, there))
     return best.values, best.indices

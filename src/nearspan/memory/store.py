@@ -17,9 +17,11 @@ from nearspan.document import Fragment, Span
 from nearspan.encoders import Given
 from nearspan.errors import ModelError
 from nearspan.memory.words import WordTable
-from nearspan.spans import SpanLabels, WordSums, enumerate_spans
+from nearspan.spans import SpanLabels, WordSums, enumerate_spans, number_of
+from nearspan.text import Gold
 
-SENTENCES, VECTORS = "memory.jsonl", "memory.safetensors"
+SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
+NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +33,45 @@ class Remembered:
     text: str
     words: tuple[Fragment, ...]
     entities: tuple[tuple[int, int, str], ...]  # first word, stop, label
+    discontinuous: tuple[Gold, ...] = ()
+    removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
 
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
         return Span.of(self.words[first][0], self.words[stop - 1][1])
 
+    def joined(self, fragments: Iterable[Fragment]) -> Span:
+        """The characters of several runs of words."""
+        return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
+
     def as_dict(self) -> dict[str, Any]:
         """One line of `memory.jsonl`."""
-        return {
+        broken = [(gold.fragments, gold.label) for gold in self.discontinuous]
+        found = {
             "document": self.document,
             "number": self.number,
             "text": self.text,
             "words": self.words,
             "entities": self.entities,
+            **({"discontinuous": broken} if broken else {}),
         }
+        return found | ({"removed": self.removed} if self.removed else {})
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> Remembered:
         """Read one line of `memory.jsonl`."""
         words = tuple((int(a), int(b)) for a, b in found["words"])
         entities = tuple((int(a), int(b), str(label)) for a, b, label in found["entities"])
-        for first, stop, label in entities:
+        broken = tuple(
+            Gold(tuple((int(a), int(b)) for a, b in fragments), str(label))
+            for fragments, label in found.get("discontinuous", ())
+        )
+        removed = tuple((int(a), int(b)) for a, b in found.get("removed", ()))
+        places = [(first, stop, gold.label) for gold in broken for first, stop in gold.fragments]
+        for first, stop, label in (*entities, *places, *((*place, "removed span") for place in removed)):
             if not 0 <= first < stop <= len(words):
                 raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
-        return cls(str(found["document"]), int(found["number"]), str(found["text"]), words, entities)
+        return cls(str(found["document"]), int(found["number"]), str(found["text"]), words, entities, broken, removed)
 
 
 @dataclass(frozen=True)
@@ -66,9 +83,11 @@ class Memory:
     """
 
     sentences: Sequence[Remembered]
+    ids: Sequence[int]  # [M] rising; a sentence keeps its id through all edits
     max_width: int
     vectors: Tensor | WordTable  # [N, H], or by words
-    labels: Tensor  # [N] 0 is null; of a span with several labels the first
+    labels: Tensor  # [N] 0 is null, -1 a span that was removed; of a span with several labels the first
+    further: Tensor  # [W, N] the second and later labels of spans that have several, 0 elsewhere
     sentence_vectors: Tensor  # [M, E] of length 1
     sentence: Tensor  # [N] which sentence a span is of
     first: Tensor  # [N]
@@ -84,46 +103,62 @@ class Memory:
         max_width: int,
         vectors: Tensor | WordSums,
         sentence_vectors: Tensor,
+        ids: Sequence[int] | None = None,
         given: bool = False,
     ) -> Memory:
         """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences, or of their words.
 
-        With `given` only the sentences' entities are in it, whose vectors come as `Given.of` sorts them.
+        The sentences are numbered from 0 where no `ids` are given. With `given` only the sentences' entities are in it,
+        whose vectors come as `Given.of` sorts them.
         """
         lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
-        number = {label: i for i, label in enumerate(labels, start=1)}
-        entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
         if given:
-            some = Given.of([[entity[:2] for entity in own] for own in entities])
+            some = Given.of([[entity[:2] for entity in one.entities] for one in sentences])
             sentence = torch.arange(len(sentences)).repeat_interleave(some.counts)
-            table, counts, places = SpanLabels.given(entities), some.counts, (sentence, some.first, some.stop)
+            counts, places = some.counts, (sentence, some.first, some.stop)
         else:
             every = enumerate_spans(lengths, max_width)
-            places = (every.sentence, every.first, every.stop)
-            table, counts = SpanLabels.of(lengths, entities, max_width), every.counts
+            counts, places = every.counts, (every.sentence, every.first, every.stop)
         kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", counts)
         if int(expected.sum()) != len(vectors) or len(sentences) != len(sentence_vectors):
             raise ModelError(
                 f"the memory holds vectors of {len(vectors)} {kind} and {len(sentence_vectors)} sentences where its "
                 f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
             )
-        where = (table.labels, sentence_vectors, *places, table.starts, counts)
+        table = span_labels(sentences, labels, max_width, given)
+        where = (table.labels, table.further, sentence_vectors, *places, table.starts, counts)
         device = sentence_vectors.device
-        bare = cls(sentences, max_width, sentence_vectors.new_empty(0, 0), *(tensor.to(device) for tensor in where))
+        bare = cls(
+            sentences,
+            range(len(sentences)) if ids is None else ids,
+            max_width,
+            sentence_vectors.new_empty(0, 0),
+            *(tensor.to(device) for tensor in where),
+        )
         return bare.with_vectors(vectors, sentence_vectors)
 
     def with_vectors(self, vectors: Tensor | WordSums, sentence_vectors: Tensor) -> Memory:
         """The same spans with other vectors."""
-        if isinstance(vectors, WordSums):
-            lengths = torch.tensor([len(one.words) for one in self.sentences], dtype=torch.long)
-            entities = self.labels.nonzero().flatten()
-            where = (self.sentence, self.first, self.stop, self.labels)
-            kept: Tensor | WordTable = WordTable.of(
-                vectors, lengths, torch.stack([some[entities] for some in where], 1)
-            )
-        else:
-            kept = vectors
+        if not isinstance(vectors, WordSums):
+            return replace(self, vectors=vectors, sentence_vectors=sentence_vectors)
+        lengths = torch.tensor([len(one.words) for one in self.sentences], dtype=torch.long)
+        kept = WordTable.of(vectors, lengths, self._entities(), self._torn())
         return replace(self, vectors=kept, sentence_vectors=sentence_vectors)
+
+    def settled(self) -> Memory:
+        """The same after `labels` or `sentences` have changed: words know their entities and torn sentences again."""
+        if not isinstance(self.vectors, WordTable):
+            return self
+        return replace(self, vectors=self.vectors.holding(self._entities(), self._torn()))
+
+    def _entities(self) -> Tensor:
+        """Sentence, first, stop and label [E, 4] of the spans that are entities."""
+        entities = (self.labels > 0).nonzero().flatten()
+        return torch.stack([some[entities] for some in (self.sentence, self.first, self.stop, self.labels)], 1)
+
+    def _torn(self) -> Tensor:
+        """Which sentences [M] a span was removed from."""
+        return torch.tensor([bool(one.removed) for one in self.sentences], dtype=torch.bool)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -139,6 +174,21 @@ class Memory:
         """All labels of the span at a row; `labels` holds the first of them."""
         sentence, place = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
         return [label for first, stop, label in sentence.entities if (first, stop) == place]
+
+    def fragments(self) -> Iterator[tuple[int, Gold]]:
+        """The rows of the fragments of discontinuous entities, each with its entity."""
+        for number, sentence in enumerate(self.sentences):
+            for gold in sentence.discontinuous:
+                places = torch.tensor(gold.fragments)
+                length = torch.tensor(len(sentence.words))
+                numbers = number_of(places[:, 0], places[:, 1], length, self.max_width)
+                yield from ((int(self.starts[number]) + row, gold) for row in numbers.tolist())
+
+    def has(self, label: int) -> Tensor:
+        """Which spans [N] have a label, 0 for none; removed ones count as having every label."""
+        return (
+            (self.labels == label) | (self.labels < 0) | (self.further == label if label else self.further < 0).any(0)
+        )
 
     def to(self, device: torch.device | str) -> Memory:
         """The same memory on a device."""
@@ -165,14 +215,36 @@ class Memory:
     def load(cls, folder: Path, labels: Sequence[str], max_width: int, given: bool = False) -> Memory:
         """Read what `save` wrote."""
         try:
-            with (folder / SENTENCES).open(encoding="utf-8") as file:
+            with found_in(folder, SENTENCES).open(encoding="utf-8") as file:
                 sentences = [Remembered.from_dict(json.loads(line)) for line in file]
-            tensors = load_file(folder / VECTORS)
+            tensors = load_file(found_in(folder, VECTORS))
             by_words = "steps" in tensors
             vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
-            return cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"], given)
+            return cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"], given=given)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
             raise ModelError(f"the memory in {folder} is damaged: {error}") from error
+
+
+def found_in(folder: Path, name: str) -> Path:
+    """Where a file of a folder's memory is: in its place, or still in that of a memory which takes over."""
+    new = folder / NEXT / name
+    return new if new.exists() else folder / name
+
+
+def span_labels(
+    sentences: Sequence[Remembered], labels: Sequence[str], max_width: int, given: bool = False
+) -> SpanLabels:
+    """The labels of all candidates of some sentences, or of the `given` ones, -1 for spans that were removed."""
+    number = {label: i for i, label in enumerate(labels, start=1)}
+    lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
+    entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
+    if given:
+        return SpanLabels.given(entities)
+    found = SpanLabels.of(lengths, entities, max_width)
+    gone = [(m, *place) for m, one in enumerate(sentences) for place in one.removed if place[1] - place[0] <= max_width]
+    sentence, first, stop = torch.tensor(gone, dtype=torch.long).view(-1, 3).unbind(1)
+    found.labels[found.starts[sentence] + number_of(first, stop, lengths[sentence], max_width)] = -1
+    return found
 
 
 def _lines(sentences: Iterable[Remembered]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -20,13 +20,14 @@ class WordTable:
     shared: Tensor  # [1, H] what every span begins with, 0 where begins differ
     gaps: Tensor  # [W] 0 for words, -inf for gaps
     starts: Tensor  # [M] each sentence's first word
-    counts: Tensor  # [M] its words, and its gap
+    counts: Tensor  # [M] its words, and its gap; 0 for torn sentences
     labels: Tensor  # [E] of the entities
     entity_starts: Tensor  # [M]
-    entity_counts: Tensor  # [M]
+    entity_counts: Tensor  # [M] 0 for torn sentences
+    torn: Tensor  # [M] whether a span was removed; sums over words would count it, so spans are weighed one by one
 
     @classmethod
-    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor) -> WordTable:
+    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor, torn: Tensor) -> WordTable:
         """Lay out the words of sentences with these lengths; `entities` [E, 4] are sentence, first, stop and label."""
         device = sums.steps.device
         sizes = lengths.to(device)
@@ -42,12 +43,34 @@ class WordTable:
         if not alike:
             parts.append(room.index_copy(0, words, sums.begins))
         shared = sums.begins if alike else torch.zeros_like(sums.steps[:1])
+        none = starts.new_empty(0)
+        bare = cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, torn)
+        return bare.holding(entities, torn)
+
+    def holding(self, entities: Tensor, torn: Tensor) -> WordTable:
+        """The same words with other entities [E, 4], sentence, first, stop and label, and other torn sentences [M]."""
+        words, device = len(self.gaps), self.gaps.device
         sentence, first, stop, labels = entities.to(device).unbind(1)
-        bare = cls(torch.cat(parts), torch.zeros_like(shared), gaps, starts, sizes + 1, labels[:0], starts, starts)
-        found = bare.spans(starts[sentence] + first, stop - first)
-        counts = torch.bincount(sentence, minlength=len(sizes))
-        table = torch.cat([parts[0], found, *parts[1:]])
-        return cls(table, shared, gaps, starts, sizes + 1, labels, counts.cumsum(0) - counts, counts)
+        bare = replace(self, shared=torch.zeros_like(self.shared))
+        found = bare.spans(self.starts[sentence] + first, stop - first)
+        counts = torch.bincount(sentence, minlength=len(self.starts))
+        table = torch.cat([self.table[:words], found, self.table[words + len(self.labels) :]])
+        torn = torn.to(device)
+        sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~torn
+        starts = counts.cumsum(0) - counts
+        return WordTable(table, self.shared, self.gaps, self.starts, sizes, labels, starts, counts * ~torn, torn)
+
+    @classmethod
+    def joined(cls, tables: Sequence[WordTable]) -> WordTable:
+        """The words of several tables one after the other, with no entities yet; all begin alike, or none."""
+        sizes = [len(one.gaps) for one in tables]
+        steps = [one.table[:size] for one, size in zip(tables, sizes, strict=True)]
+        begins = [one.table[size + len(one.labels) :] for one, size in zip(tables, sizes, strict=True)]
+        gaps, torn = torch.cat([one.gaps for one in tables]), torch.cat([one.torn for one in tables])
+        before = [sum(sizes[:place]) for place in range(len(sizes))]
+        starts = torch.cat([one.starts + offset for one, offset in zip(tables, before, strict=True)])
+        table, shared, none = torch.cat([*steps, *begins]), tables[0].shared, starts.new_empty(0)
+        return cls(table, shared, gaps, starts, starts, none, starts, starts, torn)
 
     @property
     def alike(self) -> bool:
@@ -63,7 +86,7 @@ class WordTable:
     def spans(self, first: Tensor, width: Tensor) -> Tensor:
         """Vectors [..., H] of spans, given the row of their first word and their width."""
         found = self.shared if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
-        gap = self.starts[:1] + self.counts[:1] - 1  # a row of zeros
+        gap = first.new_tensor(len(self.gaps) - 1)  # a row of zeros
         for more in range(int(width.max()) if width.numel() else 0):
             found = found + self.table[torch.where(width > more, first + more, gap)]
         return found.expand(*first.shape, -1)
@@ -71,7 +94,7 @@ class WordTable:
     def pool(self, sentences: Tensor) -> WordPool:
         """The words and entities of some sentences [B, K]."""
         words, real = spread(self.starts[sentences], self.counts[sentences])
-        words = torch.where(real, words, self.starts[:1] + self.counts[:1] - 1)
+        words = torch.where(real, words, words.new_tensor(len(self.gaps) - 1))
         entities, known = spread(self.entity_starts[sentences], self.entity_counts[sentences])
         columns = [words, entities + len(self.gaps)]
         if not self.alike:
@@ -81,9 +104,11 @@ class WordTable:
         return WordPool(self.table, index, self.gaps.take(words), labels, not self.alike)
 
     def pools(self, sentences: Tensor, most: int) -> Iterator[WordPool]:
-        """The same in parts of at most `most` words, or of one sentence."""
-        size = max(1, most // int(self.counts[sentences].max()))
-        return (self.pool(part) for part in sentences.split(size, dim=1))
+        """The same in parts of at most `most` words, or of one sentence; parts without words are left out."""
+        counts = self.counts[sentences]
+        size = max(1, most // max(1, int(counts.max())))
+        parts = zip(sentences.split(size, dim=1), counts.split(size, dim=1), strict=True)
+        return (self.pool(part) for part, own in parts if bool(own.any()))
 
     def to(self, device: torch.device | str) -> WordTable:
         """The same words on a device."""

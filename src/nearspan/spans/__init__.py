@@ -20,6 +20,8 @@ from nearspan.spans.candidates import (
 from nearspan.spans.deep import Deep, DeepSettings
 from nearspan.spans.endpoints import Endpoints, EndpointsSettings
 from nearspan.spans.ends import Ends, EndsSettings
+from nearspan.spans.fragments import BatchFragments, GoldFragments
+from nearspan.spans.labelled import LabelledSentences
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
 from nearspan.spans.reach import Reached, WordEntity, reach
@@ -35,6 +37,7 @@ __all__ = [
     "Asked",
     "Attended",
     "AttendedSettings",
+    "BatchFragments",
     "Bottleneck",
     "BottleneckSettings",
     "CandidateSettings",
@@ -46,6 +49,8 @@ __all__ = [
     "Ends",
     "EndsSettings",
     "Gaussian",
+    "GoldFragments",
+    "LabelledSentences",
     "Minus",
     "MinusSettings",
     "Placed",

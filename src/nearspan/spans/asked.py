@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import torch
@@ -33,7 +33,7 @@ class Placed:
     coverage: Coverage
 
     @classmethod
-    def of(cls, documents: Sequence[Document], split: Callable[[Document], list[Sentence]], max_width: int) -> Placed:
+    def of(cls, documents: Iterable[Document], split: Callable[[Document], list[Sentence]], max_width: int) -> Placed:
         """Place the entities of documents, whose fragments have at most `max_width` words or pieces each."""
         found = cls([], [], [], Coverage())
         for number, document in enumerate(documents):

@@ -10,12 +10,12 @@ from functools import cached_property
 
 import torch
 
+from nearspan.decoding import Fragments
 from nearspan.document import Document
 from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
 from nearspan.recipes import Recipe
-from nearspan.spans import Placed, SpanLabels, WordEntity, reach
-from nearspan.text import Coverage, Sentence
-from nearspan.text.reading import readings
+from nearspan.spans import GoldFragments, LabelledSentences, SpanLabels, WordEntity
+from nearspan.text import Coverage, Gold, Sentence
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class TrainingData:
     documents: Sequence[Document]
     sentences: list[Sentence]
     entities: list[list[WordEntity]]
+    discontinuous: list[list[Gold]]
     coverage: Coverage
 
     @classmethod
@@ -34,40 +35,25 @@ class TrainingData:
         split: Callable[[Document], list[Sentence]],
         max_width: int,
         multilabel: bool = False,
+        joining: bool = False,
     ) -> TrainingData:
-        """Split documents and place their entities on words, or on pieces; with `multilabel` several on one span."""
-        sentences: list[Sentence] = []
-        entities: list[list[WordEntity]] = []
-        coverage = Coverage()
-        for document in documents:
-            own = split(document)
-            reached = reach(own, document.entities, max_width, multilabel)
-            coverage += reached.coverage
-            for sentence, found in zip(own, reached.entities, strict=True):
-                for part in readings(sentence, max_width):
-                    last = part.start + len(part.sentence)
-                    sentences.append(part.sentence)
-                    entities.append(
-                        [
-                            (first - part.start, stop - part.start, label)
-                            for first, stop, label in found
-                            if part.start <= first and stop <= last
-                        ]
-                    )
-        return cls(documents, sentences, entities, coverage)
+        """Split documents and place their entities on words, or on pieces; as for `LabelledSentences`."""
+        found = LabelledSentences.of(documents, split, max_width, multilabel, joining)
+        return cls(documents, found.sentences, found.entities, found.discontinuous, found.coverage)
 
     @cached_property
     def labels(self) -> list[str]:
         """The labels that occur, in order of the alphabet."""
-        return sorted({label for found in self.entities for _, _, label in found})
+        contiguous = {label for found in self.entities for _, _, label in found}
+        return sorted(contiguous.union(gold.label for found in self.discontinuous for gold in found))
 
     @classmethod
     def given(
         cls, documents: Sequence[Document], split: Callable[[Document], list[Sentence]], max_width: int
     ) -> TrainingData:
-        """The same for the typing task, where each fragment of an entity is a span that is given."""
-        placed = Placed.of(documents, split, max_width)
-        return cls(documents, placed.sentences, placed.labelled, placed.coverage)
+        """The same for the typing task; as for `LabelledSentences`."""
+        found = LabelledSentences.given(documents, split, max_width)
+        return cls(documents, found.sentences, found.entities, found.discontinuous, found.coverage)
 
     def given_labels(self) -> SpanLabels:
         """The labels of the entities' spans, where these are the candidates."""
@@ -81,6 +67,13 @@ class TrainingData:
         entities = [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]
         return SpanLabels.of(lengths, entities, max_width)
 
+    def gold_fragments(self, max_width: int) -> GoldFragments | None:
+        """The fragments of discontinuous entities, where there are any."""
+        if not any(self.discontinuous):
+            return None
+        lengths = torch.tensor([len(sentence) for sentence in self.sentences])
+        return GoldFragments.of(lengths, self.discontinuous, max_width)
+
     def span_texts(
         self, max_width: int, settings: GenerationSettings | None, synonyms: SynonymSource | None
     ) -> SpanTexts | None:
@@ -89,9 +82,12 @@ class TrainingData:
             return None
         return SpanTexts.learn(self.sentences, self.entities, max_width, synonyms, settings.most, settings.longest)
 
-    def word_spans(self) -> list[list[tuple[int, int]]]:
+    def word_spans(self) -> list[list[Fragments]]:
         """The entities' words, sentence by sentence."""
-        return [[(first, stop) for first, stop, _ in found] for found in self.entities]
+        return [
+            [*(((first, stop),) for first, stop, _ in found), *(gold.fragments for gold in broken)]
+            for found, broken in zip(self.entities, self.discontinuous, strict=True)
+        ]
 
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that change with the texts or the annotation."""

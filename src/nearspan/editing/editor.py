@@ -1,0 +1,300 @@
+"""The editor: question a memory, correct it, add to it, take from it, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from nearspan.document import Document, Span
+from nearspan.editing import receipts
+from nearspan.editing.build import replace_memory
+from nearspan.editing.sentences import MemorySentence, matching
+from nearspan.errors import EditError, ModelError, did_you_mean
+from nearspan.evidence import Evidence
+from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
+from nearspan.memory.edits import Kind, document_dict, standing, words_of
+from nearspan.model import Model
+from nearspan.text import Coverage
+
+
+class Editor:
+    """A model with a memory that can be edited.
+
+    Each edit is one line in the folder's journal, on disk for good before the method returns. Any number of processes
+    may edit and read a folder: an edit is made on top of what others have done before it, and `refresh` takes up what
+    they have done since. The methods may be called from several threads.
+
+        editor = Editor.open("runs/mine")
+        editor.add(nearspan.markup("[Vienna](PLACE) is cold"))
+        [annotated] = editor.model.annotate(["Vienna is cold"])
+        editor.undo()
+    """
+
+    def __init__(self, folder: Path, model: Model) -> None:
+        if model.typing:
+            raise EditError(
+                "this model was trained for typing: it labels spans that are given, and its memory holds these alone. "
+                "Editing and serving are for models that find entities: train the recipe with task=recognition"
+            )
+        self.folder = folder
+        self.model = model
+        self._journal = Journal(folder)
+        self._mutex = RLock()
+        self._state: tuple[object, ...] = ()  # of the files, when they were last read
+        self._digest = ""  # of the base, the memory without its edits
+        self._base: Sequence[Remembered] = ()
+        self._edits: list[Edit] = []
+        self._revision = Revision({}, {}, 0)
+        self._take_up()
+
+    @classmethod
+    def open(cls, path: Path | str, device: str = "") -> Editor:
+        """The model of a folder with its edited memory."""
+        return cls(Path(path), Model.load(path, device, memory=False))
+
+    def refresh(self) -> bool:
+        """Take up what other processes have done to the memory since; whether there was anything."""
+        if self._journal.state() == self._state:
+            return False
+        with self._mutex:
+            return self._take_up()
+
+    def sentences(
+        self, text: str = "", label: str = "", document: str = "", limit: int = 20, offset: int = 0
+    ) -> list[MemorySentence]:
+        """Sentences of the memory in order of their ids: all, or those with a text, a label or from a document."""
+        found = matching(self._revision.sentences, text, label, document)
+        return [MemorySentence.of(number, one) for number, one in islice(found, offset, offset + limit)]
+
+    def sentence(self, sentence: int) -> MemorySentence:
+        """One sentence of the memory by its id."""
+        return MemorySentence.of(sentence, self._sentence(sentence))
+
+    def holds(self, sentence: int, span: Span) -> bool:
+        """Whether a span is a run of whole words of a remembered sentence."""
+        try:
+            words_of(self._sentence(sentence), sentence, span)
+        except EditError:
+            return False
+        return True
+
+    def search(self, document: Document | str, span: Span, count: int = 5) -> Evidence:
+        """The memory's spans nearest to a span of a text."""
+        return self.model.neighbours(document, span, count)
+
+    def add(self, document: Document) -> Edit:
+        """Remember all sentences of a document with their entities."""
+        with self._editing() as number:
+            document = replace(document, id=document.id or f"added-{number}")
+            self._check_labels(entity.label for entity in document.entities)
+            if not _encodable(document.text) or not _encodable(document.id):
+                raise EditError("the text or its id holds a lone surrogate, which is no character")
+            found = self.model.labelled([document])
+            if not found.sentences:
+                raise EditError("the document holds no words, so there is nothing to add")
+            first, count = self._revision.next_id, len(found.sentences)
+            change = {"document": document_dict(self._as_split(document)), "first": first, "count": count}
+            summary = f"add {receipts.counted(count, 'sentence')} of {document.id!r} ({found.coverage})"
+            kept = dict(enumerate(self.model.remembered(document), start=first))
+            return self._make(number, "add", summary, change, receipts.came(kept, found.coverage))
+
+    def relabel(self, sentence: int, span: Span, label: str) -> Edit:
+        """Give a span of a remembered sentence this label and no other; `""` makes it no entity.
+
+        A span that was no entity, or was removed, becomes one. `span` is in the sentence's own text.
+        """
+        with self._editing() as number:
+            self._check_labels([label] if label else [])
+            one, place = self._found(sentence, span)
+            before = [own for first, stop, own in one.entities if (first, stop) == place]
+            if place not in one.removed and before == ([label] if label else []):
+                raise EditError(f"{span.text(one.text)!r} in sentence {sentence} is {label or 'no entity'} already")
+            was = "removed" if place in one.removed else ", ".join(before) or "no entity"
+            summary = f"relabel {span.text(one.text)!r} in sentence {sentence} from {was} to {label or 'no entity'}"
+            change = {"sentence": sentence, "span": span.fragments, "label": label}
+            return self._make(number, "relabel", summary, change)
+
+    def remove(self, sentence: int, span: Span | None = None) -> Edit:
+        """Take one span out of the memory, so that it is neither an entity nor none, or a whole sentence."""
+        with self._editing() as number:
+            if span is None:
+                gone = {sentence: self._sentence(sentence)}
+                summary = f"remove sentence {sentence} of {gone[sentence].document!r}"
+                return self._make(number, "remove", summary, {"sentences": [sentence]}, receipts.went(gone))
+            one, place = self._found(sentence, span)
+            if place in one.removed:
+                raise EditError(f"{span.text(one.text)!r} in sentence {sentence} is removed already")
+            summary = f"remove {span.text(one.text)!r} from sentence {sentence}"
+            return self._make(number, "remove", summary, {"sentence": sentence, "span": span.fragments})
+
+    def forget(self, document: str) -> Edit:
+        """Remove every sentence of a document; the receipt lists them and says where traces of them are left."""
+        with self._editing() as number:
+            gone = dict(matching(self._revision.sentences, document=document)) if document else {}
+            if not gone:
+                known = {one.document for one in self._revision.sentences.values()}
+                raise EditError(f"the memory holds nothing from {document!r}; {_hint(document, known)}")
+            summary = f"forget {document!r}: {receipts.counted(len(gone), 'sentence')}"
+            receipt = [*receipts.went(gone), *receipts.still_known(min(gone) < len(self._base))]
+            return self._make(number, "forget", summary, {"sentences": list(gone)}, receipt)
+
+    def undo(self) -> Edit:
+        """Take back the last edit that still stands; when called again, the one before it."""
+        with self._editing() as number:
+            stands = standing(self._edits)
+            if not stands:
+                raise EditError("there is no edit to undo")
+            last = stands[-1]
+            return self._make(number, "undo", f"undo edit {last.number}: {last.summary}", {"undoes": last.number})
+
+    def log(self) -> list[Edit]:
+        """All edits since the memory was built, the first one first."""
+        return list(self._edits)
+
+    def build(self, documents: Iterable[Document] | None = None) -> Coverage:
+        """Fill the memory anew from documents, or from what it holds now, and begin an empty journal.
+
+        The files hold nothing of the old memory then, and its sentences are numbered from 0. What of the documents
+        could not be reached is returned.
+        """
+        with self._mutex, self._journal.locked():
+            self._take_up()
+            before = self.model.memory
+            try:
+                coverage, memory = (Coverage(), self._memory()) if documents is None else self._filled(documents)
+                replace_memory(self.folder, memory)
+            except BaseException:
+                self.model.memory = before  # the folder has it still
+                raise
+            self._take_up()
+            return coverage
+
+    def _filled(self, documents: Iterable[Document]) -> tuple[Coverage, Memory]:
+        """A memory of documents, and what of them could not be reached."""
+        found = self.model.labelled(documents)
+        self._check_labels(label for own in found.entities for _, _, label in own)
+        self._check_labels(gold.label for own in found.discontinuous for gold in own)
+        if not found.sentences:
+            raise EditError("the documents hold no words, so there is nothing to remember")
+        return found.coverage, self.model.remember(found.sentences, found.entities, None, found.discontinuous)
+
+    @contextmanager
+    def _editing(self) -> Iterator[int]:
+        """The only editor for a while, with all earlier edits taken up: the number of the next one."""
+        with self._mutex, self._journal.locked():
+            self._take_up()
+            self._memory()
+            yield len(self._edits) + 1
+
+    def _make(
+        self, number: int, kind: Kind, summary: str, change: Mapping[str, Any], receipt: Sequence[str] = ()
+    ) -> Edit:
+        """Make an edit: try it, write it, and let the model have it."""
+        edit = Edit(number, datetime.now(UTC).isoformat(timespec="seconds"), kind, summary, change, tuple(receipt))
+        if kind == "undo":
+            revision = Revision.of(self._base, [*self._edits, edit], self.model.remembered)
+        else:
+            revision = self._revision.copy()
+            revision.apply(kind, change, self.model.remembered)
+        if not revision.sentences:
+            raise EditError("this would leave the memory empty: fill another one with `nearspan memory MODEL build`")
+        memory = self._revised(revision)
+        self._journal.append(edit)
+        self._edits.append(edit)
+        self._revision, self.model.memory, self._state = revision, memory, self._journal.state()
+        return edit
+
+    def _take_up(self) -> bool:
+        """Read what is new on disk, without a lock: again, if it changes meanwhile."""
+        changed = False
+        while (state := self._journal.state()) != self._state:
+            try:
+                changed = (state[0] is not None and self._read()) or changed  # None: the folder has no memory
+            except ModelError:
+                if self._journal.state() == state:
+                    raise
+                continue
+            self._state = state
+        return changed
+
+    def _read(self) -> bool:
+        """Take the memory and the edits from disk."""
+        digest, edits = self._journal.base(), self._journal.read()
+        if digest == self._digest and edits == self._edits:
+            return False
+        if digest != self._digest:
+            base = self._load()
+            self.model.memory, self._base, self._digest = base, base.sentences, digest
+        revision = Revision.of(self._base, edits, self.model.remembered)
+        self.model.memory = self._revised(revision)
+        self._edits, self._revision = edits, revision
+        return True
+
+    def _revised(self, revision: Revision) -> Memory:
+        """The memory's vectors for a revision: from the one at hand, or from disk where it lacks some of the base."""
+        memory = self._memory()
+        if revision.sentences.keys() == set(memory.ids) and all(
+            one is revision.sentences[number] for number, one in zip(memory.ids, memory.sentences, strict=True)
+        ):
+            return memory
+        known = set(memory.ids)
+        whole = all(number in known for number in revision.sentences if number < len(self._base))
+        return self.model.revised(memory if whole else self._load(), revision)
+
+    def _load(self) -> Memory:
+        memory = Memory.load(self.folder, self.model.labels[1:], self.model.network.max_width)
+        return memory.to(self.model.device)
+
+    def _memory(self) -> Memory:
+        if self.model.memory is None:
+            raise EditError(f"{self.folder} has no memory: fill one with `nearspan memory MODEL build`")
+        return self.model.memory
+
+    def _check_labels(self, labels: Iterable[str]) -> None:
+        """Refuse labels that the model does not know."""
+        for label in sorted(set(labels) - set(self.model.labels[1:])):
+            raise EditError(f"the model has no label {label!r}; {did_you_mean(label, self.model.labels[1:])}")
+
+    def _sentence(self, sentence: int) -> Remembered:
+        found = self._revision.sentences.get(sentence)
+        if found is None:
+            raise EditError(f"the memory has no sentence {sentence}: see `nearspan memory MODEL list` for their ids")
+        return found
+
+    def _found(self, sentence: int, span: Span) -> tuple[Remembered, tuple[int, int]]:
+        """A sentence and the words of a span of it that the model considers."""
+        one = self._sentence(sentence)
+        first, stop = words_of(one, sentence, span)
+        widest = self.model.network.max_width
+        if stop - first > widest:
+            raise EditError(
+                f"{span.text(one.text)!r} has {stop - first} {self.model.recipe.candidates.unit}; this model considers "
+                f"spans of at most {widest} (candidates.max_width)"
+            )
+        return one, (first, stop)
+
+    def _as_split(self, document: Document) -> Document:
+        """The document with its words and sentences said, so that it is read alike whenever it is read again."""
+        sentences = self.model.split(document)
+        words = [(one.words[first][0], one.words[stop - 1][1]) for one in sentences for first, stop in one.runs]
+        return replace(document, words=tuple(words), sentences=tuple((one.start, one.end) for one in sentences))
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _hint(document: str, known: set[str]) -> str:
+    near = get_close_matches(document, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else "see `nearspan memory MODEL list` for its documents"

@@ -1,0 +1,46 @@
+"""Receipts: what an edit brought in or took out, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nearspan.editing.sentences import MemorySentence
+from nearspan.memory import Remembered
+from nearspan.text import Coverage
+
+FILES = (
+    "Still on disk: memory.jsonl and journal.jsonl keep the text, so that undo can bring it back. "
+    "`nearspan memory MODEL build` without a corpus writes both anew without it."
+)
+TRAINED = (
+    "Still in the weights: what training took from these sentences. The encoder and, in a head that has weights, the "
+    "labels' scores were fitted to them, and the words of the vocabularies may come from them. No edit of the memory "
+    "changes that; only training again without the document does."
+)
+ADDED = "Not in the weights: these sentences were added after training, which never saw them."
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "sentence"), counted(1200, "sentence")
+    ('1 sentence', '1,200 sentences')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def came(sentences: Mapping[int, Remembered], coverage: Coverage) -> list[str]:
+    """What was added, and which entities the model's spans cannot hold."""
+    lines = [str(MemorySentence.of(number, one)) for number, one in sentences.items()]
+    out = [f"{count:,} not remembered: {reason}" for reason, count in coverage.unreachable.items() if count]
+    return [*lines, *out]
+
+
+def went(sentences: Mapping[int, Remembered]) -> list[str]:
+    """What was removed."""
+    return [str(MemorySentence.of(number, one)) for number, one in sentences.items()]
+
+
+def still_known(trained: bool) -> list[str]:
+    """What is left of a forgotten document outside the memory; `trained` where some of it came with the model."""
+    return [FILES, TRAINED if trained else ADDED]

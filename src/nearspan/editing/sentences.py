@@ -1,0 +1,66 @@
+"""The memory's sentences as people read them: with ids, characters and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nearspan.document import Entity, Span
+from nearspan.memory import Remembered
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySentence:
+    """A sentence of the memory; offsets are into its own text."""
+
+    id: int  # stays the same through all edits
+    text: str
+    entities: tuple[Entity, ...]
+    removed: tuple[Span, ...]  # spans that are remembered no more, neither as entities nor as none
+    document: str
+
+    @classmethod
+    def of(cls, number: int, one: Remembered) -> MemorySentence:
+        """A remembered sentence with characters for words."""
+        whole = [Entity(one.span(first, stop), label) for first, stop, label in one.entities]
+        broken = [Entity(one.joined(gold.fragments), gold.label) for gold in one.discontinuous]
+        entities = tuple(sorted([*whole, *broken]))
+        return cls(number, one.text, entities, tuple(one.span(*place) for place in one.removed), one.document)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "entities": [
+                {
+                    "fragments": entity.span.fragments,
+                    "label": entity.label,
+                    "text": entity.span.text(self.text),
+                }
+                for entity in self.entities
+            ],
+            "removed": [{"start": span.start, "end": span.end} for span in self.removed],
+            "document": self.document,
+        }
+
+    def __str__(self) -> str:
+        names = ", ".join(f"{entity.span.text(self.text)!r} {entity.label}" for entity in self.entities)
+        return f"sentence {self.id} of {self.document!r}: {self.text!r} ({names or 'no entities'})"
+
+
+def matching(
+    sentences: Mapping[int, Remembered], text: str = "", label: str = "", document: str = ""
+) -> Iterator[tuple[int, Remembered]]:
+    """Sentences that hold a text (in any case), an entity with a label, or come from a document."""
+    sought = text.casefold()
+    for number, one in sentences.items():
+        if document and one.document != document:
+            continue
+        labels = [*(own for _, _, own in one.entities), *(gold.label for gold in one.discontinuous)]
+        if label and label not in labels:
+            continue
+        if sought and sought not in one.text.casefold():
+            continue
+        yield number, one

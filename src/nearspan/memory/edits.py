@@ -1,0 +1,161 @@
+"""Edits of a memory, and what it holds after them. Pure data: no vectors here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from nearspan.document import Document, Entity, Span
+from nearspan.errors import EditError
+from nearspan.memory.store import Remembered
+
+Kind = Literal["add", "relabel", "remove", "forget", "undo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of a memory, as it stands in the journal."""
+
+    number: int  # from 1
+    time: str  # ISO 8601, UTC
+    kind: Kind
+    summary: str  # one line for people
+    change: Mapping[str, Any]  # what to do, for replaying it
+    receipt: tuple[str, ...] = ()  # what went or came, line by line
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, without what only replaying needs."""
+        return {
+            "number": self.number,
+            "time": self.time,
+            "kind": self.kind,
+            "summary": self.summary,
+            "receipt": list(self.receipt),
+        }
+
+    def line(self) -> dict[str, Any]:
+        """One line of the journal."""
+        return self.as_dict() | {"change": dict(self.change)}
+
+    @classmethod
+    def from_line(cls, found: dict[str, Any]) -> Edit:
+        """Read one line of the journal."""
+        kind = found["kind"]
+        if kind not in get_args(Kind):
+            raise ValueError(f"there is no edit of the kind {kind!r}")
+        receipt = tuple(str(line) for line in found["receipt"])
+        return cls(
+            int(found["number"]), str(found["time"]), kind, str(found["summary"]), dict(found["change"]), receipt
+        )
+
+
+def standing(edits: Iterable[Edit]) -> list[Edit]:
+    """The edits that have not been undone, in order; an undo takes back the last of them.
+
+    >>> def edit(number: int, kind: Kind) -> Edit:
+    ...     return Edit(number, "", kind, "", {})
+    >>> kinds: list[Kind] = ["add", "remove", "undo", "relabel", "undo", "undo"]
+    >>> [one.number for one in standing(edit(n, kind) for n, kind in enumerate(kinds[:4], 1))]
+    [1, 4]
+    >>> standing(edit(n, kind) for n, kind in enumerate(kinds, 1))
+    []
+    """
+    found: list[Edit] = []
+    for edit in edits:
+        if edit.kind != "undo":
+            found.append(edit)
+        elif found:
+            found.pop()
+    return found
+
+
+@dataclass
+class Revision:
+    """What a memory holds after some edits: its sentences by id, and the documents that were added."""
+
+    sentences: dict[int, Remembered]
+    added: dict[int, Document]  # by the id of its first sentence
+    next_id: int  # ids are never given twice, not even after an undo
+
+    @classmethod
+    def of(
+        cls, base: Sequence[Remembered], edits: Sequence[Edit], read: Callable[[Document], list[Remembered]]
+    ) -> Revision:
+        """The base's sentences, numbered from 0, with edits applied; `read` says what a document brings in."""
+        found = cls(dict(enumerate(base)), {}, len(base))
+        for edit in standing(edits):
+            found.apply(edit.kind, edit.change, read)
+        found.next_id = len(base) + sum(int(edit.change["count"]) for edit in edits if edit.kind == "add")
+        return found
+
+    def copy(self) -> Revision:
+        """The same, to be changed on its own."""
+        return Revision(dict(self.sentences), dict(self.added), self.next_id)
+
+    def apply(self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[Remembered]]) -> None:
+        """Make one change here; the caller has checked that it can be made."""
+        if kind == "add":
+            document, first = document_of(change["document"]), int(change["first"])
+            kept = read(document)
+            if len(kept) != int(change["count"]):
+                raise ValueError(f"the added document {document.id!r} has {len(kept)} sentences, not {change['count']}")
+            self.added[first], self.next_id = document, first + len(kept)
+            self.sentences.update(enumerate(kept, start=first))
+        elif kind == "forget" or change.get("span") is None:
+            for sentence in change["sentences"]:
+                del self.sentences[int(sentence)]
+        else:
+            sentence = int(change["sentence"])
+            one = self.sentences[sentence]
+            place = words_of(one, sentence, Span(tuple((int(a), int(b)) for a, b in change["span"])))
+            label = str(change["label"]) if kind == "relabel" else None
+            self.sentences[sentence] = relabelled(one, place, label)
+
+
+def relabelled(one: Remembered, place: tuple[int, int], label: str | None) -> Remembered:
+    """A sentence whose span has this label alone: `""` makes it no entity, None takes it out of the memory."""
+    others = [entity for entity in one.entities if entity[:2] != place]
+    entities = tuple(sorted([*others, (*place, label)] if label else others))
+    removed = {other for other in one.removed if other != place} | ({place} if label is None else set())
+    return replace(one, entities=entities, removed=tuple(sorted(removed)))
+
+
+def words_of(one: Remembered, sentence: int, span: Span) -> tuple[int, int]:
+    """The words of a span of a remembered sentence, first and stop."""
+    starts = {start: word for word, (start, _) in reversed(list(enumerate(one.words)))}
+    ends = {end: word + 1 for word, (_, end) in enumerate(one.words)}
+    first, stop = starts.get(span.start), ends.get(span.end)
+    if span.discontinuous or first is None or stop is None or stop <= first:
+        raise EditError(
+            f"{span.fragments} is not a run of whole words of sentence {sentence}, which reads {one.text[:200]!r}"
+        )
+    return first, stop
+
+
+def document_dict(document: Document) -> dict[str, Any]:
+    """A document for the journal."""
+    return {
+        "id": document.id,
+        "text": document.text,
+        "entities": [[entity.span.fragments, entity.label] for entity in document.entities],
+        "words": document.words,
+        "sentences": document.sentences,
+    }
+
+
+def document_of(found: Mapping[str, Any]) -> Document:
+    """Read what `document_dict` wrote."""
+    entities = (Entity(Span(_places(fragments)), str(label)) for fragments, label in found["entities"])
+    words, sentences = found["words"], found["sentences"]
+    return Document(
+        str(found["text"]),
+        tuple(entities),
+        str(found["id"]),
+        None if words is None else _places(words),
+        None if sentences is None else _places(sentences),
+    )
+
+
+def _places(found: Iterable[Iterable[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((int(start), int(end)) for start, end in found)

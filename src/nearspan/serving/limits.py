@@ -1,0 +1,67 @@
+"""Limits: what one request may ask of the server, checked before the model is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from pydantic import Field, ValidationError
+
+from nearspan.errors import ConfigError, did_you_mean
+from nearspan.settings import Settings
+
+
+class Refused(Exception):
+    """A request that is not served, with its HTTP status; the message says what would be."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Limits(Settings):
+    """What a request may ask for at most.
+
+    >>> Limits().override(["characters=500"]).characters
+    500
+    """
+
+    body_bytes: int = Field(default=1_000_000, ge=1_000)  # of a request
+    characters: int = Field(default=100_000, ge=1)  # of a request's texts together
+    explained_characters: int = Field(default=10_000, ge=1)  # of a text whose entities are all explained
+    texts: int = Field(default=256, ge=1)  # of a batch
+    neighbours: int = Field(default=50, ge=1)  # listed for each label
+    points: int = Field(default=2_000, ge=5, le=20_000)  # of the map
+    waiting: int = Field(default=256, ge=1)  # requests that wait for the model
+    send_seconds: float = Field(default=10.0, gt=0)  # that a client may take to send a request
+    connections: int = Field(default=1_024, ge=1)  # open at once
+
+    def override(self, settings: Sequence[str]) -> Self:
+        """The limits with some changed, each as `name=value`."""
+        changed: dict[str, str] = {}
+        for setting in settings:
+            name, equals, value = setting.partition("=")
+            if not equals:
+                raise ConfigError(f"--limit takes name=value, found {setting!r}")
+            if name not in type(self).model_fields:
+                raise ConfigError(f"there is no limit {name!r}: {did_you_mean(name, type(self).model_fields)}")
+            changed[name] = value
+        try:
+            return type(self).model_validate({**self.model_dump(), **changed})
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ConfigError(f"--limit {first['loc'][0]}={first['input']}: {first['msg']}") from error
+
+    def check(self, texts: Sequence[str], characters: int | None = None) -> None:
+        """Refuse texts that are too many or too long."""
+        if len(texts) > self.texts:
+            raise Refused(413, f"{len(texts):,} texts in one request; at most {self.texts:,} are served")
+        most = self.characters if characters is None else characters
+        found = sum(map(len, texts))
+        if found > most:
+            raise Refused(413, f"{found:,} characters in one request; at most {most:,} are served")
+
+    def check_count(self, count: int) -> None:
+        """Refuse a longer list of neighbours."""
+        if count > self.neighbours:
+            raise Refused(422, f"count is {count:,}; at most {self.neighbours:,} neighbours are listed")

@@ -1,0 +1,50 @@
+// Elements. Text goes in as text only: nothing on this page is ever parsed as HTML.
+
+export const byId = (id) => document.getElementById(id);
+
+/** An element with properties, and children that are elements or strings. */
+export function make(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "class") element.className = value;
+    else if (key in element && !key.startsWith("aria")) element[key] = value;
+    else element.setAttribute(key, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** Say something: read aloud always, and shown where the page does not show it already. */
+export function say(message, { wrong = false, shown = wrong } = {}) {
+  const said = byId("said");
+  said.classList.toggle("wrong", wrong);
+  said.classList.toggle("aloud", !shown);
+  said.textContent = message;
+}
+
+/** A label as a chip of its colour. */
+export function chip(label, colour) {
+  return make("span", { class: `chip ${label === null ? "none" : colour(label)}` }, label ?? "no entity");
+}
+
+export const number = (value) => value.toLocaleString("en");
+
+/** One tab stop for several controls: the arrow keys, Home and End go from one to the next. */
+export function rove(container, selector, moved = () => {}) {
+  container.addEventListener("keydown", (event) => {
+    const all = [...container.querySelectorAll(selector)];
+    const at = all.indexOf(document.activeElement);
+    const backward = getComputedStyle(container).direction === "rtl" ? "ArrowRight" : "ArrowLeft";
+    const forward = backward === "ArrowLeft" ? "ArrowRight" : "ArrowLeft";
+    const to = { [forward]: at + 1, [backward]: at - 1, ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 };
+    if (at < 0 || !(event.key in to)) return;
+    event.preventDefault();
+    const next = all[(to[event.key] + all.length) % all.length];
+    all[at].tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+    moved(next);
+  });
+}

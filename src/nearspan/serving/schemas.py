@@ -1,0 +1,319 @@
+"""What goes in and out of the server, as OpenAPI describes it. All offsets are characters (code points), half-open."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from nearspan.document import Entity, Span
+from nearspan.editing import Edit
+from nearspan.serving.limits import Limits
+
+COUNT = 5
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _sound(text: str) -> str:
+    if not text.isascii() and _SURROGATE.search(text):
+        raise ValueError("half of a surrogate pair is no character")
+    return text
+
+
+def _fragments(fragments: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    Span(tuple(fragments))  # raises a ValueError that says what is wrong
+    return fragments
+
+
+Text = Annotated[str, AfterValidator(_sound)]
+Fragments = Annotated[list[tuple[int, int]], Field(min_length=1, max_length=64), AfterValidator(_fragments)]
+Label = Annotated[Text, Field(min_length=1, max_length=200)]
+
+
+class Asked(BaseModel):
+    """A request's body; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AnnotateBody(Asked):
+    """One text, or a batch of them."""
+
+    text: Text | None = None
+    texts: list[Text] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.text is None) == (self.texts is None):
+            raise ValueError("give either text or texts")
+        return self
+
+    @property
+    def all(self) -> list[str]:
+        """The texts."""
+        return [self.text] if self.text is not None else self.texts or []
+
+
+class ExplainBody(Asked):
+    """A text whose entities are to be explained."""
+
+    text: Text
+    count: int = Field(default=COUNT, ge=1, description="training spans listed for each label")
+
+
+class SpanBody(Asked):
+    """A span of a text."""
+
+    text: Text
+    fragments: Fragments
+
+    @model_validator(mode="after")
+    def _inside(self) -> Self:
+        if self.fragments[-1][1] > len(self.text):
+            raise ValueError(f"the span ends at {self.fragments[-1][1]}, after the text's {len(self.text)} characters")
+        return self
+
+    @property
+    def span(self) -> Span:
+        """The fragments as a span."""
+        return Span(tuple(self.fragments))
+
+
+class NeighboursBody(SpanBody):
+    """A span to ask about, predicted or not."""
+
+    label: Text = Field(default="", description="ask why it has this label; the most probable one where left out")
+    count: int = Field(default=COUNT, ge=1, description="training spans listed for each label")
+
+
+class EntityBody(Asked):
+    """An entity to remember."""
+
+    fragments: Fragments
+    label: Label
+
+
+class AddBody(Asked):
+    """A text to remember with its entities."""
+
+    text: Text
+    entities: list[EntityBody] = Field(default=[], max_length=10_000)
+    document: Text = Field(default="", max_length=500, description="what it is called; a name is made where left out")
+
+    @model_validator(mode="after")
+    def _inside(self) -> Self:
+        for entity in self.entities:
+            if entity.fragments[-1][1] > len(self.text):
+                raise ValueError(f"the {entity.label} ends after the text's {len(self.text)} characters")
+        return self
+
+
+class RelabelBody(Asked):
+    """A span of a remembered sentence, and the only label it shall have; null: no entity."""
+
+    fragments: Fragments
+    label: Label | None
+
+
+class CorrectionBody(SpanBody):
+    """A span of a text, and the label it should have; null: no entity."""
+
+    label: Label | None
+
+
+class EntityOut(BaseModel):
+    """An entity; `fragments` are several where it is discontinuous."""
+
+    text: str
+    label: str
+    score: float | None
+    fragments: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, entity: Entity, text: str) -> Self:
+        """An entity of a text."""
+        return cls(
+            text=entity.span.text(text),
+            label=entity.label,
+            score=entity.score,
+            fragments=list(entity.span.fragments),
+        )
+
+
+class DocumentOut(BaseModel):
+    """The entities found in a text."""
+
+    entities: list[EntityOut]
+
+
+class AnnotateOut(BaseModel):
+    """A document for each text, in order."""
+
+    documents: list[DocumentOut]
+
+
+class NeighbourOut(BaseModel):
+    """A training span with its weight; `fragments` are offsets in `sentence`, a null `label` is no entity."""
+
+    label: str | None
+    weight: float
+    text: str
+    fragments: list[tuple[int, int]]
+    sentence: str
+    document: str
+    row: int = Field(description="of the span in the memory; edits may change it")
+    sentence_id: int = Field(description="of the sentence in the memory, for editing it")
+
+
+class FlipOut(BaseModel):
+    """The smallest set of memory spans whose removal changes a label, the first hundred of them listed."""
+
+    size: int
+    label: str | None
+    neighbours: list[NeighbourOut]
+
+
+class EvidenceOut(BaseModel):
+    """Why a span has its label; in the objects by label the key `null` is no entity."""
+
+    text: str
+    fragments: list[tuple[int, int]]
+    label: str | None
+    strength: str = Field(description="exact: the weights add up to the probability; nearest: look-alikes by cosine")
+    probabilities: dict[str, float]
+    neighbours: dict[str, list[NeighbourOut]]
+    unlisted: dict[str, float] = Field(description="exact: what the neighbours not listed add")
+    against: list[NeighbourOut] = Field(description="the nearest spans that do not have the label")
+    flip: FlipOut | None = Field(description="exact: the least that would have to go for another label")
+    share: float = Field(description="of the memory in the probabilities: 1 where it alone decides")
+    voted: dict[str, float] = Field(description="what the memory says where it has a vote beside the head")
+
+
+class ExplainOut(BaseModel):
+    """Evidence for each entity, in order."""
+
+    evidence: list[EvidenceOut]
+
+
+class PointOut(BaseModel):
+    """An entity of the memory on the map; `fragments` are offsets in `sentence`."""
+
+    x: float
+    y: float
+    label: str
+    text: str
+    fragments: list[tuple[int, int]]
+    sentence: str
+    document: str
+    sentence_id: int
+
+
+class MapOut(BaseModel):
+    """The memory's entities along the two directions in which their vectors differ most."""
+
+    points: list[PointOut]
+    entities: int = Field(description="of the memory; more than there are points where the map shows a part of them")
+    explained: tuple[float, float] = Field(description="the share of the variance along each direction")
+
+
+class MistakeOut(BaseModel):
+    """An error in its sentences; `gold` is null where there is nothing, `predicted` where nothing was found."""
+
+    kind: str
+    document: str
+    text: str
+    gold: EntityOut | None
+    predicted: EntityOut | None
+
+
+class MistakesOut(BaseModel):
+    """Scores on the corpus, and the errors asked for."""
+
+    scores: dict[str, Any]
+    kinds: dict[str, int]
+    total: int = Field(description="errors of the kind and label asked for")
+    errors: list[MistakeOut]
+    edited: bool = Field(description="whether the memory has been edited since the corpus was scored")
+
+
+class HealthOut(BaseModel):
+    """What is served."""
+
+    status: str
+    version: str
+    recipe: str
+    labels: list[str]
+    overlap: str
+    sentences: int = Field(description="of the memory")
+    share: float = Field(description="of the memory in what is decided: with 0, edits change nothing that is predicted")
+    waiting: int = Field(description="requests that wait for the model, with the one that is served")
+    corpus: bool = Field(description="whether a corpus was given, so that /errors answers")
+    limits: Limits
+
+
+class SentenceEntityOut(BaseModel):
+    """An entity of a remembered sentence."""
+
+    start: int
+    end: int
+    label: str
+    text: str
+
+
+class StretchOut(BaseModel):
+    """Characters of a remembered sentence."""
+
+    start: int
+    end: int
+
+
+class SentenceOut(BaseModel):
+    """A sentence of the memory; its id stays the same through all edits."""
+
+    id: int
+    text: str
+    entities: list[SentenceEntityOut]
+    removed: list[StretchOut] = Field(description="spans that are remembered no more")
+    document: str
+
+
+class SentencesOut(BaseModel):
+    """The sentences asked for, in order of their ids."""
+
+    sentences: list[SentenceOut]
+
+
+class EditOut(BaseModel):
+    """An edit as the journal keeps it."""
+
+    number: int
+    time: str
+    kind: str
+    summary: str
+    receipt: list[str]
+
+    @classmethod
+    def of(cls, edit: Edit) -> Self:
+        """An edit."""
+        return cls(**edit.as_dict())
+
+
+class CorrectionOut(BaseModel):
+    """The edits of a correction, in order, and what the model says of the span after them; null: no entity."""
+
+    edits: list[EditOut]
+    label: str | None
+
+
+class LogOut(BaseModel):
+    """The edits asked for, the last one first."""
+
+    total: int
+    edits: list[EditOut]
+
+
+class ErrorOut(BaseModel):
+    """Why a request was not served."""
+
+    error: str

@@ -1,0 +1,63 @@
+"""Edits as pure data."""
+
+import pytest
+
+from nearspan.document import Document, Entity, Span
+from nearspan.errors import EditError
+from nearspan.memory import Edit, Remembered, Revision
+from nearspan.memory.edits import document_dict, document_of, relabelled, words_of
+
+ONE = Remembered("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"), (0, 1, "B"), (2, 3, "A")))
+
+
+def read(document: Document) -> list[Remembered]:
+    return [Remembered(document.id, 0, document.text, ((0, len(document.text)),), ())]
+
+
+def test_a_relabelled_span_has_this_label_alone():
+    assert relabelled(ONE, (0, 1), "C").entities == ((0, 1, "C"), (2, 3, "A"))
+    assert relabelled(ONE, (0, 1), "").entities == ((2, 3, "A"),)
+    assert relabelled(ONE, (1, 3), "B").entities == (*ONE.entities[:2], (1, 3, "B"), ONE.entities[2])
+
+
+def test_a_removed_span_is_no_entity_and_comes_back_with_a_label():
+    gone = relabelled(ONE, (0, 1), None)
+    assert (gone.entities, gone.removed) == (((2, 3, "A"),), ((0, 1),))
+    assert relabelled(gone, (0, 1), "A").removed == ()
+    assert relabelled(gone, (0, 1), "").removed == ()
+
+
+@pytest.mark.parametrize(("start", "end", "words"), [(0, 3, (0, 1)), (0, 7, (0, 2)), (4, 11, (1, 3))])
+def test_a_span_is_whole_words(start, end, words):
+    assert words_of(ONE, 7, Span.of(start, end)) == words
+
+
+@pytest.mark.parametrize("span", [Span.of(0, 2), Span.of(1, 3), Span.of(0, 99), Span(((0, 3), (8, 11))), Span.of(3, 4)])
+def test_a_span_that_is_not_is_refused(span):
+    with pytest.raises(EditError, match="not a run of whole words of sentence 7"):
+        words_of(ONE, 7, span)
+
+
+def test_ids_are_never_given_twice():
+    document = document_dict(Document("x"))
+    edits = [
+        Edit(1, "", "add", "", {"document": document, "first": 1, "count": 1}),
+        Edit(2, "", "undo", "", {"undoes": 1}),
+        Edit(3, "", "add", "", {"document": document, "first": 2, "count": 1}),
+    ]
+    found = Revision.of([ONE], edits, read)
+    assert (sorted(found.sentences), found.next_id) == ([0, 2], 3)
+
+
+def test_a_document_that_is_split_otherwise_now_is_not_taken():
+    edits = [Edit(1, "", "add", "", {"document": document_dict(Document("x")), "first": 1, "count": 2})]
+    with pytest.raises(ValueError, match="has 1 sentences, not 2"):
+        Revision.of([ONE], edits, read)
+
+
+def test_documents_survive_the_journal():
+    document = Document(
+        "pain in arms and legs", (Entity(Span(((0, 7), (17, 21))), "S"),), "id", ((0, 4), (5, 7)), ((0, 21),)
+    )
+    assert document_of(document_dict(document)) == document
+    assert document_of(document_dict(Document("x"))) == Document("x")

@@ -1,0 +1,319 @@
+"""The page in a real browser: the system's Chromium, driven by Playwright, on a server process of its own."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+TEXT = "Ada lives in Oslo"
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    if CHROMIUM is None:
+        reason = "no Chromium on this machine: apt-get install chromium"
+        if os.environ.get("NEARSPAN_BROWSER") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, documents) -> Iterator[str]:
+    """The address of a server on a copy of the tiny model, token and all."""
+    import nearspan
+
+    folder = shutil.copytree(folders["instance"], tmp_path_factory.mktemp("served") / "model")
+    gold = folder.with_name("gold.jsonl")
+    wrong = [nearspan.markup("[Ada](PLACE) lives in [Oslo](PLACE)", id="wrong"), *documents[1:3]]
+    nearspan.write(wrong, gold)
+    command = [sys.executable, "-m", "nearspan", "serve", folder, "--port", "0", "--device", "cpu", "--corpus", gold]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        address = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))[0]
+        yield address
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+@pytest.fixture
+def page(browser, server: str) -> Iterator[object]:
+    """The page, on which nothing went wrong and which asked no other host for anything."""
+    context = browser.new_context(viewport={"width": 1100, "height": 800})
+    context.set_default_timeout(30_000)
+    found = context.new_page()
+    asked: list[str] = []
+    wrong: list[str] = []
+    found.on("request", lambda request: asked.append(request.url))
+    found.on("pageerror", lambda error: wrong.append(str(error)))
+    found.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    found.goto(server)
+    found.get_by_role("button", name="A museum").wait_for()
+    yield found
+    origin = server.split("#")[0]
+    assert [url for url in asked if not url.startswith(origin)] == []
+    assert wrong == []
+    context.close()
+
+
+def annotate(page, text: str) -> None:
+    page.get_by_label("Your text").fill(text)
+    page.get_by_role("button", name="Find entities").click()
+    page.locator("#passage").get_by_text(text.split("\n")[0][:40]).first.wait_for()
+
+
+def pretend(page, entities: list[dict]) -> None:
+    """Let the server find these, whatever the text."""
+    page.route("**/annotate", lambda route: route.fulfill(json={"documents": [{"entities": entities}]}))
+
+
+def entity(text: str, label: str, *fragments: tuple[int, int]) -> dict:
+    return {"text": " ".join(text[a:b] for a, b in fragments), "label": label, "score": 0.9, "fragments": fragments}
+
+
+def of(page, name: str):
+    """The mark of an entity in the text."""
+    return page.locator("#passage").get_by_role("button", name=name)
+
+
+OVERLAPPING = """() => {
+  const boxes = [...document.querySelectorAll('#passage .mark, #passage .bar, #passage .gap')].map((mark) => {
+    const box = mark.getBoundingClientRect();
+    return { who: mark.dataset.entity, left: box.left, right: box.right, top: box.top, bottom: box.bottom };
+  });
+  boxes.sort((one, other) => one.top - other.top);
+  const found = [];
+  boxes.forEach((one, at) => {
+    for (const other of boxes.slice(at + 1)) {
+      if (other.top >= one.bottom) break;
+      if (one.who !== other.who && one.left < other.right && other.left < one.right) found.push([one, other]);
+    }
+  });
+  return found;
+}"""
+
+# whether the bars of each entity are exactly under its words, line by line, and nowhere else
+UNDERLINED = """(texts) => texts.map((pieces, index) => {
+  const bars = [...document.querySelectorAll(`#passage .bar[data-entity="${index}"]`)].map((bar) => bar.getBoundingClientRect());
+  const blocks = [...document.querySelectorAll('#passage .paragraph')].map((one) => one.firstChild);
+  const letters = pieces.flatMap((piece) => {
+    const words = blocks.find((one) => one.data.includes(piece));
+    const start = words.data.indexOf(piece);
+    return [...piece.matchAll(/./gu)].flatMap(({ 0: letter, index: at }) => {
+      const range = document.createRange();
+      range.setStart(words, start + at);
+      range.setEnd(words, start + at + letter.length);
+      return [...range.getClientRects()].filter((box) => box.width >= 0.5).map((box) => ({ letter, box }));
+    });
+  });
+  const under = (box, bar) => bar.top >= box.top && bar.top - box.bottom < 120 && bar.left <= box.left + 1 && bar.right >= box.right - 1;
+  const ends = (bar) => ['left', 'right'].every((side) => letters.some(({ box }) => Math.abs(box[side] - bar[side]) <= 1));
+  return letters.length > 0 && letters.every(({ letter, box }) => !letter.trim() || bars.some((bar) => under(box, bar))) && bars.every(ends);
+})"""
+
+
+def test_annotate_and_explain(page):
+    annotate(page, TEXT)
+    of(page, "Oslo, PLACE").click()
+    panel = page.get_by_role("complementary", name="Evidence")
+    panel.get_by_role("heading", name="Oslo").wait_for()
+    assert "add up to the probability" in panel.inner_text()
+    widths = panel.locator("section .track i").evaluate_all("all => all.map(one => parseFloat(one.style.width))")
+    shares = [100 * float(share) for share in panel.locator("section .weight b").all_inner_texts()]
+    assert widths == pytest.approx(shares, abs=0.06)
+
+
+def test_a_word_of_the_text_opens_its_entity_and_a_selection_asks_about_any(page):
+    annotate(page, TEXT)
+    words = page.locator("#passage .paragraph")
+    words.click(position={"x": 12, "y": 14})
+    page.get_by_role("heading", name="Ada").wait_for()
+    page.get_by_label("Ask about other words").fill("lives")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("heading", name="lives").wait_for()
+    words.dblclick(position={"x": 12, "y": 14})
+    page.get_by_role("heading", name="Ada").wait_for()
+
+
+def test_correct_and_undo(page):
+    annotate(page, TEXT)
+    of(page, "Oslo, PLACE").click()
+    page.get_by_label("Correct it").select_option("PERSON")
+    page.get_by_role("button", name="Relabel").click()
+    of(page, "Oslo, PERSON").wait_for()
+    page.get_by_role("status").get_by_text("“Oslo” is PERSON in the memory now.").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    of(page, "Oslo, PLACE").wait_for()
+    page.get_by_role("button", name="Not an entity").click()
+    page.get_by_role("button", name="Undo").wait_for()
+    assert of(page, "Oslo").count() == 0
+    page.get_by_role("button", name="Undo").click()
+    of(page, "Oslo, PLACE").wait_for()
+
+
+def test_a_training_span_is_removed_and_brought_back(page):
+    annotate(page, TEXT)
+    of(page, "Oslo, PLACE").click()
+    rows = page.locator(".neighbours li")
+    before = rows.first.inner_text()
+    rows.first.get_by_role("button").click()
+    page.get_by_text("is out of the memory").first.wait_for()
+    assert rows.first.inner_text() != before
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("It is undone").wait_for()
+    assert rows.first.inner_text() == before
+
+
+def test_without_a_token_it_is_asked_for(browser, server):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.split("#")[0])
+    page.get_by_role("button", name="A museum").wait_for()
+    annotate(page, TEXT)
+    of(page, "Ada").click()
+    page.get_by_role("button", name="Relabel").click()
+    page.get_by_role("dialog", name="Editing needs the token").wait_for()
+    page.get_by_label("Token", exact=True).fill("wrong")
+    page.get_by_role("button", name="Use it").click()
+    page.get_by_label("Token", exact=True).wait_for()
+    page.wait_for_function("document.getElementById('token-value').value === ''")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("dialog").wait_for(state="hidden")
+    context.close()
+
+
+def test_map(page):
+    page.get_by_role("tab", name="Map").click()
+    dots = page.locator("#view-map circle")
+    dots.first.wait_for()
+    name = dots.nth(3).get_attribute("data-text")
+    dots.nth(3).click(force=True)  # points may lie upon each other
+    detail = page.locator("#view-map .detail")
+    detail.locator("mark").wait_for()
+    assert name
+    page.get_by_label("Find in the list").fill("New York")
+    page.get_by_role("list", name="Entities of the memory").get_by_role("button").first.click()
+    assert detail.locator("mark").inner_text() == "New York"
+    page.get_by_role("button", name="PLACE", exact=True).click()
+    assert page.locator("#view-map circle[data-text='New York']").count() == 0
+    detail.get_by_role("button", name="Open in Text").click()
+    of(page, "New York, PLACE").first.wait_for()
+
+
+def test_errors(page):
+    page.get_by_role("tab", name="Errors").click()
+    page.get_by_role("button", name=re.compile("^wrong label")).click()
+    row = page.locator("#view-errors .errors li").filter(has_text="gold PLACE “Ada”")
+    row.wait_for()
+    assert row.locator(".mark").all_inner_texts() == ["gold PLACE", "predicted PERSON"]
+    row.get_by_role("button", name="Open in Text").click()
+    of(page, "Ada, PERSON").wait_for()
+
+
+def focused(page) -> str:
+    return page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.id")
+
+
+def test_everything_can_be_reached_with_the_keyboard(page):
+    page.get_by_label("Your text").focus()
+    page.keyboard.type(TEXT)
+    page.keyboard.press("Control+Enter")
+    of(page, "Ada").wait_for()
+    for _ in range(6):  # the buttons, the examples, then the text: one stop for all its entities
+        page.keyboard.press("Tab")
+        if focused(page).startswith("Ada, PERSON"):
+            break
+    page.keyboard.press("ArrowRight")
+    assert focused(page).startswith("Oslo, PLACE")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Oslo").wait_for()
+    assert focused(page) == "asked"
+    page.keyboard.press("Escape")
+    assert focused(page).startswith("Oslo")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    page.get_by_role("heading", name="Ada").wait_for()
+    page.get_by_role("tab", name="Text").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator("#view-map circle").first.wait_for()
+    assert page.get_by_role("tab", name="Map").get_attribute("aria-selected") == "true"
+
+
+def test_markup_is_shown_as_text_and_no_script_runs(page):
+    text = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'> <b>Ada</b> lives in Oslo"
+    annotate(page, text)
+    of(page, "Oslo").click()
+    page.get_by_role("heading", name="Oslo").wait_for()
+    assert page.locator("#passage .paragraph").first.evaluate("one => one.firstChild.data") == text
+    assert page.locator("#passage img, #passage script, #passage b").count() == 0
+    assert page.evaluate("window.ran") is None
+
+
+LANES = {
+    "nested": ("the University of Paris", [[(4, 23)], [(18, 23)]]),
+    "crossing": ("chronic heart failure drugs", [[(0, 21)], [(8, 27)]]),
+    "discontinuous": ("pain in arms and legs", [[(0, 12)], [(0, 7), (17, 21)], [(8, 12)], [(17, 21)]]),
+    "two labels": ("Oslo won", [[(0, 4)], [(0, 4)]]),
+    "narrow": ("a b c d e f", [[(i, i + 1)] for i in range(0, 11, 2)]),
+    "hebrew": ("ירושלים היא עיר", [[(0, 7)], [(8, 15)], [(12, 15)]]),
+    "mixed": ("העיר New York City היא גדולה", [[(5, 18)], [(5, 13)], [(0, 8)], [(10, 22)]]),
+    "astral": ("🌍🎉 𝔘𝔫𝔦 Oslo 🌍 Rome", [[(7, 11)], [(14, 18)], [(3, 6)]]),
+    "lines": ("Ada\n\nBob lives\nin Rome", [[(0, 3)], [(5, 8)], [(18, 22)]]),
+    "end of line": (" ".join(f"word{n}" for n in range(40)) + " Oslo", [[(7, 200)], [(270, 274)]]),
+}
+
+
+@pytest.mark.parametrize("name", LANES)
+@pytest.mark.parametrize("width", [320, 1100])
+def test_lanes_stand_under_their_characters_and_never_on_each_other(page, name, width):
+    text, spans = LANES[name]
+    page.set_viewport_size({"width": width, "height": 800})
+    pretend(page, [entity(text, f"LABEL-{number}", *span) for number, span in enumerate(spans)])
+    annotate(page, text)
+    page.locator("#passage .mark").first.wait_for()
+    assert page.locator("#passage .mark").count() == len(spans)
+    assert page.evaluate(OVERLAPPING) == []
+    pieces = [[text[a:b] for a, b in span] for span in spans]
+    if name != "narrow":  # where one letter stands in several words
+        assert page.evaluate(UNDERLINED, pieces) == [True] * len(spans)
+
+
+def test_five_thousand_words(page):
+    words = [f"word{number}" for number in range(5_000)]
+    text = " ".join(words)
+    starts = [sum(len(word) + 1 for word in words[:number]) for number in range(0, 5_000, 5)]
+    spans = [(start, start + len(words[5 * at])) for at, start in enumerate(starts)]
+    wide = [(start, spans[at + 1][1]) for at, (start, _) in enumerate(spans[:-1]) if at % 3 == 0]
+    pretend(page, [entity(text, "PLACE", span) for span in sorted(spans + wide)])
+    annotate(page, text)
+    page.locator("#passage .mark").first.wait_for()
+    assert page.locator("#passage .mark").count() == len(spans) + len(wide)
+    assert page.evaluate(OVERLAPPING) == []
+    page.set_viewport_size({"width": 500, "height": 800})
+    page.wait_for_function("document.querySelector('#passage').clientWidth < 500")
+    assert page.evaluate(OVERLAPPING) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_does_not_scroll_sideways_on_a_phone(page, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 340, "height": 700})
+    annotate(page, TEXT + " " + "x" * 200)
+    of(page, "Ada").click()
+    page.get_by_role("heading", name="Ada").wait_for()
+    for tab in ("Text", "Map", "Errors"):
+        page.get_by_role("tab", name=tab).click()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), tab

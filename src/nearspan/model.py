@@ -15,7 +15,7 @@ from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Encoded, Encoder, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
-from nearspan.evidence import NULL, Evidence, explain_candidate
+from nearspan.evidence import NULL, Asked, Evidence, explain
 from nearspan.heads import Instances
 from nearspan.memory import Memory, Remembered
 from nearspan.network import Network, assemble
@@ -65,9 +65,16 @@ class Model:
         others: Sequence[Sentence] = (),
         overlap: Overlap = "flat",
         vocabulary: Vocabulary | None = None,
+        entities: Sequence[Sequence[WordEntity]] = (),
     ) -> Model:
-        """An untrained model: vocabularies from the training sentences, fresh weights; `vocabulary` is generators'."""
-        encoder = Encoder.learn(recipe.encoder, train, others)
+        """An untrained model: vocabularies from the training sentences, fresh weights; `vocabulary` is generators'.
+
+        `entities` are those of the training sentences; only label vectors (`encoder.context`) need them.
+        """
+        context = recipe.encoder.context
+        if context is not None and context.pooling == "labels" and not any(entities):
+            raise ValueError("label vectors begin as means over the training entities: give them")
+        encoder = Encoder.learn(recipe.encoder, train, others, entities)
         return cls(recipe, labels, assemble(recipe, encoder, len(labels), vocabulary), overlap)
 
     def save(self, path: Path | str, card: str = "") -> None:
@@ -116,9 +123,9 @@ class Model:
         parts = [part for sentence in sentences for part in readings(sentence, self.network.max_width)]
         return Input(sentences, parts, self.prepare([part.sentence for part in parts]))
 
-    def prepare(self, sentences: Sequence[Sentence]) -> Prepared:
-        """Sentences as tensors on the model's device, as they are."""
-        return self.network.encoder.prepare(sentences).to(self.device)
+    def prepare(self, sentences: Sequence[Sentence], training: bool = False) -> Prepared:
+        """Sentences as tensors on the model's device, as they are; `training`: the very ones it has learned from."""
+        return self.network.encoder.prepare(sentences, training).to(self.device)
 
     def entities(self, given: Input) -> list[list[Entity]]:
         """The entities of each sentence, in the characters of its document."""
@@ -141,7 +148,7 @@ class Model:
 
     @torch.inference_mode()
     def guesses(self, prepared: Prepared) -> list[list[Guess]]:
-        """For each sentence the candidates that are entities, with each of their labels."""
+        """For each sentence the spans that are entities, with each of their labels."""
         found: list[list[Guess]] = [[] for _ in range(len(prepared))]
         self.network.eval()
         for ids in prepared.order(self.device):
@@ -196,13 +203,9 @@ class Model:
         if self.memory is None or not len(self.memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
         part, first, stop = self._located(document, span)
-        prepared = self.prepare([part.sentence])
-        batch = prepared.batch(torch.tensor([0]))
-        candidates = enumerate_spans(batch.lengths, self.network.max_width)
-        row = int(((candidates.first == first) & (candidates.stop == stop)).nonzero())
-        text = span.text(document.text)
+        asked = Asked(self.prepare([part.sentence]).batch(torch.tensor([0])), part.sentence.tokens, first, stop)
         self.network.eval()
-        return explain_candidate(self.network, self.memory, self.labels, batch, row, span, text, count)
+        return explain(self.network, self.memory, self.labels, asked, span, span.text(document.text), count)
 
     def _located(self, document: Document, span: Span) -> tuple[Reading, int, int]:
         """The part of the document that answers for a span, and the span's words in it."""
@@ -213,7 +216,7 @@ class Model:
                 first, stop = part.sentence.starts.get(span.start), part.sentence.stops.get(span.end)
                 if first is None or stop is None or not part.owns(first):
                     continue
-                if stop - first > self.network.max_width:
+                if stop - first > self.network.max_width and not self.recipe.head.tags_words:
                     raise NearspanError(
                         f"{span.text(document.text)!r} has {stop - first} {sentence.unit}; this model considers spans "
                         f"of at most {self.network.max_width} (candidates.max_width)"

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from nearspan.decoding import Guess
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
-from nearspan.heads import Head, Instances, Pool, Sigmoid
+from nearspan.heads import Crf, Head, Instances, Pool, Sigmoid, SpanHead
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, WordTable, nearest_sentences, pools
 from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
@@ -37,11 +37,12 @@ WORDS = 8192  # of the memory at once, if all its sentences were as long as the 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A batch, with the labels and, for generators, the texts of the entities of the corpus it is from."""
+    """A batch, with the labels of the corpus it is from: of its spans, or of its words; for generators its texts."""
 
     batch: Batch
     labels: SpanLabels
     texts: SpanTexts | None = None
+    tags: Tensor | None = None  # [R] of the corpus's words, for a head over words
 
 
 class Network(nn.Module):
@@ -76,6 +77,13 @@ class Network(nn.Module):
     def size(self) -> int:
         """H, the width of a span's vector."""
         return self.bottleneck.size if self.bottleneck is not None else self.representation.size
+
+    @property
+    def span_head(self) -> SpanHead:
+        """The head, where it reads spans."""
+        if isinstance(self.head, Crf):
+            raise TypeError("this head reads words")
+        return self.head
 
     @property
     def adds_up(self) -> Minus | None:
@@ -115,12 +123,15 @@ class Network(nn.Module):
     ) -> Tensor:
         """The loss in an epoch, when a share of all training is done.
 
-        The head's and the bottleneck's are summed over a sentence's spans, the mean over the batch's sentences; the
-        generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
+        The head's and the bottleneck's are summed over a sentence's spans, or words, the mean over the batch's
+        sentences; the generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
         """
         batch, generators = labelled.batch, self.generators
+        encoded = self.encoder(batch)
+        if isinstance(self.head, Crf):
+            return self._tagged(self.head, encoded, labelled)
         candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
-        vectors = self.representation(self.encoder(batch), candidates)
+        vectors = self.representation(encoded, candidates)
         if generators is None or labelled.texts is None:
             return self._classified(vectors, candidates, labelled, neighbours, epoch)
         with torch.autocast(vectors.device.type, enabled=False):
@@ -130,6 +141,14 @@ class Network(nn.Module):
             return generated + idle(self)
         loss = self._classified(vectors, candidates, labelled, neighbours, epoch - settings.pretraining)
         return loss + settings.gamma * generated
+
+    def _tagged(self, head: Crf, encoded: Encoded, labelled: Labelled) -> Tensor:
+        """The loss of a head over words."""
+        if labelled.tags is None:
+            raise ValueError("a head over words needs the tags of the words: TrainingData.word_tags")
+        batch = encoded.batch
+        with torch.autocast(encoded.states.device.type, enabled=False):
+            return head.loss(encoded.states.float(), batch.mask, labelled.tags[batch.rows]) / len(batch)
 
     def _classified(
         self, vectors: Tensor, candidates: Candidates, labelled: Labelled, neighbours: Labelled | None, epoch: int
@@ -147,7 +166,7 @@ class Network(nn.Module):
     def _scored(self, drawn: Sequence[Tensor], targets: Tensor, pool: Pool | None) -> Tensor:
         """The head's loss, the mean over several draws [S, H] of the span vectors."""
         with torch.autocast(targets.device.type, enabled=False):  # scores want full precision
-            losses = [self.head.loss(vectors.float(), targets, pool) for vectors in drawn]
+            losses = [self.span_head.loss(vectors.float(), targets, pool) for vectors in drawn]
         return torch.stack(losses).mean()
 
     def targets(self, hot: Tensor, candidates: Candidates) -> Tensor:
@@ -169,6 +188,9 @@ class Network(nn.Module):
     def probabilities(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Candidates]:
         """P(y|s) [S, 1 + Y] for all candidates of a batch."""
         head = self.head
+        if isinstance(head, Crf):
+            candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+            return self.marginals(batch, candidates.sentence, candidates.first, candidates.stop), candidates
         if not isinstance(head, Instances):
             vectors, candidates = self.spans(batch)
             return head.probabilities(vectors.float()), candidates
@@ -189,15 +211,24 @@ class Network(nn.Module):
         return _side_by_side(head, memory, sentences, vectors, candidates), candidates
 
     def guesses(self, batch: Batch, memory: Memory | None) -> list[list[Guess]]:
-        """For each sentence of a batch the candidates that are entities, with each of their labels."""
-        probabilities, candidates = self.probabilities(batch, memory)
-        rows, labels = self.chosen(probabilities)
-        places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
-        index, scores = torch.stack([*places, labels]).T.tolist(), probabilities[rows, labels].tolist()
+        """For each sentence of a batch the spans that are entities, with each of their labels."""
+        if isinstance(self.head, Crf):
+            index, scores = self.head.entities(self.encoder(batch).states.float(), batch.mask)
+        else:
+            probabilities, candidates = self.probabilities(batch, memory)
+            rows, labels = self.chosen(probabilities)
+            places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
+            index, scores = torch.stack([*places, labels]).T, probabilities[rows, labels]
         found: list[list[Guess]] = [[] for _ in range(len(batch))]
-        for (sentence, first, stop, label), score in zip(index, scores, strict=True):
+        for (sentence, first, stop, label), score in zip(index.tolist(), scores.tolist(), strict=True):
             found[sentence].append(Guess(first, stop, label, score))
         return found
+
+    def marginals(self, batch: Batch, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
+        """P(y|s) [S, 1 + Y] of any spans of a batch, for a head over words."""
+        if not isinstance(self.head, Crf):
+            raise TypeError("only a head over words has marginals of any span")
+        return self.head.probabilities(self.encoder(batch).states.float(), batch.mask, sentence, first, stop)
 
     def chosen(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
         """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]: the likeliest label, unless it is
@@ -240,10 +271,22 @@ def assemble(recipe: Recipe, encoder: Encoder, labels: int, vocabulary: Vocabula
     ends = representation.end_size if isinstance(representation, Ends) else 0
     if bottleneck is not None and recipe.head.kind == "biaffine":
         raise ConfigError("the biaffine head compares a span's ends, which a bottleneck blends: set bottleneck=none")
-    head = recipe.head.build(bottleneck.size if bottleneck else representation.size, labels, ends)
+    if recipe.head.tags_words:
+        _refuse_spans(recipe)
+        head: Head = recipe.head.build(encoder.size, labels)
+    else:
+        head = recipe.head.build(bottleneck.size if bottleneck else representation.size, labels, ends)
     wanted, max_width = recipe.objective.generation, recipe.candidates.max_width
     generators = wanted.build(representation.size, vocabulary) if wanted and vocabulary else None
     return Network(encoder, representation, head, labels, max_width, recipe.objective, bottleneck, generators)
+
+
+def _refuse_spans(recipe: Recipe) -> None:
+    """A head over words has no use for what changes span vectors or their targets."""
+    parts = {"bottleneck": recipe.bottleneck, **dict(recipe.objective)}
+    for name in (name for name, part in parts.items() if part is not None):
+        place = name if name == "bottleneck" else f"objective.{name}"
+        raise ConfigError(f"the {recipe.head.kind} head reads words, not spans: set {place}=none")
 
 
 def _side_by_side(

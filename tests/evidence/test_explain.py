@@ -145,6 +145,7 @@ def test_evidence_is_json(instance: Model):
             "probabilities",
             "neighbours",
             "unlisted",
+            "recalled",
         }
         assert set(found["probabilities"]) == {"null", "PERSON", "PLACE"}
         one = found["neighbours"]["null"][0]

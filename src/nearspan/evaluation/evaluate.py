@@ -58,7 +58,8 @@ def evaluate(model: Model, documents: Sequence[Document]) -> Evaluation:
 
 def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -> Coverage:
     """What a model can reach of a document's entities: by width, by its labels, and by how they overlap."""
-    reached = reach(sentences, document.entities, model.network.max_width, model.recipe.head.multilabel)
+    head = model.recipe.head
+    reached = reach(sentences, document.entities, model.network.max_width, head.multilabel, head.tags_words)
     reasons = {"with a label unknown to the model": 0, f"overlapping more than {model.overlap} decoding allows": 0}
     unknown, overlapping = reasons
     for entities in reached.entities:

@@ -20,11 +20,16 @@ class Reached:
 
 
 def reach(
-    sentences: Sequence[Sentence], entities: Sequence[Entity], max_width: int, multilabel: bool = False
+    sentences: Sequence[Sentence],
+    entities: Sequence[Entity],
+    max_width: int,
+    multilabel: bool = False,
+    tagged: bool = False,
 ) -> Reached:
     """The entities of one document that spans of at most `max_width` words, or pieces, can equal.
 
-    Each span has one label, or with `multilabel` any number of them.
+    Each span has one label, or with `multilabel` any number of them. With `tagged` words are tagged, not spans
+    labelled: entities may be of any width, but no two share a word. Of those that do, the widest is kept.
 
     >>> from nearspan.corpora.markup import parse
     >>> from nearspan.text import split
@@ -40,17 +45,21 @@ def reach(
     for golds in aligned.golds:
         found: list[WordEntity] = []
         taken: set[tuple[int, int]] = set()
-        for gold in golds:
+        words: set[int] = set()  # of entities that are kept
+        for gold in sorted(golds, key=lambda gold: -gold.width) if tagged else golds:
             place = (gold.first, gold.stop)
             if gold.discontinuous:
                 reason = "discontinuous"
-            elif gold.width > max_width:
+            elif gold.width > max_width and not tagged:
                 reason = f"wider than {max_width} {unit}"
             elif place in taken and not multilabel:
                 reason = "second label on a span"
+            elif tagged and not words.isdisjoint(range(*place)):
+                reason = "overlapping a wider entity"
             else:
                 found.append((*place, gold.label))
                 taken.add(place)
+                words.update(range(*place))
                 continue
             reasons[reason] = reasons.get(reason, 0) + 1
         kept.append(found)

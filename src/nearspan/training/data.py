@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from torch import Tensor
 
 from nearspan.document import Document
+from nearspan.heads import tags_of
 from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
 from nearspan.recipes import Recipe
-from nearspan.spans import SpanLabels, WordEntity, reach
+from nearspan.spans import SpanLabels, WordEntity, WordTarget, reach
 from nearspan.text import Coverage, Sentence
 from nearspan.text.reading import readings
 
@@ -34,14 +36,15 @@ class TrainingData:
         split: Callable[[Document], list[Sentence]],
         max_width: int,
         multilabel: bool = False,
+        tagged: bool = False,
     ) -> TrainingData:
-        """Split documents and place their entities on words, or on pieces; with `multilabel` several on one span."""
+        """Split documents and place their entities on words, or on pieces; see `reach` for what is kept of them."""
         sentences: list[Sentence] = []
         entities: list[list[WordEntity]] = []
         coverage = Coverage()
         for document in documents:
             own = split(document)
-            reached = reach(own, document.entities, max_width, multilabel)
+            reached = reach(own, document.entities, max_width, multilabel, tagged)
             coverage += reached.coverage
             for sentence, found in zip(own, reached.entities, strict=True):
                 for part in readings(sentence, max_width):
@@ -63,10 +66,16 @@ class TrainingData:
 
     def span_labels(self, max_width: int) -> SpanLabels:
         """The labels of every candidate; 0 is null."""
-        number = {label: i for i, label in enumerate(self.labels, start=1)}
         lengths = torch.tensor([len(sentence) for sentence in self.sentences])
-        entities = [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]
-        return SpanLabels.of(lengths, entities, max_width)
+        return SpanLabels.of(lengths, self._numbered(), max_width)
+
+    def word_tags(self) -> Tensor:
+        """The BIOES tag of every word [R]; entities must not share words."""
+        return tags_of([len(sentence) for sentence in self.sentences], self._numbered())
+
+    def _numbered(self) -> list[list[WordTarget]]:
+        number = {label: i for i, label in enumerate(self.labels, start=1)}
+        return [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]
 
     def span_texts(
         self, max_width: int, settings: GenerationSettings | None, synonyms: SynonymSource | None

@@ -148,6 +148,11 @@ class Encoder(nn.Module):
         return Prepared.of([len(sentence) for sentence in sentences], features)
 
     @property
+    def words(self) -> Words | None:
+        """The static word vectors, where there are any."""
+        return next((one for one in self.embedders.values() if isinstance(one, Words)), None)
+
+    @property
     def transformer(self) -> Transformer | None:
         """The pretrained encoder, where there is one."""
         return next((one for one in self.embedders.values() if isinstance(one, Transformer)), None)

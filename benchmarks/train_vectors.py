@@ -53,7 +53,7 @@ def trained(index: Tensor, counts: Tensor, words: int, size: int, epochs: int) -
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            total += float(loss)
+            total += loss.item()
         print(f"epoch {epoch + 1}: {total / len(counts):.4f}", flush=True)
     return table.detach().sum(0)[:, :-1]
 

@@ -57,6 +57,14 @@ def test_the_evidence_is_json(hire: Model):
     assert found["recalled"][0]["neighbours"][0]["label"] == "PERSON"
 
 
+def test_occurrences_that_the_memory_no_longer_holds_are_not_listed(hire: Model, documents):
+    from nearspan.text import split
+
+    hire.remember(split(documents[8]), [[]])  # Nobody lives here
+    [ada] = hire.neighbours("Ada lives", Span.of(0, 3)).recalled
+    assert (ada.neighbours, ada.share, ada.unlisted) == ([], pytest.approx(0.7), 1.0)
+
+
 def test_entities_wider_than_any_candidate_are_found_scored_and_explained(hire: Model):
     head = hire.network.head
     text = "one two three four five six seven eight"

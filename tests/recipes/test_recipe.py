@@ -126,6 +126,19 @@ def test_a_wrong_setting_is_named(setting: str, message: str):
         recipes.load("instance").override([setting])
 
 
+def test_a_part_that_is_put_in_needs_its_kind():
+    with pytest.raises(ConfigError, match=r"set encoder\.characters\.kind first"):
+        recipes.load("dspert").override(["encoder.characters.size=30"])
+    put = ["encoder.characters.kind=intnet", "encoder.characters.size=8"]
+    assert recipes.load("dspert").override(put).encoder.characters.size == 8
+
+
+@pytest.mark.parametrize("setting", ["encoder.characters.layers=6", "encoder.context.window=4"])
+def test_some_numbers_are_odd(setting: str):
+    with pytest.raises(ConfigError, match="must be odd"):
+        recipes.load("hire").override([setting])
+
+
 @pytest.mark.parametrize("name", ["../recipes/instance", "", "."])
 def test_odd_names_are_config_errors(name: str):
     with pytest.raises(ConfigError):

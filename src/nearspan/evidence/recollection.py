@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from nearspan.encoders import Batch, Encoder
+from nearspan.encoders.recall import written
 from nearspan.evidence.evidence import NULL, Neighbour, Recollection
 from nearspan.memory import Memory, Remembered
 
@@ -24,14 +25,18 @@ def recollections(
         best = attention.weights[word].topk(min(count, attention.weights.shape[1]))
         slots = attention.slots[word][best.indices].tolist()
         pairs = [(slot, weight) for slot, weight in zip(slots, best.values.tolist(), strict=True) if weight > 0]
-        listed = [_occurrence(memory, encoder.recall.places[slot], slot, weight) for slot, weight in pairs]
-        rest = max(0.0, 1.0 - sum(one.weight for one in listed)) if listed else 0.0
+        known = [_occurrence(memory, encoder.recall.places[slot], slot, weight) for slot, weight in pairs]
+        listed = [one for one in known if one is not None and written(one.text) == written(words[word])]
+        rest = max(0.0, 1.0 - sum(one.weight for one in listed)) if share else 0.0
         found.append(Recollection(words[word], share, listed, rest))
     return found
 
 
-def _occurrence(memory: Memory, place: Tensor, slot: int, weight: float) -> Neighbour:
+def _occurrence(memory: Memory, place: Tensor, slot: int, weight: float) -> Neighbour | None:
+    """A training occurrence in its sentence; none where the memory has been filled with other sentences since."""
     number, word = place.tolist()
+    if number >= len(memory.sentences) or word >= len(memory.sentences[number].words):
+        return None
     sentence = memory.sentences[number]
     return Neighbour(
         _label(sentence, word), weight, sentence.span(word, word + 1), sentence.text, sentence.document, slot

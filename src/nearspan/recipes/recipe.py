@@ -140,6 +140,8 @@ def _explained(problem: Any) -> str:
     shown = ".".join(place)
     if problem["type"] == "extra_forbidden":
         return f"{shown}: no such setting; {did_you_mean(place[-1], _keys(Recipe))}"
+    if problem["type"] == "union_tag_not_found":
+        return f"{shown}: set {shown}.kind first, which says what its other settings are"
     return f"{shown}: {problem['msg']}, found {problem.get('input')!r}"
 
 

@@ -25,7 +25,7 @@ from nearspan.recipes import Recipe
 
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
 GENERATION = "generation.json"  # the words that generators know, where there are any
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)

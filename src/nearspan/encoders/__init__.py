@@ -3,5 +3,16 @@
 from nearspan.encoders.encoder import Encoded, Encoder, EncoderSettings
 from nearspan.encoders.inputs import Batch, Prepared, buckets
 from nearspan.encoders.pieces import Splitter, load_tokenizer
+from nearspan.encoders.recall import Attention
 
-__all__ = ["Batch", "Encoded", "Encoder", "EncoderSettings", "Prepared", "Splitter", "buckets", "load_tokenizer"]
+__all__ = [
+    "Attention",
+    "Batch",
+    "Encoded",
+    "Encoder",
+    "EncoderSettings",
+    "Prepared",
+    "Splitter",
+    "buckets",
+    "load_tokenizer",
+]

@@ -6,8 +6,10 @@ from nearspan.evaluation.matching import score
 from nearspan.evaluation.positives import FalsePositives, false_positives
 from nearspan.evaluation.scores import Counts, Scores
 from nearspan.evaluation.slices import by_continuity, by_sentence_continuity, by_structure, by_width, sliced
+from nearspan.evaluation.vocabulary import VOCABULARIES, by_vocabulary
 
 __all__ = [
+    "VOCABULARIES",
     "Counts",
     "Error",
     "Evaluation",
@@ -17,6 +19,7 @@ __all__ = [
     "by_continuity",
     "by_sentence_continuity",
     "by_structure",
+    "by_vocabulary",
     "by_width",
     "evaluate",
     "false_positives",

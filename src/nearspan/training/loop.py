@@ -82,8 +82,8 @@ def _train(
     synonyms: SynonymSource | None,
 ) -> Run:
     split = recipe.splitter()
-    joining = recipe.joining is not None
-    data = TrainingData.of(train, split, recipe.candidates.max_width, recipe.head.multilabel, joining)
+    head, width = recipe.head, recipe.candidates.max_width
+    data = TrainingData.of(train, split, width, head.multilabel, recipe.joining is not None, head.tags_words)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     generation = recipe.objective.generation
@@ -104,8 +104,17 @@ def _train(
     texts = data.span_texts(recipe.candidates.max_width, generation, synonyms)
     vocabulary = texts.vocabulary if texts else None
     fragments = data.gold_fragments(recipe.candidates.max_width)
-    joined = fragments.names if fragments else ()
-    model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level, vocabulary, joined, joined_level)
+    model = Model.learn(
+        recipe,
+        data.sentences,
+        data.labels,
+        others.sentences,
+        level,
+        vocabulary,
+        fragments.names if fragments else (),
+        joined_level,
+        data.entities,
+    )
     trainer = _Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
     judge = Judge(model, dev) if dev else None
     progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed, texts))
@@ -116,6 +125,7 @@ def _train(
         trainer.epoch(progress, best, folder, watch)
         began = time.monotonic()
         scored = None
+        model.network.encoder.write(trainer.prepared)
         if judge and progress.epoch > alone:
             trainer.refresh()
             scored = judge.evaluate()
@@ -133,6 +143,7 @@ def _train(
     with torch.no_grad():
         for name, parameter in checkpoint.trained(model.network).items():
             parameter.copy_(best[name])
+    model.network.encoder.write(trainer.prepared)
     _remember(model, data, trainer.prepared, seed)
     if judge and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
         fit_thresholds(judge)
@@ -154,7 +165,8 @@ def _remember(model: Model, data: TrainingData, prepared: Prepared, seed: int) -
     """
     network = model.network
     sizes = how_many(prepared.lengths, network.max_width) * network.size * 2  # bytes, in half precision
-    if network.head.uses_memory or network.adds_up is not None or int(sizes.sum()) <= EVIDENCE:
+    needed = network.head.uses_memory or network.encoder.recall is not None  # recalled words are shown in sentences
+    if needed or network.adds_up is not None or int(sizes.sum()) <= EVIDENCE:
         model.remember(data.sentences, data.entities, prepared, data.discontinuous)
         return
     order = random.Random(seed).sample(range(len(data.sentences)), len(data.sentences))
@@ -182,8 +194,9 @@ class _Trainer:
         self.accelerator = accelerator
         self.seed = seed
         self.saved, self.cost = time.monotonic(), 0.0  # when the last checkpoint was written, and how long that took
-        self.prepared = model.prepare(data.sentences)
+        self.prepared = model.prepare(data.sentences, training=True)
         self.labels = data.span_labels(model.network.max_width).to(accelerator.device)
+        self.tags = data.word_tags().to(accelerator.device) if recipe.head.tags_words else None
         self.texts, self.fragments = texts, fragments
         self.optimizer = self._optimizer(recipe)
         self.network: nn.Module = accelerator.prepare_model(model.network)
@@ -194,8 +207,11 @@ class _Trainer:
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         groups, fused = self._groups(recipe), self.accelerator.device.type == "cuda"
+        decay = self.settings.weight_decay
         if self.settings.optimizer == "adamw":
-            return torch.optim.AdamW(groups, weight_decay=self.settings.weight_decay, fused=fused)
+            return torch.optim.AdamW(groups, weight_decay=decay, fused=fused)
+        if self.settings.optimizer == "sgd":
+            return torch.optim.SGD(groups, lr=0.0, momentum=self.settings.momentum, weight_decay=decay, fused=fused)
         return torch.optim.Adam(groups, fused=fused)
 
     def _groups(self, recipe: Recipe) -> list[dict[str, Any]]:
@@ -288,7 +304,7 @@ class _Trainer:
         return torch.tensor(others)
 
     def _labelled(self, ids: Tensor) -> Labelled:
-        return Labelled(self.prepared.batch(ids), self.labels, self.texts, self.fragments)
+        return Labelled(self.prepared.batch(ids), self.labels, self.texts, self.fragments, self.tags)
 
 
 def _chance(*numbers: int) -> int:
@@ -306,8 +322,11 @@ def _accelerator(recipe: Recipe, device: str) -> Accelerator:
     if place.type == "cuda" and place.index is not None:
         torch.cuda.set_device(place)
     AcceleratorState._reset_state(reset_partial_state=True)  # a process may train more than once
-    # a batch of one-word sentences has no wide spans, and what reads these then gets no gradient
-    unused = DistributedDataParallelKwargs(find_unused_parameters=recipe.representation.kind in ("deep", "pooling"))
+    # a batch of one-word sentences has no wide spans, and what reads these then gets no gradient; a head over words
+    # reads no spans at all
+    some = recipe.representation.kind in ("deep", "pooling") or recipe.head.tags_words
+    # buffers are the same everywhere: what is pretrained, and what each process remembers of all training data
+    unused = DistributedDataParallelKwargs(find_unused_parameters=some, broadcast_buffers=False)
     precision = "bf16" if wanted == "bf16" else "no"
     return Accelerator(cpu=place.type == "cpu", mixed_precision=precision, kwargs_handlers=[unused])
 

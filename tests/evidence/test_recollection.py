@@ -15,7 +15,7 @@ SETTINGS = ("encoder.context.size=3", "head.dropout=0.0", "training.epochs=15", 
 @pytest.fixture(scope="module")
 def folder(tiny, documents, tmp_path_factory):
     out = tmp_path_factory.mktemp("hire") / "model"
-    nearspan.train(tiny("hire", *SETTINGS), documents, documents, out=out, device="cpu")
+    nearspan.train(tiny("hire", *SETTINGS), documents, out=out, device="cpu")
     return out
 
 
@@ -84,7 +84,7 @@ def test_entities_wider_than_any_candidate_are_found_scored_and_explained(hire: 
 
 def test_the_instance_head_stays_exact_and_tells_what_was_recalled_too(tiny, documents, tmp_path):
     recipe = tiny("instance", "encoder.recall.share=0.5")
-    model = nearspan.train(recipe, documents, documents, out=tmp_path / "model", device="cpu").model
+    model = nearspan.train(recipe, documents, out=tmp_path / "model", device="cpu").model
     found = model.neighbours("Ada lives", Span.of(0, 3))
     assert found.strength == "exact"
     assert found.recalled[0].share == pytest.approx(0.5)

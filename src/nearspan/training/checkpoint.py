@@ -43,13 +43,18 @@ def trained(network: nn.Module) -> Weights:
 
 
 def remembered(network: nn.Module) -> Weights:
-    """What is in the memory of training words: the weights that wrote it are gone when an epoch has begun."""
+    """What is in the memory of training words: the weights that wrote it are gone when the next ones learn with it."""
     return {
         f"{name}.{part}": getattr(module, part)
         for name, module in network.named_modules()
         if isinstance(module, Recall)
         for part in WRITTEN
     }
+
+
+def kept(network: nn.Module) -> Weights:
+    """What makes a trained network: its weights, and the memory that they have learned with."""
+    return trained(network) | remembered(network)
 
 
 def copied(weights: Mapping[str, Tensor]) -> Weights:
@@ -95,7 +100,7 @@ def read(folder: Path, fingerprint: str, network: nn.Module, optimizer: Optimize
     weights, best = _under("network/", tensors), _under("best/", tensors)
     memory = _under("memory/", tensors)
     fits = _shapes(weights) == _shapes(trained(network)) and _shapes(memory) == _shapes(remembered(network))
-    if not fits or (best and _shapes(best) != _shapes(weights)):
+    if not fits or (best and _shapes(best) != _shapes(weights | memory)):
         raise ModelError(
             f"the checkpoint {path} does not fit this network: it is damaged, or the word vectors or the "
             "encoder have changed since. Give the same ones to resume, or another --out to begin anew."

@@ -125,25 +125,25 @@ def _train(
         trainer.epoch(progress, best, folder, watch)
         began = time.monotonic()
         scored = None
-        model.network.encoder.write(trainer.prepared)
         if judge and progress.epoch > alone:
             trainer.refresh()
             scored = judge.evaluate()
-        progress.seconds += time.monotonic() - began
         f1 = scored.scores.f1 if scored else -1.0
         if scored is None or f1 > progress.best_f1:
             progress.best_f1, progress.best_epoch = f1, progress.epoch
-            best = checkpoint.copied(checkpoint.trained(model.network))
+            best = checkpoint.copied(checkpoint.kept(model.network))
         waited = progress.epoch - max(progress.best_epoch, alone)
         patience = recipe.training.patience
         progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
+        if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
+            model.network.encoder.write(trainer.prepared)
+        progress.seconds += time.monotonic() - began
         watch.epoch(progress, scored)
         if watch.checkpoints and (progress.done or trainer.due()):
             trainer.write(progress, best, folder)
     with torch.no_grad():
-        for name, parameter in checkpoint.trained(model.network).items():
-            parameter.copy_(best[name])
-    model.network.encoder.write(trainer.prepared)
+        for name, tensor in checkpoint.kept(model.network).items():
+            tensor.copy_(best[name])
     _remember(model, data, trainer.prepared, seed)
     if judge and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
         fit_thresholds(judge)

@@ -2,8 +2,9 @@
 
     python benchmarks/many.py JOBS.toml OUT [--at-once 6] [--seconds 500]
 
-JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` (may be left out), `seeds`, `set` (a list of
-part.key=value), `slices` (true: benchmarks/slices.py on the test set).
+JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` and `synonyms` (may be left out),
+`seeds`, `set` (a list of part.key=value), `slices` (true: benchmarks/slices.py on the test set), `bleu`
+(true: benchmarks/bleu.py on the development set).
 OUT gets `results.jsonl` (one `result.json` a run, with its name and its curve) and no models. A run that is not
 ready after `--seconds` is stopped, and only its curve is kept.
 """
@@ -29,7 +30,7 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     name = f"{job['name']}-{seed}"
     command = [sys.executable, "-m", "nearspan", "train", job["recipe"], "--seed", str(seed)]
     command += ["--out", str(scratch / name)]
-    for split in ("train", "dev", "test"):
+    for split in ("train", "dev", "test", "synonyms"):
         command += [f"--{split}", job[split]] if split in job else []
     for setting in job.get("set", []):
         command += ["--set", setting]
@@ -51,7 +52,9 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     if metrics.is_file():
         found["curve"] = [json.loads(line) for line in metrics.read_text().splitlines()]
     if job.get("slices") and code == 0:
-        found["slices"] = slices(scratch / name, job["test"], environment)
+        found["slices"] = told("slices.py", scratch / name, job["test"], environment)
+    if job.get("bleu") and code == 0:
+        found["bleu"] = told("bleu.py", scratch / name, job["dev"], environment)
     shutil.rmtree(scratch / name, ignore_errors=True)
     with (out / "results.jsonl").open("a") as file:
         file.write(json.dumps(found) + "\n")
@@ -65,8 +68,8 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     return found
 
 
-def slices(model: Path, test: str, environment: dict[str, str]) -> Any:
-    command = [sys.executable, str(Path(__file__).with_name("slices.py")), str(model), test]
+def told(script: str, model: Path, corpus: str, environment: dict[str, str]) -> Any:
+    command = [sys.executable, str(Path(__file__).with_name(script)), str(model), corpus]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr[-1000:]
 

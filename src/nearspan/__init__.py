@@ -6,7 +6,7 @@
 ['PERSON', 'PLACE']
 """
 
-from nearspan.analysis import report
+from nearspan.analysis import audit, report
 from nearspan.corpora import read, write
 from nearspan.corpora import statistics as check
 from nearspan.corpora.markup import parse as markup
@@ -26,6 +26,7 @@ __all__ = [
     "Entity",
     "Model",
     "Span",
+    "audit",
     "check",
     "evaluate",
     "load",

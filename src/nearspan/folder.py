@@ -36,6 +36,7 @@ class Saved:
     labels: Sequence[str]
     network: Network
     overlap: Overlap
+    joined: Overlap  # the level of overlap of discontinuous entities
     memory: Memory | None
 
 
@@ -56,8 +57,12 @@ def save(saved: Saved, path: Path, card: str) -> None:
             saved.memory.save(path)
         if card:
             (path / CARD).write_text(card, encoding="utf-8")
+        joiner = saved.network.joiner
         head = {"nearspan": FORMAT, "overlap": saved.overlap}
-        content = tomli_w.dumps({"model": head, "recipe": saved.recipe.model_dump(exclude_none=True)})
+        joined: dict[str, Any] = {}
+        if joiner is not None:
+            joined = {"joined": [saved.labels[number - 1] for number in joiner.labels], "joined_overlap": saved.joined}
+        content = tomli_w.dumps({"model": head | joined, "recipe": saved.recipe.model_dump(exclude_none=True)})
         scratch = path / f"{CONFIG}.new"
         scratch.write_text(content, encoding="utf-8")
         scratch.replace(path / CONFIG)
@@ -77,16 +82,20 @@ def load(path: Path, remembers: bool = True) -> Saved:
         head = config["model"]
         if head["nearspan"] != FORMAT:
             raise ModelError(f"{path} was written in format {head['nearspan']!r}; this nearspan reads format {FORMAT}")
-        if head["overlap"] not in get_args(Overlap):
-            raise ModelError(f"{path / CONFIG}: overlap is {head['overlap']!r}; known: {', '.join(get_args(Overlap))}")
+        levels = (head["overlap"], head.get("joined_overlap", "any"))
+        for level in levels:
+            if level not in get_args(Overlap):
+                raise ModelError(f"{path / CONFIG}: overlap is {level!r}; known: {', '.join(get_args(Overlap))}")
         recipe = Recipe.parse(config["recipe"], str(path / CONFIG))
         labels = [str(label) for label in _read_json(path / VOCABULARIES / "labels.json")]
         encoder = Encoder.restore(recipe.encoder, path, lambda name: _read_json(path / VOCABULARIES / f"{name}.json"))
-        network = assemble(recipe, encoder, len(labels), _read_vocabulary(path / VOCABULARIES / GENERATION))
+        joined = [labels.index(label) + 1 for label in head.get("joined", [])]
+        vocabulary = _read_vocabulary(path / VOCABULARIES / GENERATION)
+        network = assemble(recipe, encoder, len(labels), vocabulary, joined)
         network.load_state_dict(load_file(path / WEIGHTS))
         remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
         memory = Memory.load(path, labels, network.max_width) if remembers else None
-        return Saved(recipe, labels, network, head["overlap"], memory)
+        return Saved(recipe, labels, network, *levels, memory)
     except ConfigError as error:
         raise ModelError(str(error)) from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:

@@ -15,14 +15,14 @@ from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Encoded, Encoder, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
-from nearspan.evidence import NULL, Evidence, explain_candidate
+from nearspan.evidence import NULL, Evidence, explain_candidate, explain_fragments
 from nearspan.heads import Instances
 from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
 from nearspan.network import Network, assemble
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
-from nearspan.spans import LabelledSentences, Minus, WordEntity, WordSums, enumerate_spans, how_many
-from nearspan.text import Sentence
+from nearspan.spans import LabelledSentences, Minus, WordEntity, WordSums, enumerate_spans, how_many, number_of
+from nearspan.text import Gold, Sentence
 from nearspan.text.reading import Reading, readings
 
 BLOCK = 50_000  # words that `annotate` reads before it gives results
@@ -47,11 +47,13 @@ class Model:
         network: Network,
         overlap: Overlap,
         memory: Memory | None = None,
+        joined_overlap: Overlap = "any",
     ) -> None:
         self.recipe = recipe
         self.labels = [NULL, *labels]
         self.network = network.eval()
         self.overlap = overlap
+        self.joined_overlap = joined_overlap
         self.memory = memory
         transformer = network.encoder.transformer
         self.split = recipe.splitter(transformer.tokenizer if transformer is not None else None)
@@ -65,21 +67,28 @@ class Model:
         others: Sequence[Sentence] = (),
         overlap: Overlap = "flat",
         vocabulary: Vocabulary | None = None,
+        joined: Sequence[str] = (),
+        joined_overlap: Overlap = "any",
     ) -> Model:
-        """An untrained model: vocabularies from the training sentences, fresh weights; `vocabulary` is generators'."""
+        """An untrained model: vocabularies from the training sentences, fresh weights.
+
+        `vocabulary` is generators'; `joined` are those of the labels that have discontinuous entities.
+        """
         encoder = Encoder.learn(recipe.encoder, train, others)
-        return cls(recipe, labels, assemble(recipe, encoder, len(labels), vocabulary), overlap)
+        numbers = [number for number, label in enumerate(labels, start=1) if label in joined]
+        network = assemble(recipe, encoder, len(labels), vocabulary, numbers)
+        return cls(recipe, labels, network, overlap, joined_overlap=joined_overlap)
 
     def save(self, path: Path | str, card: str = "") -> None:
         """Write the model as a folder; `card` becomes its README.md."""
-        saved = folder.Saved(self.recipe, self.labels[1:], self.network, self.overlap, self.memory)
-        folder.save(saved, Path(path), card)
+        levels = (self.overlap, self.joined_overlap)
+        folder.save(folder.Saved(self.recipe, self.labels[1:], self.network, *levels, self.memory), Path(path), card)
 
     @classmethod
     def load(cls, path: Path | str, device: str = "", memory: bool = True) -> Model:
         """Read a model folder, with its memory as edits have left it or without. Nothing in the folder is run."""
         saved = folder.load(Path(path), memory)
-        model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory)
+        model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory, saved.joined)
         model.to(usable_device(device))
         if model.memory is not None and (edits := Journal(Path(path)).read()):
             try:
@@ -147,22 +156,22 @@ class Model:
         found = []
         for sentence in given.sentences:
             mine = [
-                replace(guess, first=part.start + guess.first, stop=part.start + guess.stop)
+                guess.shifted(part.start)
                 for part, some in islice(guesses, len(readings(sentence, self.network.max_width)))
                 for guess in some
                 if part.owns(guess.first)
             ]
             found.append(
                 [
-                    Entity(sentence.span(guess.first, guess.stop), self.labels[guess.label], guess.score)
-                    for guess in decode(_whole(sentence, mine), self.overlap)
+                    Entity(sentence.joined(guess.fragments), self.labels[guess.label], guess.score)
+                    for guess in decode(_whole(sentence, mine), self.overlap, self.joined_overlap)
                 ]
             )
         return found
 
     @torch.inference_mode()
     def guesses(self, prepared: Prepared) -> list[list[Guess]]:
-        """For each sentence the candidates that are entities, with each of their labels."""
+        """For each sentence what may be entities, before `decode` chooses."""
         found: list[list[Guess]] = [[] for _ in range(len(prepared))]
         self.network.eval()
         for ids in prepared.order(self.device):
@@ -175,22 +184,23 @@ class Model:
         sentences: Sequence[Sentence],
         entities: Sequence[Sequence[WordEntity]],
         prepared: Prepared | None = None,
+        discontinuous: Sequence[Sequence[Gold]] = (),
     ) -> Memory:
         """Fill the memory with all spans of labelled sentences, as the network sees them now."""
-        kept = [remembered(sentence, own) for sentence, own in zip(sentences, entities, strict=True)]
+        broken = discontinuous or [()] * len(sentences)
+        kept = [remembered(*one) for one in zip(sentences, entities, broken, strict=True)]
         prepared = prepared or self.prepare(sentences)
         self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *self.vectors(prepared))
         return self.memory
 
     def labelled(self, documents: Iterable[Document]) -> LabelledSentences:
         """Documents as this model reads and remembers them."""
-        multilabel = self.recipe.head.multilabel
-        return LabelledSentences.of(documents, self.split, self.network.max_width, multilabel)
+        multilabel, joining = self.recipe.head.multilabel, self.network.joiner is not None
+        return LabelledSentences.of(documents, self.split, self.network.max_width, multilabel, joining)
 
     def remembered(self, document: Document) -> list[Remembered]:
         """The sentences of a document as the memory would keep them."""
-        found = self.labelled([document])
-        return [remembered(sentence, own) for sentence, own in zip(found.sentences, found.entities, strict=True)]
+        return _kept(self.labelled([document]))
 
     def revised(self, memory: Memory, revision: Revision) -> Memory:
         """A memory after edits: vectors are taken from `memory`, those of added documents are computed."""
@@ -199,9 +209,8 @@ class Model:
             found = self.labelled([document])
             ids = range(first, first + len(found.sentences))
             if any(number in revision.sentences and number not in known for number in ids):
-                kept = [remembered(*pair) for pair in zip(found.sentences, found.entities, strict=True)]
                 vectors = self.vectors(self.prepare(found.sentences))
-                fresh = Memory.of(kept, self.labels[1:], self.network.max_width, *vectors, ids)
+                fresh = Memory.of(_kept(found), self.labels[1:], self.network.max_width, *vectors, ids)
                 sources.append(fresh)
         return gathered(sources, revision.sentences, self.labels[1:])
 
@@ -240,31 +249,44 @@ class Model:
         memory = self.memory  # an editor may put another in its place at any time
         if memory is None or not len(memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
-        part, first, stop = self._located(document, span)
+        joiner = self.network.joiner
+        if span.discontinuous and joiner is None:
+            raise NearspanError(
+                f"{span.text(document.text)!r} is discontinuous, and this model joins no fragments: its training data "
+                "held no discontinuous entity, or its recipe leaves `joining` out"
+            )
+        part, places = self._located(document, span)
         prepared = self.prepare([part.sentence])
         batch = prepared.batch(torch.tensor([0]))
-        candidates = enumerate_spans(batch.lengths, self.network.max_width)
-        row = int(((candidates.first == first) & (candidates.stop == stop)).nonzero())
+        first, stop = torch.tensor(places).T
+        length = torch.tensor(len(part.sentence))
+        rows = number_of(first, stop, length, self.network.max_width).tolist()
         text = span.text(document.text)
-        self.network.eval()
-        return explain_candidate(self.network, memory, self.labels, batch, row, span, text, count, label)
+        network = self.network.eval()
+        if span.discontinuous and joiner is not None:
+            return explain_fragments(network, joiner, memory, self.labels, batch, rows, span, text, count, label)
+        return explain_candidate(network, memory, self.labels, batch, rows[0], span, text, count, label)
 
-    def _located(self, document: Document, span: Span) -> tuple[Reading, int, int]:
-        """The part of the document that answers for a span, and the span's words in it."""
+    def _located(self, document: Document, span: Span) -> tuple[Reading, list[tuple[int, int]]]:
+        """The part of the document that answers for a span, and the words of its fragments in it."""
         for sentence in self.split(document):
-            if span.discontinuous or not sentence.start <= span.start < span.end <= sentence.end:
+            if not sentence.start <= span.start < span.end <= sentence.end:
                 continue
             for part in readings(sentence, self.network.max_width):
-                first, stop = part.sentence.starts.get(span.start), part.sentence.stops.get(span.end)
-                if first is None or stop is None or not part.owns(first):
+                starts, stops = part.sentence.starts, part.sentence.stops
+                edges = [(starts.get(start), stops.get(end)) for start, end in span.fragments]
+                places = [(first, stop) for first, stop in edges if first is not None and stop is not None]
+                if len(places) < len(edges) or not part.owns(places[0][0]):
                     continue
-                if stop - first > self.network.max_width:
+                widest = max(stop - first for first, stop in places)
+                if widest > self.network.max_width:
                     raise NearspanError(
-                        f"{span.text(document.text)!r} has {stop - first} {sentence.unit}; this model considers spans "
-                        f"of at most {self.network.max_width} (candidates.max_width)"
+                        f"{span.text(document.text)!r} has {widest} {sentence.unit}{' in a row' * span.discontinuous}; "
+                        f"this model considers spans of at most {self.network.max_width} (candidates.max_width)"
                     )
-                return part, first, stop
-        raise NearspanError(f"{span.text(document.text)!r} is not a run of whole words inside one sentence")
+                return part, places
+        runs = "made of runs" if span.discontinuous else "a run"
+        raise NearspanError(f"{span.text(document.text)!r} is not {runs} of whole words inside one sentence")
 
 
 class _WordsKept:
@@ -316,10 +338,15 @@ def usable_device(wanted: str = "") -> torch.device:
     return device
 
 
-def remembered(sentence: Sentence, entities: Sequence[WordEntity]) -> Remembered:
+def remembered(sentence: Sentence, entities: Sequence[WordEntity], discontinuous: Sequence[Gold] = ()) -> Remembered:
     """A labelled sentence as the memory keeps it, with offsets into its own text."""
     words = tuple((start - sentence.start, end - sentence.start) for start, end in sentence.words)
-    return Remembered(sentence.document.id, sentence.index, sentence.text, words, tuple(entities))
+    whole, broken = tuple(entities), tuple(discontinuous)
+    return Remembered(sentence.document.id, sentence.index, sentence.text, words, whole, broken)
+
+
+def _kept(found: LabelledSentences) -> list[Remembered]:
+    return [remembered(*one) for one in zip(found.sentences, found.entities, found.discontinuous, strict=True)]
 
 
 def _document(given: Document | str) -> Document:
@@ -327,11 +354,11 @@ def _document(given: Document | str) -> Document:
 
 
 def _whole(sentence: Sentence, guesses: list[Guess]) -> list[Guess]:
-    """Those of a sentence's guesses that begin and end where a word does."""
+    """Those of a sentence's guesses whose fragments begin and end where a word does."""
     if sentence.wholes is None:
         return guesses
     firsts, stops = (set(edges) for edges in zip(*sentence.wholes, strict=True))
-    return [guess for guess in guesses if guess.first in firsts and guess.stop in stops]
+    return [guess for guess in guesses if all(first in firsts and stop in stops for first, stop in guess.fragments)]
 
 
 def _blocks(documents: Iterable[Document | str], split: Splitter) -> Iterator[list[tuple[Document, list[Sentence]]]]:

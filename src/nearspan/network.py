@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from nearspan.decoding import Guess
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
-from nearspan.heads import Head, Instances, Pool, Sigmoid, WordPool
+from nearspan.heads import Head, Instances, Joiner, Pool, Sigmoid, WordPool
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, VoteSettings, WordTable, nearest_sentences, pools, torn_pools, vote
 from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
@@ -23,6 +23,7 @@ from nearspan.spans import (
     Candidates,
     Deep,
     Ends,
+    GoldFragments,
     Minus,
     Representation,
     SpanLabels,
@@ -38,11 +39,12 @@ WORDS = 8192  # of the memory at once, if all its sentences were as long as the 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A batch, with the labels and, for generators, the texts of the entities of the corpus it is from."""
+    """A batch, and of its corpus the labels, the texts of entities for generators, and fragments for a joiner."""
 
     batch: Batch
     labels: SpanLabels
     texts: SpanTexts | None = None
+    fragments: GoldFragments | None = None
 
 
 class Network(nn.Module):
@@ -62,6 +64,7 @@ class Network(nn.Module):
         objective: ObjectiveSettings,
         bottleneck: Bottleneck | None = None,
         generators: Generators | None = None,
+        joiner: Joiner | None = None,
         vote: VoteSettings | None = None,
     ) -> None:
         super().__init__()
@@ -73,6 +76,7 @@ class Network(nn.Module):
         self.objective = objective
         self.bottleneck = bottleneck
         self.generators = generators
+        self.joiner = joiner
         self.vote = vote
 
     @property
@@ -103,6 +107,11 @@ class Network(nn.Module):
         encoded = self.encoder(batch)
         return self.vectors(encoded, candidates), candidates, encoded
 
+    def represented(self, batch: Batch) -> tuple[Tensor, Candidates]:
+        """What the representation makes of all candidates of a batch [S, H'], before any bottleneck."""
+        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        return self.representation(self.encoder(batch), candidates), candidates
+
     def vectors(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Vectors [S, H] of candidates, as the head reads them when nothing is drawn."""
         found: Tensor = self.representation(encoded, candidates)
@@ -118,39 +127,53 @@ class Network(nn.Module):
     ) -> Tensor:
         """The loss in an epoch, when a share of all training is done.
 
-        The head's and the bottleneck's are summed over a sentence's spans, the mean over the batch's sentences; the
-        generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
+        The head's, the joiner's and the bottleneck's are summed over a sentence's spans, the mean over the batch's
+        sentences; the generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
         """
         batch, generators = labelled.batch, self.generators
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
-        vectors = self.representation(self.encoder(batch), candidates)
+        vectors, candidates = self.represented(batch)
         if generators is None or labelled.texts is None:
             return self._classified(vectors, candidates, labelled, neighbours, epoch)
-        with torch.autocast(vectors.device.type, enabled=False):
-            generated = generators.loss(vectors.float(), labelled.texts.of(batch.ids, candidates), done)
         settings = generators.settings
-        if epoch < settings.pretraining:
+        alone, gamma = epoch < settings.pretraining, settings.gamma
+        with torch.autocast(vectors.device.type, enabled=False):
+            told = labelled.texts.of(batch.ids, candidates)
+            generated = generators.loss(vectors.float(), told, done, 1.0 if alone else gamma)
+        if alone:
             return generated + idle(self)
         loss = self._classified(vectors, candidates, labelled, neighbours, epoch - settings.pretraining)
-        return loss + settings.gamma * generated
+        # gamma weighs what the encoder learns. The generators' own weights have the same optimum without it; with it
+        # Adam, used to far larger gradients, would hardly move them any more while the encoder leaves them behind
+        return loss + generated - (1 - gamma) * generated.detach()
 
     def _classified(
         self, vectors: Tensor, candidates: Candidates, labelled: Labelled, neighbours: Labelled | None, epoch: int
     ) -> Tensor:
-        """The loss of head and bottleneck for what the representation made of a batch's candidates [S, H']."""
+        """The loss of head, joiner and bottleneck for what the representation made of a batch's candidates [S, H']."""
         pool = self.pool(neighbours) if neighbours is not None else None
         batch = labelled.batch
         targets = self.targets(labelled.labels.hot(batch.ids, candidates, self.labels), candidates)
         if self.bottleneck is None:
-            return self._scored([vectors], targets, pool) / len(batch)
+            loss = self._scored([vectors], targets, pool)
+            return (loss + self._joined([vectors], candidates, labelled)) / len(batch)
         found = self.bottleneck(vectors)
-        drawn = self._scored(self.bottleneck.samples(found), targets, pool)
+        samples = self.bottleneck.samples(found)
+        drawn = self._scored(samples, targets, pool) + self._joined(samples, candidates, labelled)
         return (drawn + self.bottleneck.loss(found, epoch)) / len(batch)
 
     def _scored(self, drawn: Sequence[Tensor], targets: Tensor, pool: Pool | None) -> Tensor:
         """The head's loss, the mean over several draws [S, H] of the span vectors."""
         with torch.autocast(targets.device.type, enabled=False):  # scores want full precision
             losses = [self.head.loss(vectors.float(), targets, pool) for vectors in drawn]
+        return torch.stack(losses).mean()
+
+    def _joined(self, drawn: Sequence[Tensor], candidates: Candidates, labelled: Labelled) -> Tensor | float:
+        """The joiner's loss, the mean over several draws [S, H]; nothing where there is no joiner."""
+        if self.joiner is None or labelled.fragments is None:
+            return 0.0
+        gold = labelled.fragments.batch(labelled.batch.ids, candidates)
+        with torch.autocast(candidates.first.device.type, enabled=False):
+            losses = [self.joiner.loss(vectors.float(), candidates, gold) for vectors in drawn]
         return torch.stack(losses).mean()
 
     def targets(self, hot: Tensor, candidates: Candidates) -> Tensor:
@@ -169,42 +192,57 @@ class Network(nn.Module):
         self.train(training)
         return pool
 
-    def probabilities(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Candidates]:
-        """P(y|s) [S, 1 + Y] for all candidates of a batch."""
+    def probabilities(
+        self, batch: Batch, memory: Memory | None, sentences: Tensor | None = None
+    ) -> tuple[Tensor, Candidates]:
+        """P(y|s) [S, 1 + Y] for all candidates of a batch.
+
+        `sentences` [B, K] are those of the memory that the instance head has to ask instead of those it would search.
+        """
+        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        return self._judged(self.encoder(batch), candidates, memory, sentences)[0], candidates
+
+    def _judged(
+        self, encoded: Encoded, candidates: Candidates, memory: Memory | None, sentences: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """P(y|s) [S, 1 + Y] of candidates, and their vectors [S, H] unless the head can do without."""
         head = self.head
         if not isinstance(head, Instances):
-            vectors, candidates = self.spans(batch)
-            found, said = head.probabilities(vectors.float()), self.voted(vectors, memory)
-            return found if said is None or self.vote is None else torch.lerp(found, said, self.vote.share), candidates
+            vectors = self.vectors(encoded, candidates).float()
+            found, said = head.probabilities(vectors), self.voted(vectors, memory)
+            return found if said is None or self.vote is None else torch.lerp(found, said, self.vote.share), vectors
         if memory is None:
             raise ValueError("the instance head needs a memory: Model.remember builds one")
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
-        encoded = self.encoder(batch)
-        sentences = None
-        if head.settings.search == "nearest":
+        if sentences is None and head.settings.search == "nearest":
             sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
         spans = self.adds_up
         if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
             asked = spans.sums(encoded.states)
-            return self._by_words(head, asked, candidates, memory, memory.vectors, sentences), candidates
+            return self._by_words(head, asked, candidates, memory, memory.vectors, sentences), None
         vectors = self.vectors(encoded, candidates).float()
         if sentences is None:
-            return streamed_probabilities(vectors, memory, head.labels, head.budget), candidates
-        return _side_by_side(head, memory, sentences, vectors, candidates), candidates
+            return streamed_probabilities(vectors, memory, head.labels, head.budget), vectors
+        return _side_by_side(head, memory, sentences, vectors, candidates), vectors
 
     def voted(self, vectors: Tensor, memory: Memory | None) -> Tensor | None:
         """What the memory says of span vectors [S, H], where it votes beside the head: P_memory(y|s) [S, 1 + Y]."""
         return vote(memory, vectors, self.vote, self.labels) if self.vote and memory is not None else None
 
     def guesses(self, batch: Batch, memory: Memory | None) -> list[list[Guess]]:
-        """For each sentence of a batch the candidates that are entities, with each of their labels."""
-        probabilities, candidates = self.probabilities(batch, memory)
+        """For each sentence of a batch what may be entities: candidates with each of their labels, and joined ones."""
+        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        encoded = self.encoder(batch)
+        probabilities, vectors = self._judged(encoded, candidates, memory)
         rows, labels = self.chosen(probabilities)
         places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
         index, scores = torch.stack([*places, labels]).T.tolist(), probabilities[rows, labels].tolist()
         found: list[list[Guess]] = [[] for _ in range(len(batch))]
         for (sentence, first, stop, label), score in zip(index, scores, strict=True):
-            found[sentence].append(Guess(first, stop, label, score))
+            found[sentence].append(Guess.of(first, stop, label, score))
+        if self.joiner is not None:
+            vectors = self.vectors(encoded, candidates).float() if vectors is None else vectors
+            for one in self.joiner.join(vectors, candidates):
+                found[one.sentence].append(Guess(one.fragments, one.label, one.score))
         return found
 
     def chosen(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
@@ -249,20 +287,37 @@ class Network(nn.Module):
         return torch.cat(found).flatten(0, 1).index_select(0, rows)
 
 
-def assemble(recipe: Recipe, encoder: Encoder, labels: int, vocabulary: Vocabulary | None = None) -> Network:
-    """The network of a recipe around an encoder; generators are built where there is a vocabulary for them."""
+def assemble(
+    recipe: Recipe, encoder: Encoder, labels: int, vocabulary: Vocabulary | None = None, joined: Sequence[int] = ()
+) -> Network:
+    """The network of a recipe around an encoder.
+
+    Generators are built where there is a vocabulary for them, a joiner where labels, by their numbers, are `joined`:
+    those that have discontinuous entities.
+    """
     representation = recipe.representation.build(encoder, recipe.candidates.max_width)
     bottleneck = recipe.bottleneck.build(representation.size) if recipe.bottleneck else None
     ends = representation.end_size if isinstance(representation, Ends) else 0
     if bottleneck is not None and recipe.head.kind == "biaffine":
         raise ConfigError("the biaffine head compares a span's ends, which a bottleneck blends: set bottleneck=none")
-    head = recipe.head.build(bottleneck.size if bottleneck else representation.size, labels, ends)
+    size = bottleneck.size if bottleneck else representation.size
+    head = recipe.head.build(size, labels, ends)
     wanted, max_width = recipe.objective.generation, recipe.candidates.max_width
     generators = wanted.build(representation.size, vocabulary) if wanted and vocabulary else None
+    joiner = recipe.joining.build(size, joined) if recipe.joining and joined else None
     if recipe.vote is not None and recipe.head.kind == "instances":
         raise ConfigError("the instance head is a vote of the memory already: set vote=none")
     return Network(
-        encoder, representation, head, labels, max_width, recipe.objective, bottleneck, generators, recipe.vote
+        encoder,
+        representation,
+        head,
+        labels,
+        max_width,
+        recipe.objective,
+        bottleneck,
+        generators,
+        joiner,
+        recipe.vote,
     )
 
 

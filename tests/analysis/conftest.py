@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,8 @@ import nearspan
 from nearspan.analysis import Report, report
 from nearspan.corpora.sample import path
 from nearspan.document import Document, Entity
+from nearspan.model import Model
+from nearspan.recipes import Recipe
 
 ODD = Document(
     'So <x> met A&B in "Rome"', (Entity.of(3, 6, "PLACE"), Entity.of(11, 14, "<L>")), id="<script>alert(1)</script>"
@@ -23,3 +26,27 @@ def made(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path], cor
     """A report on two models."""
     out = tmp_path_factory.mktemp("report")
     return report(folders["instance"], corpus, out=out, compare=folders["classifier"], device="cpu")
+
+
+class Capitals:
+    """Synonyms of one city."""
+
+    def of(self, text: str) -> tuple[str, ...]:
+        return ("the capital of Norway",) if text == "Oslo" else ()
+
+
+@pytest.fixture(scope="session")
+def telling(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Recipe], documents: list[Document]) -> Model:
+    """A joint model that knows its training entities by heart."""
+    generation = ("size=16", "word_size=8", "hidden=24", "divergence=0.001", "pretraining=60")
+    recipe = tiny(
+        "classifier",
+        "representation.kind=endpoints",
+        "bottleneck.size=6",
+        "head.kind=sigmoid",
+        "training.learning_rate=0.02",
+        "training.epochs=61",
+        *(f"objective.generation.{setting}" for setting in generation),
+    )
+    out = tmp_path_factory.mktemp("telling") / "m"
+    return nearspan.train(recipe, documents, out=out, device="cpu", synonyms=Capitals()).model

@@ -61,6 +61,34 @@ def test_the_page_has_each_section(page: str):
     assert re.findall(r'<svg [^>]*aria-label="(\w+)"', page) == pictures
 
 
+def test_generators_and_bottlenecks_have_sections_of_their_own(telling, documents, folders, tmp_path: Path):
+    made = report(telling, documents, out=tmp_path, compare=folders["classifier"], device="cpu")
+    page, numbers = made.page.read_text(encoding="utf-8"), json.loads(made.numbers.read_text())
+    found = re.findall(r'<section id="(\w+)"', page)
+    assert found[-2:] == ["posteriors", "generation"]
+    pictures = re.findall(r'<svg [^>]*aria-label="(posteriors\w+)"', page)
+    assert pictures == ["posteriors0input", "posteriors0z1", "posteriors0z3", "posteriors1input"]
+    told, none = (one["generation"] for one in numbers["models"])
+    assert none is None
+    assert told["bleu2"] > 0.5
+    assert told["ceiling"] == pytest.approx(1)
+    assert len(told["examples"]) == told["entities"] == sum(len(document.entities) for document in documents)
+    assert "<td>the capital of norway</td>" in page
+    (own, other), spans = numbers["projection"]["posteriors"].values(), numbers["projection"]["spans"]
+    assert {key: len(points) for key, points in own.items()} == dict.fromkeys(("input", "z1", "z3"), len(spans))
+    assert other == {"input": list(numbers["projection"]["points"].values())[1]}
+    seen = Page(page)
+    assert not seen.open
+    assert len(seen.ids) == len(set(seen.ids))
+
+
+def test_false_positives_are_counted_by_what_is_wrong(numbers: dict, page: str):
+    for one in numbers["models"]:
+        found, total = one["false_positives"], one["false_positives"]["category"] + one["false_positives"]["span"]
+        assert total == found["predicted"] - round(one["precision"] * found["predicted"])
+    assert "span errors" in page
+
+
 def test_the_page_is_well_formed_and_loads_nothing(page: str):
     seen = Page(page)
     assert not seen.open

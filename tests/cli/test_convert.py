@@ -56,3 +56,17 @@ def test_what_does_not_fit_is_an_error_and_writes_nothing(tmp_path: Path):
 def test_a_file_can_be_converted_onto_itself(source: Path):
     assert run(source, source, "--to", "jsonl").exit_code == 0
     assert read(source).format == "jsonl"
+
+
+def test_labels_can_be_chosen(source: Path):
+    source.write_text("Ada B-PER\nin O\nOslo B-LOC\n")
+    target = source.with_name("out.jsonl")
+    assert run(source, target, "--labels", "LOC").exit_code == 0
+    assert [entity.label for document in read(target) for entity in document.entities] == ["LOC"]
+
+
+def test_a_label_that_no_entity_has_is_named(source: Path):
+    result = run(source, source.with_name("out.jsonl"), "--labels", "PERS")
+    assert isinstance(result.exception, CorpusError)
+    assert "did you mean 'PER'?" in str(result.exception)
+    assert not source.with_name("out.jsonl").exists()

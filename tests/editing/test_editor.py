@@ -313,6 +313,7 @@ def test_the_last_sentence_stays(editor: Editor):
     ("edit", "message"),
     [
         (lambda editor: editor.add(Document("", id="x")), "no words"),
+        (lambda editor: editor.add(Document("Ada \ud800")), "lone surrogate"),
         (lambda editor: editor.add(Document("Ada", (Entity.of(0, 3, "PLANET"),))), "no label 'PLANET'"),
         (lambda editor: editor.relabel(0, Span.of(0, 3), "PLANET"), "no label 'PLANET'"),
         (lambda editor: editor.relabel(0, Span.of(0, 2), "PLACE"), "not a run of whole words"),
@@ -348,3 +349,13 @@ def test_a_model_without_a_memory_can_be_given_one(folders, tmp_path: Path, docu
     editor.build(documents)
     assert len(editor.sentences()) == 12
     assert editor.model.explain("Ada lives in Oslo")
+
+
+def test_a_build_that_finds_no_room_changes_nothing(editor: Editor, documents, full_disk):
+    editor.add(ADDED)
+    before = probabilities(editor.model)
+    with full_disk(300), pytest.raises(EditError, match="cannot"):
+        editor.build(documents[:5])
+    assert torch.equal(probabilities(editor.model), before)
+    assert torch.equal(probabilities(nearspan.load(editor.folder, "cpu")), before)
+    assert editor.build(documents[:5]).sentences == 5

@@ -269,7 +269,7 @@ def test_entities_are_whole_words_though_guesses_are_not(encoders, corpus, kind:
 def test_a_guess_inside_a_word_does_not_stand_in_the_way(model: Model, monkeypatch):
     from nearspan.decoding import Guess
 
-    guesses = [[Guess(0, 1, 1, 0.9), Guess(0, 2, 1, 0.8), Guess(1, 3, 2, 0.7)]]
+    guesses = [[Guess.of(0, 1, 1, 0.9), Guess.of(0, 2, 1, 0.8), Guess.of(1, 3, 2, 0.7)]]
     monkeypatch.setattr(model, "guesses", lambda _: guesses)
     view = Sentence(Document("Adas in"), 0, ((0, 3), (3, 4), (5, 7)), wholes=((0, 2), (2, 3)))
     [[entity]] = model.entities(model.read([view]))
@@ -288,7 +288,7 @@ def test_a_sentence_of_3000_words_is_read_whole(model: Model, monkeypatch):
 
     def guess(prepared):
         assert prepared.lengths.tolist() == spans
-        return [[Guess(first, stop, 1, 0.5) for first, stop in part.sentence.wholes] for part in readings(view, 7)]
+        return [[Guess.of(first, stop, 1, 0.5) for first, stop in part.sentence.wholes] for part in readings(view, 7)]
 
     list(model.annotate([text]))  # read for real, too
     monkeypatch.setattr(model, "guesses", guess)

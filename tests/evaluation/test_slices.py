@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearspan.document import Document, Entity, Span
-from nearspan.evaluation import Counts, by_structure, by_width, score
+from nearspan.evaluation import Counts, by_continuity, by_sentence_continuity, by_structure, by_width, score
 
 TEXT = "one two three four five six seven eight nine"
 ENTITIES = st.lists(
@@ -93,3 +93,15 @@ def test_slices_add_up_to_the_whole(golds: list[Entity], guesses: list[Entity]) 
     gold, guess = [document(*golds)], [document(*guesses)]
     for slices in (by_width(gold, guess), by_structure(gold, guess)):
         assert sum((scores.total for scores in slices.values()), Counts()) == score(gold, guess).total
+
+
+def test_discontinuous_entities_and_their_sentences() -> None:
+    text = "Pain in arms and legs. No pain. Sore feet or hands."
+    broken, beside = Entity(Span(((0, 7), (17, 21))), "A"), Entity.of(0, 12, "A")
+    apart, wrong = Entity.of(26, 30, "A"), Entity(Span(((32, 36), (45, 50))), "A")
+    gold, guess = Document(text, (broken, beside, apart)), Document(text, (broken, apart, wrong))
+    alone = {name: scores.total for name, scores in by_continuity([gold], [guess]).items()}
+    assert alone == {"contiguous": Counts(1, 1, 2), "discontinuous": Counts(1, 2, 1)}
+    sentences = {name: scores.total for name, scores in by_sentence_continuity([gold], [guess]).items()}
+    assert sentences == {"contiguous": Counts(1, 2, 1), "discontinuous": Counts(1, 1, 2)}
+    assert set(by_sentence_continuity([Document(text, (apart,))], [guess])) == {"contiguous"}

@@ -53,3 +53,28 @@ def test_streaming_is_exact_for_any_budget_and_scale(budget: int, scale: float):
 def test_streaming_of_no_spans():
     found = streamed_probabilities(torch.empty(0, 6), Pool(torch.randn(5, 6), torch.zeros(5, dtype=torch.long)), 2, 9)
     assert found.shape == (0, 2)
+
+
+def removed_by_loop(vectors, pool, labels):
+    """Equations 1 and 2 over the spans that are still there; null where none is."""
+    found = torch.zeros(len(vectors), labels)
+    there = [row for row in range(len(pool.labels)) if pool.labels[row] >= 0]
+    for number, vector in enumerate(vectors):
+        weights = torch.stack([vector @ pool.vectors[row] for row in there]).softmax(0) if there else ()
+        for row, weight in zip(there, weights, strict=True):
+            found[number, pool.labels[row]] += weight
+        found[number, 0] += not there
+    return found
+
+
+@pytest.mark.parametrize("gone", [0, 1, 17, 30])
+@pytest.mark.parametrize("budget", [1, 10**6])
+def test_removed_spans_vote_for_nothing(gone: int, budget: int):
+    generator = torch.Generator().manual_seed(gone)
+    labels = torch.randint(0, 3, (30,), generator=generator)
+    labels[torch.randperm(30, generator=generator)[:gone]] = -1
+    pool = Pool(torch.randn(30, 6, generator=generator), labels)
+    vectors = torch.randn(5, 6, generator=generator)
+    expected = removed_by_loop(vectors, pool, 3)
+    torch.testing.assert_close(streamed_probabilities(vectors, pool, 3, budget), expected)
+    torch.testing.assert_close(InstanceSettings().build(6, 2).probabilities(vectors, pool), expected)

@@ -11,6 +11,7 @@ from nearspan.errors import ModelError
 from nearspan.memory import Memory, Remembered
 from nearspan.memory.store import SENTENCES, VECTORS
 from nearspan.spans import enumerate_spans
+from nearspan.text import Gold
 
 LENGTHS = [4, 1, 7, 2]
 
@@ -114,3 +115,14 @@ def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept:
     DAMAGE[damage](tmp_path)
     with pytest.raises(ModelError, match=r"memory"):
         Memory.load(tmp_path, ["A", "B"], 3)
+
+
+def test_discontinuous_entities_are_kept_and_checked():
+    words = ((0, 3), (4, 7), (8, 11))
+    one = Remembered("d", 0, "Ada met Bob", words, (), (Gold(((0, 1), (2, 3)), "A"),))
+    line = json.loads(json.dumps(one.as_dict()))
+    assert Remembered.from_dict(line) == one
+    assert one.joined(one.discontinuous[0].fragments).text(one.text) == "Ada Bob"
+    line["discontinuous"][0][0][1] = [2, 4]
+    with pytest.raises(ValueError, match="outside its sentence"):
+        Remembered.from_dict(line)

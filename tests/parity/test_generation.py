@@ -12,7 +12,7 @@ from nearspan.errors import ConfigError, ModelError
 from nearspan.model import Model
 from nearspan.network import Labelled
 from nearspan.objectives import GenerationSettings, SpanTexts, Vocabulary
-from nearspan.objectives.texts import END, SPECIAL, START, UNKNOWN, spelled
+from nearspan.objectives.texts import END, SPECIAL, START, UNKNOWN, Sequences, spelled
 from nearspan.spans import enumerate_spans
 from nearspan.text import split
 from nearspan.training.data import TrainingData
@@ -67,12 +67,12 @@ def test_a_batch_tells_the_texts_of_its_gold_spans_and_of_no_others(texts, data,
     found = [(int(candidates.sentence[r]), int(candidates.first[r]), int(candidates.stop[r])) for r in told.rows]
     assert found == golds
     names = [data.sentences[ids[b]].span(a, z).text(data.sentences[ids[b]].document.text) for b, a, z in golds]
-    assert [texts.vocabulary.text(rows) for rows in told.own.tolist()] == [name.lower() for name in names]
+    assert [texts.vocabulary.text(rows) for rows in told.own.rows.tolist()] == [name.lower() for name in names]
     expected = [
         (name, " ".join(spelled(other))) for name in names for other in SYNONYMS.of(name) if other.lower() != "oslo"
     ]
     owners = [names[int(told.asked[owner])] for owner in told.owner]
-    assert list(zip(owners, map(texts.vocabulary.text, told.synonyms.tolist()), strict=True)) == expected
+    assert list(zip(owners, map(texts.vocabulary.text, told.synonyms.rows.tolist()), strict=True)) == expected
     assert told.share.tolist() == [0.5 if name == "Oslo" else 1.0 for name in owners]
 
 
@@ -171,13 +171,19 @@ def test_the_divergence_weighs_more_and_more_over_the_whole_training():
     assert weights[5] == 0.5
 
 
+def test_the_divergences_weight_may_end_lower():
+    generators = GenerationSettings(**SMALL, divergence=0.01).build(3, Vocabulary(("a",)))
+    assert generators.weight(0.5) == 0.005
+    assert 0.0099 < generators.weight(1.0) < 0.01
+
+
 def test_word_dropout_hides_words_in_training_only(texts, monkeypatch):
     generators = GenerationSettings(**SMALL, word_dropout=0.9).build(3, texts.vocabulary)
     seen = []
     monkeypatch.setattr(generators.words, "forward", lambda rows: seen.append(rows) or torch.zeros(*rows.shape, 4))
     text = torch.tensor([[SPECIAL, SPECIAL + 1, SPECIAL + 2, END]] * 20)
     for training in (True, False):
-        generators.train(training)._surprise("reconstruction", torch.zeros(20, 5), text)
+        generators.train(training)._surprise("reconstruction", torch.zeros(20, 5), Sequences.of(text))
     assert (seen[0][:, 0] == START).all()
     assert (seen[0][:, 1:] == UNKNOWN).any()
     assert torch.equal(seen[1], torch.tensor([[START, SPECIAL, SPECIAL + 1, SPECIAL + 2]] * 20))
@@ -189,7 +195,8 @@ def test_what_was_learned_is_told_again():
     settings = GenerationSettings(size=8, word_size=8, hidden=16, slope=0.01)
     generators, vectors = settings.build(4, vocabulary), torch.randn(3, 4)
     rows = [[SPECIAL + vocabulary.words.index(word) for word in name.split()] + [END] for name in names]
-    sequences = torch.nn.utils.rnn.pad_sequence([torch.tensor(own) for own in rows], batch_first=True)
+    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(own) for own in rows], batch_first=True)
+    sequences = Sequences.of(padded)
     optimizer = torch.optim.Adam(generators.parameters(), lr=0.02)
     for _ in range(150):
         optimizer.zero_grad()
@@ -233,6 +240,29 @@ def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
         return network._classified(vectors, candidates, given, None, 0) + 0.5 * generated
 
     torch.testing.assert_close(seeded(lambda: network(given, None, 1, 0.3)), seeded(both))
+
+
+def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(tiny, data, texts):
+    torch.manual_seed(0)
+    model = Model.learn(
+        tiny("classifier", *JOINT, *STEADY, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
+    )
+    network, given = model.network, model.prepare(data.sentences).batch(torch.tensor([0, 2]))
+    vectors, candidates = network.represented(given)
+    told = texts.of(given.ids, candidates)
+
+    def gradients(loss):
+        torch.manual_seed(1)
+        own, encoder = list(network.generators.parameters()), list(network.encoder.parameters())
+        found = torch.autograd.grad(loss(), [*own, *encoder], allow_unused=True, retain_graph=True)
+        return found[: len(own)], found[len(own) :]
+
+    plain = gradients(lambda: network.generators.loss(vectors, told, 0.3))
+    weighed = gradients(lambda: network.generators.loss(vectors, told, 0.3, 0.25))
+    for one, other in zip(plain[0], weighed[0], strict=True):
+        torch.testing.assert_close(other, one)
+    for one, other in zip(plain[1], weighed[1], strict=True):
+        torch.testing.assert_close(other, 0.25 * one if one is not None else None)
 
 
 @pytest.mark.parametrize("epoch", [0, 1])

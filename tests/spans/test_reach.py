@@ -3,7 +3,7 @@
 import nearspan
 from nearspan.document import Document, Entity, Span
 from nearspan.spans import reach
-from nearspan.text import split
+from nearspan.text import Gold, split
 
 
 def reached(document: Document, max_width: int = 3):
@@ -58,3 +58,18 @@ def test_a_width_of_exactly_the_limit_is_reached():
 def test_a_document_without_entities():
     assert reached(Document("Nothing here.")).entities == [[]]
     assert reached(Document("")).entities == []
+
+
+def test_discontinuous_entities_are_reached_where_they_can_be_joined():
+    document = nearspan.markup("[a b](X#1) c [d](X#1) e ; [f](Y#1) g [h i j k](Y#1) ; [l](X)")
+    found = reach(split(document), document.entities, 3, joining=True)
+    assert found.discontinuous == [[Gold(((0, 2), (3, 4)), "X")]]
+    assert found.entities == [[(13, 14, "X")]]
+    assert found.coverage.unreachable == {"wider than 3 words": 1}
+
+
+def test_fragments_that_touch_cannot_be_joined():
+    document = Document("a b c", (Entity(Span(((0, 1), (2, 3))), "X"),))
+    found = reach(split(document), document.entities, 3, joining=True)
+    assert found.discontinuous == [[]]
+    assert found.coverage.unreachable == {"of fragments that touch": 1}

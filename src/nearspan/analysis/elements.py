@@ -97,6 +97,16 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: int = 1) 
     return f'<div class="scroll"><table><thead><tr>{cells(head, "th")}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
+def figure(caption: str, picture: str) -> str:
+    """A picture with a line of HTML above it."""
+    return f"<figure><figcaption>{caption}</figcaption>{picture}</figure>"
+
+
+def legend(groups: Sequence[int], labels: Sequence[str]) -> str:
+    """The labels that a picture shows, by their numbers."""
+    return f'<p class="legend">{" ".join(chip(labels[group], labels) for group in sorted(set(groups)))}</p>'
+
+
 def section(name: str, title: str, *content: str) -> str:
     """A section with an anchor."""
     return f'<section id="{name}"><h2>{title}</h2>{"".join(content)}</section>'

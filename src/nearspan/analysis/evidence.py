@@ -6,7 +6,7 @@ from nearspan.analysis.elements import CONTEXT, bar, chip, highlighted, section,
 from nearspan.analysis.failures import Failure
 from nearspan.analysis.findings import Findings, Retrieved
 from nearspan.analysis.retrieval import closeness
-from nearspan.analysis.sections import error_kinds, names
+from nearspan.analysis.sections import error_kinds, false_positives, names
 from nearspan.document import Entity
 from nearspan.evidence import Evidence
 
@@ -30,7 +30,7 @@ def errors(found: Findings) -> str:
         f"<p>Some errors of {text(found.subjects[0].name)}: <mark class=gold>gold</mark>, "
         "<mark class=predicted>predicted</mark>. Open one to see the training spans behind it.</p>"
     )
-    return section("errors", "Errors", error_kinds(found), legend if parts else "", *parts)
+    return section("errors", "Errors", error_kinds(found), false_positives(found), legend if parts else "", *parts)
 
 
 def retrieval(found: Findings) -> str:

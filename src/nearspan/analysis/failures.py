@@ -38,7 +38,7 @@ class Failure:
 
 
 def by_kind(subject: Subject, reachable: Collection[Key]) -> dict[str, list[Error]]:
-    """The errors by kind; a missed entity that is no candidate of the model is out of reach."""
+    """The errors by kind; a missed entity that is not `reachable` for the model is out of reach."""
     number = {id(document): i for i, document in enumerate(subject.documents)}
     found: dict[str, list[Error]] = {kind: [] for kind in KINDS}
     for error in subject.errors:
@@ -67,7 +67,9 @@ def _evidence(subject: Subject, error: Error, count: int) -> list[Evidence]:
     for span in spans:
         try:
             found.append(subject.model.neighbours(error.document, span, count))
-        except NearspanError:  # no candidate of this model: a gold span that is too wide or discontinuous
+        except (
+            NearspanError
+        ):  # no candidate of this model: a gold span that is too wide, or discontinuous without a joiner
             continue
     return found
 

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearspan.analysis.failures import Failure
+from nearspan.analysis.generation import Generation
 from nearspan.analysis.geometry import Cosine, Geometry
 from nearspan.analysis.projection import Components
 from nearspan.analysis.retrieval import Agreement, closeness
 from nearspan.analysis.sizes import Point
 from nearspan.analysis.subject import Subject
 from nearspan.analysis.vectors import GoldSpan
+from nearspan.evaluation import FalsePositives
 from nearspan.evidence import Neighbour
 
 
@@ -36,6 +38,7 @@ class Space:
     components: Components  # the same spans
     coupling: dict[str, Cosine]  # by level of overlap
     geometry: Geometry
+    posteriors: dict[str, NDArray[np.float32]]  # t-SNE [N, 2] of the representation's vectors and of the latents
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,13 @@ class Findings:
     subjects: list[Subject]
     fingerprint: str  # of the corpus
     errors: list[dict[str, int]]  # by kind
+    positives: list[FalsePositives]
     failures: list[Failure]  # of the first model
     retrieved: list[Retrieved]
     agreements: list[Agreement]
     spans: Sequence[GoldSpan]
     spaces: list[Space]
+    generations: list[Generation | None]  # None: a model without generators
     points: list[Point]
 
     @property
@@ -67,12 +72,20 @@ class Findings:
                 {
                     **subject.as_dict(),
                     "errors": errors,
+                    "false_positives": positives.as_dict(),
                     "retrieval": {"by": closeness(subject), **agreement.as_dict()},
                     "coupling": {level: asdict(cosine) for level, cosine in space.coupling.items()},
                     "geometry": space.geometry.as_dict(),
+                    "generation": told.as_dict() if told else None,
                 }
-                for subject, errors, agreement, space in zip(
-                    self.subjects, self.errors, self.agreements, self.spaces, strict=True
+                for subject, errors, positives, agreement, space, told in zip(
+                    self.subjects,
+                    self.errors,
+                    self.positives,
+                    self.agreements,
+                    self.spaces,
+                    self.generations,
+                    strict=True,
                 )
             ],
             "failures": [failure.as_dict() for failure in self.failures],
@@ -95,6 +108,10 @@ class Findings:
                     {"text": span.span.text(span.sentence.text), "label": span.entity.label} for span in self.spans
                 ],
                 "points": {name: _rounded(space.projection) for name, space in zip(names, self.spaces, strict=True)},
+                "posteriors": {
+                    name: {key: _rounded(points) for key, points in space.posteriors.items()}
+                    for name, space in zip(names, self.spaces, strict=True)
+                },
                 "components": {
                     name: {"explained": space.components.explained, "points": _rounded(space.components.points)}
                     for name, space in zip(names, self.spaces, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nearspan.analysis.coupling import LEVELS, NEAR
-from nearspan.analysis.elements import chip, section, table, text
+from nearspan.analysis.elements import figure, legend, section, table, text
 from nearspan.analysis.figures import scatter
 from nearspan.analysis.findings import Findings
 from nearspan.analysis.geometry import Cosine
@@ -42,7 +42,6 @@ def space(found: Findings) -> str:
         return section("space", "Span space", f"<p>Fewer than {FEWEST} gold spans in reach: nothing to draw.</p>")
     groups = [found.labels.index(span.entity.label) for span in found.spans]
     titles = [f"{span.entity.label}: {span.span.text(span.sentence.text)}" for span in found.spans]
-    legend = " ".join(chip(found.labels[group], found.labels) for group in sorted(set(groups)))
     placed, directed = [], []
     for number, (subject, own) in enumerate(zip(found.subjects, found.spaces, strict=True)):
         name, components = text(subject.name), own.components
@@ -50,9 +49,9 @@ def space(found: Findings) -> str:
             f"component {i}: {100 * share:.1f}% of the variance"
             for i, share in enumerate(components.explained, start=1)
         ]
-        placed.append(_figure(f"{name}, t-SNE", scatter(own.projection, groups, titles, f"space{number}")))
+        placed.append(figure(f"{name}, t-SNE", scatter(own.projection, groups, titles, f"space{number}")))
         picture = scatter(components.points, groups, titles, f"components{number}", axes)
-        directed.append(_figure(f"{name}, principal components", picture))
+        directed.append(figure(f"{name}, principal components", picture))
     rows = [[*placed, *directed]] if len(placed) == 1 else [placed, directed]
     return section(
         "space",
@@ -61,7 +60,7 @@ def space(found: Findings) -> str:
         "2020) near points are spans the model finds alike, and the axes mean nothing. The principal components "
         "(figure 4 of Zhu et al., 2023) are the two directions in which the vectors differ most: labels that lie apart "
         "here can be told apart by a linear rule. Point at one to read it.</p>",
-        f'<p class="legend">{legend}</p>',
+        legend(groups, found.labels),
         *(f'<div class="grid">{"".join(row)}</div>' for row in rows),
     )
 
@@ -121,7 +120,3 @@ def _pairs(own: Sequence[Cosine]) -> str:
     """How many pairs the models' means are over, once if they are the same."""
     counts = dict.fromkeys(f"{cosine.pairs:,}" for cosine in own if cosine.pairs)
     return " / ".join(counts) or "0"
-
-
-def _figure(caption: str, picture: str) -> str:
-    return f"<figure><figcaption>{caption}</figcaption>{picture}</figure>"

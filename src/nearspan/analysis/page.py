@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from nearspan.analysis import evidence, likeness, sections
+from nearspan.analysis import evidence, likeness, sections, telling
 from nearspan.analysis.elements import percent, text
 from nearspan.analysis.findings import Findings
 
@@ -24,6 +24,8 @@ def page(found: Findings) -> str:
         evidence.retrieval(found),
         likeness.vectors(found),
         likeness.space(found),
+        telling.posteriors(found),
+        telling.generation(found),
         sections.curve(found),
     ]
     links = "".join(

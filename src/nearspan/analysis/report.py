@@ -16,16 +16,19 @@ from nearspan.analysis.coupling import coupling
 from nearspan.analysis.failures import by_kind, failures
 from nearspan.analysis.figures import require
 from nearspan.analysis.findings import Findings, Retrieved, Space
+from nearspan.analysis.generation import told_of
 from nearspan.analysis.geometry import geometry
 from nearspan.analysis.page import page
+from nearspan.analysis.posteriors import posteriors
 from nearspan.analysis.projection import principal, project
 from nearspan.analysis.retrieval import agreement, neighbours, queries
 from nearspan.analysis.sizes import SIZES, curve
 from nearspan.analysis.subject import Subject, subjects
-from nearspan.analysis.vectors import GoldSpan, gold_spans, negative_spans, span_vectors
+from nearspan.analysis.vectors import GoldSpan, gold_spans, joined_spans, negative_spans, span_vectors
 from nearspan.corpora.atomic import write_file
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError
+from nearspan.evaluation import false_positives
 from nearspan.model import Model
 from nearspan.training.data import digest
 
@@ -88,7 +91,10 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
     """All but the curve."""
     placed = [gold_spans(subject.model, documents) for subject in examined]
     _say(console, "explaining errors")
-    errors = [by_kind(subject, own) for subject, own in zip(examined, placed, strict=True)]
+    errors = [
+        by_kind(subject, own.keys() | joined_spans(subject.model, documents))
+        for subject, own in zip(examined, placed, strict=True)
+    ]
     explained = failures(examined[0], errors[0], MOST_FAILURES)
     shared = [key for key in placed[0] if all(key in own for own in placed)]
     drawn = random.Random(0).sample(range(len(shared)), min(MOST_SPANS, len(shared)))
@@ -105,10 +111,15 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
         agreements.append(agreement(subject, spans, vectors))
         retrieved.append(neighbours(subject, [spans[i] for i in rows], vectors[rows]))
         spaces.append(_space(subject.model, documents, spans, vectors, widest))
+    generations = [
+        told_of(subject.model, list(own.values())) if subject.model.network.generators is not None else None
+        for subject, own in zip(examined, placed, strict=True)
+    ]
     return Findings(
         examined,
         digest(documents),
         [{kind: len(found) for kind, found in own.items()} for own in errors],
+        [false_positives(documents, subject.evaluation.predicted) for subject in examined],
         explained,
         [
             Retrieved(placed[0][key], [subject.said(*key) for subject in examined], [own[i] for own in retrieved])
@@ -117,6 +128,7 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
         agreements,
         [placed[0][key] for key in keys],
         spaces,
+        generations,
         [],
     )
 
@@ -127,11 +139,13 @@ def _space(
     """How the vectors [N, H] of gold spans lie among themselves and among others."""
     negatives = span_vectors(model, negative_spans(model, documents, widest, MOST_SPANS))
     points = vectors.cpu().numpy()
+    projection = project(points)
     return Space(
-        project(points),
+        projection,
         principal(points),
         coupling(model, spans, widest),
         geometry(model, vectors, [span.entity.label for span in spans], negatives),
+        posteriors(model, spans, projection),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nearspan.analysis.elements import bar, chip, measured, percent, section, table, text
@@ -78,7 +78,19 @@ def scores(found: Findings) -> str:
             lambda subject: dict(subject.evaluation.scores.labels),
             long=True,
         ),
+        _discontinuous(found),
     )
+
+
+def _discontinuous(found: Findings) -> str:
+    """Scores of discontinuous entities alone and of the sentences that hold them, where there are any."""
+    if not any(subject.evaluation.discontinuous for subject in found.subjects):
+        return ""
+    names = {"entities": "discontinuous entities", "sentences": "all entities of sentences with discontinuous ones"}
+    scores = _compared(
+        found, "what", lambda key: names[key], lambda subject: _totals(subject.evaluation.discontinuous), long=True
+    )
+    return f"<h3>Discontinuous entities</h3>{scores}"
 
 
 def coverage(found: Findings) -> str:
@@ -146,6 +158,25 @@ def error_kinds(found: Findings) -> str:
     return table(["kind", *heads], rows) if rows else "<p>No errors.</p>"
 
 
+def false_positives(found: Findings) -> str:
+    """Category and span errors (tables 5 and 6 of Nguyen et al., 2023)."""
+    rows = [
+        [
+            name,
+            *(f"{count:,}" for count in (own.predicted, own.category)),
+            percent(own.category_share),
+            f"{own.span:,}",
+            percent(own.span_share),
+        ]
+        for name, own in zip(names(found), found.positives, strict=True)
+    ]
+    return (
+        "<h3>False positives</h3><p>Category errors have the span of a gold entity and a wrong label, span errors have "
+        "no gold entity's span; percentages are of all predictions (tables 5 and 6 of Nguyen et al., 2023).</p>"
+        + table(["model", "predictions", "category errors", "%", "span errors", "%"], rows)
+    )
+
+
 def curve(found: Findings) -> str:
     """The data-size curve with its numbers."""
     if not found.points:
@@ -176,7 +207,7 @@ def _plus_minus(mean: float, deviation: float) -> str:
     return f"{mean:.2f} ± {deviation:.2f}" if deviation else f"{mean:.2f}"
 
 
-def _totals(of: dict[str, Scores]) -> dict[str, Counts]:
+def _totals(of: Mapping[str, Scores]) -> dict[str, Counts]:
     return {key: scores.total for key, scores in of.items()}
 
 

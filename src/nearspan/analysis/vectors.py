@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nearspan.document import Document, Entity, Span
 from nearspan.model import Model
-from nearspan.spans import Candidates
+from nearspan.spans import Candidates, reach
 from nearspan.text import Sentence, align
 from nearspan.text.reading import Reading, readings
 
@@ -37,6 +37,11 @@ class GoldSpan(WordSpan):
     entity: Entity
 
     @property
+    def key(self) -> Key:
+        """What it is called whatever the model."""
+        return self.document, self.entity
+
+    @property
     def span(self) -> Span:
         """Its characters in the text of its sentence."""
         return self.entity.span.shifted(-self.sentence.start)
@@ -58,6 +63,18 @@ def gold_spans(model: Model, documents: Sequence[Document]) -> dict[Key, GoldSpa
                 place = _placed(parts, gold.first, gold.stop)
                 if place.stop <= len(place.sentence):
                     found[number, entity] = GoldSpan(place.sentence, place.first, place.stop, number, entity)
+    return found
+
+
+def joined_spans(model: Model, documents: Sequence[Document]) -> set[Key]:
+    """The discontinuous gold entities that a model can join."""
+    joiner, width = model.network.joiner, model.network.max_width
+    labels = {model.labels[number] for number in joiner.labels} if joiner is not None else set()
+    found = set()
+    for number, document in enumerate(documents):
+        broken = [one for one in document.entities if one.span.discontinuous and one.label in labels]
+        sentences = model.split(document) if broken else []
+        found |= {(number, one) for one in broken if reach(sentences, [one], width, joining=True).coverage.reachable}
     return found
 
 
@@ -118,7 +135,7 @@ def _placed(parts: Sequence[Reading], first: int, stop: int) -> WordSpan:
 class Read:
     """A batch of sentences as a model reads it, and the wanted spans that are in it."""
 
-    vectors: Tensor  # [S, H] of all candidates
+    vectors: Tensor  # [S, H] of all candidates, or [S, H'] of the representation
     candidates: Candidates
     wanted: Tensor  # [N] numbers of the wanted spans
     sentences: Tensor  # [N] their sentences in the batch, on the CPU
@@ -126,8 +143,8 @@ class Read:
 
 
 @torch.inference_mode()
-def read(model: Model, spans: Sequence[WordSpan]) -> Iterator[Read]:
-    """Read the sentences of some spans, each once."""
+def read(model: Model, spans: Sequence[WordSpan], inputs: bool = False) -> Iterator[Read]:
+    """Read the sentences of some spans, each once; with `inputs` up to what a bottleneck and generators are given."""
     if not spans:
         return
     network = model.network.eval()
@@ -136,7 +153,8 @@ def read(model: Model, spans: Sequence[WordSpan]) -> Iterator[Read]:
     wanted = torch.tensor([(number[_where(span.sentence)], span.first, span.stop) for span in spans])  # [N, 3]
     prepared = network.encoder.prepare(list(sentences.values())).to(model.device)
     for ids in prepared.order(model.device):
-        found, candidates = network.spans(prepared.batch(ids))
+        batch = prepared.batch(ids)
+        found, candidates = network.represented(batch) if inputs else network.spans(batch)
         place = torch.full((len(sentences),), -1)
         place[ids] = torch.arange(len(ids))
         mine = (place[wanted[:, 0]] >= 0).nonzero().flatten()
@@ -158,5 +176,14 @@ def span_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """The vectors [N, H] of some spans; each sentence is read once."""
     vectors = torch.empty(len(spans), model.network.size, device=model.device)
     for batch in read(model, spans):
+        vectors[batch.wanted] = batch.vectors[batch.rows].float()
+    return vectors
+
+
+@torch.inference_mode()
+def input_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
+    """The representation's vectors [N, H'] of some spans: what a bottleneck and generators are given."""
+    vectors = torch.empty(len(spans), model.network.representation.size, device=model.device)
+    for batch in read(model, spans, inputs=True):
         vectors[batch.wanted] = batch.vectors[batch.rows].float()
     return vectors

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nearspan import __version__
 from nearspan.cli.annotate import annotate
+from nearspan.cli.audit import audit
 from nearspan.cli.check import check
 from nearspan.cli.convert import convert
 from nearspan.cli.demo import demo
@@ -38,7 +39,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-for command in (demo, train, tune, evaluate, annotate, explain, serve, report, check, convert, recipes):
+for command in (demo, train, tune, evaluate, annotate, explain, serve, audit, report, check, convert, recipes):
     app.command()(command)
 app.add_typer(memory, name="memory")
 

@@ -21,12 +21,15 @@ def convert(
         str | None, typer.Option("--to", help="The format of DST; found from its ending if not given.")
     ] = None,
     columns: ColumnsOption = None,
+    labels: Annotated[str, typer.Option(help="Keep the entities of these labels alone: PER,LOC.")] = "",
 ) -> None:
     """Write a corpus in another format; what could not be read or kept is listed on stderr.
 
     Example: nearspan convert news.conll news.jsonl
     """
     corpus = read(source, from_format, columns=label_columns(columns))
+    if labels:
+        corpus = corpus.only(label.strip() for label in labels.split(","))
     changes = write(corpus, target, to_format)
     for problem in (*corpus.problems, *changes):
         typer.echo(str(problem), err=True)

@@ -68,6 +68,10 @@ def evaluate(
     table.add_section()
     table.add_row("micro", *_percents(total), "", "", "", style="bold")
     table.add_row("macro", "", "", f"{100 * total['macro_f1']:.2f}", "", "", "")
+    for name, shown in (("entities", "discontinuous"), ("sentences", "in sentences with discontinuous entities")):
+        if name in found.discontinuous:
+            row = found.discontinuous[name].total.as_dict()
+            table.add_row(shown, *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
     Console().print(table)
 
 

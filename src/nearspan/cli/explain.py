@@ -25,7 +25,9 @@ def explain(
     model: Annotated[Path, typer.Argument(help="A model folder.")],
     text: Annotated[str, typer.Argument(help="The text to ask about.")],
     count: Annotated[int, typer.Option("-k", min=1, help="Training spans listed for each label.")] = 5,
-    span: Annotated[str, typer.Option(help="Ask about these words of the text instead, predicted or not.")] = "",
+    span: Annotated[
+        str, typer.Option(help="Ask about these words of the text instead, predicted or not; ` ... ` parts fragments.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page that loads nothing to this file.")] = None,
     search: Search = "",
@@ -51,14 +53,27 @@ def explain(
 
 
 def asked(model: Model, text: str, words: str, count: int) -> Evidence:
-    """Evidence for the first place where the words stand as whole words."""
-    places = [match.start() for match in re.finditer(re.escape(words), text)]
-    if not places:
+    """Evidence for the first place where the words stand as whole words; blanks around dots part fragments."""
+    first, *others = words.split(" ... ")
+    places = [match.start() for match in re.finditer(re.escape(first), text)]
+    found = [span for start in places if (span := _span(text, start, [first, *others])) is not None]
+    if not found:
         raise ConfigError(f"--span {words!r} does not occur in the text")
-    for start in places[:-1]:
+    for span in found[:-1]:
         with suppress(NearspanError):
-            return model.neighbours(text, Span.of(start, start + len(words)), count)
-    return model.neighbours(text, Span.of(places[-1], places[-1] + len(words)), count)
+            return model.neighbours(text, span, count)
+    return model.neighbours(text, found[-1], count)
+
+
+def _span(text: str, start: int, fragments: list[str]) -> Span | None:
+    """The fragments one after the other, the first at a place, if they are there."""
+    places: list[tuple[int, int]] = []
+    for fragment in fragments:
+        at = start if not places else text.find(fragment, places[-1][1])
+        if at < 0:
+            return None
+        places.append((at, at + len(fragment)))
+    return Span(tuple(places))
 
 
 def show(text: str, found: list[Evidence], console: Console) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import TypedDict
 
 from nearspan.document import Document, Entity
+from nearspan.errors import CorpusError, did_you_mean
 
 
 class Report(TypedDict):
@@ -91,6 +92,22 @@ class Corpus:
             sum(part.docstarts for part in parts),
             tuple(place for part in parts for place in part._located()),
         )
+
+    def only(self, labels: Iterable[str]) -> Corpus:
+        """The same documents with the entities of some labels alone.
+
+        >>> both = Document("Oslo in May", (Entity.of(0, 4, "PLACE"), Entity.of(8, 11, "TIME")))
+        >>> [entity.label for entity in Corpus((both,)).only(["TIME"]).documents[0].entities]
+        ['TIME']
+        """
+        wanted, known = set(labels), {entity.label for document in self for entity in document.entities}
+        for label in sorted(wanted - known):
+            raise CorpusError(f"no entity has the label {label!r}; {did_you_mean(label, known)}")
+        kept = (
+            document.with_entities(entity for entity in document.entities if entity.label in wanted)
+            for document in self
+        )
+        return replace(self, documents=tuple(kept))
 
     def place(self, index: int) -> Place:
         """Where document `index` was read, or its id where that is not known."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from safetensors import SafetensorError
+
 from nearspan.corpora.atomic import sync
+from nearspan.errors import EditError
 from nearspan.memory import Memory
 from nearspan.memory.journal import begin, digest, settle
 from nearspan.memory.store import BASE, NEXT, SENTENCES
@@ -20,7 +23,10 @@ def replace_memory(folder: Path, memory: Memory) -> None:
     scratch = folder / f".{NEXT}"
     shutil.rmtree(scratch, ignore_errors=True)  # what a crash has left
     scratch.mkdir()
-    memory.save(scratch)
+    try:
+        memory.save(scratch)
+    except SafetensorError as error:
+        raise EditError(f"cannot write a memory to {folder}: {error}") from error
     for name in BASE:
         sync(scratch / name)
     begin(scratch, digest(scratch / SENTENCES), [])

@@ -89,6 +89,8 @@ class Editor:
         with self._editing() as number:
             document = replace(document, id=document.id or f"added-{number}")
             self._check_labels(entity.label for entity in document.entities)
+            if not _encodable(document.text) or not _encodable(document.id):
+                raise EditError("the text or its id holds a lone surrogate, which is no character")
             found = self.model.labelled([document])
             if not found.sentences:
                 raise EditError("the document holds no words, so there is nothing to add")
@@ -159,17 +161,24 @@ class Editor:
         """
         with self._mutex, self._journal.locked():
             self._take_up()
-            if documents is None:
-                coverage, memory = Coverage(), self._memory()
-            else:
-                found = self.model.labelled(documents)
-                self._check_labels(label for own in found.entities for _, _, label in own)
-                if not found.sentences:
-                    raise EditError("the documents hold no words, so there is nothing to remember")
-                coverage, memory = found.coverage, self.model.remember(found.sentences, found.entities)
-            replace_memory(self.folder, memory)
+            before = self.model.memory
+            try:
+                coverage, memory = (Coverage(), self._memory()) if documents is None else self._filled(documents)
+                replace_memory(self.folder, memory)
+            except BaseException:
+                self.model.memory = before  # the folder has it still
+                raise
             self._take_up()
             return coverage
+
+    def _filled(self, documents: Iterable[Document]) -> tuple[Coverage, Memory]:
+        """A memory of documents, and what of them could not be reached."""
+        found = self.model.labelled(documents)
+        self._check_labels(label for own in found.entities for _, _, label in own)
+        self._check_labels(gold.label for own in found.discontinuous for gold in own)
+        if not found.sentences:
+            raise EditError("the documents hold no words, so there is nothing to remember")
+        return found.coverage, self.model.remember(found.sentences, found.entities, None, found.discontinuous)
 
     @contextmanager
     def _editing(self) -> Iterator[int]:
@@ -271,6 +280,14 @@ class Editor:
         sentences = self.model.split(document)
         words = [(one.words[first][0], one.words[stop - 1][1]) for one in sentences for first, stop in one.runs]
         return replace(document, words=tuple(words), sentences=tuple((one.start, one.end) for one in sentences))
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _hint(document: str, known: set[str]) -> str:

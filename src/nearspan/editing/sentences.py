@@ -23,7 +23,9 @@ class MemorySentence:
     @classmethod
     def of(cls, number: int, one: Remembered) -> MemorySentence:
         """A remembered sentence with characters for words."""
-        entities = tuple(Entity(one.span(first, stop), label) for first, stop, label in one.entities)
+        whole = [Entity(one.span(first, stop), label) for first, stop, label in one.entities]
+        broken = [Entity(one.joined(gold.fragments), gold.label) for gold in one.discontinuous]
+        entities = tuple(sorted([*whole, *broken]))
         return cls(number, one.text, entities, tuple(one.span(*place) for place in one.removed), one.document)
 
     def as_dict(self) -> dict[str, Any]:
@@ -32,7 +34,11 @@ class MemorySentence:
             "id": self.id,
             "text": self.text,
             "entities": [
-                {"start": entity.start, "end": entity.end, "label": entity.label, "text": entity.span.text(self.text)}
+                {
+                    "fragments": entity.span.fragments,
+                    "label": entity.label,
+                    "text": entity.span.text(self.text),
+                }
                 for entity in self.entities
             ],
             "removed": [{"start": span.start, "end": span.end} for span in self.removed],
@@ -52,7 +58,8 @@ def matching(
     for number, one in sentences.items():
         if document and one.document != document:
             continue
-        if label and all(own != label for _, _, own in one.entities):
+        labels = [*(own for _, _, own in one.entities), *(gold.label for gold in one.discontinuous)]
+        if label and label not in labels:
             continue
         if sought and sought not in one.text.casefold():
             continue

@@ -3,18 +3,23 @@
 from nearspan.evaluation.errors import Error, find_errors
 from nearspan.evaluation.evaluate import Evaluation, Judge, evaluate
 from nearspan.evaluation.matching import score
+from nearspan.evaluation.positives import FalsePositives, false_positives
 from nearspan.evaluation.scores import Counts, Scores
-from nearspan.evaluation.slices import by_structure, by_width, sliced
+from nearspan.evaluation.slices import by_continuity, by_sentence_continuity, by_structure, by_width, sliced
 
 __all__ = [
     "Counts",
     "Error",
     "Evaluation",
+    "FalsePositives",
     "Judge",
     "Scores",
+    "by_continuity",
+    "by_sentence_continuity",
     "by_structure",
     "by_width",
     "evaluate",
+    "false_positives",
     "find_errors",
     "score",
     "sliced",

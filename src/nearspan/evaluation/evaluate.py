@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from nearspan.decoding import Guess, decode
+from nearspan.decoding import Fragments, Guess, decode
 from nearspan.document import Document
 from nearspan.evaluation.matching import score
 from nearspan.evaluation.scores import Scores
+from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
 from nearspan.model import Model
 from nearspan.spans import reach
 from nearspan.text import Coverage, Sentence
@@ -22,10 +23,13 @@ class Evaluation:
     scores: Scores
     coverage: Coverage
     predicted: Sequence[Document]
+    discontinuous: Mapping[str, Scores] = field(default_factory=dict)  # of these `entities`, of `sentences` with them
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**self.scores.as_dict(), "coverage": self.coverage.as_dict()}
+        broken = {name: scores.total.as_dict() for name, scores in self.discontinuous.items()}
+        found = {**self.scores.as_dict(), "coverage": self.coverage.as_dict()}
+        return {**found, "discontinuous": broken} if broken else found
 
 
 class Judge:
@@ -48,7 +52,8 @@ class Judge:
             document.with_entities(entity for _ in own for entity in next(found))
             for document, own in zip(self.documents, self.sentences, strict=True)
         ]
-        return Evaluation(score(self.documents, predicted), self.coverage, predicted)
+        scores = score(self.documents, predicted)
+        return Evaluation(scores, self.coverage, predicted, _discontinuous(self.documents, predicted))
 
 
 def evaluate(model: Model, documents: Sequence[Document]) -> Evaluation:
@@ -56,13 +61,32 @@ def evaluate(model: Model, documents: Sequence[Document]) -> Evaluation:
     return Judge(model, documents).evaluate()
 
 
+def _discontinuous(gold: Sequence[Document], predicted: Sequence[Document]) -> dict[str, Scores]:
+    """The scores that discontinuous entities are judged by, where there are any."""
+    if not any(entity.span.discontinuous for document in (*gold, *predicted) for entity in document.entities):
+        return {}
+    parts = {"entities": by_continuity(gold, predicted), "sentences": by_sentence_continuity(gold, predicted)}
+    return {name: scores.get("discontinuous", Scores()) for name, scores in parts.items()}
+
+
 def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -> Coverage:
     """What a model can reach of a document's entities: by width, by its labels, and by how they overlap."""
-    reached = reach(sentences, document.entities, model.network.max_width, model.recipe.head.multilabel)
-    reasons = {"with a label unknown to the model": 0, f"overlapping more than {model.overlap} decoding allows": 0}
-    unknown, overlapping = reasons
-    for entities in reached.entities:
-        known = [Guess(first, stop, 1, first - stop) for first, stop, label in entities if label in model.labels]
-        reasons[unknown] += len(entities) - len(known)
-        reasons[overlapping] += len(known) - len(decode(known, model.overlap))  # the narrower stand
+    network, multilabel = model.network, model.recipe.head.multilabel
+    joined = [model.labels[number] for number in network.joiner.labels] if network.joiner is not None else []
+    reached = reach(sentences, document.entities, network.max_width, multilabel, bool(joined))
+    unknown, never = "with a label unknown to the model", "discontinuous, of a label that was not so in training"
+    overlapping = f"overlapping more than {model.overlap} decoding allows"
+    reasons = {unknown: 0, never: 0, overlapping: 0}
+    for entities, broken in zip(reached.entities, reached.discontinuous, strict=True):
+        places: list[tuple[Fragments, str]] = [(((first, stop),), label) for first, stop, label in entities]
+        places += [(gold.fragments, gold.label) for gold in broken]
+        named = [(fragments, label) for fragments, label in places if label in model.labels]
+        known = [
+            Guess(fragments, 1, -sum(stop - first for first, stop in fragments))  # the narrower stand
+            for fragments, label in named
+            if len(fragments) == 1 or label in joined
+        ]
+        reasons[unknown] += len(places) - len(named)
+        reasons[never] += len(named) - len(known)
+        reasons[overlapping] += len(known) - len(decode(known, model.overlap, model.joined_overlap))
     return reached.coverage + Coverage(unreachable={reason: count for reason, count in reasons.items() if count})

@@ -14,6 +14,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.evaluation.matching import Tally, pairs
 from nearspan.evaluation.overlaps import Overlaps
 from nearspan.evaluation.scores import Scores
+from nearspan.text import split
 from nearspan.text.words import words
 
 Slicer = Callable[[Entity], str]
@@ -103,6 +104,35 @@ def by_structure(gold: Iterable[Document], predicted: Iterable[Document]) -> dic
             )
 
         return structure
+
+    return sliced(gold, predicted, slicer)
+
+
+def by_continuity(gold: Iterable[Document], predicted: Iterable[Document]) -> dict[str, Scores]:
+    """Scores of "contiguous" and of "discontinuous" entities.
+
+    >>> gold = [Document("pain in arms and legs", (Entity.of(0, 12, "ADR"), Entity(Span(((0, 7), (17, 21))), "ADR")))]
+    >>> {name: scores.total.gold for name, scores in by_continuity(gold, gold).items()}
+    {'contiguous': 1, 'discontinuous': 1}
+    """
+
+    def name(entity: Entity) -> str:
+        return "discontinuous" if entity.span.discontinuous else "contiguous"
+
+    return sliced(gold, predicted, lambda _: name)
+
+
+def by_sentence_continuity(gold: Iterable[Document], predicted: Iterable[Document]) -> dict[str, Scores]:
+    """Scores in sentences with a gold entity that is discontinuous ("discontinuous"), and in all others ("contiguous").
+
+    An entity is in the sentence in which it begins; the sentences are the gold document's, or those found in its text.
+    """
+
+    def slicer(document: Document) -> Slicer:
+        broken = [entity.start for entity in document.entities if entity.span.discontinuous]
+        starts = [sentence.start for sentence in split(document)] if broken else []
+        held = {bisect_right(starts, start) for start in broken}
+        return lambda entity: "discontinuous" if bisect_right(starts, entity.start) in held else "contiguous"
 
     return sliced(gold, predicted, slicer)
 

@@ -1,7 +1,8 @@
-"""Explain a span: for the instance head by its mechanism, for any other by its look-alikes."""
+"""Explain a span: for the instance head by its mechanism, for any other and for joined fragments by look-alikes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -12,9 +13,10 @@ from nearspan.encoders import Batch
 from nearspan.evidence.evidence import NULL, Evidence
 from nearspan.evidence.flip import flip
 from nearspan.evidence.neighbour import Neighbour, grouped, neighbour
-from nearspan.heads import Instances
-from nearspan.memory import Memory, nearest_sentences, rows_of, scores_of
+from nearspan.heads import Instances, Joiner
+from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of, scores_of
 from nearspan.network import Network
+from nearspan.text import Gold
 
 
 def explain_candidate(
@@ -84,6 +86,61 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The highest of values [N] that are not -inf, and where they are."""
     best = values.topk(min(count, int((values > -torch.inf).sum())))
     return best.values, best.indices
+
+
+def explain_fragments(
+    network: Network,
+    joiner: Joiner,
+    memory: Memory,
+    labels: list[str],
+    batch: Batch,
+    rows: Sequence[int],
+    span: Span,
+    text: str,
+    count: int,
+    label: str | None = None,
+) -> Evidence:
+    """Evidence for candidates `rows` of a batch of one sentence as the fragments of one entity.
+
+    It is evidence for `label`, by default for the likeliest one that holds. The neighbours are training entities: for
+    each fragment the `count` whose fragments are nearest; only if the memory holds no discontinuous entity they are its
+    nearest spans of any kind.
+    """
+    vectors, candidates = network.spans(batch)
+    found = vectors[list(rows)].float()  # [N, H]
+    places = [(int(candidates.first[row]), int(candidates.stop[row])) for row in rows]
+    scores, holds = joiner.judge(found, places)
+    names = [labels[number] for number in joiner.labels]
+    ranked = dict(sorted(zip(names, scores.tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
+    if label is None:
+        label = next((name for name in ranked if holds[names.index(name)]), NULL)
+    ranked[NULL] = 1 - max(ranked.values())
+    broken = [(row, gold) for row, gold in memory.fragments() if memory.labels[row] >= 0]  # not those removed
+    if broken:
+        near = _nearest_entities(memory, broken, found, count)
+    else:
+        likeness = [nearest_spans(memory, vector, count, cosine=True) for vector in found]
+        near = _look_alikes(memory, labels, *(torch.cat(some) for some in zip(*likeness, strict=True)))
+    return Evidence(span, text, label, "nearest", ranked, near, {})
+
+
+def _nearest_entities(
+    memory: Memory, broken: Sequence[tuple[int, Gold]], vectors: Tensor, count: int
+) -> dict[str, list[Neighbour]]:
+    """Training entities by label, those first of which a fragment is nearest to one of the vectors [N, H]."""
+    rows = torch.tensor([row for row, _ in broken], device=memory.labels.device)
+    best = scores_of(memory, vectors, rows, cosine=True).topk(min(count, len(rows)))
+    nearest: dict[tuple[int, Gold], Neighbour] = {}
+    for weight, at in sorted(zip(best.values.flatten().tolist(), best.indices.flatten().tolist(), strict=True))[::-1]:
+        row, gold = broken[at]
+        number = int(memory.sentence[row])
+        sentence = memory.sentences[number]
+        where = (sentence.joined(gold.fragments), sentence.text, sentence.document, row, memory.ids[number])
+        nearest.setdefault((number, gold), Neighbour(gold.label, weight, *where))
+    found: dict[str, list[Neighbour]] = {}
+    for one in nearest.values():
+        found.setdefault(one.label, []).append(one)
+    return found
 
 
 def _compared(head: Instances, network: Network, memory: Memory, batch: Batch) -> Tensor:

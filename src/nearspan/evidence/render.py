@@ -37,7 +37,7 @@ def render(evidence: Evidence) -> RenderableType:
             continue
         for one in group:
             if evidence.strength == "nearest" or one.weight >= 0.0005:
-                table.add_row(_label(label), f"{one.weight:.3f}", _bar(one.weight), _in_context(one))
+                table.add_row(_label(label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
         left = evidence.unlisted.get(label, 0.0)
         if left >= 0.0005:
             table.add_row(_label(label), f"{left:.3f}", _bar(left), Text("all others of this label together", "dim"))
@@ -59,7 +59,7 @@ def _against(evidence: Evidence) -> list[RenderableType]:
     table = Table(box=None, show_header=False, padding=(0, 1), title="against it: the nearest with other labels")
     table.title_justify, table.title_style = "left", "dim italic"
     for one in evidence.against:
-        table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), _in_context(one))
+        table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
     return [table]
 
 
@@ -91,11 +91,14 @@ def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
     return shown
 
 
-def _in_context(one: Neighbour) -> Text:
+def in_context(one: Neighbour) -> Text:
+    """A training span with some of its sentence around it."""
     start, end = one.span.start, one.span.end
-    before, after = one.sentence[max(0, start - CONTEXT) : start], one.sentence[end : end + CONTEXT]
-    left, right = "…" if start > CONTEXT else "", "…" if end + CONTEXT < len(one.sentence) else ""
-    found = Text.assemble(left + before, (one.sentence[start:end], "bold underline"), after + right)
+    left, right = max(0, start - CONTEXT), min(len(one.sentence), end + CONTEXT)
+    found = Text(one.sentence[left:right])
+    for first, last in one.span.fragments:
+        found.stylize("bold underline", first - left, last - left)
+    found = Text.assemble("…" * (left > 0), found, "…" * (right < len(one.sentence)))
     found.append(f"   {one.document} #{one.sentence_id}", "dim")
     return Text(" ").join(found.split("\n"))
 

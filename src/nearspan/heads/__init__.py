@@ -7,6 +7,7 @@ from pydantic import Field
 from nearspan.heads.biaffine import Biaffine, BiaffineSettings
 from nearspan.heads.classifier import Classifier, ClassifierSettings
 from nearspan.heads.instances import Instances, InstanceSettings
+from nearspan.heads.joining import Joiner, JoiningSettings
 from nearspan.heads.pool import Pool, WordPool
 from nearspan.heads.sigmoid import Sigmoid, SigmoidSettings
 
@@ -24,6 +25,8 @@ __all__ = [
     "HeadSettings",
     "InstanceSettings",
     "Instances",
+    "Joiner",
+    "JoiningSettings",
     "Pool",
     "Sigmoid",
     "SigmoidSettings",

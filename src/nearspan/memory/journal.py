@@ -159,4 +159,4 @@ def clear(folder: Path) -> None:
 
 
 def _line(content: dict[str, Any]) -> bytes:
-    return (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    return (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8")

@@ -19,10 +19,10 @@ PART = 65_536  # spans whose vectors are put together at once
 def nearest_sentences(memory: Memory, vectors: Tensor, count: int) -> Tensor:
     """The `count` sentences of the memory with the highest cosine, for sentence vectors [B, E]: ids [B, count]."""
     likeness = functional.normalize(vectors.float(), dim=1) @ memory.sentence_vectors.T  # [B, M]
-    return _highest(likeness, min(count, likeness.shape[1]))
+    return highest(likeness, min(count, likeness.shape[1]))
 
 
-def _highest(values: Tensor, count: int) -> Tensor:
+def highest(values: Tensor, count: int) -> Tensor:
     """Where the `count` highest of values [B, M] are, in falling order: quicker than topk, which sorts as it goes.
 
     In a table of GROUP rows, the highest ones lie in the `count` columns with the highest maxima.

@@ -17,6 +17,7 @@ from nearspan.document import Fragment, Span
 from nearspan.errors import ModelError
 from nearspan.memory.words import WordTable
 from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
+from nearspan.text import Gold
 
 SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
 NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
@@ -31,20 +32,27 @@ class Remembered:
     text: str
     words: tuple[Fragment, ...]
     entities: tuple[tuple[int, int, str], ...]  # first word, stop, label
+    discontinuous: tuple[Gold, ...] = ()
     removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
 
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
         return Span.of(self.words[first][0], self.words[stop - 1][1])
 
+    def joined(self, fragments: Iterable[Fragment]) -> Span:
+        """The characters of several runs of words."""
+        return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
+
     def as_dict(self) -> dict[str, Any]:
         """One line of `memory.jsonl`."""
+        broken = [(gold.fragments, gold.label) for gold in self.discontinuous]
         found = {
             "document": self.document,
             "number": self.number,
             "text": self.text,
             "words": self.words,
             "entities": self.entities,
+            **({"discontinuous": broken} if broken else {}),
         }
         return found | ({"removed": self.removed} if self.removed else {})
 
@@ -53,11 +61,16 @@ class Remembered:
         """Read one line of `memory.jsonl`."""
         words = tuple((int(a), int(b)) for a, b in found["words"])
         entities = tuple((int(a), int(b), str(label)) for a, b, label in found["entities"])
+        broken = tuple(
+            Gold(tuple((int(a), int(b)) for a, b in fragments), str(label))
+            for fragments, label in found.get("discontinuous", ())
+        )
         removed = tuple((int(a), int(b)) for a, b in found.get("removed", ()))
-        for first, stop, label in (*entities, *((*place, "removed span") for place in removed)):
+        places = [(first, stop, gold.label) for gold in broken for first, stop in gold.fragments]
+        for first, stop, label in (*entities, *places, *((*place, "removed span") for place in removed)):
             if not 0 <= first < stop <= len(words):
                 raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
-        return cls(str(found["document"]), int(found["number"]), str(found["text"]), words, entities, removed)
+        return cls(str(found["document"]), int(found["number"]), str(found["text"]), words, entities, broken, removed)
 
 
 @dataclass(frozen=True)
@@ -162,6 +175,15 @@ class Memory:
         """All labels of the span at a row; `labels` holds the first of them."""
         sentence, place = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
         return [label for first, stop, label in sentence.entities if (first, stop) == place]
+
+    def fragments(self) -> Iterator[tuple[int, Gold]]:
+        """The rows of the fragments of discontinuous entities, each with its entity."""
+        for number, sentence in enumerate(self.sentences):
+            for gold in sentence.discontinuous:
+                places = torch.tensor(gold.fragments)
+                length = torch.tensor(len(sentence.words))
+                numbers = number_of(places[:, 0], places[:, 1], length, self.max_width)
+                yield from ((int(self.starts[number]) + row, gold) for row in numbers.tolist())
 
     def has(self, label: int) -> Tensor:
         """Which spans [N] have a label, 0 for none; removed ones count as having every label."""

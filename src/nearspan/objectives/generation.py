@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nearspan.objectives.texts import END, PADDING, START, UNKNOWN, Told, Vocabulary
+from nearspan.objectives.texts import END, PADDING, START, UNKNOWN, Sequences, Told, Vocabulary
 from nearspan.settings import Settings
 from nearspan.spans import Gaussian
 from nearspan.spans.bottleneck import deviation_of
@@ -33,7 +33,8 @@ class GenerationSettings(Settings):
     word_size: int = Field(default=200, ge=1)  # of a word's vector
     hidden: int = Field(default=256, ge=1)  # of the LSTM
     word_dropout: float = Field(default=0.3, ge=0, lt=1)  # how often the LSTM does not see the word before
-    slope: float = Field(default=10.0, gt=0)  # of the divergence's weight, 1 / (1 + exp(slope (1/2 - share done)))
+    divergence: float = Field(default=1.0, ge=0, le=1)  # the weight of the divergence in the end
+    slope: float = Field(default=10.0, gt=0)  # of its curve, divergence / (1 + exp(slope (1/2 - share done)))
     most: int = Field(default=10, ge=1)  # synonyms of a span
     longest: int = Field(default=14, ge=1)  # words of a synonym; longer ones are left out
 
@@ -63,44 +64,48 @@ class Generators(nn.Module):
         mean, spread = (layers[min(number, len(layers) - 1)] for layers in (self.means, self.spreads))
         return Gaussian(mean(vectors).float(), deviation_of(spread(vectors)))
 
-    def loss(self, vectors: Tensor, told: Told, done: float) -> Tensor:
+    def loss(self, vectors: Tensor, told: Told, done: float, weight: float = 1.0) -> Tensor:
         """L_SR + L_SG for the vectors [S, H] of a batch's candidates, with a share of all training done.
+
+        The gradient that the vectors get is multiplied by a weight.
 
         Each is the surprise at all words of a text and the weighted divergence from N(0, I), the mean over gold spans;
         for synonyms over those that have any, and first over the synonyms of each. Only gold spans are read.
         """
         gold = vectors.index_select(0, told.rows)  # [G, H]
-        total = idle(self)
+        gold = gold.detach() + weight * (gold - gold.detach())
+        silent = not len(gold) or (self.vocabulary.synonyms and not len(told.asked))
+        total = idle(self) if silent else gold.new_zeros(())
         if len(gold):
             total = total + self._loss("reconstruction", gold, told.own, None, done)
         if len(told.asked):
-            total = total + self._loss("synonyms", gold[told.asked], told.synonyms, told, done)
+            total = total + self._loss("synonyms", gold.index_select(0, told.asked), told.synonyms, told, done)
         return total
 
-    def _loss(self, task: Task, gold: Tensor, texts: Tensor, told: Told | None, done: float) -> Tensor:
+    def _loss(self, task: Task, gold: Tensor, texts: Sequences, told: Told | None, done: float) -> Tensor:
         found = self.latent(gold, task)
         z = found.sample()
         if told is None:
             surprise = self._surprise(task, z, texts).mean()
         else:
-            surprise = (self._surprise(task, z[told.owner], texts) * told.share).sum() / len(gold)
+            surprise = (self._surprise(task, z.index_select(0, told.owner), texts) * told.share).sum() / len(gold)
         standard = Gaussian(z.new_zeros(()), z.new_ones(()))
         return surprise + self.weight(done) * found.divergence(standard).mean()
 
     def weight(self, done: float) -> float:
         """The weight of the divergence when a share of all training is done: a logistic curve over the whole of it."""
-        return 1 / (1 + math.exp(self.settings.slope * (0.5 - done)))
+        return self.settings.divergence / (1 + math.exp(self.settings.slope * (0.5 - done)))
 
-    def _surprise(self, task: Task, z: Tensor, texts: Tensor) -> Tensor:
-        """-log p(text|z) [P], summed over words, of texts [P, L] that end with an end; each word knows those before."""
-        before = functional.pad(texts[:, :-1], (1, 0), value=START)
-        real = texts != PADDING
+    def _surprise(self, task: Task, z: Tensor, texts: Sequences) -> Tensor:
+        """-log p(text|z) [P], summed over words, of P texts that end with an end; each word knows those before."""
+        before = functional.pad(texts.rows[:, :-1], (1, 0), value=START)
         if self.training:
             hidden = torch.rand(before.shape, device=z.device) < self.settings.word_dropout
-            before = before.masked_fill(hidden & real & (before != START), UNKNOWN)
-        scores = self.decoders[task](z, self.words(before), real)  # [words, V]
-        surprise = functional.cross_entropy(scores.float(), texts[real], reduction="none")
-        return z.new_zeros(len(z)).index_add(0, real.nonzero()[:, 0], surprise)
+            before = before.masked_fill(hidden & (before != PADDING) & (before != START), UNKNOWN)
+        scores = self.decoders[task](z, self.words(before), texts.places)  # [W, V]
+        told = texts.rows.flatten().index_select(0, texts.places)
+        surprise = functional.cross_entropy(scores.float(), told, reduction="none")
+        return z.new_zeros(len(z)).index_add(0, texts.places // before.shape[1], surprise)
 
     @torch.no_grad()
     def generate(self, vectors: Tensor, task: Task = "reconstruction", sampled: bool = False) -> list[str]:
@@ -109,9 +114,8 @@ class Generators(nn.Module):
         z = found.sample() if sampled else found.mean
         told = torch.full((len(z), 1), START, device=z.device)
         for _ in range(self.settings.longest + 1):
-            real = torch.zeros_like(told, dtype=torch.bool)
-            real[:, -1] = True
-            scores = decoder(z, self.words(told), real).float()  # [G, V]
+            last = torch.arange(1, len(z) + 1, device=z.device) * told.shape[1] - 1
+            scores = decoder(z, self.words(told), last).float()  # [G, V]
             scores[:, [PADDING, START, UNKNOWN]] = -torch.inf
             word = scores.softmax(-1).multinomial(1) if sampled else scores.argmax(-1, keepdim=True)
             told = torch.cat([told, word], dim=1)
@@ -129,12 +133,12 @@ class Decoder(nn.Module):
         self.recurrent = nn.LSTM(settings.word_size + settings.size, settings.hidden, batch_first=True)
         self.out = nn.Linear(settings.hidden, words)
 
-    def forward(self, z: Tensor, before: Tensor, wanted: Tensor) -> Tensor:
-        """Scores [words, V] of the words at the wanted places [P, L], from the words before them [P, L, E]."""
+    def forward(self, z: Tensor, before: Tensor, places: Tensor) -> Tensor:
+        """Scores [W, V] of the words at some places [W] of the P * L, from the words before them [P, L, E]."""
         state = self.begin(z)[None]
         given = torch.cat([before, z[:, None].expand(-1, before.shape[1], -1).to(before.dtype)], dim=-1)
         read, _ = self.recurrent(given, (state, torch.zeros_like(state)))
-        scores: Tensor = self.out(read[wanted])
+        scores: Tensor = self.out(read.flatten(0, 1).index_select(0, places))
         return scores
 
 

@@ -52,15 +52,38 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
+class Sequences:
+    """P texts, and the places of their words: who knows these beforehand need not wait for a GPU to count them."""
+
+    rows: Tensor  # [P, L] rows of words, each with an end, then padding
+    places: Tensor  # [W] of all words and ends among the P * L
+
+    @classmethod
+    def of(cls, rows: Tensor) -> Sequences:
+        """Texts that are padded already."""
+        return cls(rows, (rows.flatten() != PADDING).nonzero().flatten())
+
+    def to(self, device: torch.device) -> Sequences:
+        """The same on a device, which is not waited for."""
+        return Sequences(self.rows.to(device, non_blocking=True), self.places.to(device, non_blocking=True))
+
+
+@dataclass(frozen=True)
 class Told:
     """What the G gold spans of a batch say."""
 
     rows: Tensor  # [G] among the batch's candidates
-    own: Tensor  # [G, L] their words' rows, each with an end
+    own: Sequences  # their words, G texts
     asked: Tensor  # [A] those of the G that have synonyms
     owner: Tensor  # [P] which of the A a synonym belongs to
     share: Tensor  # [P] one over how many synonyms it has
-    synonyms: Tensor  # [P, L]
+    synonyms: Sequences  # P texts
+
+    def to(self, device: torch.device) -> Told:
+        """The same on a device, which is not waited for."""
+        found = (self.rows, self.asked, self.owner, self.share)
+        rows, asked, owner, share = (tensor.to(device, non_blocking=True) for tensor in found)
+        return Told(rows, self.own.to(device), asked, owner, share, self.synonyms.to(device))
 
 
 @dataclass(frozen=True)
@@ -128,13 +151,13 @@ class SpanTexts:
         owner = torch.arange(len(asked)).repeat_interleave(many[asked])
         synonyms = _ranges((self.many.cumsum(0) - self.many)[spans], many)
         share = 1 / many[asked][owner].float()
-        found = (rows, self._padded(self.own[spans]), asked, owner, share, self._padded(self.synonyms[synonyms]))
-        return Told(*(tensor.to(candidates.first.device, non_blocking=True) for tensor in found))
+        told = Told(rows, self._padded(self.own[spans]), asked, owner, share, self._padded(self.synonyms[synonyms]))
+        return told.to(candidates.first.device)
 
-    def _padded(self, numbers: Tensor) -> Tensor:
+    def _padded(self, numbers: Tensor) -> Sequences:
         """Some sequences, no longer than the longest of them."""
         found = self.sequences[numbers]
-        return found[:, : int((found != PADDING).sum(1).max()) if len(found) else 0]
+        return Sequences.of(found[:, : int((found != PADDING).sum(1).max()) if len(found) else 0])
 
 
 def spelled(text: str) -> list[str]:

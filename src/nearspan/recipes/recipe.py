@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from nearspan.decoding import DecodingSettings
 from nearspan.encoders import EncoderSettings, Splitter, load_tokenizer
 from nearspan.errors import ConfigError, did_you_mean
-from nearspan.heads import HeadSettings
+from nearspan.heads import HeadSettings, JoiningSettings
 from nearspan.memory import VoteSettings
 from nearspan.objectives import ObjectiveSettings
 from nearspan.settings import Settings
@@ -50,6 +50,7 @@ class Recipe(Settings):
     representation: RepresentationSettings = MinusSettings()
     bottleneck: BottleneckSettings | None = None
     head: HeadSettings
+    joining: JoiningSettings | None = None
     vote: VoteSettings | None = None
     objective: ObjectiveSettings = ObjectiveSettings()
     decoding: DecodingSettings = DecodingSettings()

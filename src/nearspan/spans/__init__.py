@@ -17,6 +17,7 @@ from nearspan.spans.candidates import (
 from nearspan.spans.deep import Deep, DeepSettings
 from nearspan.spans.endpoints import Endpoints, EndpointsSettings
 from nearspan.spans.ends import Ends, EndsSettings
+from nearspan.spans.fragments import BatchFragments, GoldFragments
 from nearspan.spans.labelled import LabelledSentences
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
@@ -29,6 +30,7 @@ RepresentationSettings = Annotated[
 Representation = Minus | Pooling | Deep | Endpoints | Ends
 
 __all__ = [
+    "BatchFragments",
     "Bottleneck",
     "BottleneckSettings",
     "CandidateSettings",
@@ -40,6 +42,7 @@ __all__ = [
     "Ends",
     "EndsSettings",
     "Gaussian",
+    "GoldFragments",
     "LabelledSentences",
     "Minus",
     "MinusSettings",

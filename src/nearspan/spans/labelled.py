@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nearspan.document import Document
 from nearspan.spans.reach import WordEntity, reach
-from nearspan.text import Coverage, Sentence
+from nearspan.text import Coverage, Gold, Sentence
 from nearspan.text.reading import readings
 
 
@@ -17,6 +17,7 @@ class LabelledSentences:
 
     sentences: list[Sentence]
     entities: list[list[WordEntity]]
+    discontinuous: list[list[Gold]]
     coverage: Coverage
 
     @classmethod
@@ -26,16 +27,21 @@ class LabelledSentences:
         split: Callable[[Document], list[Sentence]],
         max_width: int,
         multilabel: bool = False,
+        joining: bool = False,
     ) -> LabelledSentences:
-        """Split documents and place their entities on words, or on pieces; with `multilabel` several on one span."""
+        """Split documents and place their entities on words, or on pieces.
+
+        With `multilabel` several may be on one span; with `joining` they may be discontinuous.
+        """
         sentences: list[Sentence] = []
         entities: list[list[WordEntity]] = []
+        discontinuous: list[list[Gold]] = []
         coverage = Coverage()
         for document in documents:
             own = split(document)
-            reached = reach(own, document.entities, max_width, multilabel)
+            reached = reach(own, document.entities, max_width, multilabel, joining)
             coverage += reached.coverage
-            for sentence, found in zip(own, reached.entities, strict=True):
+            for sentence, found, broken in zip(own, reached.entities, reached.discontinuous, strict=True):
                 for part in readings(sentence, max_width):
                     last = part.start + len(part.sentence)
                     sentences.append(part.sentence)
@@ -46,4 +52,7 @@ class LabelledSentences:
                             if part.start <= first and stop <= last
                         ]
                     )
-        return cls(sentences, entities, coverage)
+                    discontinuous.append(
+                        [gold.shifted(-part.start) for gold in broken if part.start <= gold.first and gold.stop <= last]
+                    )
+        return cls(sentences, entities, discontinuous, coverage)

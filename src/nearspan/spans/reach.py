@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from nearspan.document import Entity
-from nearspan.text import Coverage, Sentence, align
+from nearspan.text import Coverage, Gold, Sentence, align
+from nearspan.text.reading import readings
 
 WordEntity = tuple[int, int, str]  # first word, stop, label
 
 
 @dataclass(frozen=True)
 class Reached:
-    """For each sentence the entities that a candidate can equal, over its words; and what was left out why."""
+    """For each sentence the entities that can be predicted, over its words; and what was left out why."""
 
-    entities: list[list[WordEntity]]
+    entities: list[list[WordEntity]]  # those that a candidate can equal
+    discontinuous: list[list[Gold]]  # those whose fragments candidates can equal
     coverage: Coverage
 
 
 def reach(
-    sentences: Sequence[Sentence], entities: Sequence[Entity], max_width: int, multilabel: bool = False
+    sentences: Sequence[Sentence],
+    entities: Sequence[Entity],
+    max_width: int,
+    multilabel: bool = False,
+    joining: bool = False,
 ) -> Reached:
     """The entities of one document that spans of at most `max_width` words, or pieces, can equal.
 
-    Each span has one label, or with `multilabel` any number of them.
+    Each span has one label, or with `multilabel` any number of them. With `joining` discontinuous entities are
+    reached too, if each of their fragments can be.
 
     >>> from nearspan.corpora.markup import parse
     >>> from nearspan.text import split
@@ -34,24 +42,40 @@ def reach(
     ([[(2, 3, 'PLACE')]], '2 entities in 1 sentence; 1 unreachable (1 wider than 2 words)')
     """
     aligned = align(sentences, entities)
-    unit = sentences[0].unit if sentences else "words"
     reasons: dict[str, int] = {}
     kept: list[list[WordEntity]] = []
-    for golds in aligned.golds:
+    joined: list[list[Gold]] = []
+    for sentence, golds in zip(sentences, aligned.golds, strict=True):
         found: list[WordEntity] = []
+        broken: list[Gold] = []
         taken: set[tuple[int, int]] = set()
         for gold in golds:
             place = (gold.first, gold.stop)
+            reason = _too_wide(gold, sentence, max_width)
             if gold.discontinuous:
-                reason = "discontinuous"
-            elif gold.width > max_width:
-                reason = f"wider than {max_width} {unit}"
+                reason = reason or _apart(gold, sentence, max_width) if joining else "discontinuous"
             elif place in taken and not multilabel:
-                reason = "second label on a span"
+                reason = reason or "second label on a span"
+            if reason:
+                reasons[reason] = reasons.get(reason, 0) + 1
+            elif gold.discontinuous:
+                broken.append(gold)
             else:
                 found.append((*place, gold.label))
                 taken.add(place)
-                continue
-            reasons[reason] = reasons.get(reason, 0) + 1
         kept.append(found)
-    return Reached(kept, aligned.coverage + Coverage(unreachable=reasons))
+        joined.append(broken)
+    return Reached(kept, joined, aligned.coverage + Coverage(unreachable=reasons))
+
+
+def _too_wide(gold: Gold, sentence: Sentence, max_width: int) -> str:
+    widest = max(stop - first for first, stop in gold.fragments)
+    return f"wider than {max_width} {sentence.unit}" if widest > max_width else ""
+
+
+def _apart(gold: Gold, sentence: Sentence, max_width: int) -> str:
+    """Why the fragments of an entity cannot be joined, if they cannot."""
+    if any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
+        return "of fragments that touch"
+    part = next(part for part in readings(sentence, max_width) if part.owns(gold.first - part.start))
+    return "" if gold.stop <= part.start + len(part.sentence) else "of fragments too far apart"

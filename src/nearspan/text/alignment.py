@@ -47,6 +47,10 @@ class Gold:
         """Whether there are several fragments. Such entities are for the model to take or to refuse."""
         return len(self.fragments) > 1
 
+    def shifted(self, by: int) -> Gold:
+        """The same entity in a sentence that begins `by` words earlier."""
+        return Gold(tuple((first + by, stop + by) for first, stop in self.fragments), self.label)
+
 
 @dataclass(frozen=True, slots=True)
 class Alignment:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import itemgetter
@@ -85,6 +85,10 @@ class Sentence:
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
         return Span.of(self.words[first][0], self.words[stop - 1][1])
+
+    def joined(self, fragments: Iterable[Fragment]) -> Span:
+        """The characters of several runs of words."""
+        return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
 
 
 def split(document: Document, *, characters: bool = False) -> list[Sentence]:

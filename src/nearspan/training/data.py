@@ -10,11 +10,12 @@ from functools import cached_property
 
 import torch
 
+from nearspan.decoding import Fragments
 from nearspan.document import Document
 from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
 from nearspan.recipes import Recipe
-from nearspan.spans import LabelledSentences, SpanLabels, WordEntity
-from nearspan.text import Coverage, Sentence
+from nearspan.spans import GoldFragments, LabelledSentences, SpanLabels, WordEntity
+from nearspan.text import Coverage, Gold, Sentence
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class TrainingData:
     documents: Sequence[Document]
     sentences: list[Sentence]
     entities: list[list[WordEntity]]
+    discontinuous: list[list[Gold]]
     coverage: Coverage
 
     @classmethod
@@ -33,15 +35,17 @@ class TrainingData:
         split: Callable[[Document], list[Sentence]],
         max_width: int,
         multilabel: bool = False,
+        joining: bool = False,
     ) -> TrainingData:
-        """Split documents and place their entities on words, or on pieces; with `multilabel` several on one span."""
-        found = LabelledSentences.of(documents, split, max_width, multilabel)
-        return cls(documents, found.sentences, found.entities, found.coverage)
+        """Split documents and place their entities on words, or on pieces; as for `LabelledSentences`."""
+        found = LabelledSentences.of(documents, split, max_width, multilabel, joining)
+        return cls(documents, found.sentences, found.entities, found.discontinuous, found.coverage)
 
     @cached_property
     def labels(self) -> list[str]:
         """The labels that occur, in order of the alphabet."""
-        return sorted({label for found in self.entities for _, _, label in found})
+        contiguous = {label for found in self.entities for _, _, label in found}
+        return sorted(contiguous.union(gold.label for found in self.discontinuous for gold in found))
 
     def span_labels(self, max_width: int) -> SpanLabels:
         """The labels of every candidate; 0 is null."""
@@ -49,6 +53,13 @@ class TrainingData:
         lengths = torch.tensor([len(sentence) for sentence in self.sentences])
         entities = [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]
         return SpanLabels.of(lengths, entities, max_width)
+
+    def gold_fragments(self, max_width: int) -> GoldFragments | None:
+        """The fragments of discontinuous entities, where there are any."""
+        if not any(self.discontinuous):
+            return None
+        lengths = torch.tensor([len(sentence) for sentence in self.sentences])
+        return GoldFragments.of(lengths, self.discontinuous, max_width)
 
     def span_texts(
         self, max_width: int, settings: GenerationSettings | None, synonyms: SynonymSource | None
@@ -58,9 +69,12 @@ class TrainingData:
             return None
         return SpanTexts.learn(self.sentences, self.entities, max_width, synonyms, settings.most, settings.longest)
 
-    def word_spans(self) -> list[list[tuple[int, int]]]:
+    def word_spans(self) -> list[list[Fragments]]:
         """The entities' words, sentence by sentence."""
-        return [[(first, stop) for first, stop, _ in found] for found in self.entities]
+        return [
+            [*(((first, stop),) for first, stop, _ in found), *(gold.fragments for gold in broken)]
+            for found, broken in zip(self.entities, self.discontinuous, strict=True)
+        ]
 
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that change with the texts or the annotation."""

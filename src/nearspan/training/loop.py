@@ -14,7 +14,7 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
-from nearspan.decoding import found_overlap
+from nearspan.decoding import found_joined, found_overlap
 from nearspan.document import Document
 from nearspan.encoders import Prepared, buckets
 from nearspan.errors import ConfigError, NearspanError
@@ -24,7 +24,7 @@ from nearspan.model import Model, usable_device
 from nearspan.network import Labelled
 from nearspan.objectives import SpanTexts, SynonymSource
 from nearspan.recipes import Recipe, load
-from nearspan.spans import how_many
+from nearspan.spans import GoldFragments, how_many
 from nearspan.training import checkpoint
 from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
@@ -82,7 +82,8 @@ def _train(
     synonyms: SynonymSource | None,
 ) -> Run:
     split = recipe.splitter()
-    data = TrainingData.of(train, split, recipe.candidates.max_width, recipe.head.multilabel)
+    joining = recipe.joining is not None
+    data = TrainingData.of(train, split, recipe.candidates.max_width, recipe.head.multilabel, joining)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     generation = recipe.objective.generation
@@ -97,12 +98,15 @@ def _train(
     watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
     torch.manual_seed(seed)
     others = TrainingData.of([*dev, *test], split, recipe.candidates.max_width)
-    overlap = recipe.decoding.overlap
-    level = found_overlap(data.word_spans()) if overlap == "auto" else overlap
+    decoding, spans = recipe.decoding, data.word_spans()
+    level = found_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
+    joined_level = found_joined(spans) if decoding.joined == "auto" else decoding.joined
     texts = data.span_texts(recipe.candidates.max_width, generation, synonyms)
     vocabulary = texts.vocabulary if texts else None
-    model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level, vocabulary)
-    trainer = _Trainer(recipe, model.to(accelerator.device), data, texts, accelerator, seed)
+    fragments = data.gold_fragments(recipe.candidates.max_width)
+    joined = fragments.names if fragments else ()
+    model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level, vocabulary, joined, joined_level)
+    trainer = _Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
     judge = Judge(model, dev) if dev else None
     progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed, texts))
     best: checkpoint.Weights = {}
@@ -151,12 +155,13 @@ def _remember(model: Model, data: TrainingData, prepared: Prepared, seed: int) -
     network = model.network
     sizes = how_many(prepared.lengths, network.max_width) * network.size * 2  # bytes, in half precision
     if network.head.uses_memory or network.adds_up is not None or int(sizes.sum()) <= EVIDENCE:
-        model.remember(data.sentences, data.entities, prepared)
+        model.remember(data.sentences, data.entities, prepared, data.discontinuous)
         return
     order = random.Random(seed).sample(range(len(data.sentences)), len(data.sentences))
-    order.sort(key=lambda sentence: not data.entities[sentence])
+    order.sort(key=lambda sentence: not (data.entities[sentence] or data.discontinuous[sentence]))
     kept = sorted(order[: int((sizes[order].cumsum(0) <= EVIDENCE).sum())])
-    model.remember([data.sentences[i] for i in kept], [data.entities[i] for i in kept])
+    entities, discontinuous = [data.entities[i] for i in kept], [data.discontinuous[i] for i in kept]
+    model.remember([data.sentences[i] for i in kept], entities, None, discontinuous)
 
 
 class _Trainer:
@@ -168,6 +173,7 @@ class _Trainer:
         model: Model,
         data: TrainingData,
         texts: SpanTexts | None,
+        fragments: GoldFragments | None,
         accelerator: Accelerator,
         seed: int,
     ) -> None:
@@ -178,13 +184,13 @@ class _Trainer:
         self.saved, self.cost = time.monotonic(), 0.0  # when the last checkpoint was written, and how long that took
         self.prepared = model.prepare(data.sentences)
         self.labels = data.span_labels(model.network.max_width).to(accelerator.device)
-        self.texts = texts
+        self.texts, self.fragments = texts, fragments
         self.optimizer = self._optimizer(recipe)
         self.network: nn.Module = accelerator.prepare_model(model.network)
         head = model.network.head
         self.neighbours = head.settings.neighbours if isinstance(head, Instances) else 0
         if self.neighbours:
-            model.remember(data.sentences, data.entities, self.prepared)
+            model.remember(data.sentences, data.entities, self.prepared, data.discontinuous)
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         groups, fused = self._groups(recipe), self.accelerator.device.type == "cuda"
@@ -282,7 +288,7 @@ class _Trainer:
         return torch.tensor(others)
 
     def _labelled(self, ids: Tensor) -> Labelled:
-        return Labelled(self.prepared.batch(ids), self.labels, self.texts)
+        return Labelled(self.prepared.batch(ids), self.labels, self.texts, self.fragments)
 
 
 def _chance(*numbers: int) -> int:

@@ -34,15 +34,17 @@ def _guessed(judge: Judge, head: Sigmoid) -> tuple[dict[str, list[Scored]], dict
     model = judge.model
     guessed: dict[str, list[Scored]] = {label: [] for label in model.labels}
     gold = dict.fromkeys(model.labels, 0)
-    overlap, model.overlap = model.overlap, "any"
+    levels = model.overlap, model.joined_overlap
+    model.overlap, model.joined_overlap = "any", "any"
     head.thresholds.fill_(LEAST)
     for document, found in zip(judge.documents, judge.evaluate().predicted, strict=True):
-        right = {(entity.span, entity.label) for entity in document.entities}
+        right = {(entity.span, entity.label) for entity in document.entities if not entity.span.discontinuous}
         for _, label in right:
             gold[label] = gold.get(label, 0) + 1
         for entity in found.entities:
-            guessed[entity.label].append((entity.score or 0.0, (entity.span, entity.label) in right))
-    model.overlap = overlap
+            if not entity.span.discontinuous:  # those have thresholds of their own
+                guessed[entity.label].append((entity.score or 0.0, (entity.span, entity.label) in right))
+    model.overlap, model.joined_overlap = levels
     return guessed, gold
 
 

@@ -1,0 +1,23 @@
+"""What a trained model's generators make of the gold entities of a corpus, as one line of JSON.
+
+python benchmarks/bleu.py MODEL CORPUS
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import nearspan
+from nearspan.analysis import generation
+
+
+def main() -> None:
+    model, corpus = sys.argv[1:]
+    found = generation(nearspan.load(model), nearspan.read(corpus).documents).as_dict()
+    found.pop("examples")  # the corpus's own words
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

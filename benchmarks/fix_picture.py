@@ -1,0 +1,41 @@
+"""The picture of benchmarks/fix_curve.py's results.
+
+python benchmarks/fix_picture.py benchmarks/results/fix-curve-cpu.json docs/guide/fix-curve.png
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib import pyplot
+
+NAMES = {"NCBIdevelopset_corpus.txt": "NCBI Disease", "eng.testa": "CoNLL-2003"}
+
+
+def main() -> None:
+    results = json.loads(Path(sys.argv[1]).read_text())
+    mpl.rcParams["font.size"] = 9
+    figure, (fixed, lost) = pyplot.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+    for result in results:
+        way = f"vote {result['vote']}" if result["vote"] is not None else result["search"]
+        name = f"{NAMES.get(result['corpus'], result['corpus'])}, {result['model']}, {way}"
+        counts = [row["k"] for row in result["rows"]]
+        share = [100 * row["held_fixed"] / row["held_errors"] for row in result["rows"]]
+        gone = [100 * row["rest_right_lost"] / row["rest_right_before"] for row in result["rows"]]
+        fixed.plot(counts, share, marker="o", label=name)
+        lost.plot(counts, gone, marker="o", label=name)
+    fixed.set_ylabel("held-out errors of the kind fixed, %")
+    lost.set_ylabel("right predictions elsewhere lost, %")
+    for axes in (fixed, lost):
+        axes.set_xlabel("corrected examples added for each kind, at most")
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+    fixed.legend(fontsize=7)
+    figure.savefig(sys.argv[2], dpi=150)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The joiner's loss against a loop over candidates and pairs."""
+
+import math
+from itertools import combinations
+
+import pytest
+import torch
+from torch import Tensor
+
+from nearspan.heads import Joiner, JoiningSettings
+from nearspan.heads.joining import GAPS
+from nearspan.spans import GoldFragments, enumerate_spans
+from nearspan.text import Gold
+
+MAX_WIDTH = 3
+LENGTHS = torch.tensor([9, 1, 7, 12])
+GOLD = [
+    [Gold(((0, 2), (3, 4)), "A"), Gold(((0, 2), (5, 6), (8, 9)), "A"), Gold(((1, 2), (5, 6)), "B")],
+    [],
+    [],
+    [Gold(((0, 1), (11, 12)), "B"), Gold(((2, 3), (4, 5)), "B")],
+]
+
+
+def entropy(probability: float, target: bool) -> float:
+    return -math.log(probability if target else 1 - probability)
+
+
+def sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-value))
+
+
+def fragment_score(joiner: Joiner, vector: Tensor, position: int) -> float:
+    hidden = (joiner.single.weight @ vector + joiner.single.bias).clamp(min=0)
+    return float(joiner.fragment.weight[position] @ hidden + joiner.fragment.bias[position])
+
+
+def pair_score(joiner: Joiner, one: Tensor, other: Tensor, gap: int, position: int) -> float:
+    product = (joiner.factor.weight @ one) * (joiner.factor.weight @ other)
+    hidden = joiner.left.weight @ one + joiner.left.bias + joiner.right.weight @ other
+    hidden = hidden + joiner.both.weight @ product
+    hidden = hidden + joiner.gap.weight[sum(gap >= edge for edge in GAPS)]
+    return float(joiner.pair.weight[position] @ hidden.clamp(min=0) + joiner.pair.bias[position])
+
+
+def naive(joiner: Joiner, vectors: dict, gold: list[list[Gold]], names: tuple[str, ...]) -> float:
+    """`vectors` by sentence, first word and stop."""
+    total = 0.0
+    for sentence, golds in enumerate(gold):
+        mine = {place[1:]: vector for place, vector in vectors.items() if place[0] == sentence}
+        for position, name in enumerate(names):
+            entities = [one.fragments for one in golds if one.label == name]
+            fragments = {fragment for one in entities for fragment in one}
+            probability = {place: sigmoid(fragment_score(joiner, vector, position)) for place, vector in mine.items()}
+            total += sum(entropy(value, place in fragments) for place, value in probability.items())
+            most = max(joiner.settings.contrasts, max(map(distinct, gold)))
+            nodes = sorted(mine, key=lambda place: (place not in fragments, -probability[place]))[:most]
+            for a, b in combinations(sorted(nodes), 2):
+                if a[1] < b[0]:
+                    score = pair_score(joiner, mine[a], mine[b], b[0] - a[1], position)
+                    total += entropy(sigmoid(score), any(a in one and b in one for one in entities))
+    return joiner.settings.weight * total
+
+
+def distinct(golds: list[Gold]) -> int:
+    return len({(fragment, one.label) for one in golds for fragment in one.fragments})
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("ids", [[0, 1, 2, 3], [3, 0], [2, 1], [0]])
+@pytest.mark.parametrize("contrasts", [2, 5, 100])
+def test_loss(ids: list[int], contrasts: int):
+    torch.manual_seed(1)
+    table = GoldFragments.of(LENGTHS, GOLD, MAX_WIDTH)
+    assert table.names == ("A", "B")
+    joiner = JoiningSettings(size=6, contrasts=contrasts, weight=0.7).build(5, [1, 2]).double().eval()
+    candidates = enumerate_spans(LENGTHS[ids], MAX_WIDTH)
+    vectors = torch.randn(len(candidates), 5, dtype=torch.double)
+    places = torch.stack([candidates.sentence, candidates.first, candidates.stop], 1).tolist()
+    found = joiner.loss(vectors, candidates, table.batch(torch.tensor(ids), candidates))
+    by_place = {tuple(place): vector for place, vector in zip(places, vectors, strict=True)}
+    assert float(found) == pytest.approx(naive(joiner, by_place, [GOLD[i] for i in ids], table.names))
+
+
+def test_every_weight_learns_even_from_sentences_without_pairs():
+    joiner = JoiningSettings(size=4).build(3, [1])
+    candidates = enumerate_spans(torch.tensor([1, 1]), 2)
+    table = GoldFragments.of(torch.tensor([1, 1]), [[], []], 2)
+    loss = joiner.loss(torch.randn(2, 3), candidates, table.batch(torch.tensor([0, 1]), candidates))
+    loss.backward()
+    assert all(parameter.grad is not None for parameter in joiner.parameters())
+    assert torch.isfinite(loss)

@@ -142,10 +142,9 @@ class HealthOut(BaseModel):
 
 
 class SentenceEntityOut(BaseModel):
-    """An entity of a remembered sentence."""
+    """An entity of a remembered sentence; `fragments` are offsets in its text."""
 
-    start: int
-    end: int
+    fragments: list[tuple[int, int]]
     label: str
     text: str
 

@@ -31,7 +31,8 @@ def main() -> None:
     lost.set_ylabel("right predictions elsewhere lost, %")
     for axes in (fixed, lost):
         axes.set_xlabel("corrected examples added for each kind, at most")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, max(25.0, 1.1 * axes.get_ylim()[1]) if axes is fixed else max(2.0, 1.1 * axes.get_ylim()[1]))
+        axes.set_xticks(sorted({row["k"] for result in results for row in result["rows"]}))
         axes.grid(alpha=0.3)
     fixed.legend(fontsize=7)
     figure.savefig(sys.argv[2], dpi=150)

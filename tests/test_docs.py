@@ -106,7 +106,7 @@ class _Unserved:
     editor = None
 
 
-@pytest.mark.parametrize(("name", "least"), [("dspert", 10), ("joint-ib", 5)])
+@pytest.mark.parametrize(("name", "least"), [("dspert", 10), ("joint-ib", 5), ("hire", 15)])
 def test_the_rows_of_the_papers_tables_are_overrides_of_a_recipe(name: str, least: int):
     page = (ROOT / f"docs/reference/{name}.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \d+, .+ \| `([\w-]+)` \| (.*) \|$", page, re.MULTILINE)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from nearspan.errors import ConfigError
 from nearspan.model import Model
 from nearspan.text import split
 from nearspan.training.data import TrainingData
@@ -128,6 +129,37 @@ def test_gradient_through_neighbours_is_an_option(tiny, documents):
         losses[through] = (loss.item(), model.network.representation.minus.weight.grad.clone())
     assert losses["true"][0] == pytest.approx(losses["false"][0], rel=1e-5)
     assert not torch.allclose(losses["true"][1], losses["false"][1])
+
+
+@pytest.mark.parametrize("setting", ["bottleneck.size=4", "objective.smoothing.epsilon=0.1"])
+def test_a_head_over_words_refuses_what_changes_spans(tiny, documents, setting: str):
+    data = TrainingData.of(documents, split, 6, tagged=True)
+    with pytest.raises(ConfigError, match="reads words, not spans"):
+        Model.learn(tiny("hire", setting), data.sentences, data.labels, entities=data.entities)
+
+
+@pytest.mark.parametrize("part", ["context.size=3", "recall.share=0.5"])
+def test_context_and_memory_need_a_bilstm(tiny, documents, part: str):
+    data = TrainingData.of(documents, split, 6)
+    recipe = tiny("classifier", "representation.kind=endpoints", "encoder.recurrent=none", f"encoder.{part}")
+    with pytest.raises(ConfigError, match=r"encoder\.recurrent"):
+        Model.learn(recipe, data.sentences, data.labels, entities=data.entities)
+
+
+@torch.inference_mode()
+def test_a_crfs_candidates_and_guesses_do_not_depend_on_the_batch(tiny, documents):
+    torch.manual_seed(0)
+    data = TrainingData.of(documents, split, 6, tagged=True)
+    model = Model.learn(tiny("hire"), data.sentences, data.labels, entities=data.entities)
+    torch.nn.init.normal_(model.network.head.emissions.weight)
+    batch = prepared(model, *TEXTS).batch(torch.arange(len(TEXTS)))
+    found, _ = model.network.probabilities(batch, None)
+    torch.testing.assert_close(found, torch.cat(one_by_one(model)), atol=1e-5, rtol=1e-4)
+    guesses = model.network.guesses(batch, None)
+    for text, own in zip(TEXTS, guesses, strict=True):
+        [alone] = model.network.guesses(prepared(model, text).batch(torch.tensor([0])), None)
+        assert [(g.first, g.stop, g.label) for g in own] == [(g.first, g.stop, g.label) for g in alone]
+        assert [g.score for g in own] == pytest.approx([g.score for g in alone], abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])

@@ -27,7 +27,7 @@ from nearspan.strings import StringMajority
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
 STRINGS = "strings.json"  # the majority by string, where spans are given
 GENERATION = "generation.json"  # the words that generators know, where there are any
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)

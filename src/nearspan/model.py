@@ -15,7 +15,7 @@ from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Encoded, Encoder, Given, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
-from nearspan.evidence import NULL, Evidence, explain_candidate, explain_fragments
+from nearspan.evidence import NULL, Evidence, Question, explain_candidate, explain_fragments
 from nearspan.heads import Instances
 from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
 from nearspan.network import Network, assemble
@@ -73,12 +73,17 @@ class Model:
         vocabulary: Vocabulary | None = None,
         joined: Sequence[str] = (),
         joined_overlap: Overlap = "any",
+        entities: Sequence[Sequence[WordEntity]] = (),
     ) -> Model:
         """An untrained model: vocabularies from the training sentences, fresh weights.
 
-        `vocabulary` is generators'; `joined` are those of the labels that have discontinuous entities.
+        `vocabulary` is generators'; `joined` are those of the labels that have discontinuous entities; `entities` are
+        those of the training sentences, which only label vectors (`encoder.context`) need.
         """
-        encoder = Encoder.learn(recipe.encoder, train, others)
+        context = recipe.encoder.context
+        if context is not None and context.pooling == "labels" and not any(entities):
+            raise ValueError("label vectors begin as means over the training entities: give them")
+        encoder = Encoder.learn(recipe.encoder, train, others, entities)
         numbers = [number for number, label in enumerate(labels, start=1) if label in joined]
         network = assemble(recipe, encoder, len(labels), vocabulary, numbers)
         return cls(recipe, labels, network, overlap, joined_overlap=joined_overlap)
@@ -139,6 +144,8 @@ class Model:
             raise ModelError("this model has no memory that could vote: fill one with `nearspan memory MODEL build`")
         if isinstance(self.network.head, Instances):
             raise ConfigError("the instance head is a vote of the memory already; others can be given one")
+        if share and self.recipe.head.tags_words:
+            raise ConfigError("the memory votes on spans, and this model's head tags words")
         chosen = [f"vote.{one}" for one in (f"share={share}", *settings)] if share else ["vote=none"]
         self.recipe = self.recipe.override(chosen, "vote")
         self.network.vote = self.recipe.vote
@@ -202,10 +209,16 @@ class Model:
         return Input(sentences, parts, self.prepare([part.sentence for part in parts]))
 
     def prepare(
-        self, sentences: Sequence[Sentence], entities: Sequence[Sequence[WordEntity]] | None = None
+        self,
+        sentences: Sequence[Sentence],
+        entities: Sequence[Sequence[WordEntity]] | None = None,
+        training: bool = False,
     ) -> Prepared:
-        """Sentences as tensors on the model's device, as they are; for typing their entities are the given spans."""
-        prepared = self.network.encoder.prepare(sentences)
+        """Sentences as tensors on the model's device, as they are; for typing their entities are the given spans.
+
+        `training`: the very ones that the model has learned from.
+        """
+        prepared = self.network.encoder.prepare(sentences, training)
         if self.typing and entities is not None:
             prepared = replace(prepared, given=Given.of([[entity[:2] for entity in own] for own in entities]))
         return prepared.to(self.device)
@@ -255,10 +268,10 @@ class Model:
 
     def labelled(self, documents: Iterable[Document]) -> LabelledSentences:
         """Documents as this model reads and remembers them."""
+        head, joining, width = self.recipe.head, self.network.joiner is not None, self.network.max_width
         if self.typing:
-            return LabelledSentences.given(documents, self.split, self.network.max_width)
-        multilabel, joining = self.recipe.head.multilabel, self.network.joiner is not None
-        return LabelledSentences.of(documents, self.split, self.network.max_width, multilabel, joining)
+            return LabelledSentences.given(documents, self.split, width)
+        return LabelledSentences.of(documents, self.split, width, head.multilabel, joining, head.tags_words)
 
     def remembered(self, document: Document) -> list[Remembered]:
         """The sentences of a document as the memory would keep them."""
@@ -329,14 +342,11 @@ class Model:
             raise NearspanError(f"{span.text(document.text)!r} is discontinuous, and this model {reason}")
         part, places = self._located(document, span)
         prepared = self.prepare([part.sentence], [[(*place, NULL) for place in places]])
-        batch = prepared.batch(torch.tensor([0]))
-        spans = self.network.candidates(batch)
-        rows = [int(((spans.first == first) & (spans.stop == stop)).nonzero()) for first, stop in places]
-        text = span.text(document.text)
-        network = self.network.eval()
+        asked = Question(prepared.batch(torch.tensor([0])), part.sentence.tokens, tuple(places))
+        network, text = self.network.eval(), span.text(document.text)
         if span.discontinuous and joiner is not None:
-            return explain_fragments(network, joiner, memory, self.labels, batch, rows, span, text, count, label)
-        return explain_candidate(network, memory, self.labels, batch, rows[0], span, text, count, label)
+            return explain_fragments(network, joiner, memory, self.labels, asked, span, text, count, label)
+        return explain_candidate(network, memory, self.labels, asked, span, text, count, label)
 
     def _located(self, document: Document, span: Span) -> tuple[Reading, list[tuple[int, int]]]:
         """The part of the document that answers for a span, and the words of its fragments in it."""
@@ -350,7 +360,7 @@ class Model:
                 if len(places) < len(edges) or not part.owns(places[0][0]):
                     continue
                 widest = max(stop - first for first, stop in places)
-                if widest > self.network.max_width:
+                if widest > self.network.max_width and not self.recipe.head.tags_words:
                     raise NearspanError(
                         f"{span.text(document.text)!r} has {widest} {sentence.unit}{' in a row' * span.discontinuous}; "
                         f"this model considers spans of at most {self.network.max_width} (candidates.max_width)"

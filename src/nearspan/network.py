@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from nearspan.decoding import Guess
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
-from nearspan.heads import Head, Instances, Joiner, Pool, Sigmoid, Softmax, WordPool
+from nearspan.heads import Crf, Head, Instances, Joiner, Pool, Sigmoid, Softmax, SpanHead, WordPool
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, VoteSettings, WordTable, nearest_sentences, pools, torn_pools, vote
 from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
@@ -39,12 +39,13 @@ WORDS = 8192  # of the memory at once, if all its sentences were as long as the 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A batch, and of its corpus the labels, the texts of entities for generators, and fragments for a joiner."""
+    """A batch, and of its corpus the labels, the texts of entities for generators, fragments for a joiner, and tags."""
 
     batch: Batch
     labels: SpanLabels
     texts: SpanTexts | None = None
     fragments: GoldFragments | None = None
+    tags: Tensor | None = None  # [R] of the corpus's words, for a head over words
 
 
 class Network(nn.Module):
@@ -89,6 +90,13 @@ class Network(nn.Module):
     def size(self) -> int:
         """H, the width of a span's vector."""
         return self.bottleneck.size if self.bottleneck is not None else self.representation.size
+
+    @property
+    def span_head(self) -> SpanHead:
+        """The head, where it reads spans."""
+        if isinstance(self.head, Crf):
+            raise TypeError("this head reads words")
+        return self.head
 
     @property
     def adds_up(self) -> Minus | None:
@@ -139,10 +147,12 @@ class Network(nn.Module):
     ) -> Tensor:
         """The loss in an epoch, when a share of all training is done.
 
-        The head's, the joiner's and the bottleneck's are summed over a sentence's spans, the mean over the batch's
-        sentences; the generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
+        The head's, the joiner's and the bottleneck's are summed over a sentence's spans, or words, the mean over the
+        batch's sentences; the generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
         """
         batch, generators = labelled.batch, self.generators
+        if isinstance(self.head, Crf):
+            return self._tagged(self.head, self.encoder(batch), labelled)
         vectors, candidates = self.represented(batch)
         if generators is None or labelled.texts is None:
             return self._classified(vectors, candidates, labelled, neighbours, epoch)
@@ -157,6 +167,14 @@ class Network(nn.Module):
         # gamma weighs what the encoder learns. The generators' own weights have the same optimum without it; with it
         # Adam, used to far larger gradients, would hardly move them any more while the encoder leaves them behind
         return loss + generated - (1 - gamma) * generated.detach()
+
+    def _tagged(self, head: Crf, encoded: Encoded, labelled: Labelled) -> Tensor:
+        """The loss of a head over words."""
+        if labelled.tags is None:
+            raise ValueError("a head over words needs the tags of the words: TrainingData.word_tags")
+        batch = encoded.batch
+        with torch.autocast(encoded.states.device.type, enabled=False):
+            return head.loss(encoded.states.float(), batch.mask, labelled.tags[batch.rows]) / len(batch)
 
     def _classified(
         self, vectors: Tensor, candidates: Candidates, labelled: Labelled, neighbours: Labelled | None, epoch: int
@@ -176,7 +194,7 @@ class Network(nn.Module):
     def _scored(self, drawn: Sequence[Tensor], targets: Tensor, pool: Pool | None) -> Tensor:
         """The head's loss, the mean over several draws [S, H] of the span vectors."""
         with torch.autocast(targets.device.type, enabled=False):  # scores want full precision
-            losses = [self.head.loss(vectors.float(), targets, pool) for vectors in drawn]
+            losses = [self.span_head.loss(vectors.float(), targets, pool) for vectors in drawn]
         return torch.stack(losses).mean()
 
     def _joined(self, drawn: Sequence[Tensor], candidates: Candidates, labelled: Labelled) -> Tensor | float:
@@ -212,13 +230,16 @@ class Network(nn.Module):
         `sentences` [B, K] are those of the memory that the instance head has to ask instead of those it would search.
         """
         candidates = self.candidates(batch)
-        return self._judged(self.encoder(batch), candidates, memory, sentences)[0], candidates
+        return self.judged(self.encoder(batch), candidates, memory, sentences)[0], candidates
 
-    def _judged(
+    def judged(
         self, encoded: Encoded, candidates: Candidates, memory: Memory | None, sentences: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """P(y|s) [S, 1 + Y] of candidates, and their vectors [S, H] unless the head can do without."""
         head = self.head
+        if isinstance(head, Crf):
+            places = (candidates.sentence, candidates.first, candidates.stop)
+            return head.probabilities(encoded.states.float(), encoded.batch.mask, *places), None
         if not isinstance(head, Instances):
             vectors = self.vectors(encoded, candidates).float()
             found, said = head.probabilities(vectors), self.voted(vectors, memory)
@@ -242,20 +263,25 @@ class Network(nn.Module):
 
     def guesses(self, batch: Batch, memory: Memory | None) -> list[list[Guess]]:
         """For each sentence of a batch what may be entities: candidates with each of their labels, and joined ones."""
-        candidates = self.candidates(batch)
         encoded = self.encoder(batch)
-        probabilities, vectors = self._judged(encoded, candidates, memory)
+        if isinstance(self.head, Crf):
+            return _guessed(*self.head.entities(encoded.states.float(), batch.mask), len(batch))
+        candidates = self.candidates(batch)
+        probabilities, vectors = self.judged(encoded, candidates, memory)
         rows, labels = self.chosen(probabilities)
         places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
-        index, scores = torch.stack([*places, labels]).T.tolist(), probabilities[rows, labels].tolist()
-        found: list[list[Guess]] = [[] for _ in range(len(batch))]
-        for (sentence, first, stop, label), score in zip(index, scores, strict=True):
-            found[sentence].append(Guess.of(first, stop, label, score))
+        found = _guessed(torch.stack([*places, labels]).T, probabilities[rows, labels], len(batch))
         if self.joiner is not None:
             vectors = self.vectors(encoded, candidates).float() if vectors is None else vectors
             for one in self.joiner.join(vectors, candidates):
                 found[one.sentence].append(Guess(one.fragments, one.label, one.score))
         return found
+
+    def marginals(self, batch: Batch, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
+        """P(y|s) [S, 1 + Y] of any spans of a batch, for a head over words."""
+        if not isinstance(self.head, Crf):
+            raise TypeError("only a head over words has marginals of any span")
+        return self.head.probabilities(self.encoder(batch).states.float(), batch.mask, sentence, first, stop)
 
     def chosen(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
         """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]: the likeliest label, unless it is
@@ -315,7 +341,11 @@ def assemble(
     if bottleneck is not None and recipe.head.kind == "biaffine":
         raise ConfigError("the biaffine head compares a span's ends, which a bottleneck blends: set bottleneck=none")
     size = bottleneck.size if bottleneck else representation.size
-    head = recipe.head.build(size, labels, ends)
+    if recipe.head.tags_words:
+        _refuse_spans(recipe)
+        head: Head = recipe.head.build(encoder.size, labels)
+    else:
+        head = recipe.head.build(size, labels, ends)
     wanted, max_width = recipe.objective.generation, recipe.candidates.max_width
     generators = wanted.build(representation.size, vocabulary) if wanted and vocabulary else None
     joiner = recipe.joining.build(size, joined) if recipe.joining and joined else None
@@ -341,6 +371,27 @@ def assemble(
         recipe.vote,
         typing,
     )
+
+
+def _guessed(index: Tensor, scores: Tensor, sentences: int) -> list[list[Guess]]:
+    """Guesses by sentence, from their sentence, first word, stop and label [F, 4] and their scores [F]."""
+    found: list[list[Guess]] = [[] for _ in range(sentences)]
+    for (sentence, first, stop, label), score in zip(index.tolist(), scores.tolist(), strict=True):
+        found[sentence].append(Guess.of(first, stop, label, score))
+    return found
+
+
+def _refuse_spans(recipe: Recipe) -> None:
+    """A head over words has no use for given spans, nor for what changes span vectors or their targets."""
+    if recipe.task == "typing":
+        raise ConfigError(
+            f"the task is typing, where spans are given, and the {recipe.head.kind} head reads words: "
+            "choose another head.kind"
+        )
+    parts = {"bottleneck": recipe.bottleneck, "joining": recipe.joining, "vote": recipe.vote}
+    parts |= {f"objective.{name}": part for name, part in recipe.objective}
+    for place in (place for place, part in parts.items() if part is not None):
+        raise ConfigError(f"the {recipe.head.kind} head reads words, not spans: set {place}=none")
 
 
 def _side_by_side(

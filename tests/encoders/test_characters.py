@@ -5,7 +5,7 @@ import torch
 
 import nearspan
 from nearspan.encoders import EncoderSettings
-from nearspan.encoders.characters import Characters, CharacterSettings
+from nearspan.encoders.characters import CharacterSettings, known_characters
 from nearspan.encoders.encoder import Encoder
 from nearspan.text import split
 
@@ -18,7 +18,7 @@ def sentences(*texts: str):
 
 def built(**settings) -> Encoder:
     torch.manual_seed(0)
-    module = Characters.learn(CharacterSettings(**settings), sentences("Ada lives in Oslo x"), [])
+    module = CharacterSettings(**settings).build(known_characters(sentences("Ada lives in Oslo x")))
     torch.nn.init.normal_(module.convolution.bias)
     return Encoder(EncoderSettings(), {"characters": module}).eval()
 

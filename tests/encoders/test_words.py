@@ -54,8 +54,12 @@ def test_training_changes_the_trained_rows_only(file: str):
 
 
 def test_pretrained_rows_can_be_trained_too(file: str):
-    module = Words.learn(WordSettings(file=file, trainable=True), sentences("The king"), [])
-    assert len(module.frozen) == 0
+    module = Words.learn(WordSettings(file=file, trainable=True), sentences("The king of Oslo"), [])
+    assert module.vocabulary["frozen"] == [
+        "bergen",
+        "Ada",
+    ]  # not in training: nothing would train them
+    assert sorted(module.pretrained) == ["Ada", "bergen", "of", "oslo", "the"]
     assert embedded(module, "oslo").tolist() == [[1, 1, 0]]
     embedded(module, "oslo").sum().backward()
     assert module.trained.grad is not None

@@ -149,6 +149,7 @@ def test_evidence_is_json(instance: Model):
             "flip",
             "share",
             "voted",
+            "recalled",
         }
         assert set(found["probabilities"]) == {"null", "PERSON", "PLACE"}
         one = found["neighbours"]["null"][0]

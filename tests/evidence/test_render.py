@@ -9,6 +9,7 @@ from nearspan.evidence import marked, render
 from nearspan.evidence.evidence import Evidence
 from nearspan.evidence.flip import Flip
 from nearspan.evidence.neighbour import Neighbour
+from nearspan.evidence.recollection import Recollection
 
 
 def shown(thing) -> str:
@@ -32,6 +33,15 @@ def test_the_span_its_label_and_what_it_rests_on():
 
 def test_look_alikes_are_not_called_the_mechanism():
     assert "not the mechanism" in shown(render(evidence("Bob met Eve", Span.of(0, 3), "nearest")))
+
+
+def test_recalled_words_are_shown_with_the_memorys_share():
+    one = Neighbour("PER", 0.25, Span.of(0, 3), "Ada met Eve", "doc-7", 3, 0)
+    recalled = [Recollection("Ada", 0.7, [one], 0.75), Recollection("Zorro", 0.0, [], 0.0)]
+    found = Evidence(Span.of(0, 9), "Ada Zorro", "PER", "attended", {"PER": 0.9, "": 0.1}, {}, {}, recalled=recalled)
+    text = shown(render(found))
+    for part in ("attended", "70% of 'Ada'", "0.250", "doc-7", "0.750", "all other occurrences", "'Zorro' is not in"):
+        assert part in text
 
 
 def test_long_sentences_are_shown_around_the_span():

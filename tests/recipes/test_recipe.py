@@ -107,10 +107,10 @@ def test_overriding_changes_a_copy():
         ("encoder.recurrent.dropout=1.5", "dropout"),
         ("encoder.words.size=-1", "size"),
         ("encoder.characters.longest=1", "longest"),
-        ("representation.size=0", "size"),
+        ("representation.size=-1", "size"),
         ("training.learning_rate=0", "learning_rate"),
         ("training.learning_rate=nan", "learning_rate"),
-        ("training.optimizer=sgd", "optimizer"),
+        ("training.optimizer=lion", "optimizer"),
         ("training.weight_decay=-1", "weight_decay"),
         ("training.schedule=cosine", "schedule"),
         ("training.warmup=1", "warmup"),
@@ -124,6 +124,19 @@ def test_overriding_changes_a_copy():
 def test_a_wrong_setting_is_named(setting: str, message: str):
     with pytest.raises(ConfigError, match=message):
         recipes.load("instance").override([setting])
+
+
+def test_a_part_that_is_put_in_needs_its_kind():
+    with pytest.raises(ConfigError, match=r"set encoder\.characters\.kind first"):
+        recipes.load("dspert").override(["encoder.characters.size=30"])
+    put = ["encoder.characters.kind=intnet", "encoder.characters.size=8"]
+    assert recipes.load("dspert").override(put).encoder.characters.size == 8
+
+
+@pytest.mark.parametrize("setting", ["encoder.characters.layers=6", "encoder.context.window=4"])
+def test_some_numbers_are_odd(setting: str):
+    with pytest.raises(ConfigError, match="must be odd"):
+        recipes.load("hire").override([setting])
 
 
 @pytest.mark.parametrize("name", ["../recipes/instance", "", "."])

@@ -164,6 +164,17 @@ def test_correct_and_undo(page):
     of(page, "Oslo, PLACE").wait_for()
 
 
+def test_a_sentence_that_is_new_to_the_memory_is_counted_until_undone(page):
+    annotate(page, "Ada lives in Lima")
+    page.get_by_label("Ask about other words").fill("lives")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Add").click()
+    page.get_by_role("button", name="Undo").wait_for()
+    assert "12 sentences" not in page.locator("#served").inner_text()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("12 sentences").wait_for()
+
+
 def test_a_training_span_is_removed_and_brought_back(page):
     annotate(page, TEXT)
     of(page, "Oslo, PLACE").click()

@@ -74,6 +74,13 @@ def test_every_answer_forbids_other_hosts_and_inline_script(client):
         assert headers["X-Content-Type-Options"] == "nosniff"
 
 
+def test_a_failure_of_ours_is_json_with_the_same_headers(service):
+    with TestClient(create_app(service, "t"), raise_server_exceptions=False) as client:
+        answer = client.post("/annotate", json={"text": "x"})  # touches the model, which fails here
+    assert (answer.status_code, answer.json()["error"][:17]) == (500, "the server failed")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
 def test_on_loopback_other_names_are_not_answered(service):
     with TestClient(create_app(service, "t", hosts=LOOPBACK), base_url="http://127.0.0.1:8000") as client:
         assert client.get("/health").status_code == 200

@@ -37,6 +37,13 @@ def test_every_reason_is_counted():
     assert found.coverage.reachable == 2
 
 
+def test_tagged_words_reach_any_width_but_no_overlaps():
+    document = nearspan.markup("[the old Bank of [England](PLACE)](ORG) and [Ada](PER)")
+    found = reach(split(document), document.entities, max_width=2, tagged=True)
+    assert found.entities == [[(0, 5, "ORG"), (6, 7, "PER")]]
+    assert dict(found.coverage.unreachable) == {"overlapping a wider entity": 1}
+
+
 def test_second_labels_are_reached_where_a_span_may_have_several():
     document = Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"), Entity.of(0, 3, "Z")))
     found = reach(split(document), document.entities, 3, multilabel=True)

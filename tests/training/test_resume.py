@@ -93,6 +93,24 @@ def test_killed_with_another_optimizer_schedule_and_objective(train, tmp_path: P
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
 
 
+def test_killed_with_a_memory_of_training_words(train, tmp_path: Path):
+    settings = ["encoder.context.size=3", "training.learning_rate=0.3"]
+    train("hire", "whole", *settings)
+    for cut, steps in (("at once", 3), ("within", 2 * STEPS + 3), ("between", 2 * STEPS)):
+        killed(lambda steps=steps, cut=cut: train("hire", cut, *settings, watch=Doomed(steps)))
+        train("hire", cut, *settings, resume=True)
+        assert weights(tmp_path / cut) == weights(tmp_path / "whole")  # what words recall included
+        assert metrics(tmp_path / cut) == metrics(tmp_path / "whole")
+
+
+def test_killed_with_momentum(train, tmp_path: Path):
+    settings = ["training.optimizer=sgd", "training.momentum=0.9", "training.weight_decay=0.001"]
+    train("classifier", "whole", *settings)
+    killed(lambda: train("classifier", "cut", *settings, watch=Doomed(9)))
+    train("classifier", "cut", *settings, resume=True)
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+
+
 def test_killed_with_draws_a_growing_weight_and_tuned_thresholds(train, tmp_path: Path):
     settings = ["representation.kind=endpoints", "bottleneck.size=6", "bottleneck.beta=0.01", "head.kind=sigmoid"]
     settings += ["head.tuned=true", "head.threshold=0.1"]

@@ -82,6 +82,7 @@ def test_null_has_no_probability_and_the_memory_holds_entities_alone(typed: Path
         ("classifier", ("representation.kind=ends", "representation.end_size=6", "head.kind=biaffine")),
         ("classifier", ("representation.kind=pooling", "representation.reader.size=8", "bottleneck.size=6")),
         ("classifier", ("representation.kind=attended", "representation.size=4", "representation.context=true")),
+        ("classifier", ("encoder.context.pooling=labels", "encoder.recall.similarity=dot")),
     ],
 )
 def test_any_span_head_can_type(name: str, settings, tiny: Callable[..., Recipe], documents, tmp_path: Path):
@@ -134,6 +135,9 @@ def test_what_is_about_all_spans_is_refused(tiny, documents, tmp_path: Path):
     recipe = tiny("classifier", "task=typing", "objective.smoothing.epsilon=0.1")
     with pytest.raises(ConfigError, match=r"objective\.smoothing=none"):
         nearspan.train(recipe, documents, out=tmp_path / "run", device="cpu")
+    words = tiny("classifier", "task=typing", "joining=none", "head.kind=crf")
+    with pytest.raises(ConfigError, match="the crf head reads words"):
+        nearspan.train(words, documents, out=tmp_path / "crf", device="cpu")
     with pytest.raises(ConfigError, match="F1 of recognition"):
         nearspan.tune(
             tiny("classifier", "task=typing"), documents, documents, space={"training.batch": "4|8"}, out=tmp_path

@@ -13,6 +13,8 @@ from nearspan.evidence import Evidence
 LISTED = 5  # training spans shown for a span
 STRENGTHS = {
     "exact": "Exact: the label is a vote of training spans. These have the largest shares; all shares make 100%.",
+    "attended": "Training occurrences of the span's words, with their weights in what the words recalled: a part of "
+    "the words' states, from which the head decided.",
     "nearest": "Look-alikes by cosine. They show the space, not the mechanism that decided.",
 }
 
@@ -78,7 +80,10 @@ def _entity(entity: Entity | None, labels: list[str]) -> str:
 def _evidence(evidence: Evidence, failure: Failure, labels: list[str]) -> str:
     """A span's probabilities and its training spans."""
     ranked = [f"{chip(label, labels)} {100 * value:.1f}%" for label, value in list(evidence.probabilities.items())[:3]]
-    everything = sorted((one for group in evidence.neighbours.values() for one in group), key=lambda one: -one.weight)
+    groups = [*evidence.neighbours.values()]
+    if evidence.strength == "attended":
+        groups = [word.neighbours for word in evidence.recalled]
+    everything = sorted((one for group in groups for one in group), key=lambda one: -one.weight)
     rows = "".join(
         f"<li>{chip(one.label, labels)}<span class=weight>{bar(one.weight, 'var(--accent)')}"
         f"{f'{100 * one.weight:.1f}%' if evidence.strength == 'exact' else f'{one.weight:.3f}'}</span>"

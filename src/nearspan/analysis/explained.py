@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from nearspan.analysis.elements import bar, chip, highlighted, text
 from nearspan.analysis.page import POLICY, STYLE
-from nearspan.evidence import Evidence, Neighbour, told
+from nearspan.evidence import Evidence, Neighbour, Recollection, told
 
 STRENGTHS = {
     "exact": "Exact: the label is a vote of training spans, and these shares add up to the probability.",
+    "attended": "Attended: training occurrences of the words, with their weights in what each word recalled; that is a "
+    "part of the words' states, from which the head decided.",
     "nearest": "Nearest: look-alikes by cosine, not the mechanism that decided.",
 }
 
@@ -60,6 +62,8 @@ def _card(evidence: Evidence, whole: str, labels: Sequence[str]) -> str:
         for label, group in evidence.neighbours.items()
         if not exact or evidence.probabilities[label] >= 0.0005
     )
+    if evidence.strength == "attended":
+        groups = "".join(_recalled(word, labels) for word in evidence.recalled)
     against = "" if exact else f"<h4>Against it</h4>{_neighbours(evidence.against, labels, exact)}"
     notes = [told(evidence)] if exact else []
     if evidence.voted:
@@ -84,6 +88,13 @@ def _neighbours(group: Sequence[Neighbour], labels: Sequence[str], exact: bool) 
         if not exact or one.weight >= 0.0005
     )
     return f'<ul class="neighbours">{rows}</ul>' if rows else ""
+
+
+def _recalled(word: Recollection, labels: Sequence[str]) -> str:
+    """A word with the training occurrences that were blended into its state."""
+    share = f"{100 * word.share:.0f}% recalled" if word.share else "not in the training data"
+    head = f"<h4><bdi>{text(word.text)}</bdi>: {share}</h4>"
+    return head + _neighbours(word.neighbours, labels, exact=True)
 
 
 def _rest(share: float, label: str, labels: Sequence[str]) -> str:

@@ -84,7 +84,7 @@ def opinions(model: Model, sentences: Sequence[Place], others: Others, progress:
             near = others.nearest(encoded.sentence_vectors(), silent, network.head.settings.neighbours)
             seen, _ = network.probabilities(batch, others.memory, near)
         else:
-            seen = network.head.probabilities(vectors.float())
+            seen, _ = network.judged(encoded, candidates, None)
         hot = labels.hot(batch.ids, candidates, network.labels)
         wanted = (seen - hot).abs().amax(1) > DOUBT
         rows = (wanted & _owned([sentences[i].part for i in ids.tolist()], candidates)).nonzero().flatten()

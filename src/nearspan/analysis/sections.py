@@ -10,7 +10,7 @@ from nearspan.analysis.failures import KINDS
 from nearspan.analysis.figures import bars, colour, lines, share_text, sign, summary
 from nearspan.analysis.findings import Findings
 from nearspan.analysis.subject import Subject
-from nearspan.evaluation import Counts, Scores
+from nearspan.evaluation import VOCABULARIES, Counts, Scores
 
 STRUCTURES = ("flat", "nested", "covering", "both")
 
@@ -114,7 +114,7 @@ def coverage(found: Findings) -> str:
 
 
 def slices(found: Findings) -> str:
-    """Scores by width and by structure (figures 2 and 3 of Zhu et al., 2023)."""
+    """Scores by width and structure (Zhu et al., 2023, figures 2 and 3), and vocabulary (Luo et al., 2020, table 7)."""
     widths = [_totals(subject.widths) for subject in found.subjects]
     structures = [_totals(subject.structures) for subject in found.subjects]
     if not any(widths):
@@ -137,7 +137,23 @@ def slices(found: Findings) -> str:
         _bars(found, structures, STRUCTURES, "structures", "structure") if nesting else "",
         _compared(found, "structure", text, lambda subject: _totals(subject.structures), order=STRUCTURES),
         f'</div></div><p class="note">{rule}</p>',
+        _vocabularies(found),
     )
+
+
+def _vocabularies(found: Findings) -> str:
+    """Scores by vocabulary, where a model has word vectors."""
+    if not any(subject.vocabularies for subject in found.subjects):
+        return ""
+    compared = _compared(
+        found, "words", text, lambda subject: _totals(subject.vocabularies), order=VOCABULARIES, long=True
+    )
+    rule = (
+        "IV: all words of the entity are in the training data and have a pretrained vector. OOTV: some word is not in "
+        "the training data, all have vectors. OOEV: all are in the training data, some has no vector. OOBV: some word "
+        "is not in the training data, and some has no vector. Words count as written or in lower case."
+    )
+    return f'<h3>By vocabulary</h3>{compared}<p class="note">{rule}</p>'
 
 
 def error_kinds(found: Findings) -> str:

@@ -11,7 +11,16 @@ from typing import Any
 
 from nearspan.document import Document, Entity
 from nearspan.errors import ModelError
-from nearspan.evaluation import Error, Evaluation, Scores, by_structure, by_width, evaluate, find_errors
+from nearspan.evaluation import (
+    Error,
+    Evaluation,
+    Scores,
+    by_structure,
+    by_vocabulary,
+    by_width,
+    evaluate,
+    find_errors,
+)
 from nearspan.memory import Memory
 from nearspan.model import Model
 from nearspan.training.watch import METRICS
@@ -54,6 +63,16 @@ class Subject:
         return by_structure(self.documents, self.evaluation.predicted)
 
     @cached_property
+    def vocabularies(self) -> dict[str, Scores]:
+        """Scores by whether an entity's words are known; none for a model without pretrained word vectors."""
+        words = self.model.network.encoder.words
+        if words is None or not words.pretrained:
+            return {}
+        seen, vectors = set(words.vocabulary["seen"]), set(words.pretrained)
+        characters = self.model.recipe.characters_as_words
+        return by_vocabulary(self.documents, self.evaluation.predicted, seen, vectors, characters=characters)
+
+    @cached_property
     def errors(self) -> list[Error]:
         """Everything it got wrong."""
         return find_errors(self.documents, self.evaluation.predicted)
@@ -83,6 +102,7 @@ class Subject:
             "widths": {key: scores.total.as_dict() for key, scores in self.widths.items()},
             "losses": self.losses,
             "structures": {key: scores.total.as_dict() for key, scores in self.structures.items()},
+            "vocabularies": {key: scores.total.as_dict() for key, scores in self.vocabularies.items()},
         }
 
 

@@ -14,8 +14,9 @@ FILES = (
 )
 TRAINED = (
     "Still in the weights: what training took from these sentences. The encoder and, in a head that has weights, the "
-    "labels' scores were fitted to them, and the words of the vocabularies may come from them. No edit of the memory "
-    "changes that; only training again without the document does."
+    "labels' scores were fitted to them, the words of the vocabularies may come from them, and an encoder that recalls "
+    "training words (`encoder.recall`) holds what these were. No edit of the memory changes that; only training again "
+    "without the document does."
 )
 ADDED = "Not in the weights: these sentences were added after training, which never saw them."
 

@@ -3,8 +3,10 @@
 from nearspan.encoders.encoder import Encoded, Encoder, EncoderSettings
 from nearspan.encoders.inputs import Batch, Given, Prepared, buckets
 from nearspan.encoders.pieces import Splitter, load_tokenizer
+from nearspan.encoders.recall import Attention
 
 __all__ = [
+    "Attention",
     "Batch",
     "Encoded",
     "Encoder",

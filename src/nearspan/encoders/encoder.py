@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
-from nearspan.encoders.characters import Characters, CharacterSettings
+from nearspan.encoders.characters import CharacterSettings, Spelling, known_characters
+from nearspan.encoders.context import Context, ContextSettings, WordLabel, examples
 from nearspan.encoders.highway import Highway, HighwaySettings
 from nearspan.encoders.inputs import Batch, Prepared
+from nearspan.encoders.intnet import IntNetSettings
+from nearspan.encoders.recall import Attention, Recall, RecallSettings
 from nearspan.encoders.recurrent import Recurrent, RecurrentSettings
 from nearspan.encoders.transformer import Transformer, TransformerSettings
 from nearspan.encoders.words import Words, WordSettings
+from nearspan.errors import ConfigError
 from nearspan.settings import Settings
 from nearspan.text import Sentence
 
@@ -46,40 +51,62 @@ class EncoderSettings(Settings):
     """Which features a word has, and what reads them; a part that is left out is not built."""
 
     words: WordSettings | None = None
-    characters: CharacterSettings | None = None
+    characters: CharacterSettings | IntNetSettings | None = Field(default=None, discriminator="kind")
     transformer: TransformerSettings | None = None
     highway: HighwaySettings | None = None
     recurrent: RecurrentSettings | None = None
+    context: ContextSettings | None = None
+    recall: RecallSettings | None = None
 
 
-KINDS: dict[str, type[Words] | type[Characters] | type[Transformer]] = {
-    "words": Words,
-    "characters": Characters,
-    "transformer": Transformer,
-}
+Embedder = Words | Spelling | Transformer
 
 
 class Encoder(nn.Module):
     """Word states [B, T, size] of a batch of sentences."""
 
-    def __init__(self, settings: EncoderSettings, embedders: dict[str, Words | Characters | Transformer]) -> None:
+    def __init__(
+        self, settings: EncoderSettings, embedders: dict[str, Embedder], context: Context | None = None
+    ) -> None:
         super().__init__()
+        if settings.recurrent is None and (settings.context or settings.recall):
+            raise ConfigError("encoder.context and encoder.recall stand around a BiLSTM: set encoder.recurrent")
         self.settings = settings
         self.embedders = nn.ModuleDict(embedders)
-        self.width = width = sum(embedder.size for embedder in embedders.values())  # of all features side by side
+        self.context = context
+        self.recall: Recall | None = None
+        width = sum(embedder.size for embedder in embedders.values()) + (context.size if context else 0)
+        self.width = width  # of all features side by side
         self.highway = Highway(settings.highway, width) if settings.highway else None
         self.recurrent = Recurrent(settings.recurrent, width) if settings.recurrent else None
         self.size = self.recurrent.size if self.recurrent else width
 
     @classmethod
-    def learn(cls, settings: EncoderSettings, train: Sequence[Sentence], others: Sequence[Sentence] = ()) -> Encoder:
-        """Build an encoder for a corpus: vocabularies from `train`, pretrained vectors for `others` too."""
-        parts = {
-            name: kind.learn(getattr(settings, name), train, others)
-            for name, kind in KINDS.items()
-            if getattr(settings, name) is not None
-        }
-        return cls(settings, parts)
+    def learn(
+        cls,
+        settings: EncoderSettings,
+        train: Sequence[Sentence],
+        others: Sequence[Sentence] = (),
+        entities: Sequence[Sequence[WordLabel]] = (),
+    ) -> Encoder:
+        """Build an encoder for a corpus: vocabularies from `train`, pretrained vectors for `others` too.
+
+        Label vectors (`encoder.context`) begin as means over the `entities` of the training sentences.
+        """
+        parts: dict[str, Embedder] = {}
+        if settings.words is not None:
+            parts["words"] = Words.learn(settings.words, train, others)
+        if settings.characters is not None:
+            parts["characters"] = settings.characters.build(known_characters(train))
+        if settings.transformer is not None:
+            parts["transformer"] = Transformer.learn(settings.transformer, train, others)
+        labels = sorted({label for own in entities for _, _, label in own})
+        encoder = cls(settings, parts, Context(settings.context, parts, labels) if settings.context else None)
+        if encoder.context is not None and encoder.context.names:
+            encoder._place_labels(encoder.context, train, entities)
+        if settings.recall is not None:
+            encoder.recall = Recall.learn(settings.recall, train, encoder.key_size, encoder.size)
+        return encoder
 
     def save(self, folder: Path, write: Callable[[str, Any], None]) -> None:
         """Hand each vocabulary to `write(name, content)`; a transformer writes its own files to `folder`."""
@@ -88,31 +115,82 @@ class Encoder(nn.Module):
                 embedder.save(folder / "encoder")
             else:
                 write(name, embedder.vocabulary)
+        if self.context is not None:
+            write("context", {"labels": self.context.names})
+        if self.recall is not None:
+            write("recall", self.recall.vocabulary)
 
     @classmethod
     def restore(cls, settings: EncoderSettings, folder: Path, read: Callable[[str], Any]) -> Encoder:
         """The encoder as `save` wrote it, with weights still to be filled in."""
-        parts: dict[str, Words | Characters | Transformer] = {}
+        parts: dict[str, Embedder] = {}
         if settings.words is not None:
             parts["words"] = Words(settings.words, read("words"))
         if settings.characters is not None:
-            parts["characters"] = Characters(settings.characters, read("characters"))
+            parts["characters"] = settings.characters.build(read("characters"))
         if settings.transformer is not None:
             parts["transformer"] = Transformer.restore(settings.transformer, folder / "encoder")
-        return cls(settings, parts)
+        context = Context(settings.context, parts, read("context")["labels"]) if settings.context else None
+        encoder = cls(settings, parts, context)
+        if settings.recall is not None:
+            encoder.recall = Recall(settings.recall, read("recall"), encoder.key_size, encoder.size)
+        return encoder
 
-    def prepare(self, sentences: Sequence[Sentence]) -> Prepared:
-        """Turn sentences into tensors once; batches are gathered from them."""
+    def prepare(self, sentences: Sequence[Sentence], training: bool = False) -> Prepared:
+        """Turn sentences into tensors once; batches are gathered from them.
+
+        `training`: they are the very sentences that this encoder has learned from, so that it may write them to its
+        memory, and none of their words recalls itself.
+        """
         features = {name: embedder.prepare(sentences) for name, embedder in self.embedders.items()}  # type: ignore[operator]
+        if self.recall is not None:
+            features["recall"] = self.recall.prepare(sentences, own=training)
         return Prepared.of([len(sentence) for sentence in sentences], features)
+
+    @property
+    def words(self) -> Words | None:
+        """The static word vectors, where there are any."""
+        return next((one for one in self.embedders.values() if isinstance(one, Words)), None)
 
     @property
     def transformer(self) -> Transformer | None:
         """The pretrained encoder, where there is one."""
         return next((one for one in self.embedders.values() if isinstance(one, Transformer)), None)
 
+    @property
+    def key_size(self) -> int:
+        """K, the width of a key that differs from slot to slot; 0 where the word says it all."""
+        return self.transformer.size if self.transformer is not None else 0
+
     def forward(self, batch: Batch) -> Encoded:
         """Read a batch."""
+        encoded = self._read(batch)
+        if self.recall is None:
+            return encoded
+        given = batch.prepared.features["recall"]
+        return replace(encoded, states=self.recall(batch, given, _keys(encoded), encoded.states))
+
+    @torch.no_grad()
+    def write(self, prepared: Prepared) -> None:
+        """Write the training sentences, as they are seen now, to the memory that words recall from."""
+        if self.recall is None:
+            return
+        training = self.training
+        self.eval()
+        for ids in prepared.order(prepared.first.device):
+            encoded = self._read(prepared.batch(ids))
+            self.recall.write(encoded.batch, prepared.features["recall"], _keys(encoded), encoded.states)
+        self.recall.close()
+        self.train(training)
+
+    def attention(self, batch: Batch) -> Attention | None:
+        """What each word of a batch recalls, where there is a memory for that."""
+        if self.recall is None:
+            return None
+        return self.recall.attention(batch, batch.prepared.features["recall"], _keys(self._read(batch)))
+
+    def _features(self, batch: Batch) -> tuple[dict[str, Tensor], tuple[Tensor, ...]]:
+        """What each embedder says of a batch's words [B, T, its size], and a transformer's layers."""
         layers: tuple[Tensor, ...] = ()
         features: dict[str, Tensor] = {}
         for name, embedder in self.embedders.items():
@@ -122,9 +200,42 @@ class Encoder(nn.Module):
                 layers = (*lower, features[name])
             else:
                 features[name] = embedder(batch, given)
+        return features, layers
+
+    def _read(self, batch: Batch) -> Encoded:
+        """What there is of a batch before anything is recalled."""
+        features, layers = self._features(batch)
         states = torch.cat(list(features.values()), dim=-1)
+        if self.context is not None:
+            sentences = self.context(batch, dict(self.embedders.items()), features)  # [B, size]
+            states = torch.cat([states, sentences[:, None].expand(-1, states.shape[1], -1)], dim=-1)
         if self.highway is not None:
             states = self.highway(states)
         if self.recurrent is not None:
             states = self.recurrent(states, batch.mask)
         return Encoded(batch, features, layers, states)
+
+    @torch.no_grad()
+    def _place_labels(
+        self, context: Context, train: Sequence[Sentence], entities: Sequence[Sequence[WordLabel]]
+    ) -> None:
+        """Put each label's vector where the mean of its entities' words is."""
+        chosen = examples(entities, context.names)
+        numbers = sorted({sentence for places in chosen.values() for sentence, _, _ in places})
+        self.eval()
+        prepared = self.prepare([train[number] for number in numbers])
+        vectors = torch.empty(int(prepared.lengths.sum()), context.labels.shape[1])
+        for ids in prepared.order(vectors.device):
+            batch = prepared.batch(ids)
+            vectors[batch.rows[batch.mask]] = self._features(batch)[0][context.space][batch.mask]
+        starts = dict(zip(numbers, prepared.first.tolist(), strict=True))
+        for row, places in enumerate(chosen.values()):
+            words = [starts[sentence] + word for sentence, first, stop in places for word in range(first, stop)]
+            context.labels[row] = vectors[words].mean(0)
+        self.train()
+
+
+def _keys(encoded: Encoded) -> Tensor:
+    """What words are known by when they are recalled [B, T, K]: a pretrained encoder's states, or their vectors."""
+    name = next(name for name in ("transformer", "words", "characters") if name in encoded.features)
+    return encoded.features[name]

@@ -25,7 +25,7 @@ class WordSettings(Settings):
 
     file: str = ""  # a GloVe, word2vec or fastText text file; without one all rows are trained
     size: int = Field(default=100, ge=1)  # width of the vectors where no file gives it
-    trainable: bool = False  # train the pretrained rows too
+    trainable: bool = False  # train the pretrained rows of training words too
     lower: bool = True  # look a word up in lower case where it is not known as it is written
     limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora
     least: int = Field(default=1, ge=1)  # how often a word without a vector must occur to have a row of its own
@@ -83,15 +83,17 @@ class Words(nn.Module):
         counts = Counter(key(token, settings.lower, table) for sentence in train for token in sentence.tokens)
         pretrained = [word for word in table if word not in (UNKNOWN, NUMBER)]
         missing = [word for word in counts if word not in table and word != NUMBER and counts[word] >= settings.least]
-        learned = [UNKNOWN, NUMBER, *missing, *(pretrained if settings.trainable else [])]
-        frozen = [] if settings.trainable else pretrained
-        module = cls(settings, {"trained": learned, "frozen": frozen, "size": size})
-        if pretrained:
-            values = torch.stack([torch.from_numpy(table[word]) for word in pretrained])
-            if settings.trainable:
-                module.trained.data[len(learned) - len(pretrained) :] = values.float()
-            else:
-                module.frozen.copy_(values)
+        # a row that training never reads has no gradient, so it may as well be frozen
+        tuned = [word for word in pretrained if word in counts] if settings.trainable else []
+        frozen = [word for word in pretrained if word not in counts] if settings.trainable else pretrained
+        own = [UNKNOWN, NUMBER, *missing]
+        seen = sorted({token for sentence in train for token in sentence.tokens})
+        content = {"trained": [*own, *tuned], "frozen": frozen, "size": size, "own": len(own), "seen": seen}
+        module = cls(settings, content)
+        if tuned:
+            module.trained.data[len(own) :] = torch.stack([torch.from_numpy(table[word]) for word in tuned]).float()
+        if frozen:
+            module.frozen.copy_(torch.stack([torch.from_numpy(table[word]) for word in frozen]))
         rare = torch.tensor([counts[word] == 1 for word in missing], dtype=torch.bool)
         module.single[2 : 2 + len(missing)] = rare
         return module
@@ -103,15 +105,21 @@ class Words(nn.Module):
         rows = [index.get(key(token, lower, index), unknown) for sentence in sentences for token in sentence.tokens]
         return {"rows": torch.tensor(rows, dtype=torch.long)}
 
-    def forward(self, batch: Batch, features: Features) -> Tensor:
-        """Embed the batch's words [B, T, size]."""
+    @property
+    def pretrained(self) -> list[str]:
+        """The words that have a pretrained vector."""
+        return [*self.vocabulary["trained"][self.vocabulary["own"] :], *self.vocabulary["frozen"]]
+
+    def forward(self, batch: Batch, features: Features, table: Tensor | None = None) -> Tensor:
+        """Embed the batch's words [B, T, size]; `table` [trained, size] stands in for the rows that learn."""
         rows = features["rows"][batch.rows]
-        trained = len(self.trained)
+        table = self.trained if table is None else table
+        trained = len(table)
         learned = rows.clamp(max=trained - 1)
         if self.training and self.settings.singletons:
             hidden = self.single[learned] & (torch.rand(rows.shape, device=rows.device) < self.settings.singletons)
             learned = learned.masked_fill(hidden & (rows < trained), 0)
-        vectors = functional.embedding(learned, self.trained)
+        vectors = functional.embedding(learned, table)
         if len(self.frozen):
             fixed = self.frozen[(rows - trained).clamp(min=0)].to(vectors.dtype)
             vectors = torch.where((rows < trained)[..., None], vectors, fixed)

@@ -7,8 +7,10 @@ from nearspan.evaluation.positives import FalsePositives, false_positives
 from nearspan.evaluation.scores import Counts, Scores
 from nearspan.evaluation.slices import by_continuity, by_sentence_continuity, by_structure, by_width, sliced
 from nearspan.evaluation.typed import TypedCounts, TypingEvaluation, TypingJudge, TypingScores, evaluate_typing
+from nearspan.evaluation.vocabulary import VOCABULARIES, by_vocabulary
 
 __all__ = [
+    "VOCABULARIES",
     "Counts",
     "Error",
     "Evaluation",
@@ -22,6 +24,7 @@ __all__ = [
     "by_continuity",
     "by_sentence_continuity",
     "by_structure",
+    "by_vocabulary",
     "by_width",
     "evaluate",
     "evaluate_typing",

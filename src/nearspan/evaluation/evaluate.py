@@ -86,9 +86,9 @@ def _discontinuous(gold: Sequence[Document], predicted: Sequence[Document]) -> d
 
 def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -> Coverage:
     """What a model can reach of a document's entities: by width, by its labels, and by how they overlap."""
-    network, multilabel = model.network, model.recipe.head.multilabel
+    network, head = model.network, model.recipe.head
     joined = [model.labels[number] for number in network.joiner.labels] if network.joiner is not None else []
-    reached = reach(sentences, document.entities, network.max_width, multilabel, bool(joined))
+    reached = reach(sentences, document.entities, network.max_width, head.multilabel, bool(joined), head.tags_words)
     unknown, never = "with a label unknown to the model", "discontinuous, of a label that was not so in training"
     overlapping = f"overlapping more than {model.overlap} decoding allows"
     reasons = {unknown: 0, never: 0, overlapping: 0}

@@ -1,9 +1,10 @@
 """Evidence: which training spans a prediction rests on, and how strong that claim is."""
 
-from nearspan.evidence.evidence import NULL, Evidence
-from nearspan.evidence.explain import explain_candidate, explain_fragments
+from nearspan.evidence.evidence import Evidence
+from nearspan.evidence.explain import Question, explain_candidate, explain_fragments
 from nearspan.evidence.flip import Flip
-from nearspan.evidence.neighbour import Neighbour
+from nearspan.evidence.neighbour import NULL, Neighbour
+from nearspan.evidence.recollection import Recollection
 from nearspan.evidence.render import marked, render, told
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Evidence",
     "Flip",
     "Neighbour",
+    "Question",
+    "Recollection",
     "explain_candidate",
     "explain_fragments",
     "marked",

@@ -8,10 +8,9 @@ from typing import Any, Literal
 from nearspan.document import Span
 from nearspan.evidence.flip import Flip
 from nearspan.evidence.neighbour import Neighbour
+from nearspan.evidence.recollection import Recollection
 
-NULL = ""  # the label of a span that is no entity
-
-Strength = Literal["exact", "nearest"]
+Strength = Literal["exact", "attended", "nearest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +19,8 @@ class Evidence:
 
     `exact`: the neighbours' weights are the probabilities of equation 1; those of one label, with
     `unlisted` for the neighbours not listed, add up to that label's probability.
+    `attended`: what each of the span's words recalled from the training data stands in `recalled`; it is a part of the
+    words' states, from which the head decided.
     `nearest`: a list of look-alikes by cosine; the mechanism that decided is another one, but for the `share` that
     the memory's vote has in it.
     """
@@ -35,6 +36,7 @@ class Evidence:
     flip: Flip | None = None  # exact only: the least that would have to go for another label; None: nothing would do
     share: float = 0.0  # of the memory in the probabilities: 1 where it alone decides
     voted: dict[str, float] = field(default_factory=dict)  # by label, what the memory says where it has a vote
+    recalled: list[Recollection] = field(default_factory=list)  # for each word, where the encoder recalls words
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; null stands under `null`."""
@@ -53,4 +55,5 @@ class Evidence:
             "flip": self.flip.as_dict() if self.flip else None,
             "share": self.share,
             "voted": {label or "null": value for label, value in self.voted.items()},
+            "recalled": [one.as_dict() for one in self.recalled],
         }

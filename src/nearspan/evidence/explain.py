@@ -1,47 +1,66 @@
-"""Explain a span: for the instance head by its mechanism, for any other and for joined fragments by look-alikes."""
+"""Explain a span: by the instance head's mechanism, by what its words recalled, or else by look-alikes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from nearspan.document import Span
+from nearspan.document import Fragment, Span
 from nearspan.encoders import Batch
-from nearspan.evidence.evidence import NULL, Evidence
+from nearspan.evidence.evidence import Evidence
 from nearspan.evidence.flip import flip
-from nearspan.evidence.neighbour import Neighbour, grouped, neighbour
+from nearspan.evidence.neighbour import NULL, Neighbour, grouped, neighbour
+from nearspan.evidence.recollection import recollections
 from nearspan.heads import Instances, Joiner
 from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of, scores_of
 from nearspan.network import Network
 from nearspan.text import Gold
 
 
+@dataclass(frozen=True)
+class Question:
+    """A span to explain: runs of words of a batch of one sentence, and that sentence's words."""
+
+    batch: Batch
+    words: Sequence[str]
+    places: tuple[Fragment, ...]  # first word and stop; one, or the fragments of a discontinuous span
+
+    def rows(self, network: Network) -> list[int]:
+        """The candidates that the places are."""
+        spans = network.candidates(self.batch)
+        return [int(((spans.first == first) & (spans.stop == stop)).nonzero()) for first, stop in self.places]
+
+
 def explain_candidate(
     network: Network,
     memory: Memory,
     labels: list[str],
-    batch: Batch,
-    row: int,
+    asked: Question,
     span: Span,
     text: str,
     count: int,
     label: str | None = None,
 ) -> Evidence:
-    """Evidence for candidate `row` of a batch of one sentence; `count` neighbours are listed for each label.
+    """Evidence for a contiguous span; `count` neighbours are listed for each label, and for each word recalled.
 
     It is evidence for `label`, by default for the likeliest one that holds.
     """
-    vectors, _ = network.spans(batch)
-    vector = vectors[row].float()
-    probabilities, _ = network.probabilities(batch, memory)
-    ranked = dict(sorted(zip(labels, probabilities[row].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
+    ((first, stop),) = asked.places
+    row = asked.rows(network)[0] if stop - first <= network.max_width else None
+    found = _probabilities(network, memory, asked, row)  # [1, 1 + Y]
+    ranked = dict(sorted(zip(labels, found[0].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
     if label is None:
-        _, chosen = network.chosen(probabilities[row : row + 1])
+        _, chosen = network.chosen(found)
         label = max((labels[number] for number in chosen.tolist()), key=lambda name: ranked[name], default=NULL)
     number = labels.index(label)
+    recalled = recollections(network.encoder, memory, asked.batch, asked.words, first, stop, count)
+    attended = any(one.share for one in recalled)
+    if row is None:  # a wide span, which only a head over words knows
+        return Evidence(span, text, label, "attended" if attended else "nearest", ranked, {}, {}, recalled=recalled)
+    vector = network.spans(asked.batch)[0][row].float()
     if not isinstance(network.head, Instances):
         likeness = scores_of(memory, vector[None], cosine=True)[0]  # [N]
         near, against = (
@@ -53,15 +72,16 @@ def explain_candidate(
             span,
             text,
             label,
-            "nearest",
+            "attended" if attended else "nearest",
             ranked,
-            _look_alikes(memory, labels, *near),
+            {} if attended else _look_alikes(memory, labels, *near),
             {},
             against=_listed(memory, labels, *against),
             share=network.vote.share if network.vote and voted else 0.0,
             voted={name: voted[name] for name in ranked if name in voted},
+            recalled=recalled,
         )
-    rows = _compared(network.head, network, memory, batch)
+    rows = _compared(network.head, network, memory, asked.batch)
     weights = scores_of(memory, vector[None], rows)[0].double().softmax(0)
     listed = grouped(memory, labels, rows, weights, count)
     order = {name: listed[name] for name in ranked if name in listed}
@@ -79,7 +99,15 @@ def explain_candidate(
         against=_listed(memory, labels, heaviest, rows[places]),
         flip=flip(memory, labels, rows, weights, number),
         share=1.0,
+        recalled=recalled,
     )
+
+
+def _probabilities(network: Network, memory: Memory, asked: Question, row: int | None) -> Tensor:
+    if row is not None:
+        return network.probabilities(asked.batch, memory)[0][row : row + 1]
+    place = (torch.tensor([number], device=asked.batch.rows.device) for number in (0, *asked.places[0]))
+    return network.marginals(asked.batch, *place)
 
 
 def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -93,23 +121,21 @@ def explain_fragments(
     joiner: Joiner,
     memory: Memory,
     labels: list[str],
-    batch: Batch,
-    rows: Sequence[int],
+    asked: Question,
     span: Span,
     text: str,
     count: int,
     label: str | None = None,
 ) -> Evidence:
-    """Evidence for candidates `rows` of a batch of one sentence as the fragments of one entity.
+    """Evidence for the fragments of one entity.
 
     It is evidence for `label`, by default for the likeliest one that holds. The neighbours are training entities: for
     each fragment the `count` whose fragments are nearest; only if the memory holds no discontinuous entity they are its
     nearest spans of any kind.
     """
-    vectors, candidates = network.spans(batch)
-    found = vectors[list(rows)].float()  # [N, H]
-    places = [(int(candidates.first[row]), int(candidates.stop[row])) for row in rows]
-    scores, holds = joiner.judge(found, places)
+    vectors, _ = network.spans(asked.batch)
+    found = vectors[asked.rows(network)].float()  # [N, H]
+    scores, holds = joiner.judge(found, list(asked.places))
     names = [labels[number] for number in joiner.labels]
     ranked = dict(sorted(zip(names, scores.tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
     if label is None:

@@ -10,17 +10,19 @@ from torch import Tensor
 from nearspan.document import Span
 from nearspan.memory import Memory
 
+NULL = ""  # the label of a span that is no entity
+
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A training span, and its share in a prediction (exact) or its likeness (nearest)."""
+    """A training span, and its share in a prediction (exact), its attention (attended) or its likeness (nearest)."""
 
     label: str  # "" for a span that is no entity
     weight: float
     span: Span  # in `sentence`
     sentence: str
     document: str
-    row: int  # its row in the memory, which edits may change
+    row: int  # its row in the memory, which edits may change; of a recalled word its slot
     sentence_id: int  # which edits do not change
 
     @property

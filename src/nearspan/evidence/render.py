@@ -15,6 +15,7 @@ BAR = 20
 
 STRENGTHS = {
     "exact": "exact: these training spans' shares add up to the probability",
+    "attended": "attended: training occurrences of the words, blended into the words' states",
     "nearest": "nearest: look-alikes by cosine, not the mechanism that decided",
 }
 
@@ -23,8 +24,8 @@ def render(evidence: Evidence) -> RenderableType:
     """One span with its label and the training spans behind it."""
     title = Text.assemble((evidence.text, "bold"), "  ", _label(evidence.label))
     title.append(f"  {evidence.probabilities[evidence.label]:.3f}", "bold")
-    others = [(label, value) for label, value in evidence.probabilities.items() if label != evidence.label]
-    rest = [f"{_name(label)} {value:.3f}" for label, value in others[:3] if value >= 0.0005]
+    less = [(label, value) for label, value in evidence.probabilities.items() if label != evidence.label]
+    rest = [f"{_name(label)} {value:.3f}" for label, value in less[:3] if value >= 0.0005]
     if rest:
         title.append("   then " + ", ".join(rest), "dim")
     table = Table(box=None, show_header=False, padding=(0, 1), title=STRENGTHS[evidence.strength], title_justify="left")
@@ -41,6 +42,14 @@ def render(evidence: Evidence) -> RenderableType:
         left = evidence.unlisted.get(label, 0.0)
         if left >= 0.0005:
             table.add_row(_label(label), f"{left:.3f}", _bar(left), Text("all others of this label together", "dim"))
+    for word in evidence.recalled if evidence.strength == "attended" else ():
+        said = f"{word.share:.0%} of {word.text!r} is what it was in training:" if word.share else ""
+        table.add_row("", "", "", Text(said or f"{word.text!r} is not in the training data", "dim italic"))
+        for one in word.neighbours:
+            table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+        if word.unlisted >= 0.0005:
+            others = Text("all other occurrences together", "dim")
+            table.add_row("", f"{word.unlisted:.3f}", _bar(word.unlisted), others)
     return Group(title, *_share(evidence), table, *_against(evidence), *_flip(evidence), Text())
 
 

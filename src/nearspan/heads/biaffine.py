@@ -16,6 +16,7 @@ class BiaffineSettings(Settings):
     """A softmax over biaffine scores; its spans are `ends`."""
 
     multilabel: ClassVar[bool] = False
+    tags_words: ClassVar[bool] = False
 
     kind: Literal["biaffine"] = "biaffine"
 

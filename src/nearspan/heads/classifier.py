@@ -16,6 +16,7 @@ class ClassifierSettings(Settings):
     """A softmax over span vectors."""
 
     multilabel: ClassVar[bool] = False  # whether a span may have several labels
+    tags_words: ClassVar[bool] = False  # whether it reads words: flat entities of any width
 
     kind: Literal["classifier"] = "classifier"
     null: Literal["zero", "learned"] = "zero"  # the score of null: the constant 0, or w . h like the others'

@@ -22,6 +22,7 @@ class InstanceSettings(Settings):
     """Instance-based span classification, equations 1 and 2."""
 
     multilabel: ClassVar[bool] = False
+    tags_words: ClassVar[bool] = False
 
     kind: Literal["instances"] = "instances"
     neighbours: int = Field(default=50, ge=1)  # K: sentences whose spans are compared with

@@ -17,6 +17,7 @@ class SigmoidSettings(Settings):
     """A binary classifier for each label."""
 
     multilabel: ClassVar[bool] = True
+    tags_words: ClassVar[bool] = False
 
     kind: Literal["sigmoid"] = "sigmoid"
     threshold: float = Field(default=0.5, gt=0, lt=1)  # a label holds where its probability is above it

@@ -27,8 +27,9 @@ class TrainingSettings(Settings):
 
     epochs: int = Field(default=100, ge=1)
     batch: int = Field(default=8, ge=0)  # sentences; 0: all of them, so that an epoch is one step
-    optimizer: Literal["adam", "adamw"] = "adam"
-    weight_decay: float = Field(default=0.01, ge=0)  # of adamw
+    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
+    weight_decay: float = Field(default=0.01, ge=0)  # of adamw, and of sgd
+    momentum: float = Field(default=0.0, ge=0, lt=1)  # of sgd
     learning_rate: float = Field(default=1e-3, gt=0)  # at its highest
     schedule: Literal["inverse", "linear"] = "inverse"
     decay: float = Field(default=0.05, ge=0)  # inverse, rho: epoch t learns at learning_rate / (1 + rho t)
@@ -143,6 +144,8 @@ def _explained(problem: Any) -> str:
     shown = ".".join(place)
     if problem["type"] == "extra_forbidden":
         return f"{shown}: no such setting; {did_you_mean(place[-1], _keys(Recipe))}"
+    if problem["type"] == "union_tag_not_found":
+        return f"{shown}: set {shown}.kind first, which says what its other settings are"
     return f"{shown}: {problem['msg']}, found {problem.get('input')!r}"
 
 

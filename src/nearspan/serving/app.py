@@ -15,11 +15,11 @@ from starlette.exceptions import HTTPException
 
 from nearspan import __version__
 from nearspan.errors import ConfigError, EditError, ModelError, NearspanError
+from nearspan.serving.answers import ErrorOut
 from nearspan.serving.editing import editing
-from nearspan.serving.guard import Guard
+from nearspan.serving.guard import HEADERS, Guard
 from nearspan.serving.limits import Limits, Refused
 from nearspan.serving.reading import reading
-from nearspan.serving.schemas import ErrorOut
 from nearspan.serving.service import Service
 from nearspan.serving.worker import Worker
 
@@ -102,4 +102,4 @@ async def _ours(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _unforeseen(_: Request, error: Exception) -> JSONResponse:
-    return _error(500, f"the server failed: {type(error).__name__}; its log says more")
+    return _error(500, f"the server failed: {type(error).__name__}; its log says more", HEADERS)  # outside the guard

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from nearspan.decoding import Overlap
 from nearspan.document import Document, Entity, Span
 from nearspan.editing import Edit, Editor
 from nearspan.errors import EditError
@@ -14,6 +15,9 @@ from nearspan.text import Sentence
 CORRECTIONS = "corrections"  # the document that corrected sentences are remembered under
 MOST = 32  # copies of a sentence that a correction adds, so that it outweighs what spoke for the mistake
 GROWTH = 1.005  # by which more copies must raise the label's probability, or they are no help
+
+
+Overlaps = tuple[Overlap, Overlap]  # how contiguous entities may overlap, and how two of which one is discontinuous
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ def correct(editor: Editor, text: str, span: Span, label: str, *, again: bool = 
         raise EditError(f"{span.text(text)!r} is {label or 'no entity'} already, in the memory and for the model")
     edits = [editor.relabel(one.id, mine, label) for one in wrong]
     entities = known[-1].entities if known else _found(model, document, sentence)
-    right = replace(_alone(sentence), entities=_corrected(entities, mine, label, model.overlap))
+    right = replace(_alone(sentence), entities=_corrected(entities, mine, label, (model.overlap, model.joined_overlap)))
     copies, last = 0, 0.0
     if not known:
         edits.append(editor.add(right))
@@ -71,25 +75,26 @@ def _found(model: Model, document: Document, sentence: Sentence) -> list[Entity]
     ]
 
 
-def _corrected(entities: Iterable[Entity], span: Span, label: str, overlap: str) -> tuple[Entity, ...]:
+def _corrected(entities: Iterable[Entity], span: Span, label: str, overlaps: Overlaps) -> tuple[Entity, ...]:
     """A sentence's entities with one corrected; what cannot stand beside it gives way.
 
-    >>> [found] = _corrected([Entity.of(0, 8, "PLACE")], Span.of(4, 8), "PERSON", "flat")
+    >>> [found] = _corrected([Entity.of(0, 8, "PLACE")], Span.of(4, 8), "PERSON", ("flat", "any"))
     >>> found.label
     'PERSON'
     """
     kept = [entity for entity in entities if entity.span != span]
     if label:
-        kept = [entity for entity in kept if _beside(entity.span, span, overlap)] + [Entity(span, label)]
+        kept = [entity for entity in kept if _beside(entity.span, span, overlaps)] + [Entity(span, label)]
     return tuple(sorted(kept))
 
 
-def _beside(one: Span, other: Span, overlap: str) -> bool:
+def _beside(one: Span, other: Span, overlaps: Overlaps) -> bool:
     """Whether two entities can both be: apart, or one in the other where nesting is allowed, or in any way.
 
-    >>> [_beside(Span.of(0, 5), Span.of(2, 5), overlap) for overlap in ("flat", "nested", "any")]
+    >>> [_beside(Span.of(0, 5), Span.of(2, 5), (overlap, "any")) for overlap in ("flat", "nested", "any")]
     [False, True, True]
     """
+    overlap = overlaps[one.discontinuous or other.discontinuous]
     nested = one.covers(other) or other.covers(one)
     return overlap == "any" or not one.overlaps(other) or (overlap == "nested" and nested)
 

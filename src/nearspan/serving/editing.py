@@ -9,19 +9,11 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from nearspan.document import Document, Entity, Span
+from nearspan.serving.answers import CorrectionOut, EditOut, LogOut, SentenceOut, SentencesOut
+from nearspan.serving.bodies import AddBody, CorrectionBody, RelabelBody
 from nearspan.serving.correction import correct
 from nearspan.serving.limits import Limits, Refused
 from nearspan.serving.reading import Limit, Offset
-from nearspan.serving.schemas import (
-    AddBody,
-    CorrectionBody,
-    CorrectionOut,
-    EditOut,
-    LogOut,
-    RelabelBody,
-    SentenceOut,
-    SentencesOut,
-)
 from nearspan.serving.service import Service
 from nearspan.serving.worker import Worker
 

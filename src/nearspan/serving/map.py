@@ -9,7 +9,7 @@ import torch
 from nearspan.analysis.projection import principal
 from nearspan.evidence.neighbour import Neighbour, neighbour
 from nearspan.memory import Memory
-from nearspan.serving.schemas import MapOut, PointOut
+from nearspan.serving.answers import MapOut, PointOut
 
 
 @torch.inference_mode()

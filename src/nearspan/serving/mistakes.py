@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from nearspan.document import Document, Entity, Span
 from nearspan.evaluation import Error, evaluate, find_errors
 from nearspan.model import Model
-from nearspan.serving.schemas import EntityOut, MistakeOut, MistakesOut
+from nearspan.serving.answers import EntityOut, MistakeOut, MistakesOut
 
 
 class Mistakes:

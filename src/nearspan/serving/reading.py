@@ -8,20 +8,18 @@ from fastapi import APIRouter, Query
 
 from nearspan import __version__
 from nearspan.errors import did_you_mean
-from nearspan.serving.limits import Limits, Refused
-from nearspan.serving.schemas import (
-    AnnotateBody,
+from nearspan.serving.answers import (
     AnnotateOut,
     DocumentOut,
     EntityOut,
     EvidenceOut,
-    ExplainBody,
     ExplainOut,
     HealthOut,
     MapOut,
     MistakesOut,
-    NeighboursBody,
 )
+from nearspan.serving.bodies import AnnotateBody, ExplainBody, NeighboursBody
+from nearspan.serving.limits import Limits, Refused
 from nearspan.serving.service import Service
 from nearspan.serving.worker import Worker
 

@@ -12,9 +12,9 @@ from nearspan.evidence import Evidence
 from nearspan.heads import Instances
 from nearspan.memory import Memory
 from nearspan.model import Model
+from nearspan.serving.answers import MapOut
 from nearspan.serving.map import draw
 from nearspan.serving.mistakes import Mistakes
-from nearspan.serving.schemas import MapOut
 
 
 class Service:

@@ -29,18 +29,16 @@ class LabelledSentences:
         max_width: int,
         multilabel: bool = False,
         joining: bool = False,
+        tagged: bool = False,
     ) -> LabelledSentences:
-        """Split documents and place their entities on words, or on pieces.
-
-        With `multilabel` several may be on one span; with `joining` they may be discontinuous.
-        """
+        """Split documents and place their entities on words, or on pieces; see `reach` for what is kept of them."""
         sentences: list[Sentence] = []
         entities: list[list[WordEntity]] = []
         discontinuous: list[list[Gold]] = []
         coverage = Coverage()
         for document in documents:
             own = split(document)
-            reached = reach(own, document.entities, max_width, multilabel, joining)
+            reached = reach(own, document.entities, max_width, multilabel, joining, tagged)
             coverage += reached.coverage
             for sentence, found, broken in zip(own, reached.entities, reached.discontinuous, strict=True):
                 for part in readings(sentence, max_width):

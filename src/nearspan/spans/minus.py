@@ -20,11 +20,13 @@ class MinusSettings(Settings):
 
     kind: Literal["minus"] = "minus"
     form: Literal["flat", "nested"] = "flat"
-    size: int = Field(default=100, ge=1)  # width of the projected span vector
+    size: int = Field(default=100, ge=0)  # width of the projected span vector; 0: the differences as they are
     dropout: float = Field(default=0.0, ge=0, lt=1)  # on the span vector
 
     def build(self, encoder: Encoder, max_width: int) -> Minus:  # noqa: ARG002
         """The representation over an encoder's states."""
+        if self.size == 0 and self.form == "nested":
+            raise ConfigError("the nested form blends differences and sums by a projection: set representation.size")
         if encoder.recurrent is None:
             raise ConfigError("LSTM-minus needs the states of a BiLSTM: set encoder.recurrent")
         return Minus(self, encoder.size)
@@ -39,12 +41,14 @@ class Minus(nn.Module):
     The paper writes no bias c; its public code has one, and it is needed. Without c the flat form telescopes:
     h_s is the sum of its words' h, so a linear classifier with a null of 0 cannot accept "New York" while it
     refuses both "New" and "York".
+
+    With a size of 0 there is no W: the differences themselves, without weights, for heads that do not read them.
     """
 
     def __init__(self, settings: MinusSettings, inputs: int) -> None:
         super().__init__()
-        self.size = settings.size
-        self.minus = nn.Linear(inputs, settings.size)
+        self.size = settings.size or inputs
+        self.minus = nn.Linear(inputs, settings.size) if settings.size else None
         self.plus = nn.Linear(inputs, settings.size, bias=False) if settings.form == "nested" else None
         self.dropout = nn.Dropout(settings.dropout)
         together = inputs * (2 if self.plus is not None else 1)
@@ -55,11 +59,15 @@ class Minus(nn.Module):
     def ends(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """left and right [B, T, size] from word states [B, T, 2H] that are zero on padding."""
         half = states.shape[-1] // 2
-        forward_weight, backward_weight = self.minus.weight.split(half, dim=1)
-        forward = functional.pad(functional.linear(states[..., :half], forward_weight), (0, 0, 1, 1))  # [B, T+2, size]
-        backward = functional.pad(functional.linear(states[..., half:], backward_weight), (0, 0, 1, 1))
+        ahead, behind = states.split(half, dim=-1)
+        if self.minus is None:
+            forward, backward = functional.pad(ahead, (0, half)), functional.pad(behind, (half, 0))
+        else:
+            forward_weight, backward_weight = self.minus.weight.split(half, dim=1)
+            forward, backward = functional.linear(ahead, forward_weight), functional.linear(behind, backward_weight)
+        forward, backward = functional.pad(forward, (0, 0, 1, 1)), functional.pad(backward, (0, 0, 1, 1))
         left = backward[:, 1:-1] - forward[:, :-2]  # [B, T, size]: b_a - f_{a-1}
-        right = forward[:, 1:-1] - backward[:, 2:] + self.minus.bias  # f_b - b_{b+1}
+        right = forward[:, 1:-1] - backward[:, 2:] + self._bias(states)  # f_b - b_{b+1}
         if self.plus is not None:
             both = self.plus(states)
             left, right = left + both, right + both
@@ -77,9 +85,14 @@ class Minus(nn.Module):
         """
         left, right = self.ends(states)
         if self.plus is None:
-            return WordSums(self.minus.bias[None], left + right - self.minus.bias)
+            bias = self._bias(states)
+            return WordSums(bias[None], left + right - bias)
         before = functional.pad(right, (0, 0, 1, 0))[:, :-1]
         return WordSums(left + before, right - before)
+
+    def _bias(self, like: Tensor) -> Tensor:
+        """c [size]."""
+        return self.minus.bias if self.minus is not None else like.new_zeros(self.size)
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, size]."""

@@ -28,11 +28,13 @@ def reach(
     max_width: int,
     multilabel: bool = False,
     joining: bool = False,
+    tagged: bool = False,
 ) -> Reached:
     """The entities of one document that spans of at most `max_width` words, or pieces, can equal.
 
     Each span has one label, or with `multilabel` any number of them. With `joining` discontinuous entities are
-    reached too, if each of their fragments can be.
+    reached too, if each of their fragments can be. With `tagged` words are tagged, not spans labelled: entities may be
+    of any width, but no two share a word. Of those that do, the widest is kept.
 
     >>> from nearspan.corpora.markup import parse
     >>> from nearspan.text import split
@@ -49,13 +51,16 @@ def reach(
         found: list[WordEntity] = []
         broken: list[Gold] = []
         taken: set[tuple[int, int]] = set()
-        for gold in golds:
+        words: set[int] = set()  # of entities that are kept
+        for gold in sorted(golds, key=lambda gold: -gold.width) if tagged else golds:
             place = (gold.first, gold.stop)
             reason = _too_wide(gold, sentence, max_width)
             if gold.discontinuous:
                 reason = reason or _apart(gold, sentence, max_width) if joining else "discontinuous"
-            elif place in taken and not multilabel:
-                reason = reason or "second label on a span"
+            elif tagged:
+                reason = "" if words.isdisjoint(range(*place)) else "overlapping a wider entity"
+            if not gold.discontinuous and place in taken and not multilabel:
+                reason = reason if "wider than" in reason else "second label on a span"
             if reason:
                 reasons[reason] = reasons.get(reason, 0) + 1
             elif gold.discontinuous:
@@ -63,6 +68,7 @@ def reach(
             else:
                 found.append((*place, gold.label))
                 taken.add(place)
+                words.update(range(*place))
         kept.append(found)
         joined.append(broken)
     return Reached(kept, joined, aligned.coverage + Coverage(unreachable=reasons))

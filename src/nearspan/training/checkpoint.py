@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from nearspan.encoders.recall import WRITTEN, Recall
 from nearspan.errors import ModelError
 
 FILE = "checkpoint.safetensors"
@@ -41,6 +42,21 @@ def trained(network: nn.Module) -> Weights:
     return {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
 
 
+def remembered(network: nn.Module) -> Weights:
+    """What is in the memory of training words: the weights that wrote it are gone when the next ones learn with it."""
+    return {
+        f"{name}.{part}": getattr(module, part)
+        for name, module in network.named_modules()
+        if isinstance(module, Recall)
+        for part in WRITTEN
+    }
+
+
+def kept(network: nn.Module) -> Weights:
+    """What makes a trained network: its weights, and the memory that they have learned with."""
+    return trained(network) | remembered(network)
+
+
 def copied(weights: Mapping[str, Tensor]) -> Weights:
     """A copy that later steps do not touch."""
     return {name: tensor.detach().clone() for name, tensor in weights.items()}
@@ -49,6 +65,7 @@ def copied(weights: Mapping[str, Tensor]) -> Weights:
 def write(folder: Path, progress: Progress, network: nn.Module, best: Weights, optimizer: Optimizer) -> None:
     """Write the checkpoint beside the old one and swap them."""
     tensors = {f"network/{name}": tensor for name, tensor in trained(network).items()}
+    tensors |= {f"memory/{name}": tensor for name, tensor in remembered(network).items()}
     tensors |= {f"best/{name}": tensor for name, tensor in best.items()}
     for number, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": torch.as_tensor(value) for name, value in state.items()}
@@ -81,13 +98,15 @@ def read(folder: Path, fingerprint: str, network: nn.Module, optimizer: Optimize
             "Give the same ones to resume, or another --out to begin anew."
         )
     weights, best = _under("network/", tensors), _under("best/", tensors)
-    if _shapes(weights) != _shapes(trained(network)) or (best and _shapes(best) != _shapes(weights)):
+    memory = _under("memory/", tensors)
+    fits = _shapes(weights) == _shapes(trained(network)) and _shapes(memory) == _shapes(remembered(network))
+    if not fits or (best and _shapes(best) != _shapes(weights | memory)):
         raise ModelError(
             f"the checkpoint {path} does not fit this network: it is damaged, or the word vectors or the "
             "encoder have changed since. Give the same ones to resume, or another --out to begin anew."
         )
     place = network.state_dict()
-    for name, tensor in weights.items():
+    for name, tensor in (weights | memory).items():
         place[name].copy_(tensor)
     state: dict[int, dict[str, Tensor]] = {}
     try:

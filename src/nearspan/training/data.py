@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from torch import Tensor
 
 from nearspan.decoding import Fragments
 from nearspan.document import Document
+from nearspan.heads import tags_of
 from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
 from nearspan.recipes import Recipe
-from nearspan.spans import GoldFragments, LabelledSentences, SpanLabels, WordEntity
+from nearspan.spans import GoldFragments, LabelledSentences, SpanLabels, WordEntity, WordTarget
 from nearspan.text import Coverage, Gold, Sentence
 
 
@@ -36,9 +38,10 @@ class TrainingData:
         max_width: int,
         multilabel: bool = False,
         joining: bool = False,
+        tagged: bool = False,
     ) -> TrainingData:
-        """Split documents and place their entities on words, or on pieces; as for `LabelledSentences`."""
-        found = LabelledSentences.of(documents, split, max_width, multilabel, joining)
+        """Split documents and place their entities on words, or on pieces; see `reach` for what is kept of them."""
+        found = LabelledSentences.of(documents, split, max_width, multilabel, joining, tagged)
         return cls(documents, found.sentences, found.entities, found.discontinuous, found.coverage)
 
     @cached_property
@@ -57,15 +60,20 @@ class TrainingData:
 
     def given_labels(self) -> SpanLabels:
         """The labels of the entities' spans, where these are the candidates."""
-        number = {label: i for i, label in enumerate(self.labels, start=1)}
-        return SpanLabels.given([[(first, stop, number[label]) for first, stop, label in own] for own in self.entities])
+        return SpanLabels.given(self._numbered())
 
     def span_labels(self, max_width: int) -> SpanLabels:
         """The labels of every candidate; 0 is null."""
-        number = {label: i for i, label in enumerate(self.labels, start=1)}
         lengths = torch.tensor([len(sentence) for sentence in self.sentences])
-        entities = [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]
-        return SpanLabels.of(lengths, entities, max_width)
+        return SpanLabels.of(lengths, self._numbered(), max_width)
+
+    def word_tags(self) -> Tensor:
+        """The BIOES tag of every word [R]; entities must not share words."""
+        return tags_of([len(sentence) for sentence in self.sentences], self._numbered())
+
+    def _numbered(self) -> list[list[WordTarget]]:
+        number = {label: i for i, label in enumerate(self.labels, start=1)}
+        return [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]
 
     def gold_fragments(self, max_width: int) -> GoldFragments | None:
         """The fragments of discontinuous entities, where there are any."""

@@ -87,11 +87,11 @@ def _train(
     accelerator: Accelerator,
     synonyms: SynonymSource | None,
 ) -> Run:
-    split, typing, width = recipe.splitter(), recipe.task == "typing", recipe.candidates.max_width
-    if typing:
+    split, head, width = recipe.splitter(), recipe.head, recipe.candidates.max_width
+    if recipe.task == "typing":
         data = TrainingData.given(train, split, width)
     else:
-        data = TrainingData.of(train, split, width, recipe.head.multilabel, recipe.joining is not None)
+        data = TrainingData.of(train, split, width, head.multilabel, recipe.joining is not None, head.tags_words)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     generation = recipe.objective.generation
@@ -112,9 +112,18 @@ def _train(
     texts = data.span_texts(width, generation, synonyms)
     vocabulary = texts.vocabulary if texts else None
     fragments = data.gold_fragments(width)
-    joined = fragments.names if fragments else ()
-    model = Model.learn(recipe, data.sentences, data.labels, others.sentences, level, vocabulary, joined, joined_level)
-    if typing:
+    model = Model.learn(
+        recipe,
+        data.sentences,
+        data.labels,
+        others.sentences,
+        level,
+        vocabulary,
+        fragments.names if fragments else (),
+        joined_level,
+        data.entities,
+    )
+    if model.typing:
         model.strings = StringMajority.of(train)
     trainer = _Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
     judge = _judge(model, dev) if dev else None
@@ -129,20 +138,22 @@ def _train(
         if judge and progress.epoch > alone:
             trainer.refresh()
             scored = judge.evaluate()
-        progress.seconds += time.monotonic() - began
         score = scored.value if scored else -1.0
         if scored is None or score > progress.best:
             progress.best, progress.best_epoch = score, progress.epoch
-            best = checkpoint.copied(checkpoint.trained(model.network))
+            best = checkpoint.copied(checkpoint.kept(model.network))
         waited = progress.epoch - max(progress.best_epoch, alone)
         patience = recipe.training.patience
         progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
+        if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
+            model.network.encoder.write(trainer.prepared)
+        progress.seconds += time.monotonic() - began
         watch.epoch(progress, scored)
         if watch.checkpoints and (progress.done or trainer.due()):
             trainer.write(progress, best, folder)
     with torch.no_grad():
-        for name, parameter in checkpoint.trained(model.network).items():
-            parameter.copy_(best[name])
+        for name, tensor in checkpoint.kept(model.network).items():
+            tensor.copy_(best[name])
     _remember(model, data, trainer.prepared, seed)
     if isinstance(judge, Judge) and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
         fit_thresholds(judge)
@@ -170,7 +181,8 @@ def _remember(model: Model, data: TrainingData, prepared: Prepared, seed: int) -
     given = prepared.given
     counts = given.counts if given is not None else how_many(prepared.lengths, network.max_width)
     sizes = counts * network.size * 2  # bytes, in half precision
-    if network.head.uses_memory or network.adds_up is not None or int(sizes.sum()) <= EVIDENCE:
+    needed = network.head.uses_memory or network.encoder.recall is not None  # recalled words are shown in sentences
+    if needed or network.adds_up is not None or int(sizes.sum()) <= EVIDENCE:
         model.remember(data.sentences, data.entities, prepared, data.discontinuous)
         return
     order = random.Random(seed).sample(range(len(data.sentences)), len(data.sentences))
@@ -198,9 +210,10 @@ class _Trainer:
         self.accelerator = accelerator
         self.seed = seed
         self.saved, self.cost = time.monotonic(), 0.0  # when the last checkpoint was written, and how long that took
-        self.prepared = model.prepare(data.sentences, data.entities)
+        self.prepared = model.prepare(data.sentences, data.entities, training=True)
         labels = data.given_labels() if model.typing else data.span_labels(model.network.max_width)
         self.labels = labels.to(accelerator.device)
+        self.tags = data.word_tags().to(accelerator.device) if recipe.head.tags_words else None
         self.texts, self.fragments = texts, fragments
         self.optimizer = self._optimizer(recipe)
         self.network: nn.Module = accelerator.prepare_model(model.network)
@@ -211,8 +224,11 @@ class _Trainer:
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         groups, fused = self._groups(recipe), self.accelerator.device.type == "cuda"
+        decay = self.settings.weight_decay
         if self.settings.optimizer == "adamw":
-            return torch.optim.AdamW(groups, weight_decay=self.settings.weight_decay, fused=fused)
+            return torch.optim.AdamW(groups, weight_decay=decay, fused=fused)
+        if self.settings.optimizer == "sgd":
+            return torch.optim.SGD(groups, lr=0.0, momentum=self.settings.momentum, weight_decay=decay, fused=fused)
         return torch.optim.Adam(groups, fused=fused)
 
     def _groups(self, recipe: Recipe) -> list[dict[str, Any]]:
@@ -315,7 +331,7 @@ class _Trainer:
         return torch.tensor(others)
 
     def _labelled(self, ids: Tensor) -> Labelled:
-        return Labelled(self.prepared.batch(ids), self.labels, self.texts, self.fragments)
+        return Labelled(self.prepared.batch(ids), self.labels, self.texts, self.fragments, self.tags)
 
 
 def _chance(*numbers: int) -> int:
@@ -333,8 +349,11 @@ def _accelerator(recipe: Recipe, device: str) -> Accelerator:
     if place.type == "cuda" and place.index is not None:
         torch.cuda.set_device(place)
     AcceleratorState._reset_state(reset_partial_state=True)  # a process may train more than once
-    # a batch of one-word sentences has no wide spans, and what reads these then gets no gradient
-    unused = DistributedDataParallelKwargs(find_unused_parameters=recipe.representation.kind in ("deep", "pooling"))
+    # a batch of one-word sentences has no wide spans, and what reads these then gets no gradient; a head over words
+    # reads no spans at all
+    some = recipe.representation.kind in ("deep", "pooling") or recipe.head.tags_words
+    # buffers are the same everywhere: what is pretrained, and what each process remembers of all training data
+    unused = DistributedDataParallelKwargs(find_unused_parameters=some, broadcast_buffers=False)
     precision = "bf16" if wanted == "bf16" else "no"
     return Accelerator(cpu=place.type == "cpu", mixed_precision=precision, kwargs_handlers=[unused])
 

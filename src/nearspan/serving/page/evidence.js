@@ -5,7 +5,7 @@ import { Offsets, slice } from "./offsets.js";
 
 const STRENGTHS = {
   exact: ["Exact", "The shares of these training spans add up to the probability: this is how the model decided."],
-  attended: ["Attended", "The model looked at these training spans, with these weights, among other things."],
+  attended: ["Attended", "Where the words occurred in training, with their weights in what each word recalled: a part of what the head read."],
   nearest: ["Nearest", "Look-alikes by cosine. They show what the model finds alike, not how it decided."],
 };
 const LEAST = 0.0005; // smaller shares are not shown
@@ -33,6 +33,7 @@ export function shown(evidence, colour, actions, remove) {
     make("p", { class: "strength" }, make("b", {}, strength), ". ", meaning,
       evidence.share > 0 && evidence.share < 1 ? ` The memory has a share of ${Math.round(100 * evidence.share)}% in the probability.` : ""),
     ...Object.entries(evidence.neighbours).map(([name, group]) => neighbours(name, group, evidence, colour, remove)),
+    ...(evidence.strength === "attended" ? evidence.recalled.map((word) => recalled(word, colour)) : []),
     evidence.flip && flip(evidence.flip, colour),
   ];
 }
@@ -44,6 +45,14 @@ function flip({ size, label, neighbours: gone }, colour) {
     make("summary", {}, `${what} it would be `, chip(label, colour)),
     make("ul", { class: "neighbours" }, gone.map((one) => row(one.weight, context(one), colour(one.label)))),
     size > gone.length ? make("p", { class: "soft" }, `and ${number(size - gone.length)} more`) : null);
+}
+
+/** A word, and the training occurrences that were blended into its state. */
+function recalled(word, colour) {
+  const rows = word.neighbours.filter((one) => one.weight >= LEAST).map((one) => row(one.weight, context(one), colour(one.label)));
+  if (word.unlisted >= LEAST) rows.push(row(word.unlisted, make("p", { class: "soft" }, "all other occurrences together"), colour(null)));
+  const share = word.share ? `${Math.round(100 * word.share)}% recalled` : "not in the training data";
+  return make("section", {}, make("h3", { dir: "auto" }, `${word.text}: ${share}`), rows.length ? make("ul", { class: "neighbours" }, rows) : null);
 }
 
 const named = (name) => (name === "null" ? "no entity" : name);

@@ -22,8 +22,11 @@ async function begin() {
     return;
   }
   const colour = colours(served.labels);
-  byId("served").textContent = `${served.recipe}, ${number(served.sentences)} sentences in its memory`;
-  const reader = new Reader({ served, colour });
+  const counted = ({ recipe, sentences }) => {
+    byId("served").textContent = `${recipe}, ${number(sentences)} sentences in its memory`;
+  };
+  counted(served);
+  const reader = new Reader({ served, colour, edited: async () => counted(await get("/health")) });
   const open = (text) => {
     choose(byId("tab-text"));
     byId("text").value = text;

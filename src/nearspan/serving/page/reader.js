@@ -7,8 +7,8 @@ import { Lanes } from "./lanes.js";
 import { Offsets, wholeWords } from "./offsets.js";
 
 export class Reader {
-  constructor({ served, colour }) {
-    Object.assign(this, { served, colour, text: "", asked: 0 });
+  constructor({ served, colour, edited }) {
+    Object.assign(this, { served, colour, edited, text: "", asked: 0 });
     this.panel = byId("panel");
     this.panel.replaceChildren(...idle());
     this.lanes = new Lanes(byId("passage"), { colour, named: (entity) => named(entity), open: (index) => this.#explain(index) });
@@ -136,6 +136,7 @@ export class Reader {
     try {
       const done = await work();
       if (done === null) return; // no token
+      await this.edited();
       await this.annotate();
       const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
       await (index >= 0 ? this.#explain(index) : this.#ask(fragments, ""));
@@ -151,6 +152,7 @@ export class Reader {
   async #undo(fragments, count) {
     try {
       for (let done = 0; done < count; done += 1) if ((await edit("POST", "/memory/undo")) === null) return;
+      await this.edited();
       await this.annotate();
       const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
       if (index >= 0) await this.#explain(index);

@@ -1,0 +1,80 @@
+"""IntNet: characters of a word, read by a funnel of convolutions with dense connections (Xin et al., 2018)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from pydantic import Field, field_validator
+from torch import Tensor, nn
+
+from nearspan.encoders.characters import PADDING, Spelling
+from nearspan.settings import Settings
+
+WINDOWS = (3, 5)  # characters that the filters of a layer see: Luo et al. (2020) take these for all layers
+
+
+class IntNetSettings(Settings):
+    """IntNet as Luo et al. (2020) set it."""
+
+    kind: Literal["intnet"] = "intnet"
+    size: int = Field(default=32, ge=1)  # width of a character's vector
+    filters: int = Field(default=32, ge=1)  # of the first layer, for each window
+    inner: int = Field(default=16, ge=1)  # of all other layers, for each window
+    layers: int = Field(default=7, ge=1)  # L, odd: the first one and (L - 1) / 2 blocks of two
+    longest: int = Field(default=40, ge=2)  # of a longer word the first and the last half of this many are read
+    dropout: float = Field(default=0.5, ge=0, lt=1)
+
+    @field_validator("layers")
+    @classmethod
+    def _odd(cls, layers: int) -> int:
+        if layers % 2 == 0:
+            raise ValueError("layers must be odd: one, and two for each block")
+        return layers
+
+    def build(self, vocabulary: dict[str, Any]) -> IntNet:
+        """IntNet over known characters."""
+        return IntNet(self, vocabulary)
+
+
+class IntNet(Spelling):
+    """Each block narrows all that was found so far (1 x 1), convolves that, and adds what it found.
+
+    The maximum over a word's positions is taken of everything: size = filters for each window, and `inner` for each
+    window and block. What lies behind a word's end is 0 for every layer, so that padding never matters.
+    """
+
+    def __init__(self, settings: IntNetSettings, vocabulary: dict[str, Any]) -> None:
+        super().__init__(vocabulary, settings.size, settings.longest, settings.dropout)
+        self.settings = settings
+        blocks = (settings.layers - 1) // 2
+        self.first = _convolutions(settings.size, settings.filters)
+        wide, more = len(WINDOWS) * settings.filters, len(WINDOWS) * settings.inner
+        self.narrow = nn.ModuleList(nn.Conv1d(wide + block * more, settings.inner, 1) for block in range(blocks))
+        self.blocks = nn.ModuleList(_convolutions(settings.inner, settings.inner) for _ in range(blocks))
+        self.size = wide + blocks * more
+        self.reset()
+
+    def again(self) -> IntNet:
+        """Another one for the same characters, with fresh weights."""
+        return IntNet(self.settings, self.vocabulary)
+
+    def convolved(self, characters: Tensor) -> Tensor:
+        """Spellings [U, C] to vectors [U, size]."""
+        real = (characters != PADDING)[:, None]  # [U, 1, C]
+        letters = self.dropout(self.table(characters)).transpose(1, 2)  # [U, letter, C]
+        found = _side_by_side(self.first, letters, real)
+        for narrow, block in zip(self.narrow, self.blocks, strict=True):
+            narrowed = narrow(found).relu() * real
+            found = torch.cat([found, _side_by_side(block, narrowed, real)], dim=1)
+        longest: Tensor = found.amax(2)  # after ReLU, the 0 of padding is the least
+        return longest
+
+
+def _convolutions(inputs: int, filters: int) -> nn.ModuleList:
+    return nn.ModuleList(nn.Conv1d(inputs, filters, window, padding="same") for window in WINDOWS)
+
+
+def _side_by_side(convolutions: nn.Module, states: Tensor, real: Tensor) -> Tensor:
+    """What all filters of a layer find [U, filters, C], 0 on padding."""
+    return torch.cat([convolution(states) for convolution in convolutions.children()], dim=1).relu() * real

@@ -1,0 +1,187 @@
+"""Document-level context: a memory of training words that answers for each word (Luo et al., 2020, equations 9 to 13).
+
+Slots hold occurrences of words in the training data: as a key what the word looks like there, as a value its state in
+the BiLSTM. A word asks the slots of the same word, and their answer is blended into its state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nearspan.encoders.inputs import Batch, Features
+from nearspan.settings import Settings
+from nearspan.text import Sentence
+
+WRITTEN = ("counts", "values", "keys", "sums")  # what writing changes
+CELLS = 2**26  # numbers of keys and values that are looked at at once
+
+
+class RecallSettings(Settings):
+    """How training words are recalled."""
+
+    similarity: Literal["dot", "scaled", "cosine"] = "cosine"  # of a word and a key: equation 9, 10 or 11
+    share: float = Field(default=0.7, ge=0, le=1)  # 1 - lambda: of the answer; the word's own state has the rest
+    most: int = Field(default=500, ge=1)  # T: occurrences of a word that are kept, drawn by chance where there are more
+
+
+@dataclass(frozen=True)
+class Attention:
+    """What N words attend to: at most T slots each."""
+
+    slots: Tensor  # [N, T]
+    weights: Tensor  # [N, T] alpha of equation 12, 0 for what is no slot of the word
+    share: Tensor  # [N] of the answer in the word's state: 0 where there is none
+
+
+class Recall(nn.Module):
+    """g = lambda h + (1 - lambda) r, where r is what the memory answers.
+
+    Static word vectors give all slots of a word the same key, so their weights are the same whatever the similarity,
+    and r is the mean of their values, which needs no look at each slot. A pretrained encoder gives each slot its own.
+    A word without slots (it is not in the training data, or the memory was not written yet) keeps its state: g = h.
+    """
+
+    def __init__(self, settings: RecallSettings, vocabulary: dict[str, Any], keys: int, values: int) -> None:
+        super().__init__()
+        self.settings = settings
+        self.vocabulary = vocabulary
+        self.index = {word: row for row, word in enumerate(vocabulary["words"])}
+        self.contextual = keys > 0
+        self.most = int(vocabulary["most"])  # slots of the commonest word
+        words, slots = len(self.index), int(vocabulary["slots"])
+        self.starts: Tensor  # [V + 1] each word's first slot; the last row is for words without any
+        self.sizes: Tensor  # [V + 1] how many slots it has
+        self.counts: Tensor  # [V + 1] how many of them are written: none, then all
+        self.places: Tensor  # [M, 2] sentence and word that a slot holds
+        self.values: Tensor  # [M + 1, H] the last row is 0
+        self.keys: Tensor  # [M + 1, K], or nothing where a word's keys are all the same
+        self.sums: Tensor  # [V + 1, H] of a word's values, where its keys are all the same
+        for name in ("starts", "sizes", "counts"):
+            self.register_buffer(name, torch.zeros(words + 1, dtype=torch.long))
+        self.register_buffer("places", torch.zeros(slots, 2, dtype=torch.int32))
+        self.register_buffer("values", torch.zeros(slots + 1, values, dtype=torch.float16))
+        self.register_buffer("keys", torch.zeros(slots + 1 if self.contextual else 0, keys, dtype=torch.float16))
+        self.register_buffer("sums", torch.zeros(0 if self.contextual else words + 1, values))
+
+    @classmethod
+    def learn(cls, settings: RecallSettings, train: Sequence[Sentence], keys: int, values: int) -> Recall:
+        """Slots for the words of the training sentences; nothing is written to them yet."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for number, sentence in enumerate(train):
+            for place, token in enumerate(sentence.tokens):
+                found.setdefault(written(token), []).append((number, place))
+        for word, places in found.items():
+            if len(places) > settings.most:
+                drawn = torch.randperm(len(places))[: settings.most].sort().values
+                found[word] = [places[i] for i in drawn.tolist()]
+        sizes = torch.tensor([len(places) for places in found.values()], dtype=torch.long)
+        content = {"words": list(found), "slots": int(sizes.sum()), "most": int(sizes.max())}
+        module = cls(settings, content, keys, values)
+        module.sizes[:-1] = sizes
+        module.starts[:-1] = sizes.cumsum(0) - sizes
+        module.places.copy_(torch.tensor([place for places in found.values() for place in places]).view(-1, 2))
+        return module
+
+    def prepare(self, sentences: Sequence[Sentence], own: bool = False) -> Features:
+        """Each word's number [R]; and for the training sentences themselves (`own`) the slot that holds it [R]."""
+        none = len(self.index)
+        rows = [self.index.get(written(token), none) for sentence in sentences for token in sentence.tokens]
+        features: Features = {"words": torch.tensor(rows, dtype=torch.long)}
+        if own:
+            lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long)
+            sentence, place = self.places.long().cpu().unbind(1)
+            slots = torch.full((len(rows),), len(self.places))
+            slots[(lengths.cumsum(0) - lengths)[sentence] + place] = torch.arange(len(self.places))
+            features["slots"] = slots
+        return features
+
+    def write(self, batch: Batch, features: Features, keys: Tensor, states: Tensor) -> None:
+        """Put the words of a batch of training sentences [B, T] into their slots."""
+        slots = features["slots"][batch.rows].masked_fill(~batch.mask, len(self.places)).flatten()
+        self.values[slots] = states.flatten(0, 1).half()
+        if self.contextual:
+            self.keys[slots] = keys.flatten(0, 1).half()
+
+    def close(self) -> None:
+        """All training sentences have been written: answer from now on."""
+        self.values[-1] = 0
+        self.counts.copy_(self.sizes)
+        if not self.contextual:
+            words = torch.arange(len(self.sizes), device=self.sizes.device)
+            owner = torch.repeat_interleave(words, self.sizes, output_size=len(self.places))
+            self.sums.zero_().index_add_(0, owner, self.values[:-1].float())
+
+    def forward(self, batch: Batch, features: Features, queries: Tensor, states: Tensor) -> Tensor:
+        """Blend answers into states [B, T, H]; `queries` [B, T, K] are the words as keys are."""
+        words, slots = self._asked(batch, features)
+        answers = self._streamed(queries, words, slots) if self.contextual else self._means(words, slots)
+        known = (self._left(words, slots) > 0) & batch.mask
+        blended = torch.lerp(states.float(), answers, self.settings.share)  # equation 13
+        return torch.where(known[..., None], blended, states)
+
+    def attention(self, batch: Batch, features: Features, queries: Tensor) -> Attention:
+        """What the words of a batch [B, T] attend to, sentence after sentence, padding included."""
+        words, slots = (tensor.flatten() for tensor in self._asked(batch, features))
+        place, weights = self._weights(queries.flatten(0, 1), words, slots)
+        known = (self._left(words, slots) > 0) & batch.mask.flatten()
+        return Attention(place, weights, known * self.settings.share)
+
+    def _asked(self, batch: Batch, features: Features) -> tuple[Tensor, Tensor]:
+        """Numbers of the words [B, T], and their own slots, which do not answer them."""
+        words: Tensor = features["words"][batch.rows]
+        own = features.get("slots")
+        return words, own[batch.rows] if own is not None else torch.full_like(words, len(self.places))
+
+    def _left(self, words: Tensor, slots: Tensor) -> Tensor:
+        """How many slots answer each word."""
+        return self.counts[words] - (slots < len(self.places)).long()
+
+    def _means(self, words: Tensor, slots: Tensor) -> Tensor:
+        """Equation 12 where all keys of a word are the same: the mean of its values [B, T, H], its own left out."""
+        left = self._left(words, slots).clamp(min=1)
+        return (self.sums[words] - self.values[slots].float()) / left[..., None]
+
+    def _streamed(self, queries: Tensor, words: Tensor, slots: Tensor) -> Tensor:
+        """Equation 12 [B, T, H], for as many words at once as `CELLS` allows."""
+        size = max(1, CELLS // (self.most * (self.keys.shape[1] + self.values.shape[1])))
+        found = []
+        flat = (queries.flatten(0, 1), words.flatten(), slots.flatten())
+        for some in zip(*(tensor.split(size) for tensor in flat), strict=True):
+            place, weights = self._weights(*some)
+            found.append((weights[:, None] @ self.values[place].float())[:, 0])
+        return torch.cat(found).view(*words.shape, -1)
+
+    def _weights(self, queries: Tensor, words: Tensor, slots: Tensor) -> tuple[Tensor, Tensor]:
+        """Slots and alpha [N, T] for words [N] with queries [N, K]."""
+        steps = torch.arange(self.most, device=words.device)
+        place = self.starts[words][:, None] + steps
+        real = (steps < self.counts[words][:, None]) & (place != slots[:, None])
+        place = place.masked_fill(~real, len(self.places))
+        scores = self._likeness(queries.float(), place) if self.contextual else real.float()
+        weights = scores.masked_fill(~real, torch.finfo(scores.dtype).min).softmax(1)
+        return place, weights * real
+
+    def _likeness(self, queries: Tensor, place: Tensor) -> Tensor:
+        """u [N, T] of queries [N, K] and the keys at some slots [N, T]: equations 9 to 11."""
+        keys = self.keys[place].float()  # [N, T, K]
+        if self.settings.similarity == "cosine":
+            queries, keys = functional.normalize(queries, dim=-1), functional.normalize(keys, dim=-1)
+        found = (keys @ queries[..., None])[..., 0]
+        return found / queries.shape[-1] ** 0.5 if self.settings.similarity == "scaled" else found
+
+
+def written(word: str) -> str:
+    """What makes two occurrences the same word: how they are written, digits aside.
+
+    >>> written("Oslo"), written("1996-08-24")
+    ('Oslo', '0000-00-00')
+    """
+    return re.sub(r"\d", "0", word)

@@ -1,0 +1,70 @@
+"""What the words of a span recalled: training occurrences of the same words, as evidence."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from nearspan.encoders import Batch, Encoder
+from nearspan.encoders.recall import written
+from nearspan.evidence.neighbour import NULL, Neighbour
+from nearspan.memory import Memory, Remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """A word of a span, and the training occurrences of the word that were blended into its state."""
+
+    text: str
+    share: float  # of all the occurrences together in the word's state, 1 - lambda; 0 where training lacks the word
+    neighbours: list[Neighbour]  # the word where it occurs, with the label of the entity it is in; weights add up to 1
+    unlisted: float  # the weight of the occurrences not listed
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "text": self.text,
+            "share": self.share,
+            "neighbours": [neighbour.as_dict() for neighbour in self.neighbours],
+            "unlisted": self.unlisted,
+        }
+
+
+def recollections(
+    encoder: Encoder, memory: Memory, batch: Batch, words: Sequence[str], first: int, stop: int, count: int
+) -> list[Recollection]:
+    """For each word from `first` to `stop` of a batch of one sentence the `count` occurrences with most weight."""
+    attention = encoder.attention(batch)
+    if attention is None or encoder.recall is None:
+        return []
+    found = []
+    for word in range(first, stop):
+        share = float(attention.share[word])
+        best = attention.weights[word].topk(min(count, attention.weights.shape[1]))
+        slots = attention.slots[word][best.indices].tolist()
+        pairs = [(slot, weight) for slot, weight in zip(slots, best.values.tolist(), strict=True) if weight > 0]
+        known = [_occurrence(memory, encoder.recall.places[slot], slot, weight) for slot, weight in pairs]
+        listed = [one for one in known if one is not None and written(one.text) == written(words[word])]
+        rest = max(0.0, 1.0 - sum(one.weight for one in listed)) if share else 0.0
+        found.append(Recollection(words[word], share, listed, rest))
+    return found
+
+
+def _occurrence(memory: Memory, place: Tensor, slot: int, weight: float) -> Neighbour | None:
+    """A training occurrence in its sentence; none where the memory does not hold that sentence any more."""
+    number, word = place.tolist()
+    at = bisect_left(memory.ids, number)
+    if at == len(memory.ids) or memory.ids[at] != number or word >= len(memory.sentences[at].words):
+        return None
+    one = memory.sentences[at]
+    return Neighbour(_label(one, word), weight, one.span(word, word + 1), one.text, one.document, slot, number)
+
+
+def _label(sentence: Remembered, word: int) -> str:
+    """The label of the narrowest entity that a word is in."""
+    around = [(stop - first, label) for first, stop, label in sentence.entities if first <= word < stop]
+    return min(around)[1] if around else NULL

@@ -1,0 +1,218 @@
+"""A linear-chain CRF over the BIOES tags of words (Lafferty et al., 2001; Luo et al., 2020, equations 2 to 4).
+
+Shapes: B sentences, T words, K = 1 + 4 Y tags. Tag 0 is O; label y from 1 on has the tags B, I, E and S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from nearspan.settings import Settings
+
+OUT, BEGIN, INSIDE, END, SINGLE = 0, 0, 1, 2, 3  # the tag of no entity; where in its label's four a tag stands
+NEVER = -1e4  # the score of a transition that may not be: no sentence's other scores make up for it
+
+
+class CrfSettings(Settings):
+    """A CRF over words: flat entities of any width."""
+
+    multilabel: ClassVar[bool] = False
+    tags_words: ClassVar[bool] = True
+
+    kind: Literal["crf"] = "crf"
+    dropout: float = Field(default=0.5, ge=0, lt=1)  # on the word states
+
+    def build(self, inputs: int, labels: int, ends: int = 0) -> Crf:  # noqa: ARG002
+        """The head for `labels` labels over word states of width `inputs`."""
+        return Crf(self, inputs, labels)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What a CRF says of a batch: scores of tags [B, T, K] and of tag after tag [K, K], and which words are real."""
+
+    emissions: Tensor
+    transitions: Tensor
+    first: Tensor  # [K] of a sentence's first tag
+    last: Tensor  # [K] of its last
+    lengths: Tensor  # [B]
+
+    def forward_scores(self) -> Tensor:
+        """log of the summed weights of all paths up to each word and tag [B, T, K]; behind the end it is no matter."""
+        score = self.first + self.emissions[:, 0]
+        found = [score]
+        for emission in self.emissions.unbind(1)[1:]:
+            score = torch.logsumexp(score[:, :, None] + self.transitions, 1) + emission
+            found.append(score)
+        return torch.stack(found, 1)
+
+    def backward_scores(self) -> Tensor:
+        """log of the summed weights of all ways on from each word and tag to the end [B, T, K]."""
+        ends = self.lengths[:, None] - 1
+        score = self.last.expand(len(ends), -1)
+        found = [score]
+        for step in range(self.emissions.shape[1] - 1, 0, -1):
+            onwards = torch.logsumexp(self.transitions + (score + self.emissions[:, step])[:, None], 2)
+            score = torch.where(ends > step - 1, onwards, self.last)
+            found.append(score)
+        return torch.stack(found[::-1], 1)
+
+    def partition(self, forward_scores: Tensor) -> Tensor:
+        """log Z [B]: the denominator of equation 3."""
+        return torch.logsumexp(_at(forward_scores, self.lengths - 1) + self.last, 1)
+
+    def score(self, tags: Tensor) -> Tensor:
+        """Equation 2: the scores [B] of sequences of tags [B, T]."""
+        real = torch.arange(tags.shape[1], device=tags.device) < self.lengths[:, None]
+        emissions = self.emissions.gather(2, tags[..., None])[..., 0] * real
+        steps = self.transitions[tags[:, :-1], tags[:, 1:]] * real[:, 1:]
+        ends = tags.gather(1, self.lengths[:, None] - 1)[:, 0]
+        return emissions.sum(1) + steps.sum(1) + self.first[tags[:, 0]] + self.last[ends]
+
+    def best(self) -> Tensor:
+        """Equation 4, by Viterbi's algorithm: the best tags [B, T], O behind the end."""
+        ends = self.lengths - 1
+        score = self.first + self.emissions[:, 0]
+        finals, back = [score], []
+        for emission in self.emissions.unbind(1)[1:]:
+            highest = (score[:, :, None] + self.transitions).max(1)
+            score = highest.values + emission
+            finals.append(score)
+            back.append(highest.indices)
+        tag = (_at(torch.stack(finals, 1), ends) + self.last).argmax(1)  # [B]
+        found = [tag]
+        for step in range(len(back), 0, -1):
+            before = back[step - 1].gather(1, tag[:, None])[:, 0]
+            tag = torch.where(ends >= step, before, tag)
+            found.append(tag)
+        tags = torch.stack(found[::-1], 1)
+        return tags.masked_fill(torch.arange(tags.shape[1], device=tags.device) > ends[:, None], OUT)
+
+    def segments(self, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
+        """P(B I ... I E over words `first` to `stop`, or S over one | x) [S, Y] for spans of the batch, exactly.
+
+        The weight of all paths through a segment is that of all ways to its first tag, times its own, times that of
+        all ways on from its last. Sums of scores along INSIDE make a segment's own weight a difference.
+        """
+        forward, backward = self.forward_scores(), self.backward_scores()
+        total = self.partition(forward)[sentence][:, None]  # [S, 1]
+        last = stop - 1
+        begin, inside, end, single = (_tags(self.emissions.shape[2], place, sentence) for place in range(4))
+        steps = self.transitions
+        alone = forward[sentence, first][:, single] + backward[sentence, first][:, single]
+        along = self.emissions[:, :, inside] + steps[inside, inside]
+        sums = nn.functional.pad(along.cumsum(1), (0, 0, 1, 0))  # [B, T + 1, Y]
+        longer = steps[begin, inside] + steps[inside, end] - steps[inside, inside]
+        between = longer + sums[sentence, last] - sums[sentence, first + 1]
+        between = torch.where((stop - first == 2)[:, None], steps[begin, end], between)
+        wide = forward[sentence, first][:, begin] + between + self.emissions[sentence, last][:, end]
+        wide = wide + backward[sentence, last][:, end]
+        return (torch.where((stop - first == 1)[:, None], alone, wide) - total).exp()
+
+
+class Crf(nn.Module):
+    """Scores tags from word states; learned transitions, and none that would break BIOES."""
+
+    uses_memory: ClassVar[bool] = False
+
+    def __init__(self, settings: CrfSettings, inputs: int, labels: int) -> None:
+        super().__init__()
+        tags = 1 + 4 * labels
+        self.dropout = nn.Dropout(settings.dropout)
+        self.emissions = nn.Linear(inputs, tags)
+        self.transitions = nn.Parameter(torch.zeros(tags, tags))
+        self.first, self.last = nn.Parameter(torch.zeros(tags)), nn.Parameter(torch.zeros(tags))
+        nn.init.xavier_uniform_(self.emissions.weight)
+        nn.init.zeros_(self.emissions.bias)
+        allowed, opens, closes = grammar(labels)
+        self.register_buffer("forbidden", ~allowed, persistent=False)
+        self.register_buffer("unopened", ~opens, persistent=False)
+        self.register_buffer("unclosed", ~closes, persistent=False)
+
+    def chain(self, states: Tensor, mask: Tensor, exactly: bool = False) -> Chain:
+        """The CRF of a batch's word states [B, T, H]; `exactly`: in double precision."""
+        kind = torch.float64 if exactly else torch.float32
+        emissions = self.emissions(self.dropout(states)).to(kind)
+        transitions = self.transitions.to(kind).masked_fill(self.forbidden, NEVER)  # type: ignore[arg-type]
+        first = self.first.to(kind).masked_fill(self.unopened, NEVER)  # type: ignore[arg-type]
+        last = self.last.to(kind).masked_fill(self.unclosed, NEVER)  # type: ignore[arg-type]
+        return Chain(emissions, transitions, first, last, mask.sum(1))
+
+    def loss(self, states: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
+        """-log p(y|x) of the gold tags [B, T], summed over sentences (equation 3)."""
+        chain = self.chain(states, mask)
+        return (chain.partition(chain.forward_scores()) - chain.score(tags)).sum()
+
+    def probabilities(self, states: Tensor, mask: Tensor, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
+        """P(y|s) [S, 1 + Y]: of each label that the span is an entity with it, and of null that it is none."""
+        found = self.chain(states, mask, exactly=True).segments(sentence, first, stop)
+        null = (1 - found.sum(1, keepdim=True)).clamp(min=0)
+        return torch.cat([null, found], 1).float()
+
+    def entities(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The entities of the best tags [N, 4] (sentence, first, stop, label), and the probability of each [N]."""
+        chain = self.chain(states, mask, exactly=True)
+        found = spans_of(chain.best())
+        sentence, first, stop, label = found.unbind(1)
+        return found, chain.segments(sentence, first, stop).gather(1, label[:, None] - 1)[:, 0]
+
+
+def grammar(labels: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Which tag may follow which [K, K], and which may be a sentence's first [K] and last [K].
+
+    >>> allowed, opens, closes = grammar(labels=1)  # O B I E S
+    >>> allowed.int().tolist()
+    [[1, 1, 0, 0, 1], [0, 0, 1, 1, 0], [0, 0, 1, 1, 0], [1, 1, 0, 0, 1], [1, 1, 0, 0, 1]]
+    >>> opens.int().tolist(), closes.int().tolist()
+    ([1, 1, 0, 0, 1], [1, 0, 0, 1, 1])
+    """
+    tags = torch.arange(1 + 4 * labels)
+    place, label = (tags - 1) % 4, (tags - 1) // 4
+    out = tags == OUT
+    opens = out | (place == BEGIN) | (place == SINGLE)  # begins an entity, or is in none
+    closes = out | (place == END) | (place == SINGLE)
+    within = ~closes[:, None] & ~opens & (label[:, None] == label)
+    return within | (closes[:, None] & opens), opens, closes
+
+
+def tags_of(lengths: Sequence[int], entities: Sequence[Sequence[tuple[int, int, int]]]) -> Tensor:
+    """The BIOES tags [R] of all words of sentences with flat entities (first, stop, label from 1 on).
+
+    >>> tags_of([4, 1], [[(0, 3, 1)], [(0, 1, 2)]]).tolist()  # B I E O of label 1, S of label 2
+    [1, 2, 3, 0, 8]
+    """
+    tags = [[OUT] * length for length in lengths]
+    for own, found in zip(tags, entities, strict=True):
+        for first, stop, label in found:
+            places = [SINGLE] if stop - first == 1 else [BEGIN, *[INSIDE] * (stop - first - 2), END]
+            own[first:stop] = [1 + 4 * (label - 1) + place for place in places]
+    return torch.tensor([tag for own in tags for tag in own], dtype=torch.long)
+
+
+def spans_of(tags: Tensor) -> Tensor:
+    """The entities [N, 4] (sentence, first, stop, label) of well-formed tags [B, T].
+
+    >>> spans_of(torch.tensor([[1, 2, 3, 0, 8]])).tolist()
+    [[0, 0, 3, 1], [0, 4, 5, 2]]
+    """
+    place, some = (tags - 1) % 4, tags != OUT
+    opened = (some & ((place == BEGIN) | (place == SINGLE))).nonzero()
+    closed = (some & ((place == END) | (place == SINGLE))).nonzero()
+    labels = (tags[opened[:, 0], opened[:, 1]] - 1) // 4 + 1
+    return torch.stack([opened[:, 0], opened[:, 1], closed[:, 1] + 1, labels], 1)
+
+
+def _tags(tags: int, place: int, like: Tensor) -> Tensor:
+    """The tags [Y] of all labels at one of the four places."""
+    return torch.arange(1 + place, tags, 4, device=like.device)
+
+
+def _at(scores: Tensor, steps: Tensor) -> Tensor:
+    """Scores [B, K] of each sentence at one of its steps, from [B, T, K]."""
+    return scores.gather(1, steps[:, None, None].expand(-1, 1, scores.shape[2]))[:, 0]

@@ -12,7 +12,8 @@ from nearspan.corpora import statistics as check
 from nearspan.corpora.markup import parse as markup
 from nearspan.corpora.synonyms import read as synonyms
 from nearspan.document import Document, Entity, Span
-from nearspan.evaluation import evaluate, score
+from nearspan.encoders.learning import learn_vectors
+from nearspan.evaluation import evaluate, evaluate_typing, score
 from nearspan.model import Model
 from nearspan.recipes import load as recipe
 from nearspan.training import train, tune
@@ -29,6 +30,8 @@ __all__ = [
     "audit",
     "check",
     "evaluate",
+    "evaluate_typing",
+    "learn_vectors",
     "load",
     "markup",
     "read",

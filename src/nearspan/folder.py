@@ -22,8 +22,10 @@ from nearspan.memory.store import BASE, found_in
 from nearspan.network import Network, assemble
 from nearspan.objectives import Generators, Vocabulary
 from nearspan.recipes import Recipe
+from nearspan.strings import StringMajority
 
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
+STRINGS = "strings.json"  # the majority by string, where spans are given
 GENERATION = "generation.json"  # the words that generators know, where there are any
 FORMAT = 3
 
@@ -38,6 +40,7 @@ class Saved:
     overlap: Overlap
     joined: Overlap  # the level of overlap of discontinuous entities
     memory: Memory | None
+    strings: StringMajority | None = None
 
 
 def save(saved: Saved, path: Path, card: str) -> None:
@@ -49,7 +52,8 @@ def save(saved: Saved, path: Path, card: str) -> None:
             path, lambda name, content: _write_json(path / VOCABULARIES / f"{name}.json", content)
         )
         _write_json(path / VOCABULARIES / "labels.json", list(saved.labels))
-        _write_vocabulary(path / VOCABULARIES / GENERATION, saved.network.generators)
+        _write_optional(path / VOCABULARIES / GENERATION, _told(saved.network.generators))
+        _write_optional(path / VOCABULARIES / STRINGS, saved.strings.as_dict() if saved.strings else None)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in saved.network.state_dict().items()}
         save_file(weights, path / WEIGHTS)
         clear(path)
@@ -94,8 +98,8 @@ def load(path: Path, remembers: bool = True) -> Saved:
         network = assemble(recipe, encoder, len(labels), vocabulary, joined)
         network.load_state_dict(load_file(path / WEIGHTS))
         remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
-        memory = Memory.load(path, labels, network.max_width) if remembers else None
-        return Saved(recipe, labels, network, *levels, memory)
+        memory = Memory.load(path, labels, network.max_width, network.typing) if remembers else None
+        return Saved(recipe, labels, network, *levels, memory, _read_strings(path / VOCABULARIES / STRINGS))
     except ConfigError as error:
         raise ModelError(str(error)) from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
@@ -103,11 +107,22 @@ def load(path: Path, remembers: bool = True) -> Saved:
         raise ModelError(f"the model in {path} is damaged: {_first_line(error)}") from error
 
 
-def _write_vocabulary(path: Path, generators: Generators | None) -> None:
-    if generators is None:
+def _write_optional(path: Path, content: Any) -> None:
+    """Write what there is, or remove what an earlier model left."""
+    if content is None:
         path.unlink(missing_ok=True)
     else:
-        _write_json(path, {"words": generators.vocabulary.words, "synonyms": generators.vocabulary.synonyms})
+        _write_json(path, content)
+
+
+def _told(generators: Generators | None) -> dict[str, Any] | None:
+    if generators is None:
+        return None
+    return {"words": generators.vocabulary.words, "synonyms": generators.vocabulary.synonyms}
+
+
+def _read_strings(path: Path) -> StringMajority | None:
+    return StringMajority.from_dict(_read_json(path)) if path.exists() else None
 
 
 def _read_vocabulary(path: Path) -> Vocabulary | None:

@@ -13,19 +13,21 @@ from torch import Tensor
 from nearspan import folder
 from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import Encoded, Encoder, Prepared, Splitter
+from nearspan.encoders import Encoded, Encoder, Given, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
-from nearspan.evidence import NULL, Asked, Evidence, explain_candidate, explain_fragments
+from nearspan.evidence import NULL, Evidence, Question, explain_candidate, explain_fragments
 from nearspan.heads import Instances
 from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
 from nearspan.network import Network, assemble
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
-from nearspan.spans import LabelledSentences, Minus, WordEntity, WordSums, enumerate_spans, how_many
+from nearspan.spans import Asked, LabelledSentences, Minus, Placed, WordEntity, WordSums, how_many
+from nearspan.strings import StringMajority
 from nearspan.text import Gold, Sentence
 from nearspan.text.reading import Reading, readings
 
 BLOCK = 50_000  # words that `annotate` reads before it gives results
+DOCUMENTS = 1_000  # the same where spans are given
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Model:
         overlap: Overlap,
         memory: Memory | None = None,
         joined_overlap: Overlap = "any",
+        strings: StringMajority | None = None,
     ) -> None:
         self.recipe = recipe
         self.labels = [NULL, *labels]
@@ -55,6 +58,7 @@ class Model:
         self.overlap = overlap
         self.joined_overlap = joined_overlap
         self.memory = memory
+        self.strings = strings  # of the training data, for a model that labels given spans
         transformer = network.encoder.transformer
         self.split = recipe.splitter(transformer.tokenizer if transformer is not None else None)
 
@@ -87,13 +91,14 @@ class Model:
     def save(self, path: Path | str, card: str = "") -> None:
         """Write the model as a folder; `card` becomes its README.md."""
         levels = (self.overlap, self.joined_overlap)
-        folder.save(folder.Saved(self.recipe, self.labels[1:], self.network, *levels, self.memory), Path(path), card)
+        saved = folder.Saved(self.recipe, self.labels[1:], self.network, *levels, self.memory, self.strings)
+        folder.save(saved, Path(path), card)
 
     @classmethod
     def load(cls, path: Path | str, device: str = "", memory: bool = True) -> Model:
         """Read a model folder, with its memory as edits have left it or without. Nothing in the folder is run."""
         saved = folder.load(Path(path), memory)
-        model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory, saved.joined)
+        model = cls(saved.recipe, saved.labels, saved.network, saved.overlap, saved.memory, saved.joined, saved.strings)
         model.to(usable_device(device))
         if model.memory is not None and (edits := Journal(Path(path)).read()):
             try:
@@ -125,6 +130,11 @@ class Model:
         head.settings = head.settings.model_copy(update={"search": how})
         return self
 
+    @property
+    def typing(self) -> bool:
+        """Whether this model labels spans that are given, rather than find entities."""
+        return self.network.typing
+
     def vote(self, share: float, *settings: str) -> Model:
         """Let the memory have a share in what a head with weights decides from now on; 0: none.
 
@@ -142,20 +152,76 @@ class Model:
         return self
 
     def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
-        """The documents with the entities found, in order; reads on only as results are taken."""
+        """The documents with the entities found, in order; reads on only as results are taken.
+
+        A model for the typing task gives the entities that documents have new labels; those out of reach go.
+        """
+        if self.typing:
+            yield from self._retyped(documents)
+            return
         for block in _blocks(documents, self.split):
             found = iter(self.entities(self.read([sentence for _, sentences in block for sentence in sentences])))
             for document, sentences in block:
                 yield document.with_entities(entity for _ in sentences for entity in next(found))
+
+    def _retyped(self, documents: Iterable[Document | str]) -> Iterator[Document]:
+        documents = iter(documents)
+        while block := [_with_spans(one) for one in islice(documents, DOCUMENTS)]:
+            found: list[list[Entity]] = [[] for _ in block]
+            asked = self.asked(block)
+            for (document, _), entity in zip(asked.placed.entities, self.types(asked), strict=True):
+                found[document].append(entity)
+            for one, entities in zip(block, found, strict=True):
+                yield one.with_entities(dict.fromkeys(entities))
+
+    def asked(self, documents: Sequence[Document]) -> Asked:
+        """The entities of documents as spans that are given, for `types`."""
+        placed = Placed.of(documents, self.split, self.network.max_width)
+        return Asked.of(placed, self.prepare(placed.sentences))
+
+    @torch.inference_mode()
+    def types(self, asked: Asked) -> list[Entity]:
+        """The entities that were asked about with the labels that this model gives their spans, and how likely."""
+        entities = asked.placed.entities
+        if not entities:
+            return []
+        labels, scores = asked.told(self.probabilities(asked.prepared))
+        pairs = zip(entities, labels, scores, strict=True)
+        return [Entity(entity.span, self.labels[label], score) for (_, entity), label, score in pairs]
+
+    @torch.inference_mode()
+    def probabilities(self, prepared: Prepared) -> Tensor:
+        """P(y|s) [N, 1 + Y] of the spans that sentences are given with, in their order."""
+        given = prepared.given
+        if given is None:
+            raise ValueError("the sentences are not given with spans")
+        found = torch.empty(len(given.first), len(self.labels), device=self.device)
+        self.network.eval()
+        for ids in prepared.order(self.device):
+            some, candidates = self.network.probabilities(prepared.batch(ids), self.memory)
+            starts = given.starts[ids].to(self.device)
+            found[starts[candidates.sentence] + candidates.number] = some
+        return found
 
     def read(self, sentences: Sequence[Sentence]) -> Input:
         """Sentences as tensors on the model's device, very long ones in windows."""
         parts = [part for sentence in sentences for part in readings(sentence, self.network.max_width)]
         return Input(sentences, parts, self.prepare([part.sentence for part in parts]))
 
-    def prepare(self, sentences: Sequence[Sentence], training: bool = False) -> Prepared:
-        """Sentences as tensors on the model's device, as they are; `training`: the very ones it has learned from."""
-        return self.network.encoder.prepare(sentences, training).to(self.device)
+    def prepare(
+        self,
+        sentences: Sequence[Sentence],
+        entities: Sequence[Sequence[WordEntity]] | None = None,
+        training: bool = False,
+    ) -> Prepared:
+        """Sentences as tensors on the model's device, as they are; `training`: the very ones it has learned from.
+
+        For typing their entities are the given spans.
+        """
+        prepared = self.network.encoder.prepare(sentences, training)
+        if self.typing and entities is not None:
+            prepared = replace(prepared, given=Given.of([[entity[:2] for entity in own] for own in entities]))
+        return prepared.to(self.device)
 
     def entities(self, given: Input) -> list[list[Entity]]:
         """The entities of each sentence, in the characters of its document."""
@@ -196,14 +262,15 @@ class Model:
         """Fill the memory with all spans of labelled sentences, as the network sees them now."""
         broken = discontinuous or [()] * len(sentences)
         kept = [remembered(*one) for one in zip(sentences, entities, broken, strict=True)]
-        prepared = prepared or self.prepare(sentences)
-        self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *self.vectors(prepared))
+        found = self.vectors(prepared or self.prepare(sentences, entities))
+        self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *found, given=self.typing)
         return self.memory
 
     def labelled(self, documents: Iterable[Document]) -> LabelledSentences:
         """Documents as this model reads and remembers them."""
-        head, joining = self.recipe.head, self.network.joiner is not None
-        width = self.network.max_width
+        head, joining, width = self.recipe.head, self.network.joiner is not None, self.network.max_width
+        if self.typing:
+            return LabelledSentences.given(documents, self.split, width)
         return LabelledSentences.of(documents, self.split, width, head.multilabel, joining, head.tags_words)
 
     def remembered(self, document: Document) -> list[Remembered]:
@@ -243,10 +310,17 @@ class Model:
         return kept.vectors, torch.nn.functional.normalize(means, dim=1)
 
     def explain(self, document: Document | str, count: int = 5) -> list[Evidence]:
-        """For each entity found in a text, the training spans it rests on."""
-        document = _document(document)
+        """For each entity found in a text, the training spans it rests on.
+
+        Where spans are given, the label of a discontinuous entity rests on each of its fragments: they come one by one.
+        """
         (annotated,) = self.annotate([document])
-        return [self._evidence(document, entity.span, count, entity.label) for entity in annotated.entities]
+        document = _document(document)
+        return [
+            self._evidence(document, span, count, entity.label)
+            for entity in annotated.entities
+            for span in (_fragments(entity.span) if self.typing else [entity.span])
+        ]
 
     def neighbours(self, document: Document | str, span: Span, count: int = 5) -> Evidence:
         """What a span of a text is near to, whether it was predicted or not."""
@@ -259,12 +333,16 @@ class Model:
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
         joiner = self.network.joiner
         if span.discontinuous and joiner is None:
-            raise NearspanError(
-                f"{span.text(document.text)!r} is discontinuous, and this model joins no fragments: its training data "
-                "held no discontinuous entity, or its recipe leaves `joining` out"
+            reason = (
+                "tells a label from its fragments one by one: ask about each of them"
+                if self.typing
+                else "joins no fragments: its training data held no discontinuous entity, or its recipe leaves "
+                "`joining` out"
             )
+            raise NearspanError(f"{span.text(document.text)!r} is discontinuous, and this model {reason}")
         part, places = self._located(document, span)
-        asked = Asked(self.prepare([part.sentence]).batch(torch.tensor([0])), part.sentence.tokens, tuple(places))
+        prepared = self.prepare([part.sentence], [[(*place, NULL) for place in places]])
+        asked = Question(prepared.batch(torch.tensor([0])), part.sentence.tokens, tuple(places))
         network, text = self.network.eval(), span.text(document.text)
         if span.discontinuous and joiner is not None:
             return explain_fragments(network, joiner, memory, self.labels, asked, span, text, count, label)
@@ -316,13 +394,14 @@ class _SpansKept:
 
     def __init__(self, model: Model, prepared: Prepared) -> None:
         self.network = model.network
-        counts = how_many(prepared.lengths, self.network.max_width)
+        given = prepared.given
+        counts = given.counts if given is not None else how_many(prepared.lengths, self.network.max_width)
         self.starts = (counts.cumsum(0) - counts).to(model.device)
         self.vectors = torch.empty(int(counts.sum()), self.network.size, dtype=torch.float16, device=model.device)
 
     def put(self, encoded: Encoded) -> None:
         """Add a batch's spans."""
-        candidates = enumerate_spans(encoded.batch.lengths, self.network.max_width, self.vectors.device)
+        candidates = self.network.candidates(encoded.batch)
         found = self.network.vectors(encoded, candidates)
         starts = self.starts[encoded.batch.ids.to(self.starts.device)]
         self.vectors[starts[candidates.sentence] + candidates.number] = found.half()
@@ -352,8 +431,22 @@ def _kept(found: LabelledSentences) -> list[Remembered]:
     return [remembered(*one) for one in zip(found.sentences, found.entities, found.discontinuous, strict=True)]
 
 
+def _fragments(span: Span) -> list[Span]:
+    return [Span.of(start, end) for start, end in span.fragments]
+
+
 def _document(given: Document | str) -> Document:
     return Document(given) if isinstance(given, str) else given
+
+
+def _with_spans(given: Document | str) -> Document:
+    """A document for a model that labels given spans; a bare text has none."""
+    if isinstance(given, str):
+        raise NearspanError(
+            "this model was trained for typing: it labels spans that are given and finds none itself. Give it "
+            "documents with entities, which it labels anew, or train the recipe with task=recognition"
+        )
+    return given
 
 
 def _whole(sentence: Sentence, guesses: list[Guess]) -> list[Guess]:

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from nearspan.decoding import Guess
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
-from nearspan.heads import Crf, Head, Instances, Joiner, Pool, Sigmoid, SpanHead, WordPool
+from nearspan.heads import Crf, Head, Instances, Joiner, Pool, Sigmoid, Softmax, SpanHead, WordPool
 from nearspan.heads.instances import streamed_probabilities
 from nearspan.memory import Memory, VoteSettings, WordTable, nearest_sentences, pools, torn_pools, vote
 from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
@@ -28,7 +28,7 @@ from nearspan.spans import (
     Representation,
     SpanLabels,
     WordSums,
-    enumerate_spans,
+    candidates_of,
 )
 from nearspan.spans.sums import widths_of
 
@@ -51,6 +51,8 @@ class Labelled:
 class Network(nn.Module):
     """Word states, span vectors, label probabilities.
 
+    For `typing`, candidates are the spans that a batch is given with, and none of them is null.
+
     A span's vector is what the head reads: that of the representation or, with a bottleneck, the mean of its
     compressed distribution. In training the head reads draws from the distribution instead.
     """
@@ -67,6 +69,7 @@ class Network(nn.Module):
         generators: Generators | None = None,
         joiner: Joiner | None = None,
         vote: VoteSettings | None = None,
+        typing: bool = False,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -79,6 +82,9 @@ class Network(nn.Module):
         self.generators = generators
         self.joiner = joiner
         self.vote = vote
+        self.typing = typing
+        if isinstance(head, Softmax):
+            head.typing = typing
 
     @property
     def size(self) -> int:
@@ -96,13 +102,19 @@ class Network(nn.Module):
     def adds_up(self) -> Minus | None:
         """The representation, if span vectors are sums over words as the head reads them."""
         spans = self.representation
-        return spans if isinstance(spans, Minus) and self.bottleneck is None else None
+        return spans if isinstance(spans, Minus) and self.bottleneck is None and not self.typing else None
 
     def pretrained(self) -> list[nn.Parameter]:
         """The weights that come from a pretrained encoder; they learn at a rate of their own."""
         transformer, spans = self.encoder.transformer, self.representation
         copies = spans.pretrained() if isinstance(spans, Deep) else []
         return [*(transformer.parameters() if transformer is not None else []), *copies]
+
+    def candidates(self, batch: Batch) -> Candidates:
+        """The spans of a batch that are considered."""
+        if self.typing and batch.prepared.given is None:
+            raise ValueError("spans are not given: prepare the sentences with them")
+        return candidates_of(batch, self.max_width)
 
     def spans(self, batch: Batch) -> tuple[Tensor, Candidates]:
         """Vectors [S, H] of all candidates of a batch."""
@@ -111,13 +123,13 @@ class Network(nn.Module):
 
     def read(self, batch: Batch) -> tuple[Tensor, Candidates, Encoded]:
         """Vectors [S, H] of all candidates of a batch, and what the encoder made of it."""
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        candidates = self.candidates(batch)
         encoded = self.encoder(batch)
         return self.vectors(encoded, candidates), candidates, encoded
 
     def represented(self, batch: Batch) -> tuple[Tensor, Candidates]:
         """What the representation makes of all candidates of a batch [S, H'], before any bottleneck."""
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        candidates = self.candidates(batch)
         return self.representation(self.encoder(batch), candidates), candidates
 
     def vectors(self, encoded: Encoded, candidates: Candidates) -> Tensor:
@@ -217,7 +229,7 @@ class Network(nn.Module):
 
         `sentences` [B, K] are those of the memory that the instance head has to ask instead of those it would search.
         """
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        candidates = self.candidates(batch)
         return self.judged(self.encoder(batch), candidates, memory, sentences)[0], candidates
 
     def judged(
@@ -254,7 +266,7 @@ class Network(nn.Module):
         encoded = self.encoder(batch)
         if isinstance(self.head, Crf):
             return _guessed(*self.head.entities(encoded.states.float(), batch.mask), len(batch))
-        candidates = enumerate_spans(batch.lengths, self.max_width, batch.rows.device)
+        candidates = self.candidates(batch)
         probabilities, vectors = self.judged(encoded, candidates, memory)
         rows, labels = self.chosen(probabilities)
         places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
@@ -273,8 +285,10 @@ class Network(nn.Module):
 
     def chosen(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
         """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]: the likeliest label, unless it is
-        null, or all labels that hold where a span may have several.
+        null, or all labels that hold where a span may have several; of a given span the likeliest one.
         """
+        if self.typing:
+            return torch.arange(len(probabilities), device=probabilities.device), probabilities[:, 1:].argmax(1) + 1
         if isinstance(self.head, Sigmoid):
             return self.head.above(probabilities)
         labels = probabilities.argmax(1)
@@ -337,6 +351,13 @@ def assemble(
     joiner = recipe.joining.build(size, joined) if recipe.joining and joined else None
     if recipe.vote is not None and recipe.head.kind == "instances":
         raise ConfigError("the instance head is a vote of the memory already: set vote=none")
+    typing = recipe.task == "typing"
+    for name in ("smoothing", "generation"):
+        if typing and getattr(recipe.objective, name) is not None:
+            raise ConfigError(
+                f"the task is typing, where spans are given, and objective.{name} is about all spans: "
+                f"set objective.{name}=none"
+            )
     return Network(
         encoder,
         representation,
@@ -348,6 +369,7 @@ def assemble(
         generators,
         joiner,
         recipe.vote,
+        typing,
     )
 
 
@@ -360,7 +382,9 @@ def _guessed(index: Tensor, scores: Tensor, sentences: int) -> list[list[Guess]]
 
 
 def _refuse_spans(recipe: Recipe) -> None:
-    """A head over words has no use for what changes span vectors or their targets."""
+    """A head over words has no use for given spans, or for what changes span vectors or their targets."""
+    if recipe.task == "typing":
+        raise ConfigError(f"the {recipe.head.kind} head reads words and cannot label given spans: set task=recognition")
     parts = {"bottleneck": recipe.bottleneck, "joining": recipe.joining, "vote": recipe.vote}
     parts |= {f"objective.{name}": part for name, part in recipe.objective}
     for place in (place for place, part in parts.items() if part is not None):

@@ -56,8 +56,20 @@ def numbers(made: Report) -> dict:
 
 def test_the_page_has_each_section(page: str):
     found = re.findall(r'<section id="(\w+)"', page)
-    assert found == ["scores", "model", "coverage", "slices", "errors", "retrieval", "vectors", "space"]
-    pictures = ["widths", "structures", "space0", "space1", "components0", "components1"]
+    assert found == [
+        "scores",
+        "model",
+        "coverage",
+        "slices",
+        "errors",
+        "retrieval",
+        "vectors",
+        "space",
+        "loss",
+        "outputs",
+    ]
+    pictures = ["widths", "structures", "space0", "space1", "components0", "components1", "loss"]
+    pictures += ["outputs0", "outputs1", "violins0", "violins1", "discrepancy0", "discrepancy1"]
     assert re.findall(r'<svg [^>]*aria-label="(\w+)"', page) == pictures
 
 
@@ -65,7 +77,7 @@ def test_generators_and_bottlenecks_have_sections_of_their_own(telling, document
     made = report(telling, documents, out=tmp_path, compare=folders["classifier"], device="cpu")
     page, numbers = made.page.read_text(encoding="utf-8"), json.loads(made.numbers.read_text())
     found = re.findall(r'<section id="(\w+)"', page)
-    assert found[-2:] == ["posteriors", "generation"]
+    assert found[-4:] == ["posteriors", "generation", "loss", "outputs"]
     pictures = re.findall(r'<svg [^>]*aria-label="(posteriors\w+)"', page)
     assert pictures == ["posteriors0input", "posteriors0z1", "posteriors0z3", "posteriors1input"]
     told, none = (one["generation"] for one in numbers["models"])
@@ -178,7 +190,7 @@ def test_a_perfect_model_and_a_corpus_without_entities(tmp_path: Path, instance:
     ("markup", "pictures"),
     [
         ("[Ada](PERSON)", 1),  # one entity and nothing else
-        ("[Ada](PERSON), [Bob](PERSON), [Eve](PERSON), [Bob Stone](PERSON) and [Eve Moon](PERSON) left", 3),
+        ("[Ada](PERSON), [Bob](PERSON), [Eve](PERSON), [Bob Stone](PERSON) and [Eve Moon](PERSON) left", 6),
         ("[University of [Oslo](PLACE)](ORG)", 2),
     ],
     ids=["single", "one label, flat", "nested"],
@@ -187,7 +199,8 @@ def test_a_corpus_with_little_in_it(tmp_path: Path, classifier: Model, markup: s
     made = report(classifier, [nearspan.markup(markup)], out=tmp_path)
     text = made.page.read_text(encoding="utf-8")
     assert not Page(text).open
-    assert text.count("<svg") == pictures  # widths; structures where entities nest; two of the space if there are five
+    # widths; structures where entities nest; two of the space and three of the probabilities if there are five
+    assert text.count("<svg") == pictures
     assert ("so all are flat" in text) is ("[Oslo]" not in markup)
     assert "NaN" not in made.numbers.read_text()
 

@@ -75,7 +75,7 @@ def stub(monkeypatch):
             (out / "half a model").write_text("x")
             watch.begin(recipe, None, out, torch.device("cpu"), main=True)
             for epoch in range(1, recipe.training.epochs + 1):
-                scored = SimpleNamespace(scores=SimpleNamespace(f1=curve(recipe, epoch)))
+                scored = SimpleNamespace(value=curve(recipe, epoch))
                 watch.epoch(Progress("", epoch=epoch, done=epoch == recipe.training.epochs), scored)
 
         monkeypatch.setattr(MODULE, "train_recipe", follow)

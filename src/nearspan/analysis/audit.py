@@ -66,6 +66,11 @@ def audit(
         for one in found.doubts[:10]:
             print(one.kind, one.entity.span.text(one.document.text), one.doubt)
     """
+    if model.typing:
+        raise NearspanError(
+            "this model was trained for typing and has no opinion on what is an entity: audit with one that finds "
+            "entities, trained with task=recognition"
+        )
     others = others_of(model)
     sentences, coverage = places(model, documents)
     if not sentences:

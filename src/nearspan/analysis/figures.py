@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from io import StringIO
 from statistics import fmean, pstdev
@@ -88,6 +88,79 @@ def lines(points: Sequence[Point], names: Sequence[str]) -> str:
         axes.set(xlabel="share of the training set", ylabel="development F1")
         _ruled(axes)
         return _svg(figure, "curve")
+
+
+def losses(own: Sequence[Sequence[float]]) -> str:
+    """The loss of each epoch, a line for each model, on a logarithmic scale where it can be."""
+    matplotlib = require()
+    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": "loss"}):
+        figure = matplotlib.figure.Figure(figsize=(6.4, 3.0), layout="constrained")
+        axes = figure.add_subplot()
+        for number, curve in enumerate(own):
+            marker = MARKERS[number % len(MARKERS)] if len(curve) == 1 else ""
+            axes.plot(range(1, len(curve) + 1), curve, color=colour(number), linewidth=2, marker=marker)
+        if all(value > 0 for curve in own for value in curve):
+            axes.set_yscale("log")
+        axes.set(xlabel="epoch", ylabel="loss")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        _ruled(axes)
+        return _svg(figure, "loss")
+
+
+def marks(
+    points: NDArray[np.float32],
+    groups: Sequence[int],
+    right: NDArray[np.bool_],
+    titles: Sequence[str],
+    name: str,
+    axes: Sequence[str],
+    line: float | None = None,
+) -> str:
+    """Points [N, 2] in the colours of their groups, right ones as triangles and wrong ones as circles on top.
+
+    `line` is a value of x to draw a line at; with one the axes have numbers.
+    """
+    matplotlib = require()
+    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": name}):
+        figure = matplotlib.figure.Figure(figsize=(5, 4.4), layout="constrained")
+        plane = figure.add_subplot()
+        plane.set(xlabel=axes[0], ylabel=axes[1])
+        if line is None:
+            plane.set(xticks=[], yticks=[])
+        else:
+            plane.axvline(line, color=_LINE, linewidth=1)
+            plane.tick_params(colors=_INK, length=0)
+        order: list[int] = []
+        for group in sorted(set(groups)):
+            for good in (True, False):
+                mine = [i for i, one in enumerate(groups) if one == group and right[i] == good]
+                order += mine
+                style = {"color": colour(group), "markersize": 4.2 if good else 3.8, "markeredgewidth": 0}
+                plane.plot(*points[mine].T, "^" if good else "o", alpha=0.7, zorder=2 if good else 3, **style)
+        return _titled(_svg(figure, name), [titles[i] for i in order])
+
+
+def violins(groups: Mapping[str, Sequence[NDArray[np.float64]]], name: str) -> str:
+    """Probabilities by group, those of right spans to the left in blue and of wrong ones to the right in red."""
+    matplotlib = require()
+    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": name}):
+        figure = matplotlib.figure.Figure(figsize=(max(5.0, 1.2 + 0.7 * len(groups)), 3.2), layout="constrained")
+        axes = figure.add_subplot()
+        most = max((len(values) for pair in groups.values() for values in pair), default=1) or 1
+        for place, pair in enumerate(groups.values()):
+            for side, tone, values in zip((-0.21, 0.21), (COLOURS[0], COLOURS[3]), pair, strict=True):
+                if not len(values):
+                    continue
+                width = 0.08 + 0.32 * len(values) / most
+                parts = axes.violinplot([values], [place + side], widths=width, showextrema=False, showmedians=True)
+                for body in parts["bodies"]:
+                    body.set(facecolor=tone, alpha=0.7)
+                parts["cmedians"].set(color=tone, linewidth=2)
+        turned = 60 if len(groups) > 8 else 0
+        axes.set_xticks(range(len(groups)), list(groups), rotation=turned, ha="right" if turned else "center")
+        axes.set(ylabel="P of the gold label", ylim=(-0.02, 1.02), xlim=(-0.6, len(groups) - 0.4))
+        _ruled(axes)
+        return _svg(figure, name)
 
 
 def bars(groups: Sequence[str], values: Sequence[Sequence[float | None]], name: str, axis: str) -> str:

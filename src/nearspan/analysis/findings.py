@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nearspan.analysis.failures import Failure
 from nearspan.analysis.generation import Generation
 from nearspan.analysis.geometry import Cosine, Geometry
+from nearspan.analysis.outputs import Outputs
 from nearspan.analysis.projection import Components
 from nearspan.analysis.retrieval import Agreement, closeness
 from nearspan.analysis.sizes import Point
@@ -54,6 +55,7 @@ class Findings:
     agreements: list[Agreement]
     spans: Sequence[GoldSpan]
     spaces: list[Space]
+    outputs: list[Outputs]
     generations: list[Generation | None]  # None: a model without generators
     points: list[Point]
 
@@ -76,14 +78,16 @@ class Findings:
                     "retrieval": {"by": closeness(subject), **agreement.as_dict()},
                     "coupling": {level: asdict(cosine) for level, cosine in space.coupling.items()},
                     "geometry": space.geometry.as_dict(),
+                    "outputs": outputs.as_dict(),
                     "generation": told.as_dict() if told else None,
                 }
-                for subject, errors, positives, agreement, space, told in zip(
+                for subject, errors, positives, agreement, space, outputs, told in zip(
                     self.subjects,
                     self.errors,
                     self.positives,
                     self.agreements,
                     self.spaces,
+                    self.outputs,
                     self.generations,
                     strict=True,
                 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from nearspan.analysis import evidence, likeness, sections, telling
+from nearspan.analysis import confidence, evidence, likeness, sections, telling
 from nearspan.analysis.elements import percent, text
 from nearspan.analysis.findings import Findings
 
@@ -15,6 +16,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser refuses to
 
 def page(found: Findings) -> str:
     """The report as HTML."""
+    names = [subject.name for subject in found.subjects]
     body = [
         sections.scores(found),
         sections.model(found),
@@ -26,17 +28,24 @@ def page(found: Findings) -> str:
         likeness.space(found),
         telling.posteriors(found),
         telling.generation(found),
+        confidence.losses(names, [subject.losses for subject in found.subjects]),
+        confidence.outputs(names, found.outputs, found.labels),
         sections.curve(found),
     ]
-    links = "".join(
-        f'<a href="#{name}">{title}</a>'
-        for part in body
-        for name, title in re.findall(r'^<section id="(\w+)"><h2>(.*?)</h2>', part)
-    )
     subject = found.subjects[0]
     against = f" against {text(found.subjects[1].name)}" if len(found.subjects) > 1 else ""
-    title = f"{text(subject.name)}{against}"
-    seen = subject.evaluation.coverage
+    scored = percent(subject.evaluation.scores.f1)
+    said = f"F1 <b>{scored}</b> on {text(subject.evaluation.coverage)}. Corpus <code>{found.fingerprint}</code>."
+    return framed(f"{text(subject.name)}{against}", said, body)
+
+
+def framed(title: str, said: str, body: Sequence[str]) -> str:
+    """Sections as a page, under a title and a line that says the most."""
+    links = "".join(
+        f'<a href="#{name}">{heading}</a>'
+        for part in body
+        for name, heading in re.findall(r'^<section id="(\w+)"><h2>(.*?)</h2>', part)
+    )
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -52,7 +61,7 @@ def page(found: Findings) -> str:
 <header>
 <p class="brand">nearspan report</p>
 <h1>{title}</h1>
-<p>F1 <b>{percent(subject.evaluation.scores.f1)}</b> on {text(seen)}. Corpus <code>{found.fingerprint}</code>.</p>
+<p>{said}</p>
 <nav>{links}</nav>
 </header>
 <main>

@@ -18,12 +18,14 @@ from nearspan.analysis.figures import require
 from nearspan.analysis.findings import Findings, Retrieved, Space
 from nearspan.analysis.generation import told_of
 from nearspan.analysis.geometry import geometry
+from nearspan.analysis.outputs import Outputs
 from nearspan.analysis.page import page
 from nearspan.analysis.posteriors import posteriors
 from nearspan.analysis.projection import principal, project
 from nearspan.analysis.retrieval import agreement, neighbours, queries
 from nearspan.analysis.sizes import SIZES, curve
-from nearspan.analysis.subject import Subject, subjects
+from nearspan.analysis.subject import Named, Subject, named
+from nearspan.analysis.typed import TypingFindings
 from nearspan.analysis.vectors import GoldSpan, gold_spans, joined_spans, negative_spans, span_vectors
 from nearspan.corpora.atomic import write_file
 from nearspan.document import Document
@@ -42,7 +44,7 @@ MOST_FAILURES = 30
 class Report:
     """What was found and the files it was written to."""
 
-    findings: Findings
+    findings: Findings | TypingFindings
     page: Path
     numbers: Path
 
@@ -76,7 +78,10 @@ def report(
     given = [model] if compare is None else [model, compare]
     models = [(None, one) if isinstance(one, Model) else (Path(one), Model.load(one, device)) for one in given]
     _say(console, "scoring")
-    examined = subjects(models, documents)
+    called = named(models)
+    if any(one.typing for _, one in models):
+        return _typed(called, documents, folder, curve=bool(train))
+    examined = [Subject.of(name, one, documents, losses) for name, one, losses in called]
     found = _findings(examined, documents, console)
     if train:
         recipes = {subject.name: subject.model.recipe for subject in examined}
@@ -84,6 +89,18 @@ def report(
         found = replace(found, points=points)
     write_file(folder / NUMBERS, [json.dumps(found.as_dict(), indent=1), "\n"])
     write_file(folder / PAGE, [page(found)])
+    return Report(found, folder / PAGE, folder / NUMBERS)
+
+
+def _typed(models: Sequence[Named], documents: Sequence[Document], folder: Path, *, curve: bool) -> Report:
+    """The report on models that label given spans; it has no score of recognition."""
+    if not all(model.typing for _, model, _ in models):
+        raise ConfigError("one model labels given spans and the other finds entities: they cannot be compared")
+    if curve:
+        raise ConfigError("the data-size curve is of recognition, and this model was trained for typing")
+    found = TypingFindings.of(models, documents, digest(documents), MOST_SPANS)
+    write_file(folder / NUMBERS, [json.dumps(found.as_dict(), indent=1), "\n"])
+    write_file(folder / PAGE, [found.page()])
     return Report(found, folder / PAGE, folder / NUMBERS)
 
 
@@ -103,13 +120,14 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
     number = {key: i for i, key in enumerate(keys)}
     rows = [number[key] for key in asked]
     widest = min(subject.model.network.max_width for subject in examined)  # the same pairs for all
-    agreements, spaces, retrieved = [], [], []
+    agreements, spaces, retrieved, outputs = [], [], [], []
     for subject, own in zip(examined, placed, strict=True):
         _say(console, f"span vectors of {subject.name}: retrieval, likeness and pictures of {len(keys):,} spans")
         spans = [own[key] for key in keys]
         vectors = span_vectors(subject.model, spans)
         agreements.append(agreement(subject, spans, vectors))
         retrieved.append(neighbours(subject, [spans[i] for i in rows], vectors[rows]))
+        outputs.append(Outputs.of(subject.model, spans))
         spaces.append(_space(subject.model, documents, spans, vectors, widest))
     generations = [
         told_of(subject.model, list(own.values())) if subject.model.network.generators is not None else None
@@ -128,6 +146,7 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
         agreements,
         [placed[0][key] for key in keys],
         spaces,
+        outputs,
         generations,
         [],
     )

@@ -17,6 +17,7 @@ from rich.console import Console
 from nearspan.corpora.atomic import write_file
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError, NearspanError
+from nearspan.evaluation import Evaluation
 from nearspan.recipes import Recipe
 from nearspan.text import split
 from nearspan.training import CHECKPOINT, Watch, train
@@ -143,8 +144,8 @@ def _point(
         raise NearspanError(f"{kept} cannot be read: {error}; delete it to train this point again") from error
     resume = (run_folder / CHECKPOINT).is_file()
     run = train(recipe, documents, dev, out=run_folder, seed=seed, device=device, resume=resume, watch=Watch(console))
-    if run.dev is None:
-        raise ConfigError("the data-size curve needs development documents: give --dev")
+    if not isinstance(run.dev, Evaluation):
+        raise ConfigError("the data-size curve needs development documents and a recipe whose task is recognition")
     scores = run.dev.scores
     sentences = len(run.model.memory.sentences) if run.model.memory is not None else 0
     point = Point(name, float(size), sentences, seed, scores.f1, scores.precision, scores.recall)

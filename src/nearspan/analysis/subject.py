@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ from nearspan.evaluation import (
 )
 from nearspan.memory import Memory
 from nearspan.model import Model
+from nearspan.training.watch import METRICS
 
 WIDEST = 10  # words; wider entities are counted together
 
@@ -34,11 +36,12 @@ class Subject:
     model: Model
     documents: Sequence[Document]  # gold
     evaluation: Evaluation
+    losses: list[float]  # of each epoch of its training, where they are known
 
     @classmethod
-    def of(cls, name: str, model: Model, documents: Sequence[Document]) -> Subject:
+    def of(cls, name: str, model: Model, documents: Sequence[Document], losses: Sequence[float] = ()) -> Subject:
         """Score a model."""
-        return cls(name, model, documents, evaluate(model, documents))
+        return cls(name, model, documents, evaluate(model, documents), list(losses))
 
     @property
     def memory(self) -> Memory:
@@ -97,12 +100,16 @@ class Subject:
             "memory": {"sentences": len(self.memory.sentences), "spans": len(self.memory)},
             **self.evaluation.as_dict(),
             "widths": {key: scores.total.as_dict() for key, scores in self.widths.items()},
+            "losses": self.losses,
             "structures": {key: scores.total.as_dict() for key, scores in self.structures.items()},
             "vocabularies": {key: scores.total.as_dict() for key, scores in self.vocabularies.items()},
         }
 
 
-def subjects(models: Sequence[tuple[Path | None, Model]], documents: Sequence[Document]) -> list[Subject]:
+Named = tuple[str, Model, list[float]]  # a model with what the page calls it, and its losses
+
+
+def named(models: Sequence[tuple[Path | None, Model]]) -> list[Named]:
     """The models with names that differ: recipes' names, or else folders' names, or else numbers."""
     choices = [
         [model.recipe.name for _, model in models],
@@ -110,4 +117,15 @@ def subjects(models: Sequence[tuple[Path | None, Model]], documents: Sequence[Do
         [f"{model.recipe.name} {number}" for number, (_, model) in enumerate(models, start=1)],
     ]
     names = next(found for found in choices if all(found) and len(set(found)) == len(found))
-    return [Subject.of(name, model, documents) for name, (_, model) in zip(names, models, strict=True)]
+    return [(name, model, _losses(path)) for name, (path, model) in zip(names, models, strict=True)]
+
+
+def _losses(folder: Path | None) -> list[float]:
+    """The loss of each epoch, from the record that training left in a model's folder; none where there is none."""
+    if folder is None or not (folder / METRICS).is_file():
+        return []
+    try:
+        lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
+        return [float(json.loads(line)["loss"]) for line in lines if line.strip()]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{folder / METRICS} cannot be read: {error}; delete it to do without the losses") from error

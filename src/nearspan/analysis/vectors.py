@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from nearspan.document import Document, Entity, Span
+from nearspan.encoders import Batch
 from nearspan.model import Model
-from nearspan.spans import Candidates, reach
+from nearspan.spans import Candidates, WordEntity, reach
 from nearspan.text import Sentence, align
 from nearspan.text.reading import Reading, readings
 
@@ -142,28 +143,50 @@ class Read:
     rows: Tensor  # [N] their rows in `vectors`
 
 
-@torch.inference_mode()
-def read(model: Model, spans: Sequence[WordSpan], inputs: bool = False) -> Iterator[Read]:
-    """Read the sentences of some spans, each once; with `inputs` up to what a bottleneck and generators are given."""
+@dataclass(frozen=True)
+class _Batch:
+    """A batch of the sentences of some spans, and which of the wanted spans are in it."""
+
+    batch: Batch
+    wanted: Tensor  # [N] their numbers
+    places: Tensor  # [N, 3] sentence in the batch, first and stop, on the CPU
+
+    def rows(self, candidates: Candidates) -> Tensor:
+        """Where the wanted spans are among the batch's candidates [N]."""
+        longest = int(self.batch.lengths.max()) + 1
+        # candidates are sorted by sentence, first and stop, and so are these numbers
+        numbers = (candidates.sentence * longest + candidates.first) * longest + candidates.stop
+        sentence, first, stop = self.places.unbind(1)
+        asked = ((sentence * longest + first) * longest + stop).to(numbers.device)
+        return torch.searchsorted(numbers, asked)
+
+
+def _batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[_Batch]:
+    """The sentences of some spans, each once; a model for given spans is given these."""
     if not spans:
         return
-    network = model.network.eval()
+    model.network.eval()
     sentences = {_where(span.sentence): span.sentence for span in spans}
     number = {where: i for i, where in enumerate(sentences)}
     wanted = torch.tensor([(number[_where(span.sentence)], span.first, span.stop) for span in spans])  # [N, 3]
-    prepared = network.encoder.prepare(list(sentences.values())).to(model.device)
+    own: list[list[WordEntity]] = [[] for _ in sentences]
+    for sentence, first, stop in wanted.tolist():
+        own[sentence].append((first, stop, ""))
+    prepared = model.prepare(list(sentences.values()), own)
     for ids in prepared.order(model.device):
-        batch = prepared.batch(ids)
-        found, candidates = network.represented(batch) if inputs else network.spans(batch)
         place = torch.full((len(sentences),), -1)
         place[ids] = torch.arange(len(ids))
         mine = (place[wanted[:, 0]] >= 0).nonzero().flatten()
-        longest = int(prepared.lengths[ids].max()) + 1
-        # candidates are sorted by sentence, first and stop, and so are these numbers
-        numbers = (candidates.sentence * longest + candidates.first) * longest + candidates.stop
-        sentence, first, stop = place[wanted[mine, 0]], wanted[mine, 1], wanted[mine, 2]
-        asked = ((sentence * longest + first) * longest + stop).to(model.device)
-        yield Read(found, candidates, mine.to(model.device), sentence, torch.searchsorted(numbers, asked))
+        places = torch.stack([place[wanted[mine, 0]], wanted[mine, 1], wanted[mine, 2]], dim=1)
+        yield _Batch(prepared.batch(ids), mine.to(model.device), places)
+
+
+@torch.inference_mode()
+def read(model: Model, spans: Sequence[WordSpan], inputs: bool = False) -> Iterator[Read]:
+    """Read the sentences of some spans, each once; with `inputs` up to what a bottleneck and generators are given."""
+    for some in _batches(model, spans):
+        found, candidates = model.network.represented(some.batch) if inputs else model.network.spans(some.batch)
+        yield Read(found, candidates, some.wanted, some.places[:, 0], some.rows(candidates))
 
 
 def _where(sentence: Sentence) -> tuple[int, int, int]:
@@ -178,6 +201,16 @@ def span_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     for batch in read(model, spans):
         vectors[batch.wanted] = batch.vectors[batch.rows].float()
     return vectors
+
+
+@torch.inference_mode()
+def label_probabilities(model: Model, spans: Sequence[WordSpan]) -> Tensor:
+    """P(y|s) [N, 1 + Y] of some spans, null first; each sentence is read once."""
+    found = torch.empty(len(spans), len(model.labels), device=model.device)
+    for some in _batches(model, spans):
+        probabilities, candidates = model.network.probabilities(some.batch, model.memory)
+        found[some.wanted] = probabilities[some.rows(candidates)].float()
+    return found
 
 
 @torch.inference_mode()

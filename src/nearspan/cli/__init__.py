@@ -24,6 +24,7 @@ from nearspan.cli.report import report
 from nearspan.cli.serve import serve
 from nearspan.cli.train import train
 from nearspan.cli.tune import tune
+from nearspan.cli.vectors import vectors
 from nearspan.errors import NearspanError
 
 FULL = (
@@ -39,7 +40,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-for command in (demo, train, tune, evaluate, annotate, explain, serve, audit, report, check, convert, recipes):
+COMMANDS = (demo, train, tune, evaluate, annotate, explain, serve, audit, report, check, convert, vectors, recipes)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(memory, name="memory")
 

@@ -38,7 +38,7 @@ def annotate(
         typer.Option(help="The files' format; `.txt` files are plain text, others are found from the content."),
     ] = None,
 ) -> None:
-    """Find the entities of texts.
+    """Find the entities of texts; a model for typing labels the entities that a corpus has anew.
 
     Example: echo 'Marie Curie worked in Paris.' | nearspan annotate runs/mine
     """
@@ -46,7 +46,8 @@ def annotate(
         raise ConfigError(f"--to takes jsonl, conll or brat, found {to!r}")
     if to != "jsonl" and out is None:
         raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
-    documents = load(model, device, search, vote).annotate(_documents(files or ["-"], format))
+    loaded = load(model, device, search, vote)
+    documents = loaded.annotate(_documents(files or ["-"], format, typing=loaded.typing))
     if out is not None:
         console = Console(stderr=True)
         counted = _counted(documents, console)
@@ -74,12 +75,20 @@ def _counted(documents: Iterable[Document], console: Console) -> Iterator[Docume
             bar.update(task, advance=1, entities=entities)
 
 
-def _documents(files: list[str], format: str | None) -> Iterator[Document]:
+def _documents(files: list[str], format: str | None, *, typing: bool) -> Iterator[Document]:
     for name in files:
+        plain = name == "-" or (Path(name).suffix == ".txt" and format is None)
+        if typing and plain:
+            source = "standard input" if name == "-" else name
+            raise ConfigError(
+                f"{source} is plain text, and this model was trained for typing: it labels spans that are given and "
+                "finds none itself. Give it a corpus with entities, which it labels anew (with --format if it is a "
+                ".txt file), or train the recipe with task=recognition"
+            )
         if name == "-":
             for number, raw in enumerate(sys.stdin.buffer, start=1):
                 yield Document(_line(raw, number), id=f"stdin-{number}")
-        elif Path(name).suffix == ".txt" and format is None:
+        elif plain:
             yield Document(_text(Path(name)), id=Path(name).stem)
         else:
             yield from read_documents([Path(name)], format, Console(stderr=True))

@@ -51,11 +51,17 @@ def evaluate(
 ) -> None:
     """Score a model on a corpus: exact matches, overall and by label, and what it could not reach.
 
+    A model for the typing task is scored by its typing accuracy, beside that of the majority by string.
+
     Example: nearspan evaluate runs/mine test.conll
     """
     console = Console(stderr=True)
     documents = read_documents(corpus, format, console, columns)
-    found = evaluation.evaluate(load(model, device, search, vote), documents)
+    loaded = load(model, device, search, vote)
+    if loaded.typing:
+        _typing(evaluation.evaluate_typing(loaded, documents), as_json)
+        return
+    found = evaluation.evaluate(loaded, documents)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), ensure_ascii=False))
         return
@@ -72,6 +78,28 @@ def evaluate(
         if name in found.discontinuous:
             row = found.discontinuous[name].total.as_dict()
             table.add_row(shown, *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
+    Console().print(table)
+
+
+def _typing(found: evaluation.TypingEvaluation, as_json: bool) -> None:
+    """Typing scores have a table of their own, which nobody can take for recognition."""
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), ensure_ascii=False))
+        return
+    note = "typing: the entities are given and only their labels are predicted, so this is no score of recognition"
+    table = Table(title=f"{found.coverage}\n{note}", title_justify="left")
+    table.add_column("label")
+    for column in ("typing accuracy", "majority by string", "gold", "typed", "correct"):
+        table.add_column(column, justify="right")
+    base = found.baseline
+    for label, counts in found.scores.labels.items():
+        own = base.labels.get(label) if base else None
+        numbers = (f"{count:,}" for count in (counts.gold, counts.typed, counts.correct))
+        table.add_row(escape(label), f"{100 * counts.share:.2f}", f"{100 * own.share:.2f}" if own else "", *numbers)
+    table.add_section()
+    both = [(one.accuracy, one.macro) if one else None for one in (found.scores, base)]
+    for name, place in (("all", 0), ("typing macro-F1", 1)):
+        table.add_row(name, *(f"{100 * pair[place]:.2f}" if pair else "" for pair in both), "", "", "", style="bold")
     Console().print(table)
 
 

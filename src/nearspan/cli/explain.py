@@ -41,6 +41,8 @@ def explain(
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise ConfigError("the text is not UTF-8")  # bytes of the command line that could not be decoded
     loaded = load(model, device, search, vote)
+    if loaded.typing and not span:
+        raise ConfigError("this model labels spans that are given and finds none itself: ask with --span 'some words'")
     found = [asked(loaded, text, span, count)] if span else loaded.explain(text, count)
     if html is not None:
         write_file(html, [page(text, found, loaded.labels[1:])])

@@ -62,4 +62,5 @@ def train(
         console.print(f"stopped; the same command with --resume goes on from the checkpoint in {out}", markup=False)
         raise typer.Exit(130) from None
     if run.main:
-        console.print(f"saved to {out}: try  nearspan explain {out} 'some text'", markup=False)
+        asked = f"explain {out} 'some text'{' --span text' if run.model.typing else ''}"
+        console.print(f"saved to {out}: try  nearspan {asked}", markup=False)

@@ -38,6 +38,11 @@ class Editor:
     """
 
     def __init__(self, folder: Path, model: Model) -> None:
+        if model.typing:
+            raise EditError(
+                "this model was trained for typing: it labels spans that are given, and its memory holds these alone. "
+                "Editing and serving are for models that find entities: train the recipe with task=recognition"
+            )
         self.folder = folder
         self.model = model
         self._journal = Journal(folder)

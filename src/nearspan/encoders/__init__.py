@@ -1,7 +1,7 @@
 """Encoders: sentences to contextual word states [B, T, H]."""
 
 from nearspan.encoders.encoder import Encoded, Encoder, EncoderSettings
-from nearspan.encoders.inputs import Batch, Prepared, buckets
+from nearspan.encoders.inputs import Batch, Given, Prepared, buckets
 from nearspan.encoders.pieces import Splitter, load_tokenizer
 from nearspan.encoders.recall import Attention
 
@@ -11,6 +11,7 @@ __all__ = [
     "Encoded",
     "Encoder",
     "EncoderSettings",
+    "Given",
     "Prepared",
     "Splitter",
     "buckets",

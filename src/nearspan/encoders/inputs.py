@@ -5,7 +5,7 @@ Shapes: B sentences in a batch, T words in its longest sentence, R words in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,35 @@ from torch import Tensor
 CPU_WORDS, GPU_WORDS = 2048, 8192  # padded words in a batch that is only read
 
 Features = dict[str, Any]  # tensors, which follow the device, and whatever else an embedder keeps
+
+
+@dataclass(frozen=True)
+class Given:
+    """Spans that are asked about, where not all spans of a sentence are: those of sentence m follow `starts[m]`.
+
+    They are sorted within a sentence, and each is there once.
+
+    >>> given = Given.of([[(1, 2), (0, 2)], [], [(0, 1)]])
+    >>> given.first.tolist(), given.counts.tolist(), given.starts.tolist()
+    ([0, 1, 0], [2, 0, 1], [0, 2, 2])
+    """
+
+    first: Tensor  # [N] first word
+    stop: Tensor  # [N] the word after the last
+    counts: Tensor  # [M] spans of each sentence, on the CPU like all that shapes depend on
+    starts: Tensor  # [M]
+
+    @classmethod
+    def of(cls, spans: Sequence[Iterable[tuple[int, int]]]) -> Given:
+        """The spans (first, stop) of some sentences."""
+        own = [sorted(set(some)) for some in spans]
+        first, stop = torch.tensor([span for some in own for span in some], dtype=torch.long).view(-1, 2).unbind(1)
+        counts = torch.tensor([len(some) for some in own], dtype=torch.long)
+        return cls(first, stop, counts, counts.cumsum(0) - counts)
+
+    def to(self, device: torch.device | str) -> Given:
+        """The same spans on a device."""
+        return replace(self, first=self.first.to(device), stop=self.stop.to(device))
 
 
 @dataclass(frozen=True)
@@ -28,6 +57,7 @@ class Prepared:
     first: Tensor  # [M] on the device
     features: dict[str, Features]
     together: list[list[int]]  # sentences that an encoder reads in one passage; a batch holds all of them or none
+    given: Given | None = None  # the spans that are asked about; none: all there are
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -48,7 +78,8 @@ class Prepared:
             name: {key: value.to(device) if isinstance(value, Tensor) else value for key, value in features.items()}
             for name, features in self.features.items()
         }
-        return replace(self, first=self.first.to(device), features=moved)
+        given = self.given.to(device) if self.given is not None else None
+        return replace(self, first=self.first.to(device), features=moved, given=given)
 
     def order(self, device: torch.device) -> Iterator[Tensor]:
         """Batches for reading the whole corpus: like lengths together, a bounded number of padded words each."""

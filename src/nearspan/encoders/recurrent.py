@@ -29,8 +29,8 @@ class Recurrent(nn.Module):
         self.size = 2 * settings.size
         self.dropout = nn.Dropout(settings.dropout)
         widths = [inputs, *[self.size] * (settings.layers - 1)]
-        self.forwards = nn.ModuleList(_lstm(width, settings.size) for width in widths)
-        self.backwards = nn.ModuleList(_lstm(width, settings.size) for width in widths)
+        self.forwards = nn.ModuleList(lstm(width, settings.size) for width in widths)
+        self.backwards = nn.ModuleList(lstm(width, settings.size) for width in widths)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """Contextual states [B, T, 2 * size], zero where the mask [B, T] is false; padding comes last.
@@ -54,7 +54,7 @@ def _turned(mask: Tensor) -> Tensor:
     return torch.where(mask, mask.sum(1, keepdim=True) - 1 - steps, steps)
 
 
-def _lstm(inputs: int, size: int) -> nn.LSTM:
+def lstm(inputs: int, size: int) -> nn.LSTM:
     """An LSTM with an orthonormal matrix for each gate and a forget gate that begins open."""
     lstm = nn.LSTM(inputs, size, batch_first=True)
     for name, parameter in lstm.named_parameters():

@@ -6,6 +6,7 @@ from nearspan.evaluation.matching import score
 from nearspan.evaluation.positives import FalsePositives, false_positives
 from nearspan.evaluation.scores import Counts, Scores
 from nearspan.evaluation.slices import by_continuity, by_sentence_continuity, by_structure, by_width, sliced
+from nearspan.evaluation.typed import TypedCounts, TypingEvaluation, TypingJudge, TypingScores, evaluate_typing
 from nearspan.evaluation.vocabulary import VOCABULARIES, by_vocabulary
 
 __all__ = [
@@ -16,12 +17,17 @@ __all__ = [
     "FalsePositives",
     "Judge",
     "Scores",
+    "TypedCounts",
+    "TypingEvaluation",
+    "TypingJudge",
+    "TypingScores",
     "by_continuity",
     "by_sentence_continuity",
     "by_structure",
     "by_vocabulary",
     "by_width",
     "evaluate",
+    "evaluate_typing",
     "false_positives",
     "find_errors",
     "score",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from nearspan.decoding import Fragments, Guess, decode
 from nearspan.document import Document
+from nearspan.errors import NearspanError
 from nearspan.evaluation.matching import score
 from nearspan.evaluation.scores import Scores
 from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
@@ -15,15 +16,27 @@ from nearspan.model import Model
 from nearspan.spans import reach
 from nearspan.text import Coverage, Sentence
 
+TYPING = (
+    "this model was trained for typing: it labels spans that are given, so it has no precision, recall or F1 of "
+    "recognition. Score it with evaluate_typing (`nearspan evaluate` does), or train the recipe with task=recognition"
+)
+
 
 @dataclass(frozen=True)
 class Evaluation:
     """Scores, what the settings put out of reach, and the predicted documents."""
 
+    measure: ClassVar[str] = "F1"
+
     scores: Scores
     coverage: Coverage
     predicted: Sequence[Document]
     discontinuous: Mapping[str, Scores] = field(default_factory=dict)  # of these `entities`, of `sentences` with them
+
+    @property
+    def value(self) -> float:
+        """The one number by which epochs are chosen."""
+        return self.scores.f1
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -36,6 +49,8 @@ class Judge:
     """Gold documents, prepared once, that a model may be scored on many times while it trains."""
 
     def __init__(self, model: Model, documents: Sequence[Document]) -> None:
+        if model.typing:
+            raise NearspanError(TYPING)
         self.model = model
         self.documents = documents
         self.sentences = [model.split(document) for document in documents]
@@ -57,7 +72,7 @@ class Judge:
 
 
 def evaluate(model: Model, documents: Sequence[Document]) -> Evaluation:
-    """Score a model on gold documents."""
+    """Score a model on gold documents: which of their entities it finds."""
     return Judge(model, documents).evaluate()
 
 

@@ -1,7 +1,7 @@
 """Evidence: which training spans a prediction rests on, and how strong that claim is."""
 
 from nearspan.evidence.evidence import Evidence
-from nearspan.evidence.explain import Asked, explain_candidate, explain_fragments
+from nearspan.evidence.explain import Question, explain_candidate, explain_fragments
 from nearspan.evidence.flip import Flip
 from nearspan.evidence.neighbour import NULL, Neighbour
 from nearspan.evidence.recollection import Recollection
@@ -9,10 +9,10 @@ from nearspan.evidence.render import marked, render, told
 
 __all__ = [
     "NULL",
-    "Asked",
     "Evidence",
     "Flip",
     "Neighbour",
+    "Question",
     "Recollection",
     "explain_candidate",
     "explain_fragments",

@@ -17,29 +17,29 @@ from nearspan.evidence.recollection import recollections
 from nearspan.heads import Instances, Joiner
 from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of, scores_of
 from nearspan.network import Network
-from nearspan.spans import number_of
 from nearspan.text import Gold
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """A span to explain: runs of words of a batch of one sentence, and that sentence's words."""
 
     batch: Batch
     words: Sequence[str]
     places: tuple[Fragment, ...]  # first word and stop; one, or the fragments of a discontinuous span
 
-    def rows(self, max_width: int) -> list[int]:
-        """The candidates that the places are."""
-        first, stop = torch.tensor(self.places).T
-        return [int(row) for row in number_of(first, stop, self.batch.lengths, max_width)]
+    def rows(self, network: Network) -> list[int]:
+        """The candidates that the places are; a place that is none, being too wide, is left out."""
+        spans = network.candidates(self.batch)
+        found = (((spans.first == first) & (spans.stop == stop)).nonzero().flatten() for first, stop in self.places)
+        return [int(row) for rows in found for row in rows]
 
 
 def explain_candidate(
     network: Network,
     memory: Memory,
     labels: list[str],
-    asked: Asked,
+    asked: Question,
     span: Span,
     text: str,
     count: int,
@@ -50,7 +50,7 @@ def explain_candidate(
     It is evidence for `label`, by default for the likeliest one that holds.
     """
     ((first, stop),) = asked.places
-    row = asked.rows(network.max_width)[0] if stop - first <= network.max_width else None
+    row = next(iter(asked.rows(network)), None)
     found = _probabilities(network, memory, asked, row)  # [1, 1 + Y]
     ranked = dict(sorted(zip(labels, found[0].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
     if label is None:
@@ -104,7 +104,7 @@ def explain_candidate(
     )
 
 
-def _probabilities(network: Network, memory: Memory, asked: Asked, row: int | None) -> Tensor:
+def _probabilities(network: Network, memory: Memory, asked: Question, row: int | None) -> Tensor:
     if row is not None:
         return network.probabilities(asked.batch, memory)[0][row : row + 1]
     place = (torch.tensor([number], device=asked.batch.rows.device) for number in (0, *asked.places[0]))
@@ -122,7 +122,7 @@ def explain_fragments(
     joiner: Joiner,
     memory: Memory,
     labels: list[str],
-    asked: Asked,
+    asked: Question,
     span: Span,
     text: str,
     count: int,
@@ -135,7 +135,7 @@ def explain_fragments(
     nearest spans of any kind.
     """
     vectors, _ = network.spans(asked.batch)
-    found = vectors[asked.rows(network.max_width)].float()  # [N, H]
+    found = vectors[asked.rows(network)].float()  # [N, H]
     scores, holds = joiner.judge(found, list(asked.places))
     names = [labels[number] for number in joiner.labels]
     ranked = dict(sorted(zip(names, scores.tolist(), strict=True), key=lambda pair: pair[1], reverse=True))

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from nearspan.heads.biaffine import Biaffine, BiaffineSettings
-from nearspan.heads.classifier import Classifier, ClassifierSettings
+from nearspan.heads.classifier import Classifier, ClassifierSettings, Softmax
 from nearspan.heads.crf import Crf, CrfSettings, tags_of
 from nearspan.heads.instances import Instances, InstanceSettings
 from nearspan.heads.joining import Joiner, JoiningSettings
@@ -35,6 +35,7 @@ __all__ = [
     "Pool",
     "Sigmoid",
     "SigmoidSettings",
+    "Softmax",
     "SpanHead",
     "WordPool",
     "tags_of",

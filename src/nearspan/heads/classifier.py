@@ -31,6 +31,7 @@ class Softmax(nn.Module):
     """A head whose label probabilities are a softmax of its scores."""
 
     uses_memory: ClassVar[bool] = False
+    typing = False  # whether spans are given as entities, so that none is null
 
     def scores(self, vectors: Tensor) -> Tensor:
         """Scores [S, 1 + Y], null first."""
@@ -38,11 +39,13 @@ class Softmax(nn.Module):
 
     def loss(self, vectors: Tensor, targets: Tensor, pool: Pool | None = None) -> Tensor:  # noqa: ARG002
         """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y]."""
-        return functional.cross_entropy(self.scores(vectors).float(), targets, reduction="sum")
+        null = int(self.typing)  # columns to leave out
+        return functional.cross_entropy(self.scores(vectors).float()[:, null:], targets[:, null:], reduction="sum")
 
     def probabilities(self, vectors: Tensor, pool: Pool | None = None) -> Tensor:  # noqa: ARG002
-        """P(y|s) [S, 1 + Y]."""
-        return self.scores(vectors).float().softmax(-1)
+        """P(y|s) [S, 1 + Y]; where spans are given null has 0."""
+        null = int(self.typing)
+        return functional.pad(self.scores(vectors).float()[:, null:].softmax(-1), (null, 0))
 
 
 class Classifier(Softmax):

@@ -14,9 +14,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from nearspan.document import Fragment, Span
+from nearspan.encoders import Given
 from nearspan.errors import ModelError
 from nearspan.memory.words import WordTable
-from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
+from nearspan.spans import SpanLabels, WordSums, enumerate_spans, number_of
 from nearspan.text import Gold
 
 SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
@@ -75,7 +76,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Memory:
-    """N training spans, null ones included, sentence after sentence.
+    """N training spans, null ones included unless spans are given, sentence after sentence.
 
     Rows of sentence m are `starts[m]` to `starts[m] + counts[m]`, in the order of `enumerate_spans`. Their vectors
     are kept as they are, or by words where they add up over words; `rows` gives them in either case.
@@ -103,31 +104,29 @@ class Memory:
         vectors: Tensor | WordSums,
         sentence_vectors: Tensor,
         ids: Sequence[int] | None = None,
+        given: bool = False,
     ) -> Memory:
         """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences, or of their words.
 
-        The sentences are numbered from 0 where no `ids` are given.
+        The sentences are numbered from 0 where no `ids` are given. With `given` only the sentences' entities are in it,
+        whose vectors come as `Given.of` sorts them.
         """
         lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
-        counts = how_many(lengths, max_width)
+        if given:
+            some = Given.of([[entity[:2] for entity in one.entities] for one in sentences])
+            sentence = torch.arange(len(sentences)).repeat_interleave(some.counts)
+            counts, places = some.counts, (sentence, some.first, some.stop)
+        else:
+            every = enumerate_spans(lengths, max_width)
+            counts, places = every.counts, (every.sentence, every.first, every.stop)
         kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", counts)
         if int(expected.sum()) != len(vectors) or len(sentences) != len(sentence_vectors):
             raise ModelError(
                 f"the memory holds vectors of {len(vectors)} {kind} and {len(sentence_vectors)} sentences where its "
                 f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
             )
-        spans = enumerate_spans(lengths, max_width)
-        table = span_labels(sentences, labels, max_width)
-        where = (
-            table.labels,
-            table.further,
-            sentence_vectors,
-            spans.sentence,
-            spans.first,
-            spans.stop,
-            table.starts,
-            counts,
-        )
+        table = span_labels(sentences, labels, max_width, given)
+        where = (table.labels, table.further, sentence_vectors, *places, table.starts, counts)
         device = sentence_vectors.device
         bare = cls(
             sentences,
@@ -213,7 +212,7 @@ class Memory:
         save_file({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}, folder / VECTORS)
 
     @classmethod
-    def load(cls, folder: Path, labels: Sequence[str], max_width: int) -> Memory:
+    def load(cls, folder: Path, labels: Sequence[str], max_width: int, given: bool = False) -> Memory:
         """Read what `save` wrote."""
         try:
             with found_in(folder, SENTENCES).open(encoding="utf-8") as file:
@@ -221,7 +220,7 @@ class Memory:
             tensors = load_file(found_in(folder, VECTORS))
             by_words = "steps" in tensors
             vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
-            return cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"])
+            return cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"], given=given)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
             raise ModelError(f"the memory in {folder} is damaged: {error}") from error
 
@@ -232,11 +231,15 @@ def found_in(folder: Path, name: str) -> Path:
     return new if new.exists() else folder / name
 
 
-def span_labels(sentences: Sequence[Remembered], labels: Sequence[str], max_width: int) -> SpanLabels:
-    """The labels of all candidates of some sentences, -1 for spans that were removed."""
+def span_labels(
+    sentences: Sequence[Remembered], labels: Sequence[str], max_width: int, given: bool = False
+) -> SpanLabels:
+    """The labels of all candidates of some sentences, or of the `given` ones, -1 for spans that were removed."""
     number = {label: i for i, label in enumerate(labels, start=1)}
     lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
     entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
+    if given:
+        return SpanLabels.given(entities)
     found = SpanLabels.of(lengths, entities, max_width)
     gone = [(m, *place) for m, one in enumerate(sentences) for place in one.removed if place[1] - place[0] <= max_width]
     sentence, first, stop = torch.tensor(gone, dtype=torch.long).view(-1, 3).unbind(1)

@@ -26,7 +26,7 @@ class TrainingSettings(Settings):
     """How a system is trained."""
 
     epochs: int = Field(default=100, ge=1)
-    batch: int = Field(default=8, ge=1)  # sentences
+    batch: int = Field(default=8, ge=0)  # sentences; 0: all of them, so that an epoch is one step
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     weight_decay: float = Field(default=0.01, ge=0)  # of adamw, and of sgd
     momentum: float = Field(default=0.0, ge=0, lt=1)  # of sgd
@@ -45,6 +45,7 @@ class Recipe(Settings):
 
     name: str
     about: str = ""
+    task: Literal["recognition", "typing"] = "recognition"  # find entities, or label spans that are given
     characters_as_words: bool = False  # split raw text into single characters, for Chinese
     encoder: EncoderSettings
     candidates: CandidateSettings = CandidateSettings()

@@ -4,12 +4,15 @@ from typing import Annotated
 
 from pydantic import Field
 
+from nearspan.spans.asked import Asked, Placed
+from nearspan.spans.attended import Attended, AttendedSettings
 from nearspan.spans.bottleneck import Bottleneck, BottleneckSettings, Gaussian
 from nearspan.spans.candidates import (
     Candidates,
     CandidateSettings,
     SpanLabels,
     WordTarget,
+    candidates_of,
     enumerate_spans,
     how_many,
     number_of,
@@ -25,11 +28,15 @@ from nearspan.spans.reach import Reached, WordEntity, reach
 from nearspan.spans.sums import WordSums
 
 RepresentationSettings = Annotated[
-    MinusSettings | PoolingSettings | DeepSettings | EndpointsSettings | EndsSettings, Field(discriminator="kind")
+    MinusSettings | PoolingSettings | DeepSettings | EndpointsSettings | EndsSettings | AttendedSettings,
+    Field(discriminator="kind"),
 ]
-Representation = Minus | Pooling | Deep | Endpoints | Ends
+Representation = Minus | Pooling | Deep | Endpoints | Ends | Attended
 
 __all__ = [
+    "Asked",
+    "Attended",
+    "AttendedSettings",
     "BatchFragments",
     "Bottleneck",
     "BottleneckSettings",
@@ -46,6 +53,7 @@ __all__ = [
     "LabelledSentences",
     "Minus",
     "MinusSettings",
+    "Placed",
     "Pooling",
     "PoolingSettings",
     "Reached",
@@ -55,6 +63,7 @@ __all__ = [
     "WordEntity",
     "WordSums",
     "WordTarget",
+    "candidates_of",
     "enumerate_spans",
     "how_many",
     "number_of",

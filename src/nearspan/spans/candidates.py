@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
+from nearspan.encoders import Batch
 from nearspan.settings import Settings
 
 WordTarget = tuple[int, int, int]  # first word, stop, label; label 0 is null
@@ -30,7 +31,7 @@ class CandidateSettings(Settings):
 
 @dataclass(frozen=True)
 class Candidates:
-    """The S candidate spans of a batch, sentence after sentence."""
+    """The S candidate spans of a batch, sentence after sentence: all there are, or those that are given."""
 
     sentence: Tensor  # [S] position in the batch
     number: Tensor  # [S] among the sentence's candidates
@@ -90,6 +91,21 @@ def enumerate_spans(lengths: Tensor, max_width: int, device: torch.device | str 
     return Candidates(sentence, number, first, stop, counts, here[0], max_width)
 
 
+def candidates_of(batch: Batch, max_width: int) -> Candidates:
+    """The candidates of a batch: the spans that are given, or else all of at most `max_width` words."""
+    device, given = batch.rows.device, batch.prepared.given
+    if given is None:
+        return enumerate_spans(batch.lengths, max_width, device)
+    counts, starts = given.counts[batch.ids], given.starts[batch.ids]
+    total = int(counts.sum())
+    here = torch.stack([counts, starts, counts.cumsum(0) - counts]).to(device, non_blocking=True)
+    sentence = torch.repeat_interleave(torch.arange(len(batch), device=device), here[0], output_size=total)
+    number = torch.arange(total, device=device) - here[2, sentence]
+    rows = here[1, sentence] + number
+    lengths = batch.lengths.to(device, non_blocking=True)
+    return Candidates(sentence, number, given.first[rows], given.stop[rows], counts, lengths, max_width)
+
+
 @dataclass(frozen=True)
 class SpanLabels:
     """The labels of every candidate of a corpus [N]; those of sentence m begin at `starts[m]`."""
@@ -109,6 +125,20 @@ class SpanLabels:
         number = number_of(first, stop, lengths[sentence], max_width)
         reach = stop - first <= max_width
         labels[rank[reach], (starts[sentence] + number)[reach]] = label[reach]
+        return cls(labels[0], starts, labels[1:])
+
+    @classmethod
+    def given(cls, entities: Sequence[Sequence[WordTarget]]) -> SpanLabels:
+        """The labels of the spans of some entities, sentence after sentence, as `Given.of` sorts them."""
+        spans = [sorted({entity[:2] for entity in own}) for own in entities]
+        counts = torch.tensor([len(own) for own in spans], dtype=torch.long)
+        starts = counts.cumsum(0) - counts
+        rows = {(m, *span): int(starts[m]) + i for m, own in enumerate(spans) for i, span in enumerate(own)}
+        ranked = [(m, rank, entity) for m, own in enumerate(entities) for rank, entity in _ranked(own)]
+        found = [(rank, rows[m, first, stop], label) for m, rank, (first, stop, label) in ranked]
+        rank, row, label = torch.tensor(found, dtype=torch.long).view(-1, 3).unbind(1)
+        labels = torch.zeros(int(rank.max()) + 1 if found else 1, len(rows), dtype=torch.long)
+        labels[rank, row] = label
         return cls(labels[0], starts, labels[1:])
 
     def to(self, device: torch.device | str) -> SpanLabels:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from nearspan.document import Document
+from nearspan.spans.asked import Placed
 from nearspan.spans.reach import WordEntity, reach
 from nearspan.text import Coverage, Gold, Sentence
 from nearspan.text.reading import readings
@@ -54,3 +55,11 @@ class LabelledSentences:
                         [gold.shifted(-part.start) for gold in broken if part.start <= gold.first and gold.stop <= last]
                     )
         return cls(sentences, entities, discontinuous, coverage)
+
+    @classmethod
+    def given(
+        cls, documents: Iterable[Document], split: Callable[[Document], list[Sentence]], max_width: int
+    ) -> LabelledSentences:
+        """The same for the typing task, where each fragment of an entity is a span that is given."""
+        placed = Placed.of(documents, split, max_width)
+        return cls(placed.sentences, placed.labelled, [[] for _ in placed.sentences], placed.coverage)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nearspan.spans.candidates import Candidates, enumerate_spans, how_many
+from nearspan.spans.candidates import Candidates, enumerate_spans, how_many, number_of
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,12 @@ class Layout:
         wide = enumerate_spans(shorter, widths, device)
         before = (wide.counts.cumsum(0) - wide.counts).to(device, non_blocking=True)
         alone = candidates.stop - candidates.first == 1
+        length = (candidates.lengths - 1)[candidates.sentence]
+        number = number_of(candidates.first, candidates.stop - 1, length, widths)
         order = torch.where(
             alone,
             candidates.sentence * words + candidates.first,
-            len(lengths) * words + before[candidates.sentence] + candidates.number - candidates.first - 1,
+            len(lengths) * words + before[candidates.sentence] + number,
         )
         return cls(wide.sentence, wide.first, wide.stop - wide.first + 1, order, lengths, words - 1, widths)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearspan.evaluation import Evaluation
+from nearspan.evaluation import Evaluation, TypingEvaluation
 from nearspan.training.data import TrainingData
 from nearspan.training.run import Run
 
@@ -11,12 +11,8 @@ def card(run: Run, data: TrainingData) -> str:
     """The card's text, in Markdown."""
     recipe = run.model.recipe
     about = run.as_dict()
-    rows = "\n".join(
-        _row(name, result) for name, result in (("dev", run.dev), ("test", run.test)) if result is not None
-    )
-    scores = (
-        f"| split | precision | recall | F1 | coverage |\n|---|---|---|---|---|\n{rows}" if rows else "Not evaluated."
-    )
+    results = [(name, result) for name, result in (("dev", run.dev), ("test", run.test)) if result is not None]
+    scores = "\n".join([_head(results[0][1]), *(_row(*pair) for pair in results)]) if results else "Not evaluated."
     return f"""# A nearspan model: {recipe.name}
 
 {recipe.about}
@@ -43,7 +39,20 @@ for evidence in model.explain("Some text."):
 """
 
 
-def _row(name: str, result: Evaluation) -> str:
-    scores = result.scores
-    values = (scores.precision, scores.recall, scores.f1)
+def _head(result: Evaluation | TypingEvaluation) -> str:
+    """The head of the table of scores; typing has one of its own."""
+    if isinstance(result, TypingEvaluation):
+        note = "Entities are given and only their labels are predicted: these are no scores of entity recognition.\n\n"
+        head = "| split | typing accuracy | typing macro-F1 | majority by string: accuracy | its macro-F1 | coverage |"
+        return f"{note}{head}\n|---|---|---|---|---|---|"
+    return "| split | precision | recall | F1 | coverage |\n|---|---|---|---|---|"
+
+
+def _row(name: str, result: Evaluation | TypingEvaluation) -> str:
+    values: tuple[float, ...]
+    if isinstance(result, TypingEvaluation):
+        pairs = [result.scores, *([result.baseline] if result.baseline else [])]
+        values = tuple(value for one in pairs for value in (one.accuracy, one.macro))
+    else:
+        values = (result.scores.precision, result.scores.recall, result.scores.f1)
     return f"| {name} | " + " | ".join(f"{100 * value:.2f}" for value in values) + f" | {result.coverage} |"

@@ -32,7 +32,7 @@ class Progress:
     loss: float = 0.0  # summed over those batches
     seconds: float = 0.0  # spent so far
     best_epoch: int = 0
-    best_f1: float = -1.0
+    best: float = -1.0  # the development score of that epoch
     done: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)
 

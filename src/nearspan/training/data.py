@@ -50,6 +50,19 @@ class TrainingData:
         contiguous = {label for found in self.entities for _, _, label in found}
         return sorted(contiguous.union(gold.label for found in self.discontinuous for gold in found))
 
+    @classmethod
+    def given(
+        cls, documents: Sequence[Document], split: Callable[[Document], list[Sentence]], max_width: int
+    ) -> TrainingData:
+        """The same for the typing task; as for `LabelledSentences`."""
+        found = LabelledSentences.given(documents, split, max_width)
+        return cls(documents, found.sentences, found.entities, found.discontinuous, found.coverage)
+
+    def given_labels(self) -> SpanLabels:
+        """The labels of the entities' spans, where these are the candidates."""
+        number = {label: i for i, label in enumerate(self.labels, start=1)}
+        return SpanLabels.given([[(first, stop, number[label]) for first, stop, label in own] for own in self.entities])
+
     def span_labels(self, max_width: int) -> SpanLabels:
         """The labels of every candidate; 0 is null."""
         lengths = torch.tensor([len(sentence) for sentence in self.sentences])

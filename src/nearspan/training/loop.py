@@ -18,13 +18,14 @@ from nearspan.decoding import found_joined, found_overlap
 from nearspan.document import Document
 from nearspan.encoders import Prepared, buckets
 from nearspan.errors import ConfigError, NearspanError
-from nearspan.evaluation import Judge
+from nearspan.evaluation import Judge, TypingJudge
 from nearspan.heads import Instances, SigmoidSettings
 from nearspan.model import Model, usable_device
 from nearspan.network import Labelled
 from nearspan.objectives import SpanTexts, SynonymSource
 from nearspan.recipes import Recipe, load
 from nearspan.spans import GoldFragments, how_many
+from nearspan.strings import StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
@@ -33,6 +34,7 @@ from nearspan.training.schedule import rate
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.watch import Watch
 
+PART = 64  # sentences of a batch of all of them that are read at once
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
 
 
@@ -51,6 +53,8 @@ def train(
 ) -> Run:
     """Train a recipe, or the one of this name, on documents and save the model with the best development F1 to `out`.
 
+    For the typing task the best is that with the highest typing accuracy.
+
     `synonyms` are for recipes that generate them (`objective.generation`): anything with `of(text)`.
 
     Without development documents the last epoch's model is saved. With `resume` a run that was
@@ -59,6 +63,8 @@ def train(
     recipe = load(recipe) if isinstance(recipe, str) else recipe
     folder, watch = Path(out), watch or Watch()
     accelerator = _accelerator(recipe, device)
+    if not recipe.training.batch and accelerator.num_processes > 1:
+        raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
     if not resume:
         _refuse_used(folder)
     try:
@@ -81,9 +87,12 @@ def _train(
     accelerator: Accelerator,
     synonyms: SynonymSource | None,
 ) -> Run:
-    split = recipe.splitter()
-    head, width = recipe.head, recipe.candidates.max_width
-    data = TrainingData.of(train, split, width, head.multilabel, recipe.joining is not None, head.tags_words)
+    split, typing, width = recipe.splitter(), recipe.task == "typing", recipe.candidates.max_width
+    if typing:
+        data = TrainingData.given(train, split, width)
+    else:
+        head, joining = recipe.head, recipe.joining is not None
+        data = TrainingData.of(train, split, width, head.multilabel, joining, head.tags_words)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     generation = recipe.objective.generation
@@ -97,13 +106,13 @@ def _train(
         _make(folder)
     watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
     torch.manual_seed(seed)
-    others = TrainingData.of([*dev, *test], split, recipe.candidates.max_width)
+    others = TrainingData.of([*dev, *test], split, width)
     decoding, spans = recipe.decoding, data.word_spans()
     level = found_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
     joined_level = found_joined(spans) if decoding.joined == "auto" else decoding.joined
-    texts = data.span_texts(recipe.candidates.max_width, generation, synonyms)
+    texts = data.span_texts(width, generation, synonyms)
     vocabulary = texts.vocabulary if texts else None
-    fragments = data.gold_fragments(recipe.candidates.max_width)
+    fragments = data.gold_fragments(width)
     model = Model.learn(
         recipe,
         data.sentences,
@@ -115,8 +124,10 @@ def _train(
         joined_level,
         data.entities,
     )
+    if typing:
+        model.strings = StringMajority.of(train)
     trainer = _Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
-    judge = Judge(model, dev) if dev else None
+    judge = _judge(model, dev) if dev else None
     progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed, texts))
     best: checkpoint.Weights = {}
     if resume:
@@ -128,9 +139,9 @@ def _train(
         if judge and progress.epoch > alone:
             trainer.refresh()
             scored = judge.evaluate()
-        f1 = scored.scores.f1 if scored else -1.0
-        if scored is None or f1 > progress.best_f1:
-            progress.best_f1, progress.best_epoch = f1, progress.epoch
+        score = scored.value if scored else -1.0
+        if scored is None or score > progress.best:
+            progress.best, progress.best_epoch = score, progress.epoch
             best = checkpoint.copied(checkpoint.kept(model.network))
         waited = progress.epoch - max(progress.best_epoch, alone)
         patience = recipe.training.patience
@@ -145,10 +156,10 @@ def _train(
         for name, tensor in checkpoint.kept(model.network).items():
             tensor.copy_(best[name])
     _remember(model, data, trainer.prepared, seed)
-    if judge and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
+    if isinstance(judge, Judge) and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
         fit_thresholds(judge)
     scores = judge.evaluate() if judge else None
-    tested = Judge(model, test).evaluate() if test else None
+    tested = _judge(model, test).evaluate() if test else None
     data_print, epochs = data.fingerprint(), progress.epoch
     processes, main = accelerator.num_processes, accelerator.is_main_process
     run = Run(model, seed, data_print, progress.best_epoch, epochs, progress.seconds, scores, tested, processes, main)
@@ -158,13 +169,19 @@ def _train(
     return run
 
 
+def _judge(model: Model, documents: Sequence[Document]) -> Judge | TypingJudge:
+    return TypingJudge(model, documents) if model.typing else Judge(model, documents)
+
+
 def _remember(model: Model, data: TrainingData, prepared: Prepared, seed: int) -> None:
     """Fill the memory: with all training spans for a head that scores with it, else with what `EVIDENCE` holds.
 
     Whole sentences are kept, those with entities first, drawn by chance.
     """
     network = model.network
-    sizes = how_many(prepared.lengths, network.max_width) * network.size * 2  # bytes, in half precision
+    given = prepared.given
+    counts = given.counts if given is not None else how_many(prepared.lengths, network.max_width)
+    sizes = counts * network.size * 2  # bytes, in half precision
     needed = network.head.uses_memory or network.encoder.recall is not None  # recalled words are shown in sentences
     if needed or network.adds_up is not None or int(sizes.sum()) <= EVIDENCE:
         model.remember(data.sentences, data.entities, prepared, data.discontinuous)
@@ -194,8 +211,9 @@ class _Trainer:
         self.accelerator = accelerator
         self.seed = seed
         self.saved, self.cost = time.monotonic(), 0.0  # when the last checkpoint was written, and how long that took
-        self.prepared = model.prepare(data.sentences, training=True)
-        self.labels = data.span_labels(model.network.max_width).to(accelerator.device)
+        self.prepared = model.prepare(data.sentences, data.entities, training=True)
+        labels = data.given_labels() if model.typing else data.span_labels(model.network.max_width)
+        self.labels = labels.to(accelerator.device)
         self.tags = data.word_tags().to(accelerator.device) if recipe.head.tags_words else None
         self.texts, self.fragments = texts, fragments
         self.optimizer = self._optimizer(recipe)
@@ -269,27 +287,37 @@ class _Trainer:
         self.saved = time.monotonic()
         self.cost = self.saved - began
 
-    def _batches(self, epoch: int) -> list[Tensor]:
-        """This process's batches of an epoch; all processes get equally many."""
+    def _batches(self, epoch: int) -> list[list[Tensor]]:
+        """This process's steps of an epoch, a batch each; all processes get equally many.
+
+        A batch of all sentences is one step in several parts, whose gradients are added up.
+        """
         generator = torch.Generator().manual_seed(_chance(self.seed, epoch))
-        batches = buckets(self.prepared.lengths, self.prepared.together, self.settings.batch, generator)
+        size = self.settings.batch or PART
+        batches = [[ids] for ids in buckets(self.prepared.lengths, self.prepared.together, size, generator)]
+        if not self.settings.batch:
+            return [[ids for batch in batches for ids in batch]]
         rank, count = self.accelerator.process_index, self.accelerator.num_processes
         full = batches + batches[: -len(batches) % count]
         return full[rank::count]
 
-    def _step(self, ids: Tensor, epoch: int, step: int, steps: int) -> Tensor:
+    def _step(self, parts: list[Tensor], epoch: int, step: int, steps: int) -> Tensor:
         done = (epoch + step / steps) / self.settings.epochs  # of all training
         chance = _chance(self.seed, epoch, step, self.accelerator.process_index)
         torch.manual_seed(chance)  # dropout, and what is drawn
-        neighbours = self._labelled(self._sampled(ids, chance)) if self.neighbours else None
         self.network.train()
         self.optimizer.zero_grad(set_to_none=True)
-        with self.accelerator.autocast():
-            loss: Tensor = self.network(self._labelled(ids), neighbours, epoch, done)
-        self.accelerator.backward(loss)
+        count, total = sum(map(len, parts)), torch.zeros((), device=self.accelerator.device)
+        for ids in parts:
+            neighbours = self._labelled(self._sampled(ids, chance)) if self.neighbours else None
+            with self.accelerator.autocast():
+                loss: Tensor = self.network(self._labelled(ids), neighbours, epoch, done)
+            loss = loss * (len(ids) / count)  # the loss is a mean over sentences
+            self.accelerator.backward(loss)
+            total += loss.detach()
         self.accelerator.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimizer.step()
-        return loss.detach()
+        return total
 
     def _sampled(self, ids: Tensor, chance: int) -> Tensor:
         """K training sentences at random, none of the batch's own."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from nearspan.errors import NearspanError
-from nearspan.evaluation import Evaluation
+from nearspan.evaluation import Evaluation, TypingEvaluation
 from nearspan.model import Model
 
 RESULT = "result.json"
@@ -28,8 +28,8 @@ class Run:
     best_epoch: int
     epochs: int
     seconds: float  # spent on training, development scoring included
-    dev: Evaluation | None
-    test: Evaluation | None
+    dev: Evaluation | TypingEvaluation | None
+    test: Evaluation | TypingEvaluation | None
     processes: int = 1
     main: bool = True  # whether this process is the one that speaks
 

@@ -71,6 +71,10 @@ def tune(
     recipe = load(recipe) if isinstance(recipe, str) else recipe
     space = _space(space).checked(recipe)
     folder = Path(out)
+    if recipe.task == "typing":
+        raise ConfigError(
+            "tuning goes by the F1 of recognition, and this recipe's task is typing: try task=recognition"
+        )
     if not dev:
         raise ConfigError("tuning needs development documents to score the trials on: give --dev")
     if trials < 1:

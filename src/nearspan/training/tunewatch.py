@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.text import Text
 
 from nearspan.errors import NearspanError
-from nearspan.evaluation import Evaluation
+from nearspan.evaluation import Evaluation, TypingEvaluation
 from nearspan.recipes import Recipe
 from nearspan.training import checkpoint
 from nearspan.training.data import TrainingData
@@ -101,11 +101,11 @@ class TrialWatch(Watch):
         """After some batches."""
         self.board.step(progress.epoch + progress.step / steps, self.epochs, self.f1)
 
-    def epoch(self, progress: checkpoint.Progress, dev: Evaluation | None) -> None:
+    def epoch(self, progress: checkpoint.Progress, dev: Evaluation | TypingEvaluation | None) -> None:
         """After an epoch."""
         if dev is None:
             raise NearspanError("a trial without development documents has nothing to report")
-        self.f1 = dev.scores.f1
+        self.f1 = dev.value
         worse = self.report(progress.epoch, self.f1)
         if progress.done:
             raise Finished

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from nearspan.errors import NearspanError
-from nearspan.evaluation import Evaluation
+from nearspan.evaluation import Evaluation, TypingEvaluation
 from nearspan.recipes import Recipe
 from nearspan.training import checkpoint
 from nearspan.training.data import TrainingData
@@ -47,11 +47,11 @@ class Watch:
         columns = (
             TextColumn("epoch {task.fields[epoch]:>3}/{task.fields[epochs]}"),
             BarColumn(),
-            TextColumn("loss {task.fields[loss]:8.3f}  {task.fields[f1]}  {task.fields[left]}"),
+            TextColumn("loss {task.fields[loss]:8.3f}  {task.fields[scored]}  {task.fields[left]}"),
             TimeElapsedColumn(),
         )
         self.bar = Progress(*columns, console=self.console, transient=True)
-        self.task = self.bar.add_task("", epoch=0, epochs=self.epochs, loss=0.0, f1="", left="", total=None)
+        self.task = self.bar.add_task("", epoch=0, epochs=self.epochs, loss=0.0, scored="", left="", total=None)
         self.bar.start()
 
     def step(self, progress: checkpoint.Progress, steps: int) -> None:
@@ -70,7 +70,7 @@ class Watch:
             left=_time_left(left),
         )
 
-    def epoch(self, progress: checkpoint.Progress, dev: Evaluation | None) -> None:
+    def epoch(self, progress: checkpoint.Progress, dev: Evaluation | TypingEvaluation | None) -> None:
         """After an epoch."""
         row: dict[str, Any] = {
             "epoch": progress.epoch,
@@ -78,7 +78,7 @@ class Watch:
             "seconds": round(progress.seconds, 3),
         }
         if dev is not None:
-            row |= {"precision": dev.scores.precision, "recall": dev.scores.recall, "f1": dev.scores.f1}
+            row |= _measured(dev)
         progress.history.append(row)
         if self.folder is not None:
             lines = "".join(json.dumps(one) + "\n" for one in progress.history)
@@ -87,8 +87,8 @@ class Watch:
             except OSError as error:
                 raise NearspanError(f"cannot write {self.folder / METRICS}: {error}") from error
         if self.bar is not None and self.task is not None and dev is not None:
-            best = f"dev F1 {100 * dev.scores.f1:5.2f}, best {100 * progress.best_f1:5.2f}"
-            self.bar.update(self.task, f1=best)
+            best = f"dev {dev.measure} {100 * dev.value:5.2f}, best {100 * progress.best:5.2f}"
+            self.bar.update(self.task, scored=best)
 
     def close(self) -> None:
         """Give the terminal back, also when training was stopped by an error."""
@@ -102,7 +102,22 @@ class Watch:
             self.console.print(f"trained in {_clock(run.seconds)}, best epoch {run.best_epoch}")
             for name, result in (("dev", run.dev), ("test", run.test)):
                 if result is not None:
-                    self.console.print(f"{name} F1 [bold]{100 * result.scores.f1:.2f}[/]  ({result.coverage})")
+                    said = f"{name} {result.measure} [bold]{100 * result.value:.2f}[/]{_beside(result)}"
+                    self.console.print(f"{said}  ({result.coverage})")
+
+
+def _measured(dev: Evaluation | TypingEvaluation) -> dict[str, float]:
+    """What a line of the metrics file says of the development data."""
+    if isinstance(dev, TypingEvaluation):
+        return {"typing_accuracy": dev.scores.accuracy, "typing_macro_f1": dev.scores.macro}
+    return {"precision": dev.scores.precision, "recall": dev.scores.recall, "f1": dev.scores.f1}
+
+
+def _beside(result: Evaluation | TypingEvaluation) -> str:
+    """The score of the baseline, where there is one."""
+    if isinstance(result, TypingEvaluation) and result.baseline is not None:
+        return f", majority by string {100 * result.baseline.accuracy:.2f}"
+    return ""
 
 
 def _clock(seconds: float) -> str:

@@ -1,0 +1,156 @@
+"""SNG on the corpora of its table 2: typing of given spans, or recognition. The two are never in one table.
+
+    python benchmarks/sng.py typing FOLDER OUT.jsonl [--corpora harem,anercorp] [--epochs 12] [--set part.key=value]
+    python benchmarks/sng.py recognition FOLDER OUT.jsonl --device cuda
+    python benchmarks/sng.py typing - OUT.jsonl --table
+
+FOLDER holds the corpora unpacked. For each corpus, vectors are learned from its training text alone and a model is
+trained, the best epoch chosen on development data, and scored once on the test set. OUT.jsonl gets a line a run;
+`--table` prints what it holds as Markdown. ANERcorp has no development set: the last tenth of its training sentences
+serves. CADEC is read from brat, with its five labels, in the split of Dai et al. (2020).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import nearspan
+from nearspan.analysis.sizes import cut
+from nearspan.document import Document
+from nearspan.encoders.glove import GloveSettings
+
+SPLITS = ("train", "dev", "test")
+FILES = {
+    "harem": ["harem/FirstHAREM-total-train.json", "harem/FirstHAREM-total-dev.json", "harem/MiniHAREM-total.json"],
+    "anercorp": ["anercorp/ANERCorp_CamelLab_train.txt", "", "anercorp/ANERCorp_CamelLab_test.txt"],
+    "litbank": [f"litbank/{split}.data" for split in SPLITS],
+    "cadec": ["cadec/cadec/original"] * 3,
+    "germeval2014": [f"germeval2014/GermEval2014/germ.{split}.iob2" for split in SPLITS],
+    "nerel": [f"nerel/NEREL-v1.1/{split}" for split in SPLITS],
+    "genia": [f"genia/zheng2019/genia.{split}.iob2" for split in SPLITS],
+    "weibo": [f"weibo/weiboNER_2nd_conll.{split}" for split in SPLITS],
+    "resume-zh": [f"resume-zh/{split}.char.bmes" for split in SPLITS],
+}
+PAPER = {  # what its table 2 calls accuracy: labels of given spans
+    "genia": 91.76,
+    "litbank": 87.93,
+    "cadec": 88.65,
+    "nerel": 68.66,
+    "germeval2014": 69.47,
+    "anercorp": 72.73,
+    "harem": 64.98,
+}
+
+
+def documents(name: str, folder: Path) -> list[Sequence[Document]]:
+    """The three splits of a corpus."""
+    files = FILES[name]
+    if name == "cadec":
+        found = {one.id: one for one in nearspan.read(folder / files[0]).documents}
+        lists = [(folder / f"cadec/dai2020_splits/split/{split}.id").read_text().split() for split in SPLITS]
+        return [[found[name] for name in own] for own in lists]
+    splits = [nearspan.read(folder / file).documents if file else () for file in files]
+    if not splits[1]:
+        sentences = [sentence for document in splits[0] for sentence in cut(document)]
+        splits[:2] = [tuple(sentences[: len(sentences) * 9 // 10]), tuple(sentences[len(sentences) * 9 // 10 :])]
+    return list(splits)
+
+
+def run(name: str, options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    splits = documents(name, options.folder)
+    began = time.monotonic()
+    vectors = scratch / f"{name}.txt"
+    glove = GloveSettings(size=options.size, epochs=options.vector_epochs)
+    losses = nearspan.learn_vectors(splits[0], vectors, settings=glove, seed=options.seed).losses
+    learned = time.monotonic() - began
+    width = 120 if options.task == "typing" else 12  # given spans cost nothing for being wide
+    settings = [f"task={options.task}", f"encoder.words.file={vectors}", f"candidates.max_width={width}"]
+    settings += [f"training.epochs={options.epochs}", f"training.patience={options.patience}", *options.set]
+    recipe = nearspan.recipe("sng").override(settings)
+    out = scratch / name
+    made = nearspan.train(recipe, *splits, out=out, seed=options.seed, device=options.device)
+    curve = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    found = made.as_dict()
+    found["recipe"]["encoder"]["words"]["file"] = "learned from the training text"
+    found["command"] = ["benchmarks/sng.py", options.task]
+    if made.model.device.type == "cpu":
+        found["hardware"] = f"CPU, {torch.get_num_threads()} thread"
+    return {
+        "name": name,
+        "task": options.task,
+        "commit": options.commit,
+        "vectors": {**glove.model_dump(), "seconds": round(learned, 1), "loss": losses[-1]},
+        **found,
+        "curve": curve,
+    }
+
+
+def table(lines: Sequence[dict[str, Any]], task: str) -> str:
+    mine = [one for one in lines if one["task"] == task]
+    if task == "typing":
+        head = "| corpus | typing accuracy | its macro-F1 | majority by string | its macro-F1 | the paper's accuracy |"
+        rows = [
+            [
+                one["test"]["typing_accuracy"],
+                one["test"]["typing_macro_f1"],
+                one["test"]["baseline"]["typing_accuracy"],
+                one["test"]["baseline"]["typing_macro_f1"],
+            ]
+            for one in mine
+        ]
+        ends = [f" {PAPER[one['name']]:.2f} |" if one["name"] in PAPER else " |" for one in mine]
+    else:
+        head = "| corpus | precision | recall | F1 |"
+        rows = [[one["test"][key] for key in ("precision", "recall", "f1")] for one in mine]
+        ends = [""] * len(mine)
+    body = [
+        f"| {one['name']} | " + " | ".join(f"{100 * value:.2f}" for value in row) + f" |{end}"
+        for one, row, end in zip(mine, rows, ends, strict=True)
+    ]
+    return "\n".join([head, "|---" * (head.count("|") - 1) + "|", *body])
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("task", choices=("typing", "recognition"))
+    arguments.add_argument("folder", type=Path)
+    arguments.add_argument("out", type=Path)
+    arguments.add_argument("--corpora", default=",".join(FILES))
+    arguments.add_argument("--epochs", type=int, default=30)
+    arguments.add_argument("--patience", type=int, default=5)
+    arguments.add_argument("--size", type=int, default=300)
+    arguments.add_argument("--vector-epochs", type=int, default=25)
+    arguments.add_argument("--set", action="append", default=[])
+    arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--device", default="cpu")
+    arguments.add_argument("--commit", default="")
+    arguments.add_argument("--table", action="store_true")
+    options = arguments.parse_args()
+    if options.table:
+        print(table([json.loads(line) for line in options.out.read_text().splitlines()], options.task))
+        return
+    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    options.commit = options.commit or head.stdout.strip()
+    for name in options.corpora.split(","):
+        with tempfile.TemporaryDirectory() as scratch:
+            found = run(name, options, Path(scratch))
+        with options.out.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        test = found["test"]
+        shown = test["typing_accuracy"] if options.task == "typing" else test["f1"]
+        print(
+            f"{name}: {options.task} {100 * shown:.2f}, epoch {found['best_epoch']}, {found['seconds']} s", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()

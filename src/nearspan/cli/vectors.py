@@ -1,0 +1,53 @@
+"""`nearspan vectors`: word vectors from your own text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.encoders.glove import GloveSettings
+from nearspan.encoders.learning import learn_vectors
+
+DEFAULT = GloveSettings()
+
+
+def vectors(
+    corpus: Annotated[list[Path], typer.Argument(help="Training texts, any format; never those of a test set.")],
+    out: Annotated[Path, typer.Option(help="The text file to write, for encoder.words.file.")],
+    size: Annotated[int, typer.Option(min=1, help="Numbers in a vector.")] = DEFAULT.size,
+    window: Annotated[int, typer.Option(min=1, help="Words to each side that count as near.")] = DEFAULT.window,
+    least: Annotated[int, typer.Option(min=1, help="How often a word must occur to have one.")] = DEFAULT.least,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over all pairs of near words.")] = DEFAULT.epochs,
+    x_max: Annotated[
+        float, typer.Option(min=1e-3, help="Pairs with this weight and more count alike.")
+    ] = DEFAULT.x_max,
+    lower: Annotated[bool, typer.Option("--lower", help="Learn words in lower case.")] = False,
+    characters: Annotated[bool, typer.Option("--characters", help="Each character of raw text is a word.")] = False,
+    seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
+    format: FormatOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Learn word vectors from the text of a corpus, by GloVe. Annotation is not looked at.
+
+    Give training text alone: vectors for the words of a test set would make its scores better than those of new text.
+
+    Example: nearspan vectors train.conll --out vectors.txt
+    """
+    console = Console(stderr=True)
+    documents = read_documents(corpus, format, console, columns)
+    settings = GloveSettings(size=size, window=window, least=least, epochs=epochs, x_max=x_max, lower=lower)
+    columns_shown = (TextColumn("epoch {task.completed:.0f}"), BarColumn(), TextColumn("{task.fields[loss]}"))
+    with Progress(*columns_shown, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("", total=epochs, loss="counting")
+
+        def watch(epoch: int, loss: float) -> None:
+            bar.update(task, completed=epoch, loss=f"loss {loss:.4f}")
+
+        learned = learn_vectors(documents, out, settings=settings, characters=characters, seed=seed, watch=watch)
+    words, last = len(learned.words), learned.losses[-1]
+    typer.echo(f"{words:,} vectors of {size} numbers written to {out} (loss {last:.4f})")

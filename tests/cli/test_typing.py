@@ -1,0 +1,90 @@
+"""A model for the typing task on the command line."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import nearspan
+from nearspan.document import Document
+
+TINY = ("encoder.words.size=8", "representation.size=4", "training.batch=4", "training.epochs=2")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Document]) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "train.jsonl"
+    nearspan.write(documents, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Document]) -> Path:
+    out = tmp_path_factory.mktemp("typing") / "run"
+    nearspan.train(nearspan.recipe("sng").override([*TINY, "task=typing"]), documents, documents, out=out, device="cpu")
+    return out
+
+
+def test_training_says_typing_accuracy(nearspan_command, corpus: Path, tmp_path: Path):
+    settings = [part for setting in (*TINY, "task=typing") for part in ("--set", setting)]
+    ran = nearspan_command("train", "sng", "--train", corpus, "--dev", corpus, "--out", tmp_path / "run", *settings)
+    assert ran.code == 0, ran.err
+    assert "dev typing accuracy" in ran.err
+    assert "majority by string" in ran.err
+    assert "F1" not in ran.err
+
+
+def test_evaluate_prints_typing_scores_only(nearspan_command, typed: Path, corpus: Path):
+    ran = nearspan_command("evaluate", typed, corpus)
+    assert ran.code == 0, ran.err
+    assert "typing accuracy" in " ".join(ran.out.split())
+    assert "recall" not in ran.out
+    found = json.loads(nearspan_command("evaluate", typed, corpus, "--json").out)
+    assert found["task"] == "typing"
+    assert 0 <= found["typing_accuracy"] <= 1
+    assert found["baseline"]["typing_accuracy"] == 1.0
+    assert {"precision", "recall", "f1", "macro_f1"}.isdisjoint(found)
+
+
+def test_annotate_labels_a_corpus_anew_and_refuses_raw_text(
+    nearspan_command, typed: Path, corpus: Path, tmp_path: Path
+):
+    ran = nearspan_command("annotate", typed, corpus)
+    spans = [[(e["start"], e["end"]) for e in json.loads(line)["entities"]] for line in ran.out.splitlines()]
+    assert spans == [[(e.start, e.end) for e in document.entities] for document in nearspan.read(corpus).documents]
+    text = tmp_path / "notes.txt"
+    text.write_text("Ada lives in Oslo")
+    for given in (("-",), (text,)):
+        ran = nearspan_command("annotate", typed, *given, stdin=b"Ada lives in Oslo\n")
+        assert ran.code == 2
+        assert "Give it a corpus with entities" in ran.err
+
+
+def test_explain_asks_for_a_span(nearspan_command, typed: Path):
+    assert "--span" in nearspan_command("explain", typed, "Ada lives in Oslo").err
+    ran = nearspan_command("explain", typed, "Ada lives in Oslo", "--span", "Oslo", "--json")
+    assert json.loads(ran.out)["evidence"][0]["label"] in ("PERSON", "PLACE")
+
+
+@pytest.mark.parametrize("command", [("serve",), ("memory", "list")])
+def test_what_is_for_models_that_find_entities_is_refused(nearspan_command, typed: Path, command: tuple[str, ...]):
+    name, *rest = command
+    ran = nearspan_command(name, typed, *rest)
+    assert ran.code == 2
+    assert "trained for typing" in ran.err
+
+
+def test_a_report_on_typing_has_no_score_of_recognition(nearspan_command, typed: Path, corpus: Path, folders, tmp_path):
+    ran = nearspan_command("report", typed, corpus, "--out", tmp_path / "report")
+    assert ran.code == 0, ran.err
+    page = (tmp_path / "report/report.html").read_text()
+    assert [name in page for name in ('id="typing"', 'id="loss"', 'id="outputs"', 'id="scores"')] == [True] * 3 + [
+        False
+    ]
+    (found,) = json.loads((tmp_path / "report/report.json").read_text())["models"]
+    assert len(found["losses"]) == 2
+    assert "f1" not in found
+    mixed = nearspan_command("report", typed, corpus, "--out", tmp_path / "mixed", "--compare", folders["classifier"])
+    assert mixed.code == 2
+    assert "cannot be compared" in mixed.err

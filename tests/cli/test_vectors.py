@@ -1,0 +1,32 @@
+from pathlib import Path
+
+from nearspan.encoders.vectors import read_vectors
+
+
+def test_vectors_of_a_corpus_are_a_file_that_the_encoder_reads(nearspan_command, tmp_path: Path):
+    corpus, out = tmp_path / "train.txt.jsonl", tmp_path / "vectors.txt"
+    corpus.write_text('{"text": "Ada met Bob. Bob met Ada."}\n', encoding="utf-8")
+    ran = nearspan_command("vectors", corpus, "--out", out, "--size", "5", "--epochs", "2")
+    assert ran.code == 0, ran.err
+    assert "4 vectors of 5 numbers" in ran.out
+    words, vectors = read_vectors(out, 10)
+    assert sorted(words) == [".", "Ada", "Bob", "met"]
+    assert vectors.shape == (4, 5)
+
+
+def test_lower_case_and_characters(nearspan_command, tmp_path: Path):
+    corpus, out = tmp_path / "train.jsonl", tmp_path / "vectors.txt"
+    corpus.write_text('{"text": "Ab aB"}\n', encoding="utf-8")
+    assert nearspan_command("vectors", corpus, "--out", out, "--size", "2", "--epochs", "1", "--lower").code == 0
+    assert read_vectors(out, 10)[0] == ["ab"]
+    made = ("--out", out, "--size", "2", "--epochs", "1", "--least", "1", "--characters")
+    assert nearspan_command("vectors", corpus, *made).code == 0
+    assert sorted(read_vectors(out, 10)[0]) == ["A", "B", "a", "b"]
+
+
+def test_too_little_text_is_one_clear_error(nearspan_command, tmp_path: Path):
+    corpus = tmp_path / "train.jsonl"
+    corpus.write_text('{"text": "one two"}\n', encoding="utf-8")
+    ran = nearspan_command("vectors", corpus, "--out", tmp_path / "vectors.txt")
+    assert ran.code == 2
+    assert "--least" in ran.err

@@ -1,0 +1,155 @@
+"""The typing task: spans are given, none is null, and the scores are never called recognition."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+import nearspan
+from nearspan.document import Document, Entity, Span
+from nearspan.editing import Editor
+from nearspan.errors import ConfigError, EditError, NearspanError
+from nearspan.recipes import Recipe
+
+QUICK = ("task=typing", "training.epochs=20", "training.learning_rate=0.02")
+SNG = ("encoder.words.size=8", "representation.size=4", "training.batch=4", *QUICK)
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Document]) -> Path:
+    """The folder of a model that knows the labels of its training data by heart."""
+    out = tmp_path_factory.mktemp("typing") / "sng"
+    nearspan.train(nearspan.recipe("sng").override(SNG), documents, documents, documents, out=out, device="cpu")
+    return out
+
+
+def test_a_model_learns_the_labels_of_given_spans(typed: Path, documents: Sequence[Document]):
+    model = nearspan.load(typed, device="cpu")
+    found = nearspan.evaluate_typing(model, documents)
+    assert found.scores.accuracy == 1.0
+    assert found.baseline is not None
+    assert found.baseline.accuracy == 1.0
+    assert [document.entities for document in found.predicted] == [document.entities for document in documents]
+
+
+def test_the_record_of_a_run_speaks_of_typing_alone(typed: Path):
+    result = json.loads((typed / "result.json").read_text())
+    assert result["test"]["task"] == "typing"
+    assert "f1" not in result["test"]
+    assert set(json.loads((typed / "metrics.jsonl").read_text().splitlines()[0])) == {
+        "epoch",
+        "loss",
+        "seconds",
+        "typing_accuracy",
+        "typing_macro_f1",
+    }
+    card = (typed / "README.md").read_text()
+    assert "typing accuracy" in card
+    assert "| F1 |" not in card
+
+
+def test_recognition_scores_are_refused(typed: Path, documents: Sequence[Document]):
+    with pytest.raises(NearspanError, match="no precision, recall or F1"):
+        nearspan.evaluate(nearspan.load(typed, device="cpu"), documents)
+
+
+def test_documents_are_labelled_anew_and_bare_text_is_refused(typed: Path, documents: Sequence[Document]):
+    model = nearspan.load(typed, device="cpu")
+    wrong = [document.with_entities(Entity(e.span, "?") for e in document.entities) for document in documents]
+    assert [one.entities for one in model.annotate(wrong)] == [one.entities for one in documents]
+    with pytest.raises(NearspanError, match="spans that are given"):
+        list(model.annotate(["Ada lives in Oslo"]))
+
+
+def test_null_has_no_probability_and_the_memory_holds_entities_alone(typed: Path, documents: Sequence[Document]):
+    model = nearspan.load(typed, device="cpu")
+    evidence = model.neighbours(documents[0], documents[0].entities[0].span)
+    assert evidence.label == documents[0].entities[0].label
+    assert evidence.probabilities[""] == 0
+    assert model.memory is not None
+    assert len(model.memory) == sum(len(document.entities) for document in documents)
+    assert int(model.memory.labels.min()) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("instance", ()),
+        ("classifier", ("head.null=learned",)),
+        ("classifier", ("representation.kind=endpoints", "head.kind=sigmoid")),
+        ("classifier", ("representation.kind=ends", "representation.end_size=6", "head.kind=biaffine")),
+        ("classifier", ("representation.kind=pooling", "representation.reader.size=8", "bottleneck.size=6")),
+        ("classifier", ("representation.kind=attended", "representation.size=4", "representation.context=true")),
+    ],
+)
+def test_any_span_head_can_type(name: str, settings, tiny: Callable[..., Recipe], documents, tmp_path: Path):
+    run = nearspan.train(tiny(name, *settings, *QUICK), documents, documents, out=tmp_path / "run", device="cpu")
+    assert run.dev is not None
+    assert run.dev.value > 0.9
+    again = nearspan.load(tmp_path / "run", device="cpu")
+    assert nearspan.evaluate_typing(again, documents).scores == run.dev.scores
+
+
+def test_a_discontinuous_entity_is_typed_by_its_fragments(tmp_path: Path):
+    text = "pain in arms and legs"
+    documents = [Document(text, (Entity(Span(((0, 7), (17, 21))), "ADR"), Entity.of(8, 12, "BODY")))] * 6
+    run = nearspan.train(nearspan.recipe("sng").override(SNG), documents, documents, out=tmp_path / "run", device="cpu")
+    assert run.dev is not None
+    assert run.dev.value == 1.0
+    assert run.dev.predicted[0].entities == documents[0].entities
+    evidence = run.model.explain(documents[0])
+    assert [(one.text, one.label) for one in evidence] == [("pain in", "ADR"), ("legs", "ADR"), ("arms", "BODY")]
+    with pytest.raises(NearspanError, match="ask about each of them"):
+        run.model.neighbours(documents[0], documents[0].entities[0].span)
+
+
+def test_the_memory_of_given_spans_votes_and_is_not_edited(typed: Path, documents: Sequence[Document]):
+    model = nearspan.load(typed, device="cpu").vote(1.0, "neighbours=1")
+    assert nearspan.evaluate_typing(model, documents).scores.accuracy == 1.0
+    evidence = model.neighbours(documents[0], documents[0].entities[0].span)
+    assert evidence.share == 1.0
+    assert evidence.voted[documents[0].entities[0].label] == pytest.approx(1.0)
+    with pytest.raises(EditError, match="trained for typing"):
+        Editor.open(typed, device="cpu")
+
+
+def test_documents_are_remembered_as_they_were_in_training(typed: Path, documents: Sequence[Document]):
+    model = nearspan.load(typed, device="cpu")
+    before = model.memory
+    found = model.labelled(documents)
+    after = model.remember(found.sentences, found.entities)
+    assert before is not None
+    assert after.sentences == before.sentences
+    assert torch.equal(after.labels, before.labels)
+
+
+def test_an_audit_is_refused(typed: Path, documents: Sequence[Document]):
+    with pytest.raises(NearspanError, match="no opinion on what is an entity"):
+        nearspan.audit(nearspan.load(typed, device="cpu"), documents)
+
+
+def test_what_is_about_all_spans_is_refused(tiny, documents, tmp_path: Path):
+    recipe = tiny("classifier", "task=typing", "objective.smoothing.epsilon=0.1")
+    with pytest.raises(ConfigError, match=r"objective\.smoothing=none"):
+        nearspan.train(recipe, documents, out=tmp_path / "run", device="cpu")
+    with pytest.raises(ConfigError, match="F1 of recognition"):
+        nearspan.tune(
+            tiny("classifier", "task=typing"), documents, documents, space={"training.batch": "4|8"}, out=tmp_path
+        )
+
+
+# A batch of all sentences
+
+STEADY = ("encoder.recurrent.dropout=0.0", "encoder.words.singletons=0", "training.epochs=2", "training.decay=0")
+
+
+def test_a_batch_of_all_sentences_is_one_step_an_epoch(tiny, documents, tmp_path: Path, monkeypatch):
+    """In parts or at once, the weights are the same."""
+    weights = []
+    for name, settings, part in (("all", ["training.batch=0"], 5), ("at once", ["training.batch=12"], 64)):
+        monkeypatch.setattr("nearspan.training.loop.PART", part)
+        run = nearspan.train(tiny("classifier", *STEADY, *settings), documents, out=tmp_path / name, device="cpu")
+        weights.append(torch.nn.utils.parameters_to_vector(run.model.network.parameters()))
+    torch.testing.assert_close(weights[0], weights[1], rtol=1e-3, atol=1e-4)

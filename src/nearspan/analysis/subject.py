@@ -30,9 +30,9 @@ class Subject:
     losses: list[float]  # of each epoch of its training, where they are known
 
     @classmethod
-    def of(cls, name: str, model: Model, documents: Sequence[Document], losses: list[float]) -> Subject:
+    def of(cls, name: str, model: Model, documents: Sequence[Document], losses: Sequence[float] = ()) -> Subject:
         """Score a model."""
-        return cls(name, model, documents, evaluate(model, documents), losses)
+        return cls(name, model, documents, evaluate(model, documents), list(losses))
 
     @property
     def memory(self) -> Memory:

@@ -103,7 +103,7 @@ class TrialWatch(Watch):
 
     def epoch(self, progress: checkpoint.Progress, dev: Evaluation | TypingEvaluation | None) -> None:
         """After an epoch."""
-        if not isinstance(dev, Evaluation):
+        if dev is None or isinstance(dev, TypingEvaluation):
             raise NearspanError("a trial reports the development F1 of recognition, and this one has none")
         self.f1 = dev.scores.f1
         worse = self.report(progress.epoch, self.f1)

@@ -214,9 +214,9 @@ class Model:
         entities: Sequence[Sequence[WordEntity]] | None = None,
         training: bool = False,
     ) -> Prepared:
-        """Sentences as tensors on the model's device, as they are; for typing their entities are the given spans.
+        """Sentences as tensors on the model's device, as they are; `training`: the very ones it has learned from.
 
-        `training`: the very ones that the model has learned from.
+        For typing their entities are the given spans.
         """
         prepared = self.network.encoder.prepare(sentences, training)
         if self.typing and entities is not None:

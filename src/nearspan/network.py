@@ -382,12 +382,9 @@ def _guessed(index: Tensor, scores: Tensor, sentences: int) -> list[list[Guess]]
 
 
 def _refuse_spans(recipe: Recipe) -> None:
-    """A head over words has no use for given spans, nor for what changes span vectors or their targets."""
+    """A head over words has no use for given spans, or for what changes span vectors or their targets."""
     if recipe.task == "typing":
-        raise ConfigError(
-            f"the task is typing, where spans are given, and the {recipe.head.kind} head reads words: "
-            "choose another head.kind"
-        )
+        raise ConfigError(f"the {recipe.head.kind} head reads words and cannot label given spans: set task=recognition")
     parts = {"bottleneck": recipe.bottleneck, "joining": recipe.joining, "vote": recipe.vote}
     parts |= {f"objective.{name}": part for name, part in recipe.objective}
     for place in (place for place, part in parts.items() if part is not None):

@@ -29,9 +29,10 @@ class Question:
     places: tuple[Fragment, ...]  # first word and stop; one, or the fragments of a discontinuous span
 
     def rows(self, network: Network) -> list[int]:
-        """The candidates that the places are."""
+        """The candidates that the places are; a place that is none, being too wide, is left out."""
         spans = network.candidates(self.batch)
-        return [int(((spans.first == first) & (spans.stop == stop)).nonzero()) for first, stop in self.places]
+        found = (((spans.first == first) & (spans.stop == stop)).nonzero().flatten() for first, stop in self.places)
+        return [int(row) for rows in found for row in rows]
 
 
 def explain_candidate(
@@ -49,7 +50,7 @@ def explain_candidate(
     It is evidence for `label`, by default for the likeliest one that holds.
     """
     ((first, stop),) = asked.places
-    row = asked.rows(network)[0] if stop - first <= network.max_width else None
+    row = next(iter(asked.rows(network)), None)
     found = _probabilities(network, memory, asked, row)  # [1, 1 + Y]
     ranked = dict(sorted(zip(labels, found[0].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
     if label is None:

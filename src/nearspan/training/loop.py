@@ -87,11 +87,12 @@ def _train(
     accelerator: Accelerator,
     synonyms: SynonymSource | None,
 ) -> Run:
-    split, head, width = recipe.splitter(), recipe.head, recipe.candidates.max_width
-    if recipe.task == "typing":
+    split, typing, width = recipe.splitter(), recipe.task == "typing", recipe.candidates.max_width
+    if typing:
         data = TrainingData.given(train, split, width)
     else:
-        data = TrainingData.of(train, split, width, head.multilabel, recipe.joining is not None, head.tags_words)
+        head, joining = recipe.head, recipe.joining is not None
+        data = TrainingData.of(train, split, width, head.multilabel, joining, head.tags_words)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     generation = recipe.objective.generation
@@ -123,7 +124,7 @@ def _train(
         joined_level,
         data.entities,
     )
-    if model.typing:
+    if typing:
         model.strings = StringMajority.of(train)
     trainer = _Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
     judge = _judge(model, dev) if dev else None

@@ -80,3 +80,10 @@ def test_fragments_that_touch_cannot_be_joined():
     found = reach(split(document), document.entities, 3, joining=True)
     assert found.discontinuous == [[]]
     assert found.coverage.unreachable == {"of fragments that touch": 1}
+
+
+def test_tagged_words_that_no_window_of_a_long_sentence_holds_are_counted():
+    document = Document(" ".join(["word"] * 1500), (Entity.of(880 * 5, 1010 * 5 - 1, "LONG"),))
+    found = reach(split(document), document.entities, max_width=6, tagged=True)
+    assert found.entities == [[]]
+    assert found.coverage.unreachable == {"cut by the windows of a very long sentence": 1}

@@ -57,10 +57,11 @@ def reach(
             reason = _too_wide(gold, sentence, max_width)
             if gold.discontinuous:
                 reason = reason or _apart(gold, sentence, max_width) if joining else "discontinuous"
+            elif place in taken and not multilabel:
+                reason = reason or "second label on a span"
             elif tagged:
                 reason = "" if words.isdisjoint(range(*place)) else "overlapping a wider entity"
-            if not gold.discontinuous and place in taken and not multilabel:
-                reason = reason if "wider than" in reason else "second label on a span"
+                reason = reason or _cut(gold, sentence, max_width, "cut by the windows of a very long sentence")
             if reason:
                 reasons[reason] = reasons.get(reason, 0) + 1
             elif gold.discontinuous:
@@ -83,5 +84,10 @@ def _apart(gold: Gold, sentence: Sentence, max_width: int) -> str:
     """Why the fragments of an entity cannot be joined, if they cannot."""
     if any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
         return "of fragments that touch"
+    return _cut(gold, sentence, max_width, "of fragments too far apart")
+
+
+def _cut(gold: Gold, sentence: Sentence, max_width: int, reason: str) -> str:
+    """The reason, if the window that answers for an entity does not hold all of it."""
     part = next(part for part in readings(sentence, max_width) if part.owns(gold.first - part.start))
-    return "" if gold.stop <= part.start + len(part.sentence) else "of fragments too far apart"
+    return "" if gold.stop <= part.start + len(part.sentence) else reason

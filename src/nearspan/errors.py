@@ -39,3 +39,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     known = sorted(known)
     close = get_close_matches(name, known, n=1)
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
+
+
+def first_line(error: Exception) -> str:
+    """The beginning of an error's message.
+
+    >>> first_line(ValueError("no such row\\nin a long trace")), first_line(KeyError())
+    ('no such row', 'KeyError')
+    """
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from nearspan.decoding import Overlap
 from nearspan.encoders import Encoder
-from nearspan.errors import ConfigError, ModelError
+from nearspan.errors import ConfigError, ModelError, first_line
 from nearspan.memory import Memory
 from nearspan.memory.journal import clear
 from nearspan.memory.store import BASE, found_in
@@ -104,7 +104,7 @@ def load(path: Path, remembers: bool = True) -> Saved:
         raise ModelError(str(error)) from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
         # RuntimeError: weights of other shapes or names than the settings ask for
-        raise ModelError(f"the model in {path} is damaged: {_first_line(error)}") from error
+        raise ModelError(f"the model in {path} is damaged: {first_line(error)}") from error
 
 
 def _write_optional(path: Path, content: Any) -> None:
@@ -130,10 +130,6 @@ def _read_vocabulary(path: Path) -> Vocabulary | None:
         return None
     found = _read_json(path)
     return Vocabulary(tuple(str(word) for word in found["words"]), bool(found["synonyms"]))
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _write_json(path: Path, content: Any) -> None:

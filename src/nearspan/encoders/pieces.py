@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearspan.document import Document, Fragment
-from nearspan.errors import ResourceError
+from nearspan.errors import ResourceError, first_line
 from nearspan.text import Sentence, split
 
 
@@ -65,11 +65,6 @@ def unloadable(name: str, error: Exception) -> ResourceError:
         f"cannot load the encoder {name!r}: {first_line(error)} "
         "Give a folder with config.json, weights and tokenizer, or the id of a model on the hub."
     )
-
-
-def first_line(error: Exception) -> str:
-    """The beginning of an error's message."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def coded(sentences: Sequence[Sentence], tokenizer: Any) -> list[Coded]:

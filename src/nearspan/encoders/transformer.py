@@ -14,8 +14,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders.inputs import Batch, Features
-from nearspan.encoders.pieces import coded, first_line, load_tokenizer, shares, unloadable
-from nearspan.errors import ModelError, ResourceError
+from nearspan.encoders.pieces import coded, load_tokenizer, shares, unloadable
+from nearspan.errors import ModelError, ResourceError, first_line
 from nearspan.settings import Settings
 from nearspan.text import Sentence
 from nearspan.text.windows import balanced, owners, windows

@@ -89,3 +89,15 @@ def test_the_log_lists_the_last_edit_first(editor):
     editor.delete("/memory/1")
     log = editor.get("/memory/log?limit=1").json()
     assert (log["total"], [one["number"] for one in log["edits"]]) == (2, [2])
+
+
+def test_what_is_added_or_relabelled_may_have_a_weight(editor):
+    body = {"text": "Zed left", "entities": [{"fragments": [[0, 3]], "label": "PERSON"}], "document": "mine"}
+    assert editor.post("/memory", json=body | {"weight": 7}).json()["summary"].endswith("weight 7")
+    [one] = editor.get("/memory?document=mine").json()["sentences"]
+    assert (one["weight"], one["heavier"]) == (7, [])
+    path = f"/memory/{one['id']}/label"
+    assert editor.put(path, json={"fragments": [[0, 3]], "label": "PLACE", "weight": "enough"}).status_code == 200
+    assert editor.get("/memory?document=mine").json()["sentences"][0]["weight"] == 1
+    for weight in (0, -1, 10_001, "much"):
+        assert editor.post("/memory", json=body | {"weight": weight}).status_code == 422

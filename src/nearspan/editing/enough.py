@@ -132,7 +132,7 @@ class _Search:
         own, rows = self.logs[sentence], self.rows[sentence][0]
         where = own.nonzero().flatten().tolist()
         first, stop = self.memory.first[rows].tolist(), self.memory.stop[rows].tolist()
-        return tuple((first[i], stop[i], float(own[i].exp())) for i in where)
+        return tuple((first[i], stop[i], min(LIMIT, float(own[i].exp()))) for i in where)
 
 
 def _contiguous(entities: Iterable[Entity]) -> set[tuple[Span, str]]:

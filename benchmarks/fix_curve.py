@@ -1,6 +1,7 @@
 """Fix without training: how many development errors corrected examples in the memory mend, and what they break.
 
-    python benchmarks/fix_curve.py MODEL DEV [--search whole] [--vote 0.3] [--rest 400] [--counts 1 2 4 8] --out R.json
+    python benchmarks/fix_curve.py MODEL DEV [--search whole] [--vote 0.3] [--rest 400] [--counts 1 2 4 8]
+        [--weight enough] --out R.json
 
 Errors are of a kind where the text (in any case) and the gold label are the same; a spurious entity's gold label is
 none. The sentences of each kind with several are split by chance: the first half may be added to the memory, corrected,
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +29,7 @@ import torch
 import nearspan
 from nearspan.analysis.sizes import cut
 from nearspan.document import Document, Entity
-from nearspan.editing import Editor
+from nearspan.editing import Editor, Weight
 from nearspan.evaluation import Error, find_errors, score
 from nearspan.model import Model
 
@@ -152,6 +154,7 @@ def main() -> None:
     arguments.add_argument("--vote", type=float)
     arguments.add_argument("--rest", type=int, default=0, help="sentences of the rest to measure on; 0: all")
     arguments.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4, 8])
+    arguments.add_argument("--weight", default="1", help="of the added sentences: a number, or enough")
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--device", default="")
     arguments.add_argument("--out", type=Path, required=True)
@@ -178,10 +181,19 @@ def main() -> None:
         for count in [0, *options.counts]:
             added = sorted({number for pool in found.pools.values() for number in pool[:count]})
             if added:
-                editor.add(joined([sentences[number] for number in added], f"corrections-{count}"))
+                weight: Weight = "enough" if options.weight == "enough" else float(options.weight)
+                start = time.perf_counter()
+                edit = editor.add(joined([sentences[number] for number in added], "corrections"), weight)
+                seconds = time.perf_counter() - start
+                print(edit.summary, f"{seconds:.0f} s", flush=True)
             enough = sum(len(pool) >= count for pool in found.pools.values())
             row = measure(editor.model, sentences, before, found, few, added)
-            rows.append({"k": count, "added_sentences": len(added), "kinds_with_k_to_add": enough, **row})
+            kept = editor.sentences(document="corrections", limit=len(added)) if added else []
+            times = sorted(times for one in kept for _, times in one.heavier)
+            heavier = {"heavier_spans": len(times), "most_times": max(times, default=1.0)}
+            heavier["median_times"] = times[len(times) // 2] if times else 1.0
+            added_row = {"k": count, "added_sentences": len(added), "kinds_with_k_to_add": enough, **heavier}
+            rows.append({**added_row, "seconds_to_add": round(seconds, 1) if added else 0.0, **row})
             print(json.dumps(rows[-1]), flush=True)
             if added:
                 editor.undo()
@@ -191,6 +203,7 @@ def main() -> None:
         "model": trained["recipe"]["name"],
         "search": options.search or "as trained",
         "vote": options.vote,
+        "weight": options.weight,
         "command": ["python", "benchmarks/fix_curve.py", *sys.argv[1:]],
         "commit": commit(),
         "seed": options.seed,

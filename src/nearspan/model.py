@@ -119,6 +119,13 @@ class Model:
         self.memory = self.memory.to(device) if self.memory is not None else None
         return self
 
+    @property
+    def share(self) -> float:
+        """The memory's share in what is decided: all with the instance head, with another what its vote has."""
+        if isinstance(self.network.head, Instances):
+            return 1.0
+        return self.network.vote.share if self.network.vote and self.memory is not None else 0.0
+
     def search(self, how: str) -> Model:
         """Reach into the memory another way from now on: `nearest` sentences or the `whole`."""
         head = self.network.head

@@ -15,7 +15,7 @@ from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.errors import ConfigError
 from nearspan.heads import Crf, Head, Instances, Joiner, Pool, Sigmoid, Softmax, SpanHead, WordPool
 from nearspan.heads.instances import streamed_probabilities
-from nearspan.memory import Memory, VoteSettings, WordTable, nearest_sentences, pools, torn_pools, vote
+from nearspan.memory import Memory, VoteSettings, WordTable, nearest_sentences, pools, pools_apart, vote
 from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
 from nearspan.recipes import Recipe
 from nearspan.spans import (
@@ -310,7 +310,7 @@ class Network(nn.Module):
         if sentences is None:
             sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(candidates.counts),), WORDS // 8)
         else:
-            sizes = (words.counts + memory.counts * words.torn)[sentences].sum(1)
+            sizes = (words.counts + memory.counts * words.apart)[sentences].sum(1)
         order = sizes.argsort()  # pools of like size together
         found = []
         cells = min(CELLS, head.budget // CELL)
@@ -319,7 +319,7 @@ class Network(nn.Module):
             most = min(WORDS, head.budget // (len(ids) * (spans * CELL + 8 * self.representation.size)))
             own = sentences[ids] if len(sentences) > 1 else sentences
             pools: Iterable[WordPool | Pool]
-            pools = chain(words.pools(own, most), torn_pools(memory, words, own, most))
+            pools = chain(words.pools(own, most), pools_apart(memory, words, own, most))
             found.append(head.probabilities_by_words(some, pools, self.max_width))
         before = counts.cumsum(0) - counts
         rows = before[candidates.stop - candidates.first - 1] + candidates.first

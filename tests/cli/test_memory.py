@@ -50,6 +50,14 @@ def test_add_search_relabel_remove_undo_log(memory):
     assert memory("log").out.count("\n") == 6
 
 
+def test_sentences_may_count_more_than_once(memory):
+    text = "[Zed](PERSON) lives in [Bergen](PLACE)"
+    assert "weight 20" in memory("add", text, "--document", "mine", "--weight", "20").out
+    assert "mine ×20" in memory("list", "--document", "mine").out
+    assert "enough" in memory("relabel", "--sentence", "12", "--span", "Zed", "--label", "PLACE", "--enough").out
+    assert "enough" in memory("add", text, "--enough").out
+
+
 def test_forgetting_a_training_document_says_what_the_weights_keep(memory):
     receipt = memory("remove", "--document", "d3").out
     assert "Ada met Bob in Paris" in receipt
@@ -70,6 +78,8 @@ def test_a_corpus_can_be_added_and_built(memory, documents, tmp_path):
     ("arguments", "message"),
     [
         (["add"], "give a text with markup"),
+        (["add", "[Zed](PERSON) x", "--weight", "0"], "above 0"),
+        (["add", "[Zed](PERSON) x", "--weight", "2", "--enough"], "not both"),
         (["add", "[Zed](PLANET) x"], "no label 'PLANET'"),
         (["add", "[Zed](PERSN) x"], "did you mean 'PERSON'"),
         (["add", "[Zed"], "never closed"),

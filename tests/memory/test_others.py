@@ -89,3 +89,26 @@ def test_what_was_removed_says_nothing(make_memory):
     shares, _ = others.shares(asked, own)
     scores = memory.rows(torch.arange(1, len(memory))).float() @ asked[0]
     assert float(shares[0, 1]) == pytest.approx(float(scores.softmax(0)[memory.labels[1:] == 1].sum()), abs=1e-6)
+
+
+@KEPT
+def test_a_span_that_counts_three_times_is_three_spans(make_memory, kept):
+    memory = make_memory([4, 2, 5], kept=kept)
+    weights = torch.zeros(len(memory))
+    weights[-1] = torch.tensor(3.0).log()
+    others = others_of(replace(memory, log_weights=weights))
+    vectors, own = torch.randn(2, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([-1, 0])
+    shares, totals = others.shares(vectors, own)
+    voted = others.vote(vectors, own, len(memory))
+    scores, rows = others.speakers(vectors, own, 2, len(memory), cosine=False)
+    for i, text in enumerate(("none", "ab " * 4)):
+        many = torch.tensor(spoken(memory, text) + [len(memory) - 1] * 2)
+        own_vectors = memory.rows(many).float()
+        near = (own_vectors @ vectors[i]).softmax(0)
+        cosines = (SHARPNESS * torch.cosine_similarity(own_vectors, vectors[i][None])).softmax(0)
+        for said, by in ((shares, near), (voted, cosines)):
+            expected = [float(by[memory.labels[many] == label].sum()) for label in range(3)]
+            assert said[i].tolist() == pytest.approx(expected, abs=1e-5)
+        listed = (scores[i] - totals[i]).exp()  # the shares that an audit shows
+        assert float(listed.sum()) == pytest.approx(float(shares[i, 2]), abs=1e-5)
+        assert len(memory) - 1 in rows[i].tolist()

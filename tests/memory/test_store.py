@@ -1,6 +1,7 @@
 """The memory: rows in order, saved and read back, damage seen."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from nearspan.errors import ModelError
-from nearspan.memory import Memory, Remembered
+from nearspan.memory import Memory, Remembered, gathered
 from nearspan.memory.store import SENTENCES, VECTORS
 from nearspan.spans import enumerate_spans
 from nearspan.text import Gold
@@ -105,6 +106,9 @@ DAMAGE = {
     "entity inverted": lambda f: change(f, entities=[[2, 1, "A"]]),
     "a word less": lambda f: change(f, words=[[0, 2]]),
     "no words": lambda f: change(f, words=None),
+    "no weight": lambda f: change(f, weight=0),
+    "a weight beyond all": lambda f: change(f, heavier=[[0, 1, float("inf")]]),
+    "heavier span outside": lambda f: change(f, heavier=[[3, 5, 2.0]]),
 }
 
 
@@ -126,3 +130,21 @@ def test_discontinuous_entities_are_kept_and_checked():
     line["discontinuous"][0][0][1] = [2, 4]
     with pytest.raises(ValueError, match="outside its sentence"):
         Remembered.from_dict(line)
+
+
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
+def test_weights_are_those_of_the_sentence_times_those_of_its_spans(make_memory, tmp_path: Path, kept: str):
+    memory = make_memory([3, 2, 3], kept=kept)
+    assert "weight" not in memory.sentences[0].as_dict()
+    sentences = dict(enumerate(memory.sentences))
+    sentences[1] = replace(sentences[1], weight=4.0)
+    sentences[2] = replace(sentences[2], weight=0.5, heavier=((1, 3, 6.0),))
+    weighed = gathered([memory], sentences, ["A", "B"])
+    places = zip(weighed.sentence.tolist(), weighed.first.tolist(), weighed.stop.tolist(), strict=True)
+    times = {0: 1.0, 1: 4.0, 2: 0.5}
+    expected = [3.0 if place == (2, 1, 3) else times[place[0]] for place in places]
+    assert weighed.log_weights.exp().tolist() == pytest.approx(expected)
+    weighed.save(tmp_path)
+    again = Memory.load(tmp_path, ["A", "B"], 3)
+    assert list(again.sentences) == list(weighed.sentences)
+    assert torch.equal(again.log_weights, weighed.log_weights)

@@ -51,3 +51,19 @@ def test_where_nothing_is_left_the_vote_is_null(make_memory):
     memory = make_memory([2])
     memory.labels.fill_(-1)
     assert vote(memory, torch.randn(2, 5), VoteSettings(), 3).tolist() == [[1.0, 0.0, 0.0]] * 2
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "distance"])
+def test_a_neighbour_that_counts_three_times_votes_three_times(make_memory, similarity):
+    memory = make_memory([4, 1, 7, 2])
+    memory.log_weights[5] = torch.tensor(3.0).log()
+    settings = VoteSettings(neighbours=1000, similarity=similarity, temperature=0.5)
+    vectors = torch.randn(3, 5, generator=torch.Generator().manual_seed(3))
+    for row, vector in enumerate(vectors):
+        once, thrice = (vote(one, vectors, settings, 3)[row] for one in (make_memory([4, 1, 7, 2]), memory))
+        own = memory.rows(slice(None))
+        near = torch.cosine_similarity(own, vector[None]) if similarity == "cosine" else -(own - vector).square().sum(1)
+        share = (near / 0.5).softmax(0)[5]
+        expected = once.clone()
+        expected[int(memory.labels[5])] += 2 * share
+        torch.testing.assert_close(thrice, expected / (1 + 2 * share), atol=1e-5, rtol=0)

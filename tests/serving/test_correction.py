@@ -1,11 +1,12 @@
-from dataclasses import replace
+import shutil
 
 import pytest
 
+import nearspan
 from nearspan.document import Span
 from nearspan.editing import Editor
 from nearspan.errors import EditError, NearspanError
-from nearspan.serving.correction import CORRECTIONS, MOST, correct
+from nearspan.serving.correction import CORRECTIONS, correct
 
 TEXT = "Zoe lives in Oslo"
 
@@ -38,46 +39,33 @@ def test_a_new_sentence_is_remembered_with_what_was_found_in_it(editor):
     assert kept(editor)[0] == [("Zoe", "PLACE"), ("Oslo", before["Oslo"])]
 
 
-def test_a_second_correction_changes_every_copy(editor):
-    correct(editor, TEXT, Span.of(0, 3), "PLACE")
-    copies = len(kept(editor))
-    done = correct(editor, TEXT, Span.of(0, 3), "")
-    assert [edit.kind for edit in done.edits[:copies]] == ["relabel"] * copies
-    assert all(("Zoe", "PLACE") not in one for one in kept(editor))
-
-
-@pytest.mark.parametrize(("growth", "tried"), [(2.0, MOST), (1.0, 2)])
-def test_copies_are_tried_while_they_help_and_taken_back_where_they_are_not_enough(editor, monkeypatch, growth, tried):
-    real, asked, most = editor.model.neighbours, [], []
-
-    def stubborn(document, span, count):
-        asked.append(span)
-        most.append(len(kept(editor)))
-        grown = {"PLACE": 1e-6 * growth ** len(asked)}
-        return replace(real(document, span, count), label="PERSON", probabilities=grown)
-
-    monkeypatch.setattr(editor.model, "neighbours", stubborn)
-    done = correct(editor, TEXT, Span.of(13, 17), "PLACE")
-    assert (max(most), len(kept(editor)), len(done.edits), done.label) == (tried, 1, 1, "PERSON")
+def test_a_correction_is_one_edit_and_undone_at_once(editor):
+    before = said(editor, TEXT)
+    done = correct(editor, TEXT, Span.of(0, 3), "PLACE")
+    again = correct(editor, TEXT, Span.of(0, 3), "")
+    assert (done.edit.kind, again.edit.kind, len(editor.log())) == ("add", "relabel", 2)
+    assert ("Zoe", "PLACE") not in kept(editor)[0]
     editor.undo()
-    assert kept(editor) == []
+    assert ("Zoe", "PLACE") in kept(editor)[0]
+    editor.undo()
+    assert (kept(editor), said(editor, TEXT)) == ([], before)
 
 
-def test_copies_stay_where_they_were_enough(editor, monkeypatch):
-    real = editor.model.neighbours
-
-    def convinced_by_four(document, span, count):
-        label = "PLACE" if len(kept(editor)) >= 4 else "PERSON"
-        return replace(real(document, span, count), label=label, probabilities={"PLACE": 2.0 ** len(kept(editor))})
-
-    monkeypatch.setattr(editor.model, "neighbours", convinced_by_four)
-    done = correct(editor, TEXT, Span.of(13, 17), "PLACE")
-    assert (len(kept(editor)), len(done.edits), done.label) == (4, 3, "PLACE")
+def test_all_sentences_with_the_same_text_are_corrected_in_one_edit(editor):
+    for _ in range(2):
+        editor.add(nearspan.markup("[Zoe](PERSON) lives in [Oslo](PLACE)", id="same"))
+    correct(editor, TEXT, Span.of(0, 3), "PLACE")
+    found = editor.sentences(document="same")
+    assert [[entity.label for entity in one.entities] for one in found] == [["PLACE", "PLACE"]] * 2
+    assert found[0].heavier == found[1].heavier
+    assert len(editor.log()) == 3
 
 
-def test_where_the_memory_decides_nothing_one_copy_is_enough(editor):
-    correct(editor, TEXT, Span.of(0, 3), "PLACE", again=False)
-    assert len(kept(editor)) == 1
+def test_where_the_memory_decides_nothing_the_correction_is_kept(folders, tmp_path):
+    editor = Editor.open(shutil.copytree(folders["classifier"], tmp_path / "alone"), "cpu")
+    done = correct(editor, TEXT, Span.of(4, 9), "PLACE")
+    assert done.label != "PLACE"
+    assert "decides without its memory" in done.edit.summary
 
 
 def test_what_is_right_already_is_not_corrected(editor):

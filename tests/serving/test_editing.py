@@ -32,8 +32,7 @@ def test_every_edit_is_made_and_undone(editor, method, path, body):
     answer = editor.request(method, path, json=body)
     assert answer.status_code == 200, answer.text
     assert editor.get("/memory?limit=100").json() != before
-    for _ in answer.json().get("edits", [answer]):
-        assert editor.post("/memory/undo").json()["kind"] == "undo"
+    assert editor.post("/memory/undo").json()["kind"] == "undo"
     assert editor.get("/memory?limit=100").json() == before
 
 
@@ -41,10 +40,9 @@ def test_a_correction_changes_the_text_and_undo_brings_it_back(editor):
     before = found(editor, "Ada lives in Oslo")
     body = {"text": "It rained. Ada lives in Oslo", "fragments": [[24, 28]], "label": "PERSON"}
     done = editor.post("/memory/corrections", json=body).json()
-    assert done["edits"][0]["kind"] == "relabel"  # the memory holds this sentence
+    assert done["edit"]["kind"] == "relabel"  # the memory holds this sentence
     assert (before["Oslo"], done["label"], found(editor, "Ada lives in Oslo")["Oslo"]) == ("PLACE", "PERSON", "PERSON")
-    for _ in done["edits"]:
-        editor.post("/memory/undo")
+    editor.post("/memory/undo")
     assert found(editor, "Ada lives in Oslo") == before
 
 
@@ -91,3 +89,15 @@ def test_the_log_lists_the_last_edit_first(editor):
     editor.delete("/memory/1")
     log = editor.get("/memory/log?limit=1").json()
     assert (log["total"], [one["number"] for one in log["edits"]]) == (2, [2])
+
+
+def test_what_is_added_or_relabelled_may_have_a_weight(editor):
+    body = {"text": "Zed left", "entities": [{"fragments": [[0, 3]], "label": "PERSON"}], "document": "mine"}
+    assert editor.post("/memory", json=body | {"weight": 7}).json()["summary"].endswith("weight 7")
+    [one] = editor.get("/memory?document=mine").json()["sentences"]
+    assert (one["weight"], one["heavier"]) == (7, [])
+    path = f"/memory/{one['id']}/label"
+    assert editor.put(path, json={"fragments": [[0, 3]], "label": "PLACE", "weight": "enough"}).status_code == 200
+    assert editor.get("/memory?document=mine").json()["sentences"][0]["weight"] == 1
+    for weight in (0, -1, 10_001, "much"):
+        assert editor.post("/memory", json=body | {"weight": weight}).status_code == 422

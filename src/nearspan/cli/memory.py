@@ -17,7 +17,7 @@ from nearspan.cli.explain import asked
 from nearspan.cli.train import Device
 from nearspan.corpora import markup
 from nearspan.document import Span
-from nearspan.editing import Edit, Editor, MemorySentence
+from nearspan.editing import Edit, Editor, MemorySentence, Weight
 from nearspan.errors import ConfigError, EditError
 from nearspan.evidence import marked, render
 
@@ -32,6 +32,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Sentence = Annotated[int, typer.Option("--sentence", help="The sentence's id, as `list` and `explain` show it.")]
 Words = Annotated[str, typer.Option("--span", help="Words of the sentence.")]
 Start = Annotated[int, typer.Option("--start", help="The character at which they begin, where they occur again.")]
+
+Counts = Annotated[float | None, typer.Option("--weight", help="As how many copies a sentence counts; above 0.")]
+Enough = Annotated[bool, typer.Option("--enough", help="Count as often as it takes for the model to read it so.")]
 
 
 @memory.callback()
@@ -123,6 +126,8 @@ def add(
     text: Annotated[str, typer.Argument(help="A text with markup: `[Vienna](PLACE) is cold`.")] = "",
     corpus: Annotated[list[Path] | None, typer.Option(help="Or labelled documents, any format.")] = None,
     document: Annotated[str, typer.Option(help="An id for the text, by which it can be forgotten.")] = "",
+    weight: Counts = None,
+    enough: Enough = False,
     as_json: Json = False,
     device: Device = "",
     format: FormatOption = None,
@@ -130,8 +135,9 @@ def add(
 ) -> None:
     """Remember sentences with their entities.
 
-    Example: `nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections`
+    Example: `nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections --enough`
     """
+    counts = _counts(weight, enough)
     if bool(text.strip()) == bool(corpus):
         raise ConfigError("give a text with markup, or --corpus FILE")
     if corpus and document:
@@ -140,7 +146,7 @@ def add(
         read_documents(corpus, format, Console(stderr=True), columns) if corpus else [markup.parse(text, document)]
     )
     editor = Editor.open(context.obj, device)
-    _show([editor.add(one) for one in documents], as_json)
+    _show([editor.add(one, 1.0 if counts is None else counts) for one in documents], as_json)
 
 
 @memory.command()
@@ -150,6 +156,8 @@ def relabel(
     span: Words,
     label: Annotated[str, typer.Option(help="Their label from now on; '' makes them no entity.")],
     start: Start = -1,
+    weight: Counts = None,
+    enough: Enough = False,
     as_json: Json = False,
     device: Device = "",
 ) -> None:
@@ -157,8 +165,9 @@ def relabel(
 
     Example: nearspan memory runs/mine relabel --sentence 12 --span Paris --label PERSON
     """
+    counts = _counts(weight, enough)
     editor = Editor.open(context.obj, device)
-    _show([editor.relabel(sentence, _place(editor, sentence, span, start), label)], as_json)
+    _show([editor.relabel(sentence, _place(editor, sentence, span, start), label, counts)], as_json)
 
 
 @memory.command()
@@ -207,6 +216,12 @@ def log(context: typer.Context, as_json: Json = False) -> None:
         typer.echo(f"{edit.number}  {edit.time}  {edit.summary}")
 
 
+def _counts(weight: float | None, enough: bool) -> Weight | None:
+    if weight is not None and enough:
+        raise ConfigError("give --weight or --enough, not both")
+    return "enough" if enough else weight
+
+
 def _place(editor: Editor, sentence: int, words: str, start: int) -> Span:
     """Where words stand in a remembered sentence: at a character, or at the first place where they are whole words."""
     text = editor.sentence(sentence).text
@@ -236,7 +251,8 @@ def _shown(one: MemorySentence) -> Text:
         one.text,
         [*((entity.span, entity.label) for entity in one.entities), *((span, "removed") for span in one.removed)],
     )
-    return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (f"   {one.document}", "dim"))
+    where = f"   {one.document}" + (f" ×{one.weight:g}" if one.weight != 1 else "")
+    return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (where, "dim"))
 
 
 def _print(content: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,13 +16,16 @@ from typing import Any
 from nearspan.document import Document, Span
 from nearspan.editing import receipts
 from nearspan.editing.build import replace_memory
+from nearspan.editing.enough import APART, LIMIT, Wanted, Weight, enough
 from nearspan.editing.sentences import MemorySentence, matching
 from nearspan.errors import EditError, ModelError, did_you_mean
 from nearspan.evidence import Evidence
 from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
-from nearspan.memory.edits import Kind, document_dict, standing, words_of
+from nearspan.memory.edits import Kind, document_dict, relabelled, standing, words_of
 from nearspan.model import Model
 from nearspan.text import Coverage
+
+ALONE = "this model decides without its memory, so no weight is enough: give it a vote"
 
 
 class Editor:
@@ -77,6 +81,11 @@ class Editor:
         """One sentence of the memory by its id."""
         return MemorySentence.of(sentence, self._sentence(sentence))
 
+    def copies(self, text: str) -> list[MemorySentence]:
+        """The sentences of the memory that read exactly so."""
+        found = matching(self._revision.sentences, text)
+        return [MemorySentence.of(number, one) for number, one in found if one.text == text]
+
     def holds(self, sentence: int, span: Span) -> bool:
         """Whether a span is a run of whole words of a remembered sentence."""
         try:
@@ -89,8 +98,15 @@ class Editor:
         """The memory's spans nearest to a span of a text."""
         return self.model.neighbours(document, span, count)
 
-    def add(self, document: Document) -> Edit:
-        """Remember all sentences of a document with their entities."""
+    def add(self, document: Document, weight: Weight = 1.0) -> Edit:
+        """Remember all sentences of a document with their entities.
+
+        Each counts as `weight` copies. With `"enough"`, the spans that the model would misread count as often as it
+        takes for the sentence to be read as it is annotated here, 10,000 times at most. Where that is not enough it
+        counts once, and the summary says so. Entities that the memory has no part in, discontinuous ones and those out
+        of reach, are not looked at.
+        """
+        _check_weight(weight)
         with self._editing() as number:
             document = replace(document, id=document.id or f"added-{number}")
             self._check_labels(entity.label for entity in document.entities)
@@ -100,26 +116,45 @@ class Editor:
             if not found.sentences:
                 raise EditError("the document holds no words, so there is nothing to add")
             first, count = self._revision.next_id, len(found.sentences)
-            change = {"document": document_dict(self._as_split(document)), "first": first, "count": count}
+            ids, told = [[number] for number in range(first, first + count)], ""
+            change: dict[str, Any] = {"document": document_dict(self._as_split(document))}
+            change |= {"first": first, "count": count}
+            if weight == "enough":
+                told = self._enough("add", change, Wanted(self.model.read(found.sentences), found.entities, ids))
+            elif weight != 1:
+                change["weight"], told = weight, f"weight {weight:g}"
             summary = f"add {receipts.counted(count, 'sentence')} of {document.id!r} ({found.coverage})"
             kept = dict(enumerate(self.model.remembered(document), start=first))
-            return self._make(number, "add", summary, change, receipts.came(kept, found.coverage))
+            return self._make(number, "add", _with(summary, told), change, receipts.came(kept, found.coverage))
 
-    def relabel(self, sentence: int, span: Span, label: str) -> Edit:
+    def relabel(self, sentence: int | Sequence[int], span: Span, label: str, weight: Weight | None = None) -> Edit:
         """Give a span of a remembered sentence this label and no other; `""` makes it no entity.
 
-        A span that was no entity, or was removed, becomes one. `span` is in the sentence's own text.
+        A span that was no entity, or was removed, becomes one. `span` is in the sentence's own text. Where the memory
+        has the same sentence several times, all of them can be given. `weight` is theirs from now on, as in
+        `add`.
         """
+        _check_weight(1.0 if weight is None else weight)
         with self._editing() as number:
             self._check_labels([label] if label else [])
-            one, place = self._found(sentence, span)
-            before = [own for first, stop, own in one.entities if (first, stop) == place]
-            if place not in one.removed and before == ([label] if label else []):
-                raise EditError(f"{span.text(one.text)!r} in sentence {sentence} is {label or 'no entity'} already")
-            was = "removed" if place in one.removed else ", ".join(before) or "no entity"
-            summary = f"relabel {span.text(one.text)!r} in sentence {sentence} from {was} to {label or 'no entity'}"
-            change = {"sentence": sentence, "span": span.fragments, "label": label}
-            return self._make(number, "relabel", summary, change)
+            ids = [sentence] if isinstance(sentence, int) else list(sentence)
+            if not ids:
+                raise EditError("give at least one sentence to relabel")
+            old = [self._labels(each, span) for each in ids]
+            text = span.text(self._sentence(ids[0]).text)
+            if weight is None and old == [[label] if label else []] * len(ids):
+                raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
+            was = " and ".join(sorted({"removed" if each is None else ", ".join(each) or "no entity" for each in old}))
+            where = f"sentence{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
+            summary = f"relabel {text!r} in {where} from {was} to {label or 'no entity'}"
+            change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
+            told = ""
+            if weight == "enough":
+                change["weight"] = 1.0
+                told = self._enough("relabel", change, self._wanted(ids, span, label))
+            elif weight is not None:
+                change["weight"], told = weight, f"weight {weight:g}"
+            return self._make(number, "relabel", _with(summary, told), change)
 
     def remove(self, sentence: int, span: Span | None = None) -> Edit:
         """Take one span out of the memory, so that it is neither an entity nor none, or a whole sentence."""
@@ -132,7 +167,7 @@ class Editor:
             if place in one.removed:
                 raise EditError(f"{span.text(one.text)!r} in sentence {sentence} is removed already")
             summary = f"remove {span.text(one.text)!r} from sentence {sentence}"
-            return self._make(number, "remove", summary, {"sentence": sentence, "span": span.fragments})
+            return self._make(number, "remove", summary, {"sentences": [sentence], "span": span.fragments})
 
     def forget(self, document: str) -> Edit:
         """Remove every sentence of a document; the receipt lists them and says where traces of them are left."""
@@ -192,6 +227,30 @@ class Editor:
             self._take_up()
             self._memory()
             yield len(self._edits) + 1
+
+    def _enough(self, kind: Kind, change: dict[str, Any], wanted: Wanted) -> str:
+        """Put into a change which spans must count more than once for sentences to be read as wanted; what to say."""
+        if not self.model.share:
+            return ALONE
+        trial = change | {"heavier": APART if kind == "relabel" else [APART] * len(wanted.ids)}
+        revision = self._revision.copy()
+        revision.apply(kind, trial, self.model.remembered)
+        found = enough(self.model, self._revised(revision), wanted)
+        if any(found):
+            change["heavier"] = (found[0] or ()) if kind == "relabel" else [own or () for own in found]
+        return receipts.weighed([None if own is None else [each[2] for each in own] for own in found], LIMIT)
+
+    def _wanted(self, ids: Sequence[int], span: Span, label: str) -> Wanted:
+        """How a sentence should be read that the memory holds, perhaps several times, with a span relabelled."""
+        one, place = self._found(ids[0], span)
+        words = one.words if self.model.recipe.candidates.unit == "words" else None
+        document = Document(one.text, (), one.document, words, ((0, len(one.text)),))
+        return Wanted(self.model.read(self.model.split(document)), [relabelled(one, place, label).entities], [ids])
+
+    def _labels(self, sentence: int, span: Span) -> list[str] | None:
+        """The labels of a span of a remembered sentence, none where it is no entity; None where it was removed."""
+        one, place = self._found(sentence, span)
+        return None if place in one.removed else [own for first, stop, own in one.entities if (first, stop) == place]
 
     def _make(
         self, number: int, kind: Kind, summary: str, change: Mapping[str, Any], receipt: Sequence[str] = ()
@@ -285,6 +344,15 @@ class Editor:
         sentences = self.model.split(document)
         words = [(one.words[first][0], one.words[stop - 1][1]) for one in sentences for first, stop in one.runs]
         return replace(document, words=tuple(words), sentences=tuple((one.start, one.end) for one in sentences))
+
+
+def _check_weight(weight: Weight) -> None:
+    if weight != "enough" and not 0 < weight < math.inf:
+        raise EditError(f"a weight is a number above 0, or 'enough', not {weight!r}")
+
+
+def _with(summary: str, told: str) -> str:
+    return f"{summary}: {told}" if told else summary
 
 
 def _encodable(text: str) -> bool:

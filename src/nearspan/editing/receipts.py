@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from nearspan.editing.sentences import MemorySentence
 from nearspan.memory import Remembered
@@ -28,6 +28,28 @@ def counted(count: int, noun: str) -> str:
     ('1 sentence', '1,200 sentences')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def weighed(found: Sequence[Sequence[float] | None], limit: float) -> str:
+    """What was found where spans of sentences were to count as often as it takes; None: `limit` was not enough.
+
+    >>> weighed([()], 10_000), weighed([(36.6, 2)], 10_000)
+    ('counting once is enough', '2 spans count up to 36.6 times, which is enough')
+    >>> weighed([(3,), None], 10_000)
+    '1 span counts 3 times, which is enough; for 1 sentence not even 10,000 times is, so it counts once'
+    """
+    times = [each for own in found for each in own or ()]
+    lost, parts = sum(own is None for own in found), []
+    if len(times) == 1:
+        parts.append(f"1 span counts {times[0]:.3g} times, which is enough")
+    elif times:
+        parts.append(f"{len(times):,} spans count up to {max(times):.3g} times, which is enough")
+    elif lost < len(found):
+        parts.append("counting once is enough")
+    if lost:
+        so = "it counts" if lost == 1 else "they count"
+        parts.append(f"for {counted(lost, 'sentence')} not even {limit:,.0f} times is, so {so} once")
+    return "; ".join(parts)
 
 
 def came(sentences: Mapping[int, Remembered], coverage: Coverage) -> list[str]:

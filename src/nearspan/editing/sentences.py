@@ -19,6 +19,8 @@ class MemorySentence:
     entities: tuple[Entity, ...]
     removed: tuple[Span, ...]  # spans that are remembered no more, neither as entities nor as none
     document: str
+    weight: float = 1.0  # so many copies does it count as
+    heavier: tuple[tuple[Span, float], ...] = ()  # spans that count so many times as much
 
     @classmethod
     def of(cls, number: int, one: Remembered) -> MemorySentence:
@@ -26,7 +28,9 @@ class MemorySentence:
         whole = [Entity(one.span(first, stop), label) for first, stop, label in one.entities]
         broken = [Entity(one.joined(gold.fragments), gold.label) for gold in one.discontinuous]
         entities = tuple(sorted([*whole, *broken]))
-        return cls(number, one.text, entities, tuple(one.span(*place) for place in one.removed), one.document)
+        removed = tuple(one.span(*place) for place in one.removed)
+        heavier = tuple((one.span(first, stop), times) for first, stop, times in one.heavier)
+        return cls(number, one.text, entities, removed, one.document, one.weight, heavier)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -43,11 +47,14 @@ class MemorySentence:
             ],
             "removed": [{"start": span.start, "end": span.end} for span in self.removed],
             "document": self.document,
+            "weight": self.weight,
+            "heavier": [{"start": span.start, "end": span.end, "times": times} for span, times in self.heavier],
         }
 
     def __str__(self) -> str:
         names = ", ".join(f"{entity.span.text(self.text)!r} {entity.label}" for entity in self.entities)
-        return f"sentence {self.id} of {self.document!r}: {self.text!r} ({names or 'no entities'})"
+        times = f", weight {self.weight:g}" if self.weight != 1 else ""
+        return f"sentence {self.id} of {self.document!r}: {self.text!r} ({names or 'no entities'}){times}"
 
 
 def matching(

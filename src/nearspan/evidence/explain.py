@@ -83,7 +83,7 @@ def explain_candidate(
             recalled=recalled,
         )
     rows = _compared(network.head, network, memory, asked.batch)
-    weights = scores_of(memory, vector[None], rows)[0].double().softmax(0)
+    weights = (scores_of(memory, vector[None], rows)[0].double() + memory.offsets(rows)).softmax(0)
     listed = grouped(memory, labels, rows, weights, count)
     order = {name: listed[name] for name in ranked if name in listed}
     unlisted = {name: ranked[name] - sum(one.weight for one in group) for name, group in order.items()}

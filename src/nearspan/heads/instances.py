@@ -70,7 +70,7 @@ class Instances(nn.Module):
         """P(y|s) [B, R, 1 + Y] for the spans of B sentences [B, T, H], by width, given their pools part after part.
 
         Nearly all spans are null, so the weights of all are summed, those of the entities too, and null has the rest.
-        A pool of spans, for sentences that some were removed from, goes by the same account.
+        A pool of spans, for sentences that some were removed from or that do not count once, goes by the same account.
         """
         total = asked.steps.new_full((1, 1), -torch.inf, dtype=torch.double)  # [B, R] log2 of all weights so far
         shares = asked.steps.new_zeros(1, 1, self.labels)  # [B, R, 1 + Y] of them
@@ -113,8 +113,7 @@ def _weighed(asked: WordSums, pool: WordPool, max_width: int) -> tuple[Tensor, T
 def _weighed_spans(asked: WordSums, pool: Pool, max_width: int) -> tuple[Tensor, Tensor]:
     """The same [B, R] and [B, R, N] for spans that are weighed one by one."""
     vectors = spans_by_width(asked.begins.expand(len(asked), -1, -1), asked.steps, max_width)
-    scores = vectors @ (pool.vectors * LOG2_E).mT
-    scores = scores.masked_fill_((pool.labels < 0)[:, None], -torch.inf).double()
+    scores = (vectors @ (pool.vectors * LOG2_E).mT).add_(pool.offsets()[:, None] * LOG2_E).double()
     total = torch.logsumexp(scores * LN_2, -1) / LN_2
     return total, (scores - total[..., None]).exp2().float()
 
@@ -195,9 +194,11 @@ def _pull(vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor, votes:
 
 
 def neighbour_probabilities(vectors: Tensor, pool: Pool) -> Tensor:
-    """Equation 1: P(s_j | s_i) [..., S, N], a softmax of inner products; padding gets 0."""
-    scores = vectors.float() @ pool.vectors.float().mT
-    scores = scores.masked_fill(pool.labels[..., None, :] < 0, -torch.inf)
+    """Equation 1: P(s_j | s_i) [..., S, N], a softmax of inner products; padding gets 0.
+
+    A span of weight w counts as w copies: log w is added to its score.
+    """
+    scores = vectors.float() @ pool.vectors.float().mT + pool.offsets()[..., None, :]
     return scores.softmax(-1)
 
 
@@ -219,7 +220,7 @@ def streamed_probabilities(vectors: Tensor, pool: LabelledRows, labels: int, bud
         for first in range(0, len(pool.labels), chunk):
             some_rows = slice(first, first + chunk)
             part = Pool(pool.rows(some_rows).float(), pool.labels[some_rows])
-            scores = (some @ part.vectors.T).masked_fill_(part.labels < 0, -torch.inf)
+            scores = (some @ part.vectors.T).add_(pool.offsets(some_rows))
             higher = torch.maximum(best, scores.amax(1, keepdim=True)).clamp_(min=torch.finfo(scores.dtype).min)
             sums = sums * (best - higher).exp() + scores.sub_(higher).exp_() @ part.votes(labels)
             best = higher

@@ -20,6 +20,9 @@ class LabelledRows(Protocol):
     def rows(self, rows: slice) -> Tensor:
         """Vectors [n, H] of some of them."""
 
+    def offsets(self, rows: slice) -> Tensor:
+        """What is added to their scores [n]: log of their weight, -inf for those that do not count."""
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -27,10 +30,17 @@ class Pool:
 
     vectors: Tensor  # [N, H] or [B, N, H]
     labels: Tensor  # [N] or [B, N]
+    log_weights: Tensor | None = None  # [N] or [B, N]; None: each span counts once
 
     def rows(self, rows: slice) -> Tensor:
         """Vectors [n, H] of some spans of one pool."""
         return self.vectors[rows]
+
+    def offsets(self, rows: slice = slice(None)) -> Tensor:
+        """What is added to the scores of some spans [..., n]: log of their weight, -inf for padding."""
+        labels = self.labels[..., rows]
+        weights = torch.zeros((), device=labels.device) if self.log_weights is None else self.log_weights[..., rows]
+        return weights.masked_fill(labels < 0, -torch.inf)
 
     def votes(self, count: int) -> Tensor:
         """One-hot labels [..., N, count]; padding votes for nothing."""

@@ -3,7 +3,7 @@
 from nearspan.memory.edits import Edit, Revision
 from nearspan.memory.gather import gathered
 from nearspan.memory.journal import Journal
-from nearspan.memory.search import nearest_sentences, nearest_spans, pools, rows_of, scores_of, torn_pools
+from nearspan.memory.search import nearest_sentences, nearest_spans, pools, pools_apart, rows_of, scores_of
 from nearspan.memory.store import Memory, Remembered
 from nearspan.memory.voting import VoteSettings, vote
 from nearspan.memory.words import WordTable
@@ -20,8 +20,8 @@ __all__ = [
     "nearest_sentences",
     "nearest_spans",
     "pools",
+    "pools_apart",
     "rows_of",
     "scores_of",
-    "torn_pools",
     "vote",
 ]

@@ -100,17 +100,23 @@ class Revision:
             kept = read(document)
             if len(kept) != int(change["count"]):
                 raise ValueError(f"the added document {document.id!r} has {len(kept)} sentences, not {change['count']}")
+            weight, heavier = float(change.get("weight", 1)), change.get("heavier") or [()] * len(kept)
+            pairs = zip(kept, heavier, strict=True)
+            weighed = [replace(one, weight=weight, heavier=_heavier(own)) for one, own in pairs]
             self.added[first], self.next_id = document, first + len(kept)
-            self.sentences.update(enumerate(kept, start=first))
+            self.sentences.update(enumerate(weighed, start=first))
         elif kind == "forget" or change.get("span") is None:
             for sentence in change["sentences"]:
                 del self.sentences[int(sentence)]
         else:
-            sentence = int(change["sentence"])
-            one = self.sentences[sentence]
-            place = words_of(one, sentence, Span(tuple((int(a), int(b)) for a, b in change["span"])))
+            span = Span(_places(change["span"]))
             label = str(change["label"]) if kind == "relabel" else None
-            self.sentences[sentence] = relabelled(one, place, label)
+            for sentence in map(int, change["sentences"]):
+                one = self.sentences[sentence]
+                found = relabelled(one, words_of(one, sentence, span), label)
+                if "weight" in change:
+                    found = replace(found, weight=float(change["weight"]), heavier=_heavier(change.get("heavier", ())))
+                self.sentences[sentence] = found
 
 
 def relabelled(one: Remembered, place: tuple[int, int], label: str | None) -> Remembered:
@@ -155,6 +161,10 @@ def document_of(found: Mapping[str, Any]) -> Document:
         None if words is None else _places(words),
         None if sentences is None else _places(sentences),
     )
+
+
+def _heavier(found: Iterable[tuple[int, int, float]]) -> tuple[tuple[int, int, float], ...]:
+    return tuple((int(first), int(stop), float(times)) for first, stop, times in found)
 
 
 def _places(found: Iterable[Iterable[int]]) -> tuple[tuple[int, int], ...]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nearspan.memory.store import Memory, Remembered, span_labels
+from nearspan.memory.store import Memory, Remembered, log_weights, span_labels
 from nearspan.memory.words import WordTable, spread
 from nearspan.spans import WordSums
 
@@ -57,11 +57,12 @@ def joined(sources: Sequence[Memory]) -> Memory:
         together("stop"),
         together("starts", spans),
         together("counts"),
+        together("log_weights"),
     ).settled()
 
 
 def relabelled(memory: Memory, sentences: Mapping[int, Remembered], labels: Sequence[str]) -> Memory:
-    """The same sentences by id with other labels, or other spans removed; their words are the same."""
+    """The same sentences by id with other labels or weights, or other spans removed; their words are the same."""
     kept = [sentences[number] for number in memory.ids]
     pairs = enumerate(zip(memory.sentences, kept, strict=True))
     changed = [place for place, (old, new) in pairs if old is not new and old != new]
@@ -75,7 +76,9 @@ def relabelled(memory: Memory, sentences: Mapping[int, Remembered], labels: Sequ
     own, further = memory.labels.clone(), functional.pad(memory.further, (0, 0, 0, more)).clone()
     own[rows[0]], further[:, rows[0]] = table.labels, 0
     further[: len(table.further), rows[0]] = table.further
-    return replace(memory, sentences=kept, labels=own, further=further).settled()
+    weights = memory.log_weights.clone()
+    weights[rows[0]] = log_weights([kept[place] for place in changed], memory.max_width).to(device)
+    return replace(memory, sentences=kept, labels=own, further=further, log_weights=weights).settled()
 
 
 def _alike(sources: Sequence[Memory]) -> bool:

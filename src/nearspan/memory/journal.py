@@ -24,7 +24,7 @@ from nearspan.memory.edits import Edit
 from nearspan.memory.store import BASE, NEXT, SENTENCES, found_in
 
 JOURNAL, LOCK = "journal.jsonl", "journal.lock"
-FORMAT = 1
+FORMAT = 2
 PATIENCE = 60.0  # seconds to wait for another editor
 
 

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from nearspan.memory.search import highest
 from nearspan.memory.store import Memory
+from nearspan.memory.voting import heard, votes
 from nearspan.text.reading import LONGEST
 
 PART, PIECE = 32_768, 512  # rows of the memory, and spans that are asked about, whose scores are held at once
@@ -66,7 +67,7 @@ class Others:
             before = best[piece]
             # not below the least number, so that a part in which all are silent adds nothing rather than NaN
             higher = torch.maximum(before, scores.amax(1, keepdim=True)).clamp_(min=torch.finfo(scores.dtype).min)
-            told = scores.sub_(higher).exp_() @ self._votes(rows)
+            told = scores.sub_(higher).exp_() @ votes(self.memory, rows, len(self.labels))
             sums[piece] = sums[piece] * (before - higher).exp() + told
             best[piece] = higher
         total = sums.sum(1, keepdim=True)
@@ -75,9 +76,7 @@ class Others:
     def vote(self, vectors: Tensor, own: Tensor, count: int, watch: Watch | None = None) -> Tensor:
         """What the `count` other spans of the highest cosine say, the nearer the louder: shares [n, 1 + Y]."""
         likeness, rows = self._nearest_rows(vectors, own, count, None, watch)
-        weights = ((likeness - likeness[:, :1]) * SHARPNESS).exp()  # [n, count]
-        said = torch.einsum("nk,nky->ny", weights, self._votes(rows))
-        return said / weights.sum(1, keepdim=True)
+        return heard(self.memory, likeness, rows, 1 / SHARPNESS, len(self.labels))
 
     def speakers(self, vectors: Tensor, own: Tensor, label: int, count: int, *, cosine: bool) -> tuple[Tensor, Tensor]:
         """The `count` other spans with a label that are nearest: scores [n, count], best first, and rows.
@@ -109,16 +108,20 @@ class Others:
     def _scores(
         self, vectors: Tensor, own: Tensor, cosine: bool, watch: Watch | None, label: int | None = None
     ) -> Iterator[tuple[Tensor, slice, Tensor]]:
-        """Some rows of the memory [r], some of the spans, and their scores [p, r]; -inf where a row is silent."""
+        """Some rows of the memory [r], some of the spans, and their scores [p, r]; -inf where a row is silent.
+
+        Inner products count the sentences' weights in, cosines do not.
+        """
         asked = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()
         every = self._rows(label)
         for rows in every.split(PART):
             own_vectors = self.memory.rows(rows).float()
             there = (functional.normalize(own_vectors, dim=1) if cosine else own_vectors).T
             kin, gone = self.kin[self.memory.sentence[rows]], self.memory.labels[rows] < 0
+            extra = self.memory.log_weights[rows] * (not cosine)
             for first in range(0, len(asked), PIECE):
                 piece = slice(first, first + PIECE)
-                scores = asked[piece] @ there
+                scores = torch.addmm(extra, asked[piece], there)
                 yield rows, piece, scores.masked_fill_((kin == own[piece, None]) | gone, -torch.inf)
             if watch is not None:
                 watch(len(rows), len(every))
@@ -130,11 +133,3 @@ class Others:
             return torch.arange(len(memory), device=memory.labels.device)
         has = memory.labels == label
         return ((has | (memory.further == label).any(0)) if label else has).nonzero().flatten()
-
-    def _votes(self, rows: Tensor) -> Tensor:
-        """The labels of some rows [..., r] as ones in [..., r, 1 + Y]."""
-        votes = functional.one_hot(self.memory.labels[rows].clamp(min=0), len(self.labels)).float()
-        for more in self.memory.further:
-            label = more[rows][..., None]
-            votes.scatter_add_(-1, label, (label > 0).float())
-        return votes

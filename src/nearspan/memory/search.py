@@ -46,15 +46,16 @@ def rows_of(memory: Memory, sentences: Tensor) -> tuple[Tensor, Tensor]:
 def pools(memory: Memory, sentences: Tensor) -> Pool:
     """The spans of some sentences [B, K] as B pools side by side."""
     rows, real = rows_of(memory, sentences)
-    return Pool(memory.rows(rows), memory.labels[rows].masked_fill(~real, -1))
+    labels, weights = memory.labels[rows].masked_fill(~real, -1), memory.log_weights[rows]
+    return Pool(memory.rows(rows), labels, weights)
 
 
-def torn_pools(memory: Memory, words: WordTable, sentences: Tensor, most: int) -> Iterator[Pool]:
-    """Pools as above of those sentences among [B, K] that are torn, in parts of at most `most` spans, or of one.
+def pools_apart(memory: Memory, words: WordTable, sentences: Tensor, most: int) -> Iterator[Pool]:
+    """Pools as above of those sentences among [B, K] that stand apart, in parts of at most `most` spans, or of one.
 
     As in pools of words, what all spans begin with is left out: it adds the same to every score.
     """
-    wanted = words.torn[sentences]  # [B, K]
+    wanted = words.apart[sentences]  # [B, K]
     count = int(wanted.sum(1).max()) if wanted.numel() else 0
     if not count:
         return
@@ -64,13 +65,14 @@ def torn_pools(memory: Memory, words: WordTable, sentences: Tensor, most: int) -
     size = max(1, most // int(counts.max()))
     for ids, own in zip(chosen.split(size, dim=1), counts.split(size, dim=1), strict=True):
         rows, known = spread(memory.starts[ids], own)
-        yield Pool(memory.rows(rows) - words.shared, memory.labels[rows].masked_fill(~known, -1))
+        labels, weights = memory.labels[rows].masked_fill(~known, -1), memory.log_weights[rows]
+        yield Pool(memory.rows(rows) - words.shared, labels, weights)
 
 
 def scores_of(memory: Memory, vectors: Tensor, rows: Tensor | None = None, *, cosine: bool = False) -> Tensor:
     """Inner products [n, N] of span vectors [n, H] with the memory's spans, or with those at some rows.
 
-    They are -inf for spans that were removed.
+    They are -inf for spans that were removed; how much a sentence counts is no matter here.
     """
     rows = torch.arange(len(memory), device=memory.labels.device) if rows is None else rows
     asked = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()

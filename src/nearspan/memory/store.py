@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -35,6 +36,8 @@ class Remembered:
     entities: tuple[tuple[int, int, str], ...]  # first word, stop, label
     discontinuous: tuple[Gold, ...] = ()
     removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
+    weight: float = 1.0  # so many copies does the sentence count as
+    heavier: tuple[tuple[int, int, float], ...] = ()  # spans, first word and stop, that count so many times as much
 
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
@@ -47,7 +50,7 @@ class Remembered:
     def as_dict(self) -> dict[str, Any]:
         """One line of `memory.jsonl`."""
         broken = [(gold.fragments, gold.label) for gold in self.discontinuous]
-        found = {
+        found: dict[str, Any] = {
             "document": self.document,
             "number": self.number,
             "text": self.text,
@@ -55,7 +58,9 @@ class Remembered:
             "entities": self.entities,
             **({"discontinuous": broken} if broken else {}),
         }
-        return found | ({"removed": self.removed} if self.removed else {})
+        found |= {"removed": self.removed} if self.removed else {}
+        found |= {"weight": self.weight} if self.weight != 1 else {}
+        return found | ({"heavier": self.heavier} if self.heavier else {})
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> Remembered:
@@ -67,11 +72,18 @@ class Remembered:
             for fragments, label in found.get("discontinuous", ())
         )
         removed = tuple((int(a), int(b)) for a, b in found.get("removed", ()))
+        heavier = tuple((int(a), int(b), float(times)) for a, b, times in found.get("heavier", ()))
+        others = [*((*place, "removed span") for place in removed), *((a, b, "heavier span") for a, b, _ in heavier)]
         places = [(first, stop, gold.label) for gold in broken for first, stop in gold.fragments]
-        for first, stop, label in (*entities, *places, *((*place, "removed span") for place in removed)):
+        for first, stop, label in (*entities, *places, *others):
             if not 0 <= first < stop <= len(words):
                 raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
-        return cls(str(found["document"]), int(found["number"]), str(found["text"]), words, entities, broken, removed)
+        weight = float(found.get("weight", 1.0))
+        for number in (weight, *(times for _, _, times in heavier)):
+            if not 0 < number < math.inf:
+                raise ValueError(f"a weight is {number}, not a number above 0")
+        where = (str(found["document"]), int(found["number"]), str(found["text"]))
+        return cls(*where, words, entities, broken, removed, weight, heavier)
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,7 @@ class Memory:
     stop: Tensor  # [N]
     starts: Tensor  # [M]
     counts: Tensor  # [M]
+    log_weights: Tensor  # [N] of how many times a span counts
 
     @classmethod
     def of(
@@ -126,7 +139,8 @@ class Memory:
                 f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
             )
         table = span_labels(sentences, labels, max_width, given)
-        where = (table.labels, table.further, sentence_vectors, *places, table.starts, counts)
+        weights = torch.zeros(len(table.labels)) if given else log_weights(sentences, max_width)  # given: never edited
+        where = (table.labels, table.further, sentence_vectors, *places, table.starts, counts, weights)
         device = sentence_vectors.device
         bare = cls(
             sentences,
@@ -142,23 +156,23 @@ class Memory:
         if not isinstance(vectors, WordSums):
             return replace(self, vectors=vectors, sentence_vectors=sentence_vectors)
         lengths = torch.tensor([len(one.words) for one in self.sentences], dtype=torch.long)
-        kept = WordTable.of(vectors, lengths, self._entities(), self._torn())
+        kept = WordTable.of(vectors, lengths, self._entities(), self._apart())
         return replace(self, vectors=kept, sentence_vectors=sentence_vectors)
 
     def settled(self) -> Memory:
-        """The same after `labels` or `sentences` have changed: words know their entities and torn sentences again."""
+        """The same after `labels` or `sentences` have changed: words know their entities and sentences apart again."""
         if not isinstance(self.vectors, WordTable):
             return self
-        return replace(self, vectors=self.vectors.holding(self._entities(), self._torn()))
+        return replace(self, vectors=self.vectors.holding(self._entities(), self._apart()))
 
     def _entities(self) -> Tensor:
         """Sentence, first, stop and label [E, 4] of the spans that are entities."""
         entities = (self.labels > 0).nonzero().flatten()
         return torch.stack([some[entities] for some in (self.sentence, self.first, self.stop, self.labels)], 1)
 
-    def _torn(self) -> Tensor:
-        """Which sentences [M] a span was removed from."""
-        return torch.tensor([bool(one.removed) for one in self.sentences], dtype=torch.bool)
+    def _apart(self) -> Tensor:
+        """Which sentences [M] have spans that were removed, or that do not count once."""
+        return torch.tensor([bool(one.removed or one.heavier) or one.weight != 1 for one in self.sentences])
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -169,6 +183,10 @@ class Memory:
             return self.vectors[rows]
         first, stop = self.first[rows], self.stop[rows]
         return self.vectors.spans(self.vectors.starts[self.sentence[rows]] + first, stop - first)
+
+    def offsets(self, rows: Tensor | slice) -> Tensor:
+        """What is added to the scores [...] of the spans at some rows: log of their weight, -inf where removed."""
+        return self.log_weights[rows].masked_fill(self.labels[rows] < 0, -torch.inf)
 
     def labels_of(self, row: int) -> list[str]:
         """All labels of the span at a row; `labels` holds the first of them."""
@@ -244,6 +262,19 @@ def span_labels(
     gone = [(m, *place) for m, one in enumerate(sentences) for place in one.removed if place[1] - place[0] <= max_width]
     sentence, first, stop = torch.tensor(gone, dtype=torch.long).view(-1, 3).unbind(1)
     found.labels[found.starts[sentence] + number_of(first, stop, lengths[sentence], max_width)] = -1
+    return found
+
+
+def log_weights(sentences: Sequence[Remembered], max_width: int) -> Tensor:
+    """The logarithms of how many times the spans of sentences count [N]."""
+    lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
+    counts = how_many(lengths, max_width)
+    found = torch.repeat_interleave(torch.tensor([math.log(one.weight) for one in sentences]), counts)
+    heavier = [(m, a, b, math.log(times)) for m, one in enumerate(sentences) for a, b, times in one.heavier]
+    if heavier:
+        sentence, first, stop = torch.tensor([one[:3] for one in heavier]).unbind(1)
+        rows = (counts.cumsum(0) - counts)[sentence] + number_of(first, stop, lengths[sentence], max_width)
+        found[rows] += torch.tensor([one[3] for one in heavier])
     return found
 
 

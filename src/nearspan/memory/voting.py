@@ -3,7 +3,8 @@
 P(y|s) = (1 - share) P_head(y|s) + share P_memory(y|s), as in nearest-neighbour language models. In P_memory each of the
 nearest spans has the weight softmax(similarity / temperature). It says yes to each of its labels and no to all others,
 so a span with two labels counts for both, and null has the weight of the spans that have none. That is the same reading
-as a softmax's where every span has one label, and a sigmoid's, label by label, where it may have several.
+as a softmax's where every span has one label, and a sigmoid's, label by label, where it may have several. A span that
+counts several times has the weight of so many copies, but is one of the nearest only once.
 """
 
 from __future__ import annotations
@@ -38,14 +39,24 @@ def vote(memory: Memory, vectors: Tensor, settings: VoteSettings, labels: int) -
 
 
 def _vote(memory: Memory, vectors: Tensor, settings: VoteSettings, labels: int) -> Tensor:
-    best, rows = _nearest(memory, vectors, settings)  # [S, k]
-    weights = (best / settings.temperature).softmax(-1).nan_to_num_(0.0)
-    says = functional.one_hot(memory.labels[rows].clamp(min=0), labels).to(weights.dtype)  # [S, k, 1 + Y]
+    return heard(memory, *_nearest(memory, vectors, settings), settings.temperature, labels)
+
+
+def heard(memory: Memory, likeness: Tensor, rows: Tensor, temperature: float, labels: int) -> Tensor:
+    """What the spans at some rows [S, k] say with their likeness [S, k], -inf for none: P_memory(y|s) [S, 1 + Y]."""
+    weights = likeness / temperature + memory.log_weights[rows]
+    weights = weights.softmax(-1).nan_to_num_(0.0)
+    found = torch.einsum("sk,sky->sy", weights, votes(memory, rows, labels))
+    found[:, 0] += 1 - weights.sum(-1)
+    return found
+
+
+def votes(memory: Memory, rows: Tensor, labels: int) -> Tensor:
+    """The labels of the spans at some rows [..., k] as ones in [..., k, 1 + Y]."""
+    found = functional.one_hot(memory.labels[rows].clamp(min=0), labels).float()
     for more in memory.further:
         label = more[rows][..., None]
-        says.scatter_add_(2, label, (label > 0).to(says.dtype))
-    found = torch.einsum("sk,sky->sy", weights, says)
-    found[:, 0] += 1 - weights.sum(-1)
+        found.scatter_add_(-1, label, (label > 0).float())
     return found
 
 

@@ -20,14 +20,14 @@ class WordTable:
     shared: Tensor  # [1, H] what every span begins with, 0 where begins differ
     gaps: Tensor  # [W] 0 for words, -inf for gaps
     starts: Tensor  # [M] each sentence's first word
-    counts: Tensor  # [M] its words, and its gap; 0 for torn sentences
+    counts: Tensor  # [M] its words, and its gap; 0 for sentences apart
     labels: Tensor  # [E] of the entities
     entity_starts: Tensor  # [M]
-    entity_counts: Tensor  # [M] 0 for torn sentences
-    torn: Tensor  # [M] whether a span was removed; sums over words would count it, so spans are weighed one by one
+    entity_counts: Tensor  # [M] 0 for sentences apart
+    apart: Tensor  # [M] whether spans are weighed one by one: some were removed, or do not count once
 
     @classmethod
-    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor, torn: Tensor) -> WordTable:
+    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor, apart: Tensor) -> WordTable:
         """Lay out the words of sentences with these lengths; `entities` [E, 4] are sentence, first, stop and label."""
         device = sums.steps.device
         sizes = lengths.to(device)
@@ -44,21 +44,21 @@ class WordTable:
             parts.append(room.index_copy(0, words, sums.begins))
         shared = sums.begins if alike else torch.zeros_like(sums.steps[:1])
         none = starts.new_empty(0)
-        bare = cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, torn)
-        return bare.holding(entities, torn)
+        bare = cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, apart)
+        return bare.holding(entities, apart)
 
-    def holding(self, entities: Tensor, torn: Tensor) -> WordTable:
-        """The same words with other entities [E, 4], sentence, first, stop and label, and other torn sentences [M]."""
+    def holding(self, entities: Tensor, apart: Tensor) -> WordTable:
+        """The same words with other entities [E, 4], sentence, first, stop and label, and other sentences apart [M]."""
         words, device = len(self.gaps), self.gaps.device
         sentence, first, stop, labels = entities.to(device).unbind(1)
         bare = replace(self, shared=torch.zeros_like(self.shared))
         found = bare.spans(self.starts[sentence] + first, stop - first)
         counts = torch.bincount(sentence, minlength=len(self.starts))
         table = torch.cat([self.table[:words], found, self.table[words + len(self.labels) :]])
-        torn = torn.to(device)
-        sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~torn
+        apart = apart.to(device)
+        sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~apart
         starts = counts.cumsum(0) - counts
-        return WordTable(table, self.shared, self.gaps, self.starts, sizes, labels, starts, counts * ~torn, torn)
+        return WordTable(table, self.shared, self.gaps, self.starts, sizes, labels, starts, counts * ~apart, apart)
 
     @classmethod
     def joined(cls, tables: Sequence[WordTable]) -> WordTable:
@@ -66,11 +66,11 @@ class WordTable:
         sizes = [len(one.gaps) for one in tables]
         steps = [one.table[:size] for one, size in zip(tables, sizes, strict=True)]
         begins = [one.table[size + len(one.labels) :] for one, size in zip(tables, sizes, strict=True)]
-        gaps, torn = torch.cat([one.gaps for one in tables]), torch.cat([one.torn for one in tables])
+        gaps, apart = torch.cat([one.gaps for one in tables]), torch.cat([one.apart for one in tables])
         before = [sum(sizes[:place]) for place in range(len(sizes))]
         starts = torch.cat([one.starts + offset for one, offset in zip(tables, before, strict=True)])
         table, shared, none = torch.cat([*steps, *begins]), tables[0].shared, starts.new_empty(0)
-        return cls(table, shared, gaps, starts, starts, none, starts, starts, torn)
+        return cls(table, shared, gaps, starts, starts, none, starts, starts, apart)
 
     @property
     def alike(self) -> bool:

@@ -156,6 +156,12 @@ class StretchOut(BaseModel):
     end: int
 
 
+class HeavierOut(StretchOut):
+    """A span of a remembered sentence that counts so many times as much as its others."""
+
+    times: float
+
+
 class SentenceOut(BaseModel):
     """A sentence of the memory; its id stays the same through all edits."""
 
@@ -164,6 +170,8 @@ class SentenceOut(BaseModel):
     entities: list[SentenceEntityOut]
     removed: list[StretchOut] = Field(description="spans that are remembered no more")
     document: str
+    weight: float = Field(description="as how many copies it counts")
+    heavier: list[HeavierOut] = Field(description="spans that count more than the others of the sentence")
 
 
 class SentencesOut(BaseModel):
@@ -188,9 +196,9 @@ class EditOut(BaseModel):
 
 
 class CorrectionOut(BaseModel):
-    """The edits of a correction, in order, and what the model says of the span after them; null: no entity."""
+    """The edit that a correction is, and what the model says of the span after it; null: no entity."""
 
-    edits: list[EditOut]
+    edit: EditOut
     label: str | None
 
 

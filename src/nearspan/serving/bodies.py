@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from nearspan.document import Span
+from nearspan.editing.enough import LIMIT
 
 COUNT = 5
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -27,6 +28,11 @@ def _fragments(fragments: list[tuple[int, int]]) -> list[tuple[int, int]]:
 Text = Annotated[str, AfterValidator(_sound)]
 Fragments = Annotated[list[tuple[int, int]], Field(min_length=1, max_length=64), AfterValidator(_fragments)]
 Label = Annotated[Text, Field(min_length=1, max_length=200)]
+
+Counts = Annotated[
+    Annotated[float, Field(gt=0, le=LIMIT)] | Literal["enough"],
+    Field(description="as how many copies a sentence counts; enough: as often as it takes for the model to read it so"),
+]
 
 
 class Asked(BaseModel):
@@ -98,6 +104,7 @@ class AddBody(Asked):
     text: Text
     entities: list[EntityBody] = Field(default=[], max_length=10_000)
     document: Text = Field(default="", max_length=500, description="what it is called; a name is made where left out")
+    weight: Counts = 1.0
 
     @model_validator(mode="after")
     def _inside(self) -> Self:
@@ -112,6 +119,7 @@ class RelabelBody(Asked):
 
     fragments: Fragments
     label: Label | None
+    weight: Counts | None = None
 
 
 class CorrectionBody(SpanBody):

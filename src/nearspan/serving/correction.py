@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from nearspan.decoding import Overlap
 from nearspan.document import Document, Entity, Span
-from nearspan.editing import Edit, Editor
+from nearspan.editing import Edit, Editor, MemorySentence
 from nearspan.errors import EditError
 from nearspan.model import Model
 from nearspan.text import Sentence
 
 CORRECTIONS = "corrections"  # the document that corrected sentences are remembered under
-MOST = 32  # copies of a sentence that a correction adds, so that it outweighs what spoke for the mistake
-GROWTH = 1.005  # by which more copies must raise the label's probability, or they are no help
-
 
 Overlaps = tuple[Overlap, Overlap]  # how contiguous entities may overlap, and how two of which one is discontinuous
 
@@ -24,45 +21,35 @@ Overlaps = tuple[Overlap, Overlap]  # how contiguous entities may overlap, and h
 class Correction:
     """What a correction did to the memory, and what the model says of the span since."""
 
-    edits: Sequence[Edit]
+    edit: Edit
     label: str  # "" for no entity
 
 
-def correct(editor: Editor, text: str, span: Span, label: str, *, again: bool = True) -> Correction:
-    """Have a span of a text read with a label, or as no entity where it is `""`.
+def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
+    """Have a span of a text read with a label, or as no entity where it is `""`: one edit of the memory.
 
     Sentences of the memory with the same text are corrected there. Where there are none, the sentence is added with
-    what the model finds in it now, but for the span and what cannot stand beside it. While the model says otherwise and
-    it helps (`again`), copies of the sentence are added: 1, 2, 4 and so on, `MOST` at most; they are taken back where
-    they have not been enough.
+    what the model finds in it now, but for the span and what cannot stand beside it. It gets the least weight with
+    which the model reads it so, where there is one.
     """
     model, document = editor.model, Document(text)
     before = model.neighbours(document, span, 1).label  # raises where the model does not consider such a span
     sentence = next(one for one in model.split(document) if one.start <= span.start and span.end <= one.end)
-    mine = span.shifted(-sentence.start)
-    known = [one for one in editor.sentences(sentence.text, limit=1_000) if one.text == sentence.text]
+    mine, known = span.shifted(-sentence.start), editor.copies(sentence.text)
     wanted = [label] if label else []
-    wrong = [one for one in known if [each.label for each in one.entities if each.span == mine] != wanted]
-    if known and not wrong and before == label:
+    if known and before == label and all(_labels(one, mine) == wanted for one in known):
         raise EditError(f"{span.text(text)!r} is {label or 'no entity'} already, in the memory and for the model")
-    edits = [editor.relabel(one.id, mine, label) for one in wrong]
-    entities = known[-1].entities if known else _found(model, document, sentence)
-    right = replace(_alone(sentence), entities=_corrected(entities, mine, label, (model.overlap, model.joined_overlap)))
-    copies, last = 0, 0.0
-    if not known:
-        edits.append(editor.add(right))
-        copies = 1
-    plain = len(edits)
-    while (now := model.neighbours(document, span, 1)).label != label:
-        if not again or copies >= MOST or now.probabilities[label] < GROWTH * last:
-            while len(edits) > max(plain, 1):
-                edits.pop()
-                editor.undo()
-            return Correction(edits, model.neighbours(document, span, 1).label)
-        last, more = now.probabilities[label], max(1, copies)
-        edits.append(editor.add(_repeated(right, more)))
-        copies += more
-    return Correction(edits, label)
+    if known:
+        edit = editor.relabel([one.id for one in known], mine, label, "enough")
+    else:
+        overlaps = (model.overlap, model.joined_overlap)
+        entities = _corrected(_found(model, document, sentence), mine, label, overlaps)
+        edit = editor.add(replace(_alone(sentence), entities=entities), "enough")
+    return Correction(edit, model.neighbours(document, span, 1).label)
+
+
+def _labels(one: MemorySentence, span: Span) -> list[str]:
+    return [entity.label for entity in one.entities if entity.span == span]
 
 
 def _found(model: Model, document: Document, sentence: Sentence) -> list[Entity]:
@@ -104,16 +91,3 @@ def _alone(sentence: Sentence) -> Document:
     start = sentence.start
     words = [(sentence.words[first][0] - start, sentence.words[stop - 1][1] - start) for first, stop in sentence.runs]
     return Document(sentence.text, (), CORRECTIONS, tuple(words), ((0, len(sentence.text)),))
-
-
-def _repeated(one: Document, times: int) -> Document:
-    """A document that says the same several times, each in sentences of their own."""
-    step = len(one.text) + 1
-    places = [step * number for number in range(times)]
-    return Document(
-        "\n".join([one.text] * times),
-        tuple(Entity(entity.span.shifted(by), entity.label) for by in places for entity in one.entities),
-        one.id,
-        tuple((a + by, b + by) for by in places for a, b in one.words or ()),
-        tuple((a + by, b + by) for by in places for a, b in one.sentences or ()),
-    )

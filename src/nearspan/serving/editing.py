@@ -56,16 +56,15 @@ def editing(service: Service, worker: Worker, limits: Limits, token: str) -> API
         limits.check([body.text])
         entities = {Entity(Span(tuple(one.fragments)), one.label) for one in body.entities}
         document = Document(body.text, tuple(sorted(entities)), body.document)
-        return EditOut.of(await worker.run(lambda: editor.add(document)))
+        return EditOut.of(await worker.run(lambda: editor.add(document, body.weight)))
 
     @closed.post("/corrections", summary="Remember a sentence as it should have been read")
     async def corrections(body: CorrectionBody) -> CorrectionOut:
         limits.check([body.text])
 
         def work() -> CorrectionOut:
-            again = service.share > 0  # otherwise the memory decides nothing, however much it holds
-            done = correct(editor, body.text, body.span, body.label or "", again=again)
-            return CorrectionOut(edits=[EditOut.of(edit) for edit in done.edits], label=done.label or None)
+            done = correct(editor, body.text, body.span, body.label or "")
+            return CorrectionOut(edit=EditOut.of(done.edit), label=done.label or None)
 
         return await worker.run(work)
 
@@ -76,7 +75,7 @@ def editing(service: Service, worker: Worker, limits: Limits, token: str) -> API
     @closed.put("/{sentence}/label", summary="Give a span of a remembered sentence another label, or none")
     async def relabel(sentence: int, body: RelabelBody) -> EditOut:
         span = Span(tuple(body.fragments))
-        return EditOut.of(await worker.run(lambda: editor.relabel(sentence, span, body.label or "")))
+        return EditOut.of(await worker.run(lambda: editor.relabel(sentence, span, body.label or "", body.weight)))
 
     @closed.delete("", summary="Forget everything that came from a document")
     async def forget(document: Annotated[str, Query(min_length=1)]) -> EditOut:

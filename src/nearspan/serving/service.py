@@ -9,7 +9,6 @@ from nearspan.document import Document, Span
 from nearspan.editing import Editor
 from nearspan.errors import EditError
 from nearspan.evidence import Evidence
-from nearspan.heads import Instances
 from nearspan.memory import Memory
 from nearspan.model import Model
 from nearspan.serving.answers import MapOut
@@ -39,10 +38,7 @@ class Service:
     @property
     def share(self) -> float:
         """The memory's share in what the model decides."""
-        model = self.editor.model
-        if isinstance(model.network.head, Instances):
-            return 1.0
-        return model.network.vote.share if model.network.vote else 0.0
+        return self.editor.model.share
 
     def annotate(self, texts: Sequence[str]) -> list[Document]:
         """The texts with their entities."""

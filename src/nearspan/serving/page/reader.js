@@ -120,7 +120,7 @@ export class Reader {
     const body = { text: this.text, fragments: evidence.fragments, label };
     const said = ({ label: now }) => {
       const kept = `“${evidence.text}” is ${label ?? "no entity"} in the memory now.`;
-      return now === label ? kept : `${kept} The model still says ${now ?? "no entity"}: other training spans outweigh it.`;
+      return now === label ? kept : `${kept} The model still says ${now ?? "no entity"}: no weight of this sentence is enough.`;
     };
     return this.#edit(() => edit("POST", "/memory/corrections", body), evidence.fragments, said);
   }
@@ -140,7 +140,7 @@ export class Reader {
       await this.annotate();
       const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
       await (index >= 0 ? this.#explain(index) : this.#ask(fragments, ""));
-      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments, done.edits?.length ?? 1) }, "Undo");
+      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments) }, "Undo");
       this.panel.prepend(make("div", { class: "kept row" }, make("p", {}, said(done)), undo));
       undo.focus();
       say(said(done));
@@ -149,9 +149,9 @@ export class Reader {
     }
   }
 
-  async #undo(fragments, count) {
+  async #undo(fragments) {
     try {
-      for (let done = 0; done < count; done += 1) if ((await edit("POST", "/memory/undo")) === null) return;
+      if ((await edit("POST", "/memory/undo")) === null) return;
       await this.edited();
       await this.annotate();
       const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));

@@ -18,7 +18,7 @@ from nearspan.document import Fragment, Span
 from nearspan.encoders import Given
 from nearspan.errors import ModelError
 from nearspan.memory.words import WordTable
-from nearspan.spans import SpanLabels, WordSums, enumerate_spans, number_of
+from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
 from nearspan.text import Gold
 
 SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")

@@ -10,7 +10,7 @@ import torch
 import nearspan
 from nearspan.document import Document, Entity, Span
 from nearspan.editing import Editor
-from nearspan.errors import ConfigError, EditError
+from nearspan.errors import ConfigError, EditError, ModelError
 from nearspan.memory import Memory
 from nearspan.model import Model
 
@@ -359,3 +359,25 @@ def test_a_build_that_finds_no_room_changes_nothing(editor: Editor, documents, f
     assert torch.equal(probabilities(editor.model), before)
     assert torch.equal(probabilities(nearspan.load(editor.folder, "cpu")), before)
     assert editor.build(documents[:5]).sentences == 5
+
+
+def test_an_edit_that_is_meant_is_undone_only_while_it_is_the_last(editor: Editor):
+    mine = editor.add(ADDED)
+    editor.remove(0)
+    with pytest.raises(EditError, match="is not the last that stands"):
+        editor.undo(mine.number)
+    editor.undo()
+    assert editor.undo(mine.number).change["undoes"] == mine.number
+
+
+def test_a_discontinuous_entity_goes_with_its_sentence(editor: Editor):
+    with pytest.raises(EditError, match="remove the whole sentence 0 and add it again"):
+        editor.relabel(0, Span(((0, 3), (13, 17))), "PLACE")
+
+
+def test_edits_that_cannot_be_made_are_a_damaged_model(editor: Editor):
+    editor.add(ADDED)
+    path = editor.folder / "journal.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").replace('"count": 2', '"count": 3'), encoding="utf-8")
+    with pytest.raises(ModelError, match="cannot be made"):
+        Editor.open(editor.folder, "cpu")

@@ -32,7 +32,7 @@ def test_a_span_is_whole_words(start, end, words):
     assert words_of(ONE, 7, Span.of(start, end)) == words
 
 
-@pytest.mark.parametrize("span", [Span.of(0, 2), Span.of(1, 3), Span.of(0, 99), Span(((0, 3), (8, 11))), Span.of(3, 4)])
+@pytest.mark.parametrize("span", [Span.of(0, 2), Span.of(1, 3), Span.of(0, 99), Span.of(3, 4)])
 def test_a_span_that_is_not_is_refused(span):
     with pytest.raises(EditError, match="not a run of whole words of sentence 7"):
         words_of(ONE, 7, span)

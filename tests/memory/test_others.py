@@ -112,3 +112,10 @@ def test_a_span_that_counts_three_times_is_three_spans(make_memory, kept):
         listed = (scores[i] - totals[i]).exp()  # the shares that an audit shows
         assert float(listed.sum()) == pytest.approx(float(shares[i, 2]), abs=1e-5)
         assert len(memory) - 1 in rows[i].tolist()
+
+
+def test_where_nobody_else_is_there_to_speak_a_span_is_no_entity(make_memory):
+    memory = make_memory([4, 2])
+    memory = replace(memory, labels=torch.full_like(memory.labels, -1))
+    shares, _ = others_of(memory).shares(torch.randn(2, 5), torch.tensor([0, 1]))
+    assert shares.tolist() == [[1.0, 0.0, 0.0]] * 2

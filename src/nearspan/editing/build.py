@@ -25,11 +25,12 @@ def replace_memory(folder: Path, memory: Memory) -> None:
     scratch.mkdir()
     try:
         memory.save(scratch)
-    except SafetensorError as error:
+        for name in BASE:
+            sync(scratch / name)
+        begin(scratch, digest(scratch / SENTENCES), [])
+        scratch.rename(folder / NEXT)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(scratch, ignore_errors=True)  # it holds text, and room on a full disk
         raise EditError(f"cannot write a memory to {folder}: {error}") from error
-    for name in BASE:
-        sync(scratch / name)
-    begin(scratch, digest(scratch / SENTENCES), [])
-    scratch.rename(folder / NEXT)
     sync(folder)
     settle(folder)

@@ -180,13 +180,18 @@ class Editor:
             receipt = [*receipts.went(gone), *receipts.still_known(min(gone) < len(self._base))]
             return self._make(number, "forget", summary, {"sentences": list(gone)}, receipt)
 
-    def undo(self) -> Edit:
-        """Take back the last edit that still stands; when called again, the one before it."""
+    def undo(self, only: int | None = None) -> Edit:
+        """Take back the last edit that still stands; when called again, the one before it.
+
+        `only` is the number of the edit that is meant: nothing is undone where somebody has made another since.
+        """
         with self._editing() as number:
             stands = standing(self._edits)
             if not stands:
                 raise EditError("there is no edit to undo")
             last = stands[-1]
+            if only is not None and last.number != only:
+                raise EditError(f"edit {only} is not the last that stands, which is {last.number}: {last.summary}")
             return self._make(number, "undo", f"undo edit {last.number}: {last.summary}", {"undoes": last.number})
 
     def log(self) -> list[Edit]:
@@ -291,7 +296,10 @@ class Editor:
         if digest != self._digest:
             base = self._load()
             self.model.memory, self._base, self._digest = base, base.sentences, digest
-        revision = Revision.of(self._base, edits, self.model.remembered)
+        try:
+            revision = Revision.of(self._base, edits, self.model.remembered)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelError(f"the edits of the memory in {self.folder} cannot be made: {error}") from error
         self.model.memory = self._revised(revision)
         self._edits, self._revision = edits, revision
         return True
@@ -332,7 +340,7 @@ class Editor:
         one = self._sentence(sentence)
         first, stop = words_of(one, sentence, span)
         widest = self.model.network.max_width
-        if stop - first > widest:
+        if stop - first > widest and not self.model.recipe.head.tags_words:
             raise EditError(
                 f"{span.text(one.text)!r} has {stop - first} {self.model.recipe.candidates.unit}; this model considers "
                 f"spans of at most {widest} (candidates.max_width)"

@@ -129,10 +129,15 @@ def relabelled(one: Remembered, place: tuple[int, int], label: str | None) -> Re
 
 def words_of(one: Remembered, sentence: int, span: Span) -> tuple[int, int]:
     """The words of a span of a remembered sentence, first and stop."""
+    if span.discontinuous:
+        raise EditError(
+            f"{span.text(one.text)!r} is discontinuous, and the memory relabels and removes runs of words: remove the "
+            f"whole sentence {sentence} and add it again as it should be"
+        )
     starts = {start: word for word, (start, _) in reversed(list(enumerate(one.words)))}
     ends = {end: word + 1 for word, (_, end) in enumerate(one.words)}
     first, stop = starts.get(span.start), ends.get(span.end)
-    if span.discontinuous or first is None or stop is None or stop <= first:
+    if first is None or stop is None or stop <= first:
         raise EditError(
             f"{span.fragments} is not a run of whole words of sentence {sentence}, which reads {one.text[:200]!r}"
         )

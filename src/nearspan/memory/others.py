@@ -70,6 +70,7 @@ class Others:
             told = scores.sub_(higher).exp_() @ votes(self.memory, rows, len(self.labels))
             sums[piece] = sums[piece] * (before - higher).exp() + told
             best[piece] = higher
+        sums[:, 0] += sums.sum(1) == 0  # nobody else is there to speak
         total = sums.sum(1, keepdim=True)
         return sums / total, (best + total.log()).flatten()
 

@@ -69,8 +69,10 @@ def editing(service: Service, worker: Worker, limits: Limits, token: str) -> API
         return await worker.run(work)
 
     @closed.post("/undo", summary="Take back the last edit that stands")
-    async def undo() -> EditOut:
-        return EditOut.of(await worker.run(editor.undo))
+    async def undo(
+        only: Annotated[int | None, Query(description="The number of the edit that is meant.")] = None,
+    ) -> EditOut:
+        return EditOut.of(await worker.run(lambda: editor.undo(only)))
 
     @closed.put("/{sentence}/label", summary="Give a span of a remembered sentence another label, or none")
     async def relabel(sentence: int, body: RelabelBody) -> EditOut:

@@ -107,3 +107,11 @@ def test_no_guesses():
     assert decode([], "flat") == []
     assert found_overlap([]) == "flat"
     assert found_overlap([[]]) == "flat"
+
+
+def test_nothing_is_kept_that_clashes_with_what_stands_already():
+    guesses = [Guess.of(0, 1, 1, 0.9), Guess.of(2, 3, 1, 0.8), Guess.of(5, 6, 1, 0.7)]
+    standing = [((0, 2),), ((1, 3),), ((4, 5), (6, 7))]  # which may clash themselves
+    assert decode(guesses, "flat", standing=standing) == [guesses[2]]
+    assert decode(guesses, "nested", standing=standing) == guesses
+    assert decode([Guess.of(4, 6, 1, 0.9)], "flat", "flat", standing) == []

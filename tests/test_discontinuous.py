@@ -8,7 +8,7 @@ import pytest
 
 import nearspan
 from nearspan.analysis.report import report
-from nearspan.analysis.vectors import joined_spans
+from nearspan.analysis.vectors import reachable_spans
 from nearspan.decoding import Guess
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import NearspanError
@@ -188,14 +188,11 @@ def test_the_commands_show_them(nearspan_command, folders, broken, tmp_path: Pat
 
 
 def test_a_missed_entity_that_can_be_joined_is_not_out_of_reach(model: Model, broken):
-    assert joined_spans(model, broken) == {
-        (number, entity)
-        for number, document in enumerate(broken)
-        for entity in document.entities
-        if entity.span.discontinuous
+    assert reachable_spans(model, broken) == {
+        (number, entity) for number, document in enumerate(broken) for entity in document.entities
     }
     wide = nearspan.markup("[a b c d e f g](SYMPTOM#1) h [i](SYMPTOM#1) ; [j](DRUG#1) k [l](DRUG#1)")
-    assert joined_spans(model, [wide]) == set()
+    assert reachable_spans(model, [wide]) == set()
 
 
 def test_the_report_scores_them_apart(folders, broken, tmp_path: Path):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+import nearspan
 from nearspan.errors import ConfigError
 from nearspan.model import Model
 from nearspan.text import split
@@ -144,6 +145,15 @@ def test_context_and_memory_need_a_bilstm(tiny, documents, part: str):
     recipe = tiny("classifier", "representation.kind=endpoints", "encoder.recurrent=none", f"encoder.{part}")
     with pytest.raises(ConfigError, match=r"encoder\.recurrent"):
         Model.learn(recipe, data.sentences, data.labels, entities=data.entities)
+
+
+def test_label_vectors_need_contiguous_entities(tiny, tmp_path):
+    broken = [nearspan.markup("[pain](ADR#1) in arms and [legs](ADR#1)")]
+    settings = ("encoder.context.size=3", "training.epochs=1")
+    with pytest.raises(ConfigError, match=r"set encoder\.context\.pooling to mean"):
+        nearspan.train(tiny("classifier", *settings), broken, out=tmp_path / "a", device="cpu")
+    mean = tiny("classifier", *settings, "encoder.context.pooling=mean")
+    assert nearspan.train(mean, broken, out=tmp_path / "b", device="cpu").model.labels == ["", "ADR"]
 
 
 @torch.inference_mode()

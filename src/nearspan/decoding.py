@@ -52,8 +52,10 @@ class Guess:
         return Guess(tuple((first + by, stop + by) for first, stop in self.fragments), self.label, self.score)
 
 
-def decode(guesses: Iterable[Guess], overlap: Overlap, joined: Overlap = "any") -> list[Guess]:
-    """Keep the best guesses that may stand together, the most probable first.
+def decode(
+    guesses: Iterable[Guess], overlap: Overlap, joined: Overlap = "any", standing: Iterable[Fragments] = ()
+) -> list[Guess]:
+    """Keep the best guesses that may stand together, and beside what is `standing` already, the most probable first.
 
     `flat`: no two share a word. `nested`: all words of the one may be words of the other, none may cross. `any`: all
     stay. `overlap` is for contiguous guesses, `joined` for two of which one is discontinuous; such a guess holds the
@@ -65,17 +67,24 @@ def decode(guesses: Iterable[Guess], overlap: Overlap, joined: Overlap = "any") 
     [((0, 2),), ((0, 1), (3, 4))]
     """
     kept: list[Guess] = []
-    at: dict[int, list[Guess]] = {}  # kept guesses by the words they hold
+    at: dict[int, list[Fragments]] = {}  # what stands, by the words it holds
+    for span in standing:
+        for word in _words(span):
+            at.setdefault(word, []).append(span)
     choosy = (overlap, joined) != ("any", "any")
     for guess in sorted(guesses, key=lambda g: (-g.score, g.fragments, g.label)):
-        words = [word for first, stop in guess.fragments for word in range(first, stop)]
+        words = _words(guess.fragments)
         others = (other for word in words for other in at.get(word, ()))
-        if choosy and any(_clash(guess.fragments, other.fragments, overlap, joined) for other in others):
+        if choosy and any(_clash(guess.fragments, other, overlap, joined) for other in others):
             continue
         kept.append(guess)
         for word in words:
-            at.setdefault(word, []).append(guess)
+            at.setdefault(word, []).append(guess.fragments)
     return kept
+
+
+def _words(span: Fragments) -> list[int]:
+    return [word for first, stop in span for word in range(first, stop)]
 
 
 def found_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:

@@ -82,7 +82,10 @@ class Model:
         """
         context = recipe.encoder.context
         if context is not None and context.pooling == "labels" and not any(entities):
-            raise ValueError("label vectors begin as means over the training entities: give them")
+            raise ConfigError(
+                "label vectors begin as means over the contiguous entities of the training data, and there are none: "
+                "set encoder.context.pooling to mean"
+            )
         encoder = Encoder.learn(recipe.encoder, train, others, entities)
         numbers = [number for number, label in enumerate(labels, start=1) if label in joined]
         network = assemble(recipe, encoder, len(labels), vocabulary, numbers)

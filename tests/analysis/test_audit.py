@@ -96,6 +96,27 @@ def test_labels_that_the_model_does_not_know_are_counted_not_judged(instance, do
     assert not [one for one in found.doubts if one.entity.start == 0]
 
 
+def test_nothing_inside_an_annotation_out_of_reach_is_missing(classifier, noisy):
+    """The words of a wide or a discontinuous annotation are taken, though nothing is asked about it."""
+    model = with_memory(classifier, noisy)
+    wide = nearspan.markup("[Ada lives in Oslo and likes Paris too](PLACE) with [Bob](PERSON#1) and [Stone](PERSON#1)")
+    model.joined_overlap = "flat"
+    bare = wide.with_entities([])
+    assert {told(one)[1] for one in nearspan.audit(model, [bare]).doubts} == {"missing"}
+    found = nearspan.audit(model, [wide])
+    assert [told(one) for one in found.doubts] == []
+    assert str(found.coverage) == "2 entities in 1 sentence; 2 unreachable (1 discontinuous, 1 wider than 6 words)"
+
+
+def test_where_words_are_tagged_wide_annotations_are_counted_as_not_asked_about(tiny, documents, tmp_path):
+    model = nearspan.train(tiny("hire", "encoder.context.size=3"), documents, out=tmp_path / "run", device="cpu").model
+    wide = nearspan.markup("[Ada lives in [Oslo](PLACE) and likes Paris too](PLACE) with [Bob](PERSON)")
+    found = nearspan.audit(model, [wide])
+    reasons = "1 no single span that is asked about, 1 overlapping a wider entity"
+    assert str(found.coverage) == f"3 entities in 1 sentence; 2 unreachable ({reasons})"
+    assert not [one for one in found.doubts if one.kind == "missing" and one.entity.start < 38]
+
+
 def test_several_labels_and_nested_entities(tiny, tmp_path):
     texts = [
         f"[The [{place}](PLACE,TOWN) Club](ORG) met in [{other}](PLACE,TOWN)"

@@ -2,10 +2,11 @@ import pytest
 import torch
 
 import nearspan
-from nearspan.analysis.vectors import WordSpan, gold_spans, negative_spans, span_vectors
+from nearspan.analysis.vectors import WordSpan, gold_spans, negative_spans, reachable_spans, span_vectors
 from nearspan.document import Document, Entity, Span
 from nearspan.model import Model
 from nearspan.text import reading, split
+from nearspan.training.data import TrainingData
 
 
 def test_vectors_of_training_spans_are_those_of_the_memory(instance: Model, documents: list[Document]):
@@ -25,6 +26,16 @@ def test_spans_that_are_no_candidates_are_left_out(instance: Model):
     crossing = Entity.of(30, 39, "PLACE")
     document = Document("Ada and Bobi and Eve and Moon went by. So did we.", (*twice, discontinuous, wide, crossing))
     assert [entity for _, entity in gold_spans(instance, [document])] == [twice[0]]
+    assert reachable_spans(instance, [document]) == {(0, twice[0])}
+
+
+def test_wide_entities_are_no_candidates_but_in_reach_where_words_are_tagged(tiny, documents: list[Document]):
+    data = TrainingData.of(documents, split, 6, tagged=True)
+    model = Model.learn(tiny("hire"), data.sentences, data.labels, entities=data.entities)
+    wide, inner, other = Entity.of(0, 36, "PLACE"), Entity.of(4, 7, "PERSON"), Entity.of(43, 46, "PERSON")
+    document = Document("The Ada and Bob and Eve and Moon bay by us Ada", (wide, inner, other))
+    assert reachable_spans(model, [document]) == {(0, wide), (0, other)}
+    assert (0, wide) not in gold_spans(model, [document])
 
 
 def test_a_very_long_sentence_is_read_in_windows(instance: Model, monkeypatch: pytest.MonkeyPatch):

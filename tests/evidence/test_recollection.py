@@ -65,6 +65,28 @@ def test_occurrences_that_the_memory_no_longer_holds_are_not_listed(hire: Model,
     assert (ada.neighbours, ada.share, ada.unlisted) == ([], pytest.approx(0.7), 1.0)
 
 
+def listed(model: Model) -> list[tuple[str, str, str]]:
+    """Where `Ada` is recalled from."""
+    [ada] = model.neighbours("Ada lives", Span.of(0, 3), count=9).recalled
+    return sorted((one.document, one.sentence, one.label) for one in ada.neighbours)
+
+
+def test_occurrences_are_found_whatever_the_numbers_of_their_sentences(hire: Model, documents):
+    before = listed(hire)
+    labelled = hire.labelled(documents[::-1])
+    hire.remember(labelled.sentences, labelled.entities)
+    assert listed(hire) == before
+    [ada, *_] = hire.neighbours("Ada lives", Span.of(0, 3)).recalled[0].neighbours
+    assert hire.memory.sentences[ada.sentence_id].text == ada.sentence
+
+
+def test_another_sentence_under_the_same_number_is_never_shown(hire: Model, documents):
+    other = [nearspan.markup("[Ada](PLACE) fell", id="new"), *documents[1:]]
+    before, labelled = listed(hire), hire.labelled(other)
+    hire.remember(labelled.sentences, labelled.entities)
+    assert listed(hire) == [one for one in before if one[0] != "d0"]
+
+
 def test_entities_wider_than_any_candidate_are_found_scored_and_explained(hire: Model):
     head = hire.network.head
     text = "one two three four five six seven eight"

@@ -12,6 +12,7 @@ from torch import Tensor
 import nearspan
 from nearspan.encoders.encoder import Encoder
 from nearspan.encoders.recall import written
+from nearspan.errors import ConfigError
 from nearspan.model import Model
 from nearspan.text import split
 from nearspan.training.data import TrainingData
@@ -160,7 +161,7 @@ def test_labels_begin_as_the_mean_of_their_entities_words(build, data):
 
 
 def test_label_vectors_without_entities_are_refused(tiny, data):
-    with pytest.raises(ValueError, match="training entities"):
+    with pytest.raises(ConfigError, match="contiguous entities"):
         Model.learn(tiny("hire"), data.sentences, data.labels)
 
 

@@ -3,6 +3,7 @@ import shutil
 import pytest
 from fastapi.testclient import TestClient
 
+import nearspan
 from nearspan.editing import Editor
 from nearspan.serving import Service, create_app
 
@@ -108,3 +109,16 @@ def test_nearest_evidence_and_no_share_for_a_head_that_decides_alone(folders):
         assert client.get("/health").json()["share"] == 0
         found = client.post("/neighbours", json={"text": TEXT, "fragments": [[0, 3]]}).json()
         assert (found["strength"], found["flip"]) == ("nearest", None)
+
+
+def test_what_words_recalled_is_told(tiny, documents, tmp_path):
+    recipe = tiny("hire", "encoder.context.size=3")
+    nearspan.train(recipe, documents, out=tmp_path / "hire", device="cpu")
+    with TestClient(create_app(Service(Editor.open(tmp_path / "hire", "cpu")), "t")) as client:
+        found = client.post("/neighbours", json={"text": TEXT, "fragments": [[0, 3]], "count": 2})
+        assert client.post("/explain", json={"text": TEXT}).status_code == 200
+    assert (found.status_code, found.json()["strength"]) == (200, "attended")
+    [word] = found.json()["recalled"]
+    assert (word["text"], word["share"]) == ("Ada", pytest.approx(0.7))
+    assert [one["text"] for one in word["neighbours"]] == ["Ada", "Ada"]
+    assert sum(one["weight"] for one in word["neighbours"]) + word["unlisted"] == pytest.approx(1)

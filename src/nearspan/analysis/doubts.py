@@ -13,7 +13,6 @@ from nearspan.evidence import Neighbour
 from nearspan.model import Model
 
 Kind = Literal["wrong label", "wrong boundary", "no entity", "missing"]
-CERTAIN = 2.0  # the score of annotations that nothing contradicts: above all probabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +111,13 @@ def _settled(model: Model, place: Place, claims: list[_Claim]) -> list[tuple[_Cl
     probable ones of those that may not stand together.
     """
     gone = {(one.first, one.stop, model.labels[one.annotated]) for one in claims if one.annotated and not one.suggested}
-    stands = [(first, stop) for first, stop, label in place.entities if (first, stop, label) not in gone]
-    unknown = {(first, stop) for first, stop, label in place.entities if label not in model.labels}
-    missing = [one for one in claims if not one.annotated and (one.first, one.stop) not in unknown]
-    guesses = [Guess.of(first, stop, 0, CERTAIN) for first, stop in stands]
-    guesses += [Guess.of(one.first, one.stop, number, one.doubt) for number, one in enumerate(missing, start=1)]
-    left = {one.label - 1: missing[one.label - 1] for one in decode(guesses, model.overlap) if one.label}
+    stands = [((first, stop),) for first, stop, label in place.entities if (first, stop, label) not in gone]
+    strange = (((first, stop),) for first, stop, label in place.entities if label not in model.labels)
+    unasked = {*strange, *place.others}
+    missing = [one for one in claims if not one.annotated and ((one.first, one.stop),) not in unasked]
+    guesses = [Guess.of(one.first, one.stop, number, one.doubt) for number, one in enumerate(missing)]
+    kept = decode(guesses, model.overlap, model.joined_overlap, [*stands, *place.others])
+    left = {one.label: missing[one.label] for one in kept}
     found: list[tuple[_Claim, _Claim | None]] = []
     for one in claims:
         if one.annotated and not one.suggested:

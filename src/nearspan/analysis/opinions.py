@@ -8,16 +8,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nearspan.decoding import Fragments
 from nearspan.document import Document
 from nearspan.errors import ModelError
 from nearspan.heads import Instances
 from nearspan.memory.others import Others
 from nearspan.model import Model
 from nearspan.spans import Candidates, SpanLabels, WordEntity, reach
-from nearspan.text import Coverage
+from nearspan.text import Coverage, Gold, align
 from nearspan.text.reading import Reading, readings
 
 VOTERS = 32  # other spans that vote beside a head that does not score with the memory
+UNASKED = "no single span that is asked about"  # in reach of a joiner, or of tags, and no candidate
 DOUBT = 0.05  # the whole memory is asked about spans whose annotation a first look gives less than the rest of this
 
 Progress = Callable[[str, int, int], None]  # what is going on, how much of it is done now, and of how much
@@ -29,7 +31,10 @@ class Place:
 
     document: int  # its position in the corpus
     part: Reading
-    entities: Sequence[WordEntity]  # over the part's words
+    entities: Sequence[WordEntity]  # over the part's words, those that candidates equal
+    others: Sequence[
+        Fragments
+    ] = ()  # annotations over spans that nothing is asked about, as discontinuous and wide ones
 
 
 @dataclass(frozen=True)
@@ -48,22 +53,29 @@ class Opinions:
 
 
 def places(model: Model, documents: Sequence[Document]) -> tuple[list[Place], Coverage]:
-    """The sentences of a corpus with the annotations that a model's spans can equal."""
-    found, coverage = [], Coverage()
+    """The sentences of a corpus with their annotations, and how many of these can be asked about."""
+    found, coverage, width = [], Coverage(), model.network.max_width
+    flags = (model.recipe.head.multilabel, model.network.joiner is not None, model.recipe.head.tags_words)
     for number, document in enumerate(documents):
         sentences = model.split(document)
-        reached = reach(sentences, document.entities, model.network.max_width, model.recipe.head.multilabel)
-        coverage += reached.coverage
-        for sentence, entities in zip(sentences, reached.entities, strict=True):
-            for part in readings(sentence, model.network.max_width):
-                last = part.start + len(part.sentence)
-                own = [
-                    (first - part.start, stop - part.start, label)
-                    for first, stop, label in entities
-                    if part.start <= first and stop <= last
-                ]
-                found.append(Place(number, part, own))
+        reached = reach(sentences, document.entities, width, *flags)
+        asked = [[one for one in own if one[1] - one[0] <= width] for own in reached.entities]
+        left = sum(stop - first > width for own in reached.entities for first, stop, _ in own)
+        left += sum(map(len, reached.discontinuous))
+        coverage += reached.coverage + Coverage(unreachable={UNASKED: left})
+        for sentence, own, golds in zip(sentences, asked, align(sentences, document.entities).golds, strict=True):
+            found += [_place(number, part, own, golds) for part in readings(sentence, width)]
     return found, coverage
+
+
+def _place(document: int, part: Reading, asked: Sequence[WordEntity], golds: Sequence[Gold]) -> Place:
+    """A sentence or a window of one with its annotations, of which some are asked about."""
+    length = len(part.sentence)
+    moved = [(first - part.start, stop - part.start, label) for first, stop, label in asked]
+    entities = [(first, stop, label) for first, stop, label in moved if first >= 0 and stop <= length]
+    spans = {((first, stop),) for first, stop, _ in entities}
+    near = [gold.shifted(-part.start).fragments for gold in golds]
+    return Place(document, part, entities, [one for one in near if one not in spans])
 
 
 @torch.inference_mode()

@@ -26,7 +26,7 @@ from nearspan.analysis.retrieval import agreement, neighbours, queries
 from nearspan.analysis.sizes import SIZES, curve
 from nearspan.analysis.subject import Named, Subject, named
 from nearspan.analysis.typed import TypingFindings
-from nearspan.analysis.vectors import GoldSpan, gold_spans, joined_spans, negative_spans, span_vectors
+from nearspan.analysis.vectors import GoldSpan, gold_spans, negative_spans, reachable_spans, span_vectors
 from nearspan.corpora.atomic import write_file
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError
@@ -108,10 +108,7 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
     """All but the curve."""
     placed = [gold_spans(subject.model, documents) for subject in examined]
     _say(console, "explaining errors")
-    errors = [
-        by_kind(subject, own.keys() | joined_spans(subject.model, documents))
-        for subject, own in zip(examined, placed, strict=True)
-    ]
+    errors = [by_kind(subject, reachable_spans(subject.model, documents)) for subject in examined]
     explained = failures(examined[0], errors[0], MOST_FAILURES)
     shared = [key for key in placed[0] if all(key in own for own in placed)]
     drawn = random.Random(0).sample(range(len(shared)), min(MOST_SPANS, len(shared)))

@@ -15,7 +15,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Batch
 from nearspan.model import Model
 from nearspan.spans import Candidates, WordEntity, reach
-from nearspan.text import Sentence, align
+from nearspan.text import Gold, Sentence, align
 from nearspan.text.reading import Reading, readings
 
 Key = tuple[int, Entity]  # the document's position, and the entity in it
@@ -67,15 +67,20 @@ def gold_spans(model: Model, documents: Sequence[Document]) -> dict[Key, GoldSpa
     return found
 
 
-def joined_spans(model: Model, documents: Sequence[Document]) -> set[Key]:
-    """The discontinuous gold entities that a model can join."""
-    joiner, width = model.network.joiner, model.network.max_width
-    labels = {model.labels[number] for number in joiner.labels} if joiner is not None else set()
-    found = set()
+def reachable_spans(model: Model, documents: Sequence[Document]) -> set[Key]:
+    """The gold entities that a model can find: some, as wide ones that words are tagged for, are no candidates."""
+    joiner, head = model.network.joiner, model.recipe.head
+    joined = {model.labels[number] for number in joiner.labels} if joiner is not None else set()
+    flags = (head.multilabel, joiner is not None, head.tags_words)
+    found: set[Key] = set()
     for number, document in enumerate(documents):
-        broken = [one for one in document.entities if one.span.discontinuous and one.label in labels]
-        sentences = model.split(document) if broken else []
-        found |= {(number, one) for one in broken if reach(sentences, [one], width, joining=True).coverage.reachable}
+        sentences = model.split(document)
+        aligned = align(sentences, document.entities)
+        reached = reach(sentences, document.entities, model.network.max_width, *flags)
+        for position, (golds, sources) in enumerate(zip(aligned.golds, aligned.sources, strict=True)):
+            kept = {Gold(((first, stop),), label) for first, stop, label in reached.entities[position]}
+            kept.update(gold for gold in reached.discontinuous[position] if gold.label in joined)
+            found.update((number, entity) for gold, entity in zip(golds, sources, strict=True) if gold in kept)
     return found
 
 

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from nearspan.encoders.inputs import Batch, Features
 from nearspan.settings import Settings
-from nearspan.text import Sentence
+from nearspan.text import Sentence, digests
 
 WRITTEN = ("counts", "values", "keys", "sums")  # what writing changes
 CELLS = 2**26  # numbers of keys and values that are looked at at once
@@ -61,12 +61,14 @@ class Recall(nn.Module):
         self.sizes: Tensor  # [V + 1] how many slots it has
         self.counts: Tensor  # [V + 1] how many of them are written: none, then all
         self.places: Tensor  # [M, 2] sentence and word that a slot holds
+        self.digests: Tensor  # [S] what the training sentences are known by, whatever their number elsewhere
         self.values: Tensor  # [M + 1, H] the last row is 0
         self.keys: Tensor  # [M + 1, K], or nothing where a word's keys are all the same
         self.sums: Tensor  # [V + 1, H] of a word's values, where its keys are all the same
         for name in ("starts", "sizes", "counts"):
             self.register_buffer(name, torch.zeros(words + 1, dtype=torch.long))
         self.register_buffer("places", torch.zeros(slots, 2, dtype=torch.int32))
+        self.register_buffer("digests", torch.zeros(int(vocabulary["sentences"]), dtype=torch.long))
         self.register_buffer("values", torch.zeros(slots + 1, values, dtype=torch.float16))
         self.register_buffer("keys", torch.zeros(slots + 1 if self.contextual else 0, keys, dtype=torch.float16))
         self.register_buffer("sums", torch.zeros(0 if self.contextual else words + 1, values))
@@ -83,11 +85,13 @@ class Recall(nn.Module):
                 drawn = torch.randperm(len(places))[: settings.most].sort().values
                 found[word] = [places[i] for i in drawn.tolist()]
         sizes = torch.tensor([len(places) for places in found.values()], dtype=torch.long)
-        content = {"words": list(found), "slots": int(sizes.sum()), "most": int(sizes.max())}
+        slots, most = int(sizes.sum()), int(sizes.max())
+        content = {"words": list(found), "slots": slots, "most": most, "sentences": len(train)}
         module = cls(settings, content, keys, values)
         module.sizes[:-1] = sizes
         module.starts[:-1] = sizes.cumsum(0) - sizes
         module.places.copy_(torch.tensor([place for places in found.values() for place in places]).view(-1, 2))
+        module.digests.copy_(torch.tensor(digests(sentence.tokens for sentence in train)))
         return module
 
     def prepare(self, sentences: Sequence[Sentence], own: bool = False) -> Features:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
 from nearspan.encoders import Batch, Encoder
-from nearspan.encoders.recall import written
+from nearspan.encoders.recall import Recall
 from nearspan.evidence.neighbour import NULL, Neighbour
 from nearspan.memory import Memory, Remembered
 
@@ -47,21 +44,24 @@ def recollections(
         best = attention.weights[word].topk(min(count, attention.weights.shape[1]))
         slots = attention.slots[word][best.indices].tolist()
         pairs = [(slot, weight) for slot, weight in zip(slots, best.values.tolist(), strict=True) if weight > 0]
-        known = [_occurrence(memory, encoder.recall.places[slot], slot, weight) for slot, weight in pairs]
-        listed = [one for one in known if one is not None and written(one.text) == written(words[word])]
+        known = [_occurrence(memory, encoder.recall, slot, weight) for slot, weight in pairs]
+        listed = [one for one in known if one is not None]
         rest = max(0.0, 1.0 - sum(one.weight for one in listed)) if share else 0.0
         found.append(Recollection(words[word], share, listed, rest))
     return found
 
 
-def _occurrence(memory: Memory, place: Tensor, slot: int, weight: float) -> Neighbour | None:
-    """A training occurrence in its sentence; none where the memory does not hold that sentence any more."""
-    number, word = place.tolist()
-    at = bisect_left(memory.ids, number)
-    if at == len(memory.ids) or memory.ids[at] != number or word >= len(memory.sentences[at].words):
+def _occurrence(memory: Memory, recall: Recall, slot: int, weight: float) -> Neighbour | None:
+    """A training occurrence in its sentence; none where the memory does not hold that sentence any more.
+
+    Sentences are told by their words: their ids change when an edited memory is saved or built again.
+    """
+    sentence, word = recall.places[slot].tolist()
+    at = memory.known.get(int(recall.digests[sentence]))
+    if at is None:
         return None
     one = memory.sentences[at]
-    return Neighbour(_label(one, word), weight, one.span(word, word + 1), one.text, one.document, slot, number)
+    return Neighbour(_label(one, word), weight, one.span(word, word + 1), one.text, one.document, slot, memory.ids[at])
 
 
 def _label(sentence: Remembered, word: int) -> str:

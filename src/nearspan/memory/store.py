@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from nearspan.encoders import Given
 from nearspan.errors import ModelError
 from nearspan.memory.words import WordTable
 from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
-from nearspan.text import Gold
+from nearspan.text import Gold, digests
 
 SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
 NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
@@ -46,6 +47,11 @@ class Remembered:
     def joined(self, fragments: Iterable[Fragment]) -> Span:
         """The characters of several runs of words."""
         return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
+
+    @property
+    def tokens(self) -> list[str]:
+        """The words' texts."""
+        return [self.text[start:end] for start, end in self.words]
 
     def as_dict(self) -> dict[str, Any]:
         """One line of `memory.jsonl`."""
@@ -187,6 +193,12 @@ class Memory:
     def offsets(self, rows: Tensor | slice) -> Tensor:
         """What is added to the scores [...] of the spans at some rows: log of their weight, -inf where removed."""
         return self.log_weights[rows].masked_fill(self.labels[rows] < 0, -torch.inf)
+
+    @cached_property
+    def known(self) -> dict[int, int]:
+        """Where the sentences are by their digests, which tell a sentence whatever its id."""
+        found = digests(sentence.tokens for sentence in self.sentences)
+        return {digest: number for number, digest in enumerate(found)}
 
     def labels_of(self, row: int) -> list[str]:
         """All labels of the span at a row; `labels` holds the first of them."""

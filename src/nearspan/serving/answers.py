@@ -51,7 +51,7 @@ class NeighbourOut(BaseModel):
     fragments: list[tuple[int, int]]
     sentence: str
     document: str
-    row: int = Field(description="of the span in the memory; edits may change it")
+    row: int = Field(description="of the span in the memory, which edits may change; of a recalled word its slot")
     sentence_id: int = Field(description="of the sentence in the memory, for editing it")
 
 
@@ -63,13 +63,25 @@ class FlipOut(BaseModel):
     neighbours: list[NeighbourOut]
 
 
+class RecollectionOut(BaseModel):
+    """A word of a span, and the training occurrences of the word that were blended into its state."""
+
+    text: str
+    share: float = Field(description="of the occurrences in the word's state: 0 where training lacks the word")
+    neighbours: list[NeighbourOut] = Field(description="the word where it occurs; a label is of the entity it is in")
+    unlisted: float = Field(description="the weight of the occurrences not listed")
+
+
 class EvidenceOut(BaseModel):
     """Why a span has its label; in the objects by label the key `null` is no entity."""
 
     text: str
     fragments: list[tuple[int, int]]
     label: str | None
-    strength: str = Field(description="exact: the weights add up to the probability; nearest: look-alikes by cosine")
+    strength: str = Field(
+        description="exact: the weights add up to the probability; attended: what the span's words recalled from "
+        "training, a part of what the head read; nearest: look-alikes by cosine"
+    )
     probabilities: dict[str, float]
     neighbours: dict[str, list[NeighbourOut]]
     unlisted: dict[str, float] = Field(description="exact: what the neighbours not listed add")
@@ -77,6 +89,7 @@ class EvidenceOut(BaseModel):
     flip: FlipOut | None = Field(description="exact: the least that would have to go for another label")
     share: float = Field(description="of the memory in the probabilities: 1 where it alone decides")
     voted: dict[str, float] = Field(description="what the memory says where it has a vote beside the head")
+    recalled: list[RecollectionOut] = Field(description="for each word of the span, where the encoder recalls words")
 
 
 class ExplainOut(BaseModel):

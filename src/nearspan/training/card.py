@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nearspan.evaluation import Evaluation, TypingEvaluation
+from nearspan.recipes import Recipe
 from nearspan.training.data import TrainingData
 from nearspan.training.run import Run
 
@@ -33,10 +34,21 @@ where you may share them.
 import nearspan
 
 model = nearspan.load("path/to/this/folder")
-for evidence in model.explain("Some text."):
-    print(evidence.text, evidence.label, evidence.neighbours)
+{_example(recipe)}
 ```
 """
+
+
+def _example(recipe: Recipe) -> str:
+    """Why, asked in a way that this model can answer."""
+    text = '"Some text."'
+    if recipe.task == "typing":  # spans are given, with whatever label
+        text = 'nearspan.markup("[Some](LABEL) text.")'
+    found = "neighbours"
+    if recipe.encoder.recall is not None and recipe.head.kind != "instances":  # look-alikes, or what words recalled
+        found = "neighbours or evidence.recalled"
+    return f"""for evidence in model.explain({text}):
+    print(evidence.text, evidence.label, evidence.{found})"""
 
 
 def _head(result: Evaluation | TypingEvaluation) -> str:

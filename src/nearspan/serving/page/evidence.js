@@ -33,7 +33,7 @@ export function shown(evidence, colour, actions, remove) {
     make("p", { class: "strength" }, make("b", {}, strength), ". ", meaning,
       evidence.share > 0 && evidence.share < 1 ? ` The memory has a share of ${Math.round(100 * evidence.share)}% in the probability.` : ""),
     ...Object.entries(evidence.neighbours).map(([name, group]) => neighbours(name, group, evidence, colour, remove)),
-    ...(evidence.strength === "attended" ? evidence.recalled.map((word) => recalled(word, colour)) : []),
+    ...(evidence.strength === "attended" ? (evidence.recalled ?? []).map((word) => recalled(word, colour)) : []),
     evidence.flip && flip(evidence.flip, colour),
   ];
 }

@@ -16,7 +16,8 @@ import pytest
 @pytest.fixture
 def process(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server that waits for nobody, and its port."""
-    options = ["--port", "0", "--device", "cpu", "--limit", "send_seconds=0.3", "--token", "sesame"]
+    options = ["--port", "0", "--device", "cpu", "--token", "sesame"]
+    options += ["--limit", "send_seconds=0.3", "--limit", "characters=100000"]
     command = [sys.executable, "-m", "nearspan", "serve", str(folder), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
         yield started, int(next(filter(None, (re.search(r":(\d+)/", line) for line in started.stderr)))[1])

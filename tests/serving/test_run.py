@@ -34,6 +34,21 @@ def answer(port: int, *parts: bytes) -> tuple[int, dict]:
     return int(head.split()[1]), json.loads(body)
 
 
+AT_ONCE = """
+import os, signal
+from fastapi import FastAPI
+from nearspan.serving.limits import Limits
+from nearspan.serving.run import run
+run(FastAPI(), "127.0.0.1", 0, Limits(), lambda _: os.kill(os.getpid(), signal.SIGTERM))
+print("ended")
+"""
+
+
+def test_a_signal_right_after_the_address_is_told_ends_the_server():
+    ended = subprocess.run([sys.executable, "-c", AT_ONCE], timeout=60, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "ended\n")
+
+
 HEAD = b"POST /annotate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
 
 

@@ -19,7 +19,7 @@ from nearspan.corpora import markup
 from nearspan.document import Span
 from nearspan.editing import Edit, Editor, MemorySentence
 from nearspan.errors import ConfigError, EditError
-from nearspan.evidence import marked, render
+from nearspan.evidence import marked, printable, render
 
 memory = typer.Typer(
     help="Look into a model's memory, correct it, add to it, take from it. Predictions change at once.\n\n"
@@ -204,7 +204,7 @@ def log(context: typer.Context, as_json: Json = False) -> None:
         _print({"edits": [edit.as_dict() for edit in edits]})
         return
     for edit in edits:
-        typer.echo(f"{edit.number}  {edit.time}  {edit.summary}")
+        typer.echo(f"{edit.number}  {edit.time}  {printable(edit.summary)}")
 
 
 def _place(editor: Editor, sentence: int, words: str, start: int) -> Span:
@@ -226,9 +226,9 @@ def _show(edits: list[Edit], as_json: bool) -> None:
         _print({"edits": [edit.as_dict() for edit in edits]})
         return
     for edit in edits:
-        typer.echo(f"{edit.number}  {edit.summary}")
+        typer.echo(f"{edit.number}  {printable(edit.summary)}")
         for line in edit.receipt:
-            typer.echo(f"   {line}")
+            typer.echo(f"   {printable(line)}")
 
 
 def _shown(one: MemorySentence) -> Text:
@@ -236,7 +236,9 @@ def _shown(one: MemorySentence) -> Text:
         one.text,
         [*((entity.span, entity.label) for entity in one.entities), *((span, "removed") for span in one.removed)],
     )
-    return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (f"   {one.document}", "dim"))
+    return Text.assemble(
+        (f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (f"   {printable(one.document)}", "dim")
+    )
 
 
 def _print(content: dict[str, Any]) -> None:

@@ -325,9 +325,12 @@ class Model:
         Where spans are given, the label of a discontinuous entity rests on each of its fragments: they come one by one.
         """
         (annotated,) = self.annotate([document])
-        document = _document(document)
+        return self.evidence(annotated, count)
+
+    def evidence(self, annotated: Document, count: int = 5) -> list[Evidence]:
+        """As `explain`, of a document that `annotate` gave."""
         return [
-            self._evidence(document, span, count, entity.label)
+            self._evidence(annotated, span, count, entity.label)
             for entity in annotated.entities
             for span in (_fragments(entity.span) if self.typing else [entity.span])
         ]

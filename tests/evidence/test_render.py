@@ -52,6 +52,15 @@ def test_long_sentences_are_shown_around_the_span():
     assert text.count("…") == 2
 
 
+def test_control_characters_of_the_data_do_not_reach_the_terminal():
+    wicked = "\x1b[2JBob\x9b31m\x07 met\tEve"
+    for thing in (marked(wicked, [(Span.of(4, 7), "P\x1bER")]), render(evidence(wicked, Span.of(4, 7)))):
+        printed = shown(thing)
+        assert not {character for character in printed if character < " " or "\x7f" <= character < "\xa0"} - {"\n"}
+        assert "�[2JBob" in printed
+    assert "�[2JBob⟨P�ER⟩" in shown(marked(wicked, [(Span.of(4, 7), "P\x1bER")]))
+
+
 def test_markup_and_line_breaks_in_the_data_are_only_characters():
     text = shown(render(evidence("[red]Bob[/red]\nand\r\n[/oops]", Span.of(5, 8))))
     assert "[red]Bob[/red] and" in text

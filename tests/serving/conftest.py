@@ -25,7 +25,8 @@ def service(folder: Path, documents) -> Service:
 
 @pytest.fixture
 def limits() -> Limits:
-    return Limits(body_bytes=5_000, characters=1_000, explained_characters=200, texts=4, neighbours=8, send_seconds=0.2)
+    most = {"body_bytes": 5_000, "characters": 1_000, "explained_characters": 200, "explained": 4}
+    return Limits(**most, texts=4, neighbours=8, send_seconds=0.2)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from nearspan.errors import ConfigError
 from nearspan.serving import Limits, create_app
-from nearspan.serving.guard import LOOPBACK, Guard
+from nearspan.serving.guard import LOOPBACK, Guard, answered
 from nearspan.serving.limits import Refused
 from nearspan.serving.worker import Worker
 
@@ -34,6 +34,7 @@ def _untouched(service, monkeypatch):
         ("/annotate", {"text": "x", "texts": []}, 422, "either text or texts"),
         ("/annotate", {"text": 5}, 422, "text: "),
         ("/annotate", {"text": "x", "txt": "x"}, 422, "txt"),
+        ("/annotate", {"text": "x", "k" * 3_000: "x"}, 422, "k" * 100 + "…: "),
         ("/annotate", [], 422, ""),
         ("/explain", {"text": "x" * 201}, 413, "200"),
         ("/explain", {"text": "x", "count": 9}, 422, "at most 8"),
@@ -42,6 +43,7 @@ def _untouched(service, monkeypatch):
         ("/neighbours", {"text": "x", "fragments": [[0, 9]]}, 422, "after the text"),
         ("/neighbours", {"text": "xyz", "fragments": [[2, 3], [0, 1]]}, 422, "in order"),
         ("/neighbours", {"text": "x", "fragments": [[0, 1]], "label": "PERSN"}, 422, "PERSON"),
+        ("/neighbours", {"text": "x", "fragments": [[0, 1]], "label": "x" * 201}, 422, "at most 200"),
     ],
 )
 def test_requests_beyond_the_limits_are_refused_with_the_reason(client, path, body, status, word):
@@ -86,6 +88,18 @@ def test_on_loopback_other_names_are_not_answered(service):
         assert client.get("/health").status_code == 200
         assert client.get("/health", headers={"Host": "localhost"}).status_code == 200
         assert client.get("/health", headers={"Host": "rebound.example"}).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "LOCALHOST", "0.0.0.0", "::", "example.org", ""])
+def test_only_a_loopback_address_has_names(host):
+    names = answered(host)
+    assert names == (LOOPBACK | {host.lower()} if host[:3] in ("127", "LOC") else LOOPBACK if host == "::1" else set())
+
+
+@pytest.mark.parametrize("token", ["", "sésame", "open sesame", "sesame\n"])
+def test_a_token_that_no_header_can_carry_is_refused(service, token):
+    with pytest.raises(ConfigError, match="token"):
+        create_app(service, token)
 
 
 def ask(receive, limits: Limits) -> list[dict]:

@@ -1,4 +1,5 @@
 import shutil
+import threading
 
 import pytest
 from fastapi.testclient import TestClient
@@ -6,6 +7,7 @@ from fastapi.testclient import TestClient
 import nearspan
 from nearspan.editing import Editor
 from nearspan.serving import Service, create_app
+from nearspan.serving.answers import ExplainOut
 
 TEXT = "Ada lives in Oslo"
 
@@ -37,6 +39,29 @@ def test_explain_every_entity(client):
     place = evidence[1]
     listed = sum(near["weight"] for near in place["neighbours"]["PLACE"])
     assert listed + place["unlisted"]["PLACE"] == pytest.approx(place["probabilities"]["PLACE"], abs=1e-5)
+
+
+def test_more_entities_than_are_explained_at_once_are_refused_with_what_to_do(client):
+    answer = client.post("/explain", json={"text": f"{TEXT} . " * 2})
+    assert (answer.status_code, len(answer.json()["evidence"])) == (200, 4)
+    answer = client.post("/explain", json={"text": f"{TEXT} . " * 3})
+    assert answer.status_code == 413
+    assert "6 entities; at most 4" in answer.json()["error"]
+    assert "/neighbours" in answer.json()["error"]
+
+
+def test_answers_are_written_in_the_models_thread(client, monkeypatch):
+    threads: list[str] = []
+    written = ExplainOut.model_dump_json
+
+    def noted(self) -> str:
+        threads.append(threading.current_thread().name)
+        return written(self)
+
+    monkeypatch.setattr(ExplainOut, "model_dump_json", noted)
+    answer = client.post("/explain", json={"text": TEXT})
+    assert answer.headers["Content-Type"] == "application/json"
+    assert threads == ["model_0"]
 
 
 def test_neighbours_of_any_words(client):

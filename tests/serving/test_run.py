@@ -16,7 +16,8 @@ import pytest
 @pytest.fixture
 def process(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server that waits for nobody, and its port."""
-    options = ["--port", "0", "--device", "cpu", "--limit", "send_seconds=0.3", "--token", "sesame"]
+    options = ["--port", "0", "--device", "cpu", "--token", "sesame"]
+    options += ["--limit", "send_seconds=0.3", "--limit", "characters=100000"]
     command = [sys.executable, "-m", "nearspan", "serve", str(folder), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
         yield started, int(next(filter(None, (re.search(r":(\d+)/", line) for line in started.stderr)))[1])
@@ -31,6 +32,21 @@ def answer(port: int, *parts: bytes) -> tuple[int, dict]:
         found = b"".join(iter(lambda: connection.recv(65_536), b""))
     head, _, body = found.partition(b"\r\n\r\n")
     return int(head.split()[1]), json.loads(body)
+
+
+AT_ONCE = """
+import os, signal
+from fastapi import FastAPI
+from nearspan.serving.limits import Limits
+from nearspan.serving.run import run
+run(FastAPI(), "127.0.0.1", 0, Limits(), lambda _: os.kill(os.getpid(), signal.SIGTERM))
+print("ended")
+"""
+
+
+def test_a_signal_right_after_the_address_is_told_ends_the_server():
+    ended = subprocess.run([sys.executable, "-c", AT_ONCE], timeout=60, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "ended\n")
 
 
 HEAD = b"POST /annotate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"

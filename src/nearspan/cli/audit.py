@@ -19,7 +19,7 @@ from nearspan.analysis.opinions import Progress as Told
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.train import Device
 from nearspan.corpora.atomic import write_file
-from nearspan.evidence import Neighbour
+from nearspan.evidence import Neighbour, printable
 from nearspan.evidence.render import in_context
 from nearspan.model import Model
 
@@ -74,11 +74,11 @@ def _rendered(one: Doubt) -> Text:
     said = Text.assemble((f"{one.doubt:.3f} ", "bold"), (one.kind, "magenta"), "  ")
     for word, entity in (("annotated", one.annotated), ("suggested", one.suggested)):
         if entity is not None:
-            said.append(f"{word} ").append(entity.span.text(one.document.text), "bold").append(
+            said.append(f"{word} ").append(printable(entity.span.text(one.document.text)), "bold").append(
                 f" {entity.label}", "cyan"
             )
             said.append("  ")
-    said.append(one.document.id + "\n", "dim")
+    said.append(printable(one.document.id) + "\n", "dim")
     whole = Neighbour("", 0.0, one.entity.span, one.document.text, "", 0, 0)
     said.append("  ").append_text(in_context(whole)).append("\n")
     for word, some in (("against", one.against), ("for", one.backing)):

@@ -19,7 +19,7 @@ from nearspan.corpora import markup
 from nearspan.document import Span
 from nearspan.editing import Edit, Editor, MemorySentence, Weight
 from nearspan.errors import ConfigError, EditError
-from nearspan.evidence import marked, render
+from nearspan.evidence import marked, printable, render
 
 memory = typer.Typer(
     help="Look into a model's memory, correct it, add to it, take from it. Predictions change at once.\n\n"
@@ -213,7 +213,7 @@ def log(context: typer.Context, as_json: Json = False) -> None:
         _print({"edits": [edit.as_dict() for edit in edits]})
         return
     for edit in edits:
-        typer.echo(f"{edit.number}  {edit.time}  {edit.summary}")
+        typer.echo(f"{edit.number}  {edit.time}  {printable(edit.summary)}")
 
 
 def _counts(weight: float | None, enough: bool) -> Weight | None:
@@ -241,9 +241,9 @@ def _show(edits: list[Edit], as_json: bool) -> None:
         _print({"edits": [edit.as_dict() for edit in edits]})
         return
     for edit in edits:
-        typer.echo(f"{edit.number}  {edit.summary}")
+        typer.echo(f"{edit.number}  {printable(edit.summary)}")
         for line in edit.receipt:
-            typer.echo(f"   {line}")
+            typer.echo(f"   {printable(line)}")
 
 
 def _shown(one: MemorySentence) -> Text:
@@ -251,8 +251,9 @@ def _shown(one: MemorySentence) -> Text:
         one.text,
         [*((entity.span, entity.label) for entity in one.entities), *((span, "removed") for span in one.removed)],
     )
-    where = f"   {one.document}" + (f" ×{one.weight:g}" if one.weight != 1 else "")
-    return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (where, "dim"))
+    where = f"   {printable(one.document)}" + (f" ×{one.weight:g}" if one.weight != 1 else "")
+    return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("
+")), (where, "dim"))
 
 
 def _print(content: dict[str, Any]) -> None:

@@ -42,7 +42,7 @@ def serve(
     """
     try:
         from nearspan import serving
-        from nearspan.serving.guard import LOOPBACK
+        from nearspan.serving.guard import answered
         from nearspan.serving.run import run
     except ImportError as error:
         needed = f"serving needs {error.name}, which is not installed: pip install 'nearspan[serve]'"
@@ -54,7 +54,7 @@ def serve(
     chosen(editor.model, search, vote)
     drawn = token or secrets.token_urlsafe(24)
     service = serving.Service(editor, documents)
-    app = serving.create_app(service, drawn, limits, LOOPBACK if host in LOOPBACK | {"::1"} else ())
+    app = serving.create_app(service, drawn, limits, answered(host))
 
     def started(address: str) -> None:
         shown = f"{address}#token={drawn}" if not token else address  # what follows # never goes over the wire

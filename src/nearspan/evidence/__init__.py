@@ -5,7 +5,7 @@ from nearspan.evidence.explain import Question, explain_candidate, explain_fragm
 from nearspan.evidence.flip import Flip
 from nearspan.evidence.neighbour import NULL, Neighbour
 from nearspan.evidence.recollection import Recollection
-from nearspan.evidence.render import marked, render, told
+from nearspan.evidence.render import marked, printable, render, told
 
 __all__ = [
     "NULL",
@@ -17,6 +17,7 @@ __all__ = [
     "explain_candidate",
     "explain_fragments",
     "marked",
+    "printable",
     "render",
     "told",
 ]

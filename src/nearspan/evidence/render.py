@@ -13,6 +13,10 @@ from nearspan.evidence.neighbour import Neighbour
 CONTEXT = 40  # characters shown on each side of a training span
 BAR = 20
 
+_BLANKS = "\v\f\r\x85"  # ends of lines of their kind
+_PRINTED = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+_PRINTED |= {ord(blank): " " for blank in _BLANKS}
+
 STRENGTHS = {
     "exact": "exact: these training spans' shares add up to the probability",
     "attended": "attended: training occurrences of the words, blended into the words' states",
@@ -22,7 +26,7 @@ STRENGTHS = {
 
 def render(evidence: Evidence) -> RenderableType:
     """One span with its label and the training spans behind it."""
-    title = Text.assemble((evidence.text, "bold"), "  ", _label(evidence.label))
+    title = Text.assemble((printable(evidence.text), "bold"), "  ", _label(evidence.label))
     title.append(f"  {evidence.probabilities[evidence.label]:.3f}", "bold")
     less = [(label, value) for label, value in evidence.probabilities.items() if label != evidence.label]
     rest = [f"{_name(label)} {value:.3f}" for label, value in less[:3] if value >= 0.0005]
@@ -88,15 +92,24 @@ def told(evidence: Evidence) -> str:
     return f"it would be {_name(evidence.flip.label)} without {spans} of the memory, {kind}; no fewer would do"
 
 
+def printable(text: str) -> str:
+    """A text as long, without the control characters that a terminal would obey; lines and tabs stay.
+
+    >>> printable("a\\x1b[31m b\\r\\n")
+    'a�[31m b \\n'
+    """
+    return text.translate(_PRINTED)
+
+
 def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
     """A text with its spans underlined and their labels behind them."""
-    shown = Text(text)
+    shown = Text(printable(text))
     for span, _ in spans:
         for start, end in span.fragments:
             shown.stylize("bold underline", start, end)
     for span, label in sorted(spans, key=lambda one: (-one[0].end, one[0].start)):  # the innermost label stands first
         end = span.end
-        shown = Text.assemble(shown[:end], (f"⟨{label}⟩", "cyan"), shown[end:])
+        shown = Text.assemble(shown[:end], (f"⟨{printable(label)}⟩", "cyan"), shown[end:])
     return shown
 
 
@@ -104,20 +117,20 @@ def in_context(one: Neighbour) -> Text:
     """A training span with some of its sentence around it."""
     start, end = one.span.start, one.span.end
     left, right = max(0, start - CONTEXT), min(len(one.sentence), end + CONTEXT)
-    found = Text(one.sentence[left:right])
+    found = Text(printable(one.sentence[left:right]))
     for first, last in one.span.fragments:
         found.stylize("bold underline", first - left, last - left)
     found = Text.assemble("…" * (left > 0), found, "…" * (right < len(one.sentence)))
-    found.append(f"   {one.document} #{one.sentence_id}", "dim")
+    found.append(f"   {printable(one.document)} #{one.sentence_id}", "dim")
     return Text(" ").join(found.split("\n"))
 
 
 def _label(label: str) -> Text:
-    return Text(label or "no entity", "cyan" if label else "magenta")
+    return Text(_name(label), "cyan" if label else "magenta")
 
 
 def _name(label: str) -> str:
-    return label or "no entity"
+    return printable(label) or "no entity"
 
 
 def _bar(weight: float) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from nearspan.serving.worker import Worker
 
 PAGE = Path(__file__).with_name("page")
 ABOUT = "Named entity recognition that shows its evidence. Offsets are characters (code points), half-open."
+LONGEST = 100  # characters of a key that an error names
 STATUSES = {
     408: "the request came too slowly",
     409: "the memory cannot be edited so, or there is none",
@@ -41,6 +43,8 @@ def create_app(service: Service, token: str, limits: Limits | None = None, hosts
     """
     if not token:
         raise ConfigError("a server needs a token that is not empty")
+    if not re.fullmatch("[!-~]+", token):
+        raise ConfigError("the token goes in a header: use letters, digits and signs of ASCII only, and no blanks")
     limits = limits or Limits()
     worker = Worker(limits.waiting)
 
@@ -89,6 +93,7 @@ async def _malformed(_: Request, error: Any) -> JSONResponse:
     if first["type"] == "json_invalid":
         return _error(422, f"the request is not JSON: {first['ctx']['error']} at its character {first['loc'][-1]}")
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    where = where if len(where) <= LONGEST else where[:LONGEST] + "…"
     said = first["msg"].removeprefix("Value error, ")
     return _error(422, f"{where}: {said}" if where else said)
 

@@ -87,7 +87,9 @@ class SpanBody(Asked):
 class NeighboursBody(SpanBody):
     """A span to ask about, predicted or not."""
 
-    label: Text = Field(default="", description="ask why it has this label; the most probable one where left out")
+    label: Text = Field(
+        default="", max_length=200, description="ask why it has this label; the most probable one where left out"
+    )
     count: int = Field(default=COUNT, ge=1, description="training spans listed for each label")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hmac import compare_digest
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from nearspan.document import Document, Entity, Span
@@ -31,25 +31,29 @@ def editing(service: Service, worker: Worker, limits: Limits, token: str) -> API
     open_, closed = APIRouter(prefix="/memory"), APIRouter(prefix="/memory", dependencies=[Depends(allowed)])
     editor = service.editor
 
-    @open_.get("", summary="Sentences of the memory: all, or those with a text, a label or from a document")
+    @open_.get(
+        "",
+        summary="Sentences of the memory: all, or those with a text, a label or from a document",
+        response_model=SentencesOut,
+    )
     async def sentences(
         text: str = "", label: str = "", document: str = "", limit: Limit = 20, offset: Offset = 0
-    ) -> SentencesOut:
+    ) -> Response:
         def work() -> SentencesOut:
             editor.refresh()
             found = editor.sentences(text, label, document, limit, offset)
             return SentencesOut(sentences=[SentenceOut(**one.as_dict()) for one in found])
 
-        return await worker.run(work)
+        return await worker.answer(work)
 
-    @open_.get("/log", summary="All edits since the memory was built")
-    async def log(limit: Limit = 20, offset: Offset = 0) -> LogOut:
+    @open_.get("/log", summary="All edits since the memory was built", response_model=LogOut)
+    async def log(limit: Limit = 20, offset: Offset = 0) -> Response:
         def work() -> LogOut:
             editor.refresh()
             edits = editor.log()
             return LogOut(total=len(edits), edits=[EditOut.of(edit) for edit in edits[::-1][offset : offset + limit]])
 
-        return await worker.run(work)
+        return await worker.answer(work)
 
     @closed.post("", summary="Remember the sentences of a text with their entities")
     async def add(body: AddBody) -> EditOut:

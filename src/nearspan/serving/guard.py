@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Collection
 from contextlib import suppress
+from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +28,21 @@ HEADERS = {
 }
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 LINGER = 2.0  # seconds for which the rest of a refused body is thrown away, so that the client reads the refusal
+
+
+def answered(host: str) -> frozenset[str]:
+    """The names that a server on an address answers to: those of a loopback address, else any (none are named).
+
+    >>> sorted(answered("127.0.0.2"))
+    ['127.0.0.1', '127.0.0.2', '[::1]', 'localhost']
+    >>> answered("0.0.0.0")
+    frozenset()
+    """
+    try:
+        loopback = ip_address(host).is_loopback
+    except ValueError:
+        loopback = host.lower() == "localhost"
+    return LOOPBACK | {f"[{host}]" if ":" in host else host.lower()} if loopback else frozenset()
 
 
 class Guard:

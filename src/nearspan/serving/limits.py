@@ -1,4 +1,4 @@
-"""Limits: what one request may ask of the server, checked before the model is touched."""
+"""Limits: what one request may ask of the server, checked as early as can be."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class Limits(Settings):
     """
 
     body_bytes: int = Field(default=1_000_000, ge=1_000)  # of a request
-    characters: int = Field(default=100_000, ge=1)  # of a request's texts together
+    characters: int = Field(default=20_000, ge=1)  # of a request's texts together
     explained_characters: int = Field(default=10_000, ge=1)  # of a text whose entities are all explained
+    explained: int = Field(default=100, ge=1)  # entities in one request
     texts: int = Field(default=256, ge=1)  # of a batch
     neighbours: int = Field(default=50, ge=1)  # listed for each label
     points: int = Field(default=2_000, ge=5, le=20_000)  # of the map
@@ -60,6 +61,15 @@ class Limits(Settings):
         found = sum(map(len, texts))
         if found > most:
             raise Refused(413, f"{found:,} characters in one request; at most {most:,} are served")
+
+    def check_explained(self, entities: int) -> None:
+        """Refuse to explain more entities at once."""
+        if entities > self.explained:
+            raise Refused(
+                413,
+                f"the text has {entities:,} entities; at most {self.explained:,} are explained in one request: send it "
+                "in parts, or ask /neighbours about the spans that matter",
+            )
 
     def check_count(self, count: int) -> None:
         """Refuse a longer list of neighbours."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from nearspan import __version__
 from nearspan.errors import did_you_mean
@@ -47,41 +47,57 @@ def reading(service: Service, worker: Worker, limits: Limits) -> APIRouter:
             limits=limits,
         )
 
-    @routes.post("/annotate", summary="Find the entities of a text or of a batch of texts")
-    async def annotate(body: AnnotateBody) -> AnnotateOut:
+    @routes.post("/annotate", summary="Find the entities of a text or of a batch of texts", response_model=AnnotateOut)
+    async def annotate(body: AnnotateBody) -> Response:
         limits.check(body.all)
-        documents = await worker.run(lambda: service.annotate(body.all))
-        return AnnotateOut(
-            documents=[
-                DocumentOut(entities=[EntityOut.of(entity, document.text) for entity in document.entities])
-                for document in documents
-            ]
-        )
 
-    @routes.post("/explain", summary="The training spans that each entity of a text rests on")
-    async def explain(body: ExplainBody) -> ExplainOut:
+        def work() -> AnnotateOut:
+            return AnnotateOut(
+                documents=[
+                    DocumentOut(entities=[EntityOut.of(entity, document.text) for entity in document.entities])
+                    for document in service.annotate(body.all)
+                ]
+            )
+
+        return await worker.answer(work)
+
+    @routes.post(
+        "/explain", summary="The training spans that each entity of a text rests on", response_model=ExplainOut
+    )
+    async def explain(body: ExplainBody) -> Response:
         limits.check([body.text], limits.explained_characters)
         limits.check_count(body.count)
-        found = await worker.run(lambda: service.explain(body.text, body.count))
-        return ExplainOut(evidence=[EvidenceOut(**one.as_dict()) for one in found])
 
-    @routes.post("/neighbours", summary="What a span is near to, predicted or not")
-    async def neighbours(body: NeighboursBody) -> EvidenceOut:
+        def work() -> ExplainOut:
+            found = service.explain(body.text, body.count, limits)
+            return ExplainOut(evidence=[EvidenceOut(**one.as_dict()) for one in found])
+
+        return await worker.answer(work)
+
+    @routes.post("/neighbours", summary="What a span is near to, predicted or not", response_model=EvidenceOut)
+    async def neighbours(body: NeighboursBody) -> Response:
         limits.check([body.text])
         limits.check_count(body.count)
         if body.label and body.label not in service.labels:
             raise Refused(
                 422, f"label: {body.label!r} is none of the model's; {did_you_mean(body.label, service.labels)}"
             )
-        found = await worker.run(lambda: service.neighbours(body.text, body.span, body.label, body.count))
-        return EvidenceOut(**found.as_dict())
 
-    @routes.get("/map", summary="The memory's entities in two dimensions")
-    async def memory_map() -> MapOut:
-        return await worker.run(lambda: service.map(limits.points))
+        def work() -> EvidenceOut:
+            return EvidenceOut(**service.neighbours(body.text, body.span, body.label, body.count).as_dict())
 
-    @routes.get("/errors", summary="What the model gets wrong on the corpus that the server was started with")
-    async def errors(kind: str = "", label: str = "", limit: Limit = 20, offset: Offset = 0) -> MistakesOut:
+        return await worker.answer(work)
+
+    @routes.get("/map", summary="The memory's entities in two dimensions", response_model=MapOut)
+    async def memory_map() -> Response:
+        return await worker.answer(lambda: service.map(limits.points))
+
+    @routes.get(
+        "/errors",
+        summary="What the model gets wrong on the corpus that the server was started with",
+        response_model=MistakesOut,
+    )
+    async def errors(kind: str = "", label: str = "", limit: Limit = 20, offset: Offset = 0) -> Response:
         if service.mistakes is None:
             raise Refused(404, "no corpus to score: start the server with --corpus FILE")
         mistakes = service.mistakes
@@ -89,6 +105,6 @@ def reading(service: Service, worker: Worker, limits: Limits) -> APIRouter:
         def work() -> MistakesOut:
             return mistakes.page(kind, label, limit, offset, service.model.memory is not mistakes.memory)
 
-        return await worker.run(work)
+        return await worker.answer(work)
 
     return routes

@@ -29,11 +29,27 @@ def run(app: FastAPI, host: str, port: int, limits: Limits, started: Callable[[s
         limit_concurrency=limits.connections,
         timeout_graceful_shutdown=FINISHING,
     )
-    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
-        signal.signal(ending, lambda *_: None)
     name = f"[{host}]" if ":" in host else host
-    started(f"http://{name}:{bound.getsockname()[1]}/")
-    uvicorn.Server(config).run(sockets=[bound])
+    server = _Server(config, lambda: started(f"http://{name}:{bound.getsockname()[1]}/"))
+    for ending in (signal.SIGTERM, signal.SIGINT):  # before uvicorn listens for them, and when it raises them again
+        signal.signal(ending, lambda *_: server.end())
+    server.run(sockets=[bound])
+
+
+class _Server(uvicorn.Server):
+    """Tells that it has started when signals already end it as they should."""
+
+    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self.told()
+
+    def end(self) -> None:
+        self.should_exit = True
 
 
 def _bound(host: str, port: int) -> socket.socket:

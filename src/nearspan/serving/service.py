@@ -12,6 +12,7 @@ from nearspan.evidence import Evidence
 from nearspan.memory import Memory
 from nearspan.model import Model
 from nearspan.serving.answers import MapOut
+from nearspan.serving.limits import Limits
 from nearspan.serving.map import draw
 from nearspan.serving.mistakes import Mistakes
 
@@ -44,9 +45,12 @@ class Service:
         """The texts with their entities."""
         return list(self.model.annotate(texts))
 
-    def explain(self, text: str, count: int) -> list[Evidence]:
-        """Evidence for each entity of a text."""
-        return self.model.explain(text, count)
+    def explain(self, text: str, count: int, limits: Limits) -> list[Evidence]:
+        """Evidence for each entity of a text; refused where there are too many to explain at once."""
+        model = self.model
+        (annotated,) = model.annotate([text])
+        limits.check_explained(len(annotated.entities))
+        return model.evidence(annotated, count)
 
     def neighbours(self, text: str, span: Span, label: str, count: int) -> Evidence:
         """Evidence for a span; where it has several labels, for the one that is asked about."""

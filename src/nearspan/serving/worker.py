@@ -7,6 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from fastapi import Response
+from pydantic import BaseModel
+
 from nearspan.serving.limits import Refused
 
 T = TypeVar("T")
@@ -35,6 +38,10 @@ class Worker:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
             self.waiting -= 1
+
+    async def answer(self, work: Callable[[], BaseModel]) -> Response:
+        """The work's result as a response; long ones are written in the thread, so that others are served meanwhile."""
+        return await self.run(lambda: Response(work().model_dump_json(), media_type="application/json"))
 
     def close(self) -> None:
         """Finish what waits, then end the thread."""

@@ -50,3 +50,14 @@ export function wholeWords(text, start, end) {
   while (end < text.length && WORD.test(characters(before(end))) && WORD.test(characters(end))) end += characters(end).length;
   return [start, end];
 }
+
+/** Where words stand next as whole words: after a place, else at the first such place; -1 where there is none. */
+export function nextPlace(text, words, after) {
+  let first = -1;
+  for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1)) {
+    if (String(wholeWords(text, at, at + words.length)) !== String([at, at + words.length])) continue;
+    if (at > after) return at;
+    if (first < 0) first = at;
+  }
+  return first;
+}

@@ -4,16 +4,18 @@ import { edit, post } from "./api.js";
 import { byId, chip, make, number, rove, say } from "./dom.js";
 import { idle, shown } from "./evidence.js";
 import { Lanes } from "./lanes.js";
-import { Offsets, wholeWords } from "./offsets.js";
+import { Offsets, nextPlace, wholeWords } from "./offsets.js";
 
 export class Reader {
   constructor({ served, colour, edited }) {
-    Object.assign(this, { served, colour, edited, text: "", asked: 0 });
+    Object.assign(this, { served, colour, edited, text: "", asked: 0, sought: { words: "", at: -1 }, editing: false });
     this.panel = byId("panel");
     this.panel.replaceChildren(...idle());
     this.lanes = new Lanes(byId("passage"), { colour, named: (entity) => named(entity), open: (index) => this.#explain(index) });
     rove(byId("passage"), "button[data-entity]");
-    byId("passage").addEventListener("pointerup", () => setTimeout(() => this.#selected()));
+    let pressed = null; // the mark that the pointer went down on: choosing an entity is no selecting of words
+    byId("passage").addEventListener("pointerdown", (event) => (pressed = event.target.closest("[data-entity]")));
+    byId("passage").addEventListener("pointerup", () => pressed || setTimeout(() => this.#selected()));
     byId("ask").addEventListener("submit", (event) => {
       event.preventDefault();
       this.annotate();
@@ -28,9 +30,8 @@ export class Reader {
     this.#size();
   }
 
-  /** Find the entities of what is in the box; nothing happens where that is empty. */
-  async annotate() {
-    const text = byId("text").value.toWellFormed();
+  /** Find the entities of a text, by default of what is in the box; nothing happens where that is empty. */
+  async annotate(text = byId("text").value.toWellFormed()) {
     if (!text.trim()) {
       say("Type or paste a text first.", { shown: true });
       byId("text").focus();
@@ -42,6 +43,7 @@ export class Reader {
     try {
       const found = await post("/annotate", { text });
       if (turn !== this.asked) return; // a later question was asked meanwhile
+      if (text !== this.text) this.sought = { words: "", at: -1 };
       this.text = text;
       this.entities = found.documents[0].entities;
       byId("found").hidden = false;
@@ -74,6 +76,7 @@ export class Reader {
   /** Ask about an entity. */
   async #explain(index) {
     this.lanes.select(index);
+    document.getSelection().removeAllRanges(); // words selected before are not spoken of any more
     const { fragments, label } = this.entities[index];
     await this.#ask(fragments, label);
   }
@@ -132,47 +135,69 @@ export class Reader {
   }
 
   /** Edit the memory, read the text again with it, and offer to undo. */
-  async #edit(work, fragments, said) {
-    try {
+  #edit(work, fragments, said) {
+    return this.#alone(async () => {
       const done = await work();
       if (done === null) return; // no token
-      await this.edited();
-      await this.annotate();
-      const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
-      await (index >= 0 ? this.#explain(index) : this.#ask(fragments, ""));
-      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments) }, "Undo");
+      if (!(await this.#again(fragments))) return;
+      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments, (done.edit ?? done).number) }, "Undo");
       this.panel.prepend(make("div", { class: "kept row" }, make("p", {}, said(done)), undo));
       undo.focus();
       say(said(done));
-    } catch (error) {
-      say(error.message, { wrong: true });
-    }
+    });
   }
 
-  async #undo(fragments) {
+  #undo(fragments, number) {
+    return this.#alone(async () => {
+      if ((await edit("POST", `/memory/undo?only=${number}`)) === null) return;
+      if (await this.#again(fragments)) say("It is undone.", { shown: true });
+    });
+  }
+
+  /** Read the text again after an edit and ask about the span; false where another text has been opened meanwhile. */
+  async #again(fragments) {
+    const text = this.text; // not what is in the box, which may have been changed since
+    await this.edited();
+    await this.annotate(this.text);
+    if (this.text !== text) return false;
+    const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
+    await (index >= 0 ? this.#explain(index) : this.#ask(fragments, ""));
+    return true;
+  }
+
+  /** One edit at a time: the panel's buttons rest while it runs. */
+  async #alone(work) {
+    if (this.editing) return;
+    this.editing = true;
+    const chosen = document.activeElement;
+    const buttons = [...this.panel.querySelectorAll("button:enabled")];
+    for (const button of buttons) button.disabled = true;
     try {
-      if ((await edit("POST", "/memory/undo")) === null) return;
-      await this.edited();
-      await this.annotate();
-      const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
-      if (index >= 0) await this.#explain(index);
-      else this.panel.focus();
-      say("It is undone.", { shown: true });
+      await work();
     } catch (error) {
       say(error.message, { wrong: true });
+    } finally {
+      this.editing = false;
+      for (const button of buttons) button.disabled = false;
+      if (document.activeElement === document.body) chosen.focus(); // a button that rests has no focus
     }
   }
 
-  /** Asking about words without a mouse. */
+  /** Asking about words without a mouse; asked again, about the next place where they stand. */
   #other() {
-    const words = make("input", { id: "words", autocomplete: "off", dir: "auto" });
+    const words = make("input", { id: "words", autocomplete: "off", dir: "auto", value: this.sought.words });
     return make("form", {
       class: "other",
       onsubmit: (event) => {
         event.preventDefault();
-        const at = words.value.trim() ? this.text.indexOf(words.value.trim()) : -1;
-        if (at < 0) say("These words are not in the text.", { wrong: true });
-        else this.#words(at, at + words.value.trim().length);
+        const wanted = words.value.trim();
+        const at = wanted ? nextPlace(this.text, wanted, wanted === this.sought.words ? this.sought.at : -1) : -1;
+        if (at < 0) {
+          say("These words are not in the text as whole words.", { wrong: true });
+          return;
+        }
+        this.sought = { words: wanted, at };
+        this.#words(at, at + wanted.length);
       },
     }, make("label", { htmlFor: "words" }, "Ask about other words of the text"), make("span", { class: "row" }, words, make("button", {}, "Ask")));
   }

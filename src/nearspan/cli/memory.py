@@ -252,8 +252,7 @@ def _shown(one: MemorySentence) -> Text:
         [*((entity.span, entity.label) for entity in one.entities), *((span, "removed") for span in one.removed)],
     )
     where = f"   {printable(one.document)}" + (f" ×{one.weight:g}" if one.weight != 1 else "")
-    return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("
-")), (where, "dim"))
+    return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (where, "dim"))
 
 
 def _print(content: dict[str, Any]) -> None:

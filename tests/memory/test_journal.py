@@ -103,10 +103,9 @@ def test_a_full_disk_loses_nothing(journal: Journal, full_disk):
     assert (journal.folder / JOURNAL).stat().st_size == size
 
 
-def test_another_editor_is_waited_for(journal: Journal, monkeypatch):
-    other = Journal(journal.folder)
-    other.lock.timeout = 0
-    with journal.locked(), pytest.raises(EditError, match="another editor"), other.locked():
+def test_another_editor_is_waited_for(journal: Journal):
+    other = Journal(journal.folder, patience=0)
+    with journal.locked(), pytest.raises(EditError, match=r"another editor has held .* for 0 s"), other.locked():
         pass
 
 

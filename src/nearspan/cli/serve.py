@@ -15,6 +15,8 @@ from nearspan.cli.train import Device
 from nearspan.editing import Editor
 from nearspan.errors import ResourceError
 
+PATIENCE = 1.0  # seconds that an edit waits for another process's; who reads waits with it
+
 
 def serve(
     model: Annotated[Path, typer.Argument(help="A model folder.")],
@@ -50,7 +52,7 @@ def serve(
     console = Console(stderr=True)
     limits = serving.Limits().override(limit or [])
     documents = read_documents(corpus or [], format, console, columns)
-    editor = Editor.open(model, device)
+    editor = Editor.open(model, device, PATIENCE)
     chosen(editor.model, search, vote)
     drawn = token or secrets.token_urlsafe(24)
     service = serving.Service(editor, documents)

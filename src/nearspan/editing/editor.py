@@ -22,6 +22,7 @@ from nearspan.errors import EditError, ModelError, did_you_mean
 from nearspan.evidence import Evidence
 from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
 from nearspan.memory.edits import Kind, document_dict, relabelled, standing, words_of
+from nearspan.memory.journal import PATIENCE
 from nearspan.model import Model
 from nearspan.text import Coverage
 
@@ -41,7 +42,7 @@ class Editor:
         editor.undo()
     """
 
-    def __init__(self, folder: Path, model: Model) -> None:
+    def __init__(self, folder: Path, model: Model, patience: float = PATIENCE) -> None:
         if model.typing:
             raise EditError(
                 "this model was trained for typing: it labels spans that are given, and its memory holds these alone. "
@@ -49,7 +50,7 @@ class Editor:
             )
         self.folder = folder
         self.model = model
-        self._journal = Journal(folder)
+        self._journal = Journal(folder, patience)
         self._mutex = RLock()
         self._state: tuple[object, ...] = ()  # of the files, when they were last read
         self._digest = ""  # of the base, the memory without its edits
@@ -59,9 +60,9 @@ class Editor:
         self._take_up()
 
     @classmethod
-    def open(cls, path: Path | str, device: str = "") -> Editor:
-        """The model of a folder with its edited memory."""
-        return cls(Path(path), Model.load(path, device, memory=False))
+    def open(cls, path: Path | str, device: str = "", patience: float = PATIENCE) -> Editor:
+        """The model of a folder with its edited memory; an edit waits `patience` seconds for another editor."""
+        return cls(Path(path), Model.load(path, device, memory=False), patience)
 
     def refresh(self) -> bool:
         """Take up what other processes have done to the memory since; whether there was anything."""

@@ -31,9 +31,10 @@ PATIENCE = 60.0  # seconds to wait for another editor
 class Journal:
     """The journal of the memory in a model folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, patience: float = PATIENCE) -> None:
         self.folder = folder
-        self.lock = FileLock(folder / LOCK, timeout=PATIENCE, thread_local=False)
+        self.patience = patience
+        self.lock = FileLock(folder / LOCK, timeout=patience, thread_local=False)
 
     def base(self) -> str:
         """What names the memory that edits belong to: a digest of its sentences."""
@@ -78,7 +79,7 @@ class Journal:
                 settle(self.folder)
                 yield
         except Timeout:
-            raise EditError(f"another editor has held {self.folder} for {PATIENCE:.0f} s: try again later") from None
+            raise EditError(f"another editor has held {self.folder} for {self.patience:g} s: try again later") from None
         except OSError as error:
             raise EditError(f"cannot edit the memory in {self.folder}: {error.strerror or error}") from error
 

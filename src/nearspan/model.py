@@ -154,8 +154,6 @@ class Model:
             raise ModelError("this model has no memory that could vote: fill one with `nearspan memory MODEL build`")
         if isinstance(self.network.head, Instances):
             raise ConfigError("the instance head is a vote of the memory already; others can be given one")
-        if share and self.recipe.head.tags_words:
-            raise ConfigError("the memory votes on spans, and this model's head tags words")
         chosen = [f"vote.{one}" for one in (f"share={share}", *settings)] if share else ["vote=none"]
         self.recipe = self.recipe.override(chosen, "vote")
         self.network.vote = self.recipe.vote

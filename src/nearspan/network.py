@@ -237,12 +237,14 @@ class Network(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """P(y|s) [S, 1 + Y] of candidates, and their vectors [S, H] unless the head can do without."""
         head = self.head
-        if isinstance(head, Crf):
-            places = (candidates.sentence, candidates.first, candidates.stop)
-            return head.probabilities(encoded.states.float(), encoded.batch.mask, *places), None
         if not isinstance(head, Instances):
             vectors = self.vectors(encoded, candidates).float()
-            found, said = head.probabilities(vectors), self.voted(vectors, memory)
+            if isinstance(head, Crf):
+                places = (candidates.sentence, candidates.first, candidates.stop)
+                found = head.probabilities(encoded.states.float(), encoded.batch.mask, *places)
+            else:
+                found = head.probabilities(vectors)
+            said = self.voted(vectors, memory)
             return found if said is None or self.vote is None else torch.lerp(found, said, self.vote.share), vectors
         if memory is None:
             raise ValueError("the instance head needs a memory: Model.remember builds one")
@@ -264,7 +266,7 @@ class Network(nn.Module):
     def guesses(self, batch: Batch, memory: Memory | None) -> list[list[Guess]]:
         """For each sentence of a batch what may be entities: candidates with each of their labels, and joined ones."""
         encoded = self.encoder(batch)
-        if isinstance(self.head, Crf):
+        if isinstance(self.head, Crf) and (self.vote is None or memory is None):
             return _guessed(*self.head.entities(encoded.states.float(), batch.mask), len(batch))
         candidates = self.candidates(batch)
         probabilities, vectors = self.judged(encoded, candidates, memory)
@@ -275,6 +277,11 @@ class Network(nn.Module):
             vectors = self.vectors(encoded, candidates).float() if vectors is None else vectors
             for one in self.joiner.join(vectors, candidates):
                 found[one.sentence].append(Guess(one.fragments, one.label, one.score))
+        if isinstance(self.head, Crf) and self.vote is not None:  # of entities too wide for a candidate nobody votes
+            index, scores = self.head.entities(encoded.states.float(), batch.mask)
+            wide = index[:, 2] - index[:, 1] > self.max_width
+            rest = _guessed(index[wide], scores[wide] * (1 - self.vote.share), len(batch))
+            found = [own + more for own, more in zip(found, rest, strict=True)]
         return found
 
     def marginals(self, batch: Batch, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
@@ -385,7 +392,7 @@ def _refuse_spans(recipe: Recipe) -> None:
     """A head over words has no use for given spans, or for what changes span vectors or their targets."""
     if recipe.task == "typing":
         raise ConfigError(f"the {recipe.head.kind} head reads words and cannot label given spans: set task=recognition")
-    parts = {"bottleneck": recipe.bottleneck, "joining": recipe.joining, "vote": recipe.vote}
+    parts = {"bottleneck": recipe.bottleneck, "joining": recipe.joining}
     parts |= {f"objective.{name}": part for name, part in recipe.objective}
     for place in (place for place, part in parts.items() if part is not None):
         raise ConfigError(f"the {recipe.head.kind} head reads words, not spans: set {place}=none")

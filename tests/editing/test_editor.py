@@ -381,3 +381,22 @@ def test_edits_that_cannot_be_made_are_a_damaged_model(editor: Editor):
     path.write_text(path.read_text(encoding="utf-8").replace('"count": 2', '"count": 3'), encoding="utf-8")
     with pytest.raises(ModelError, match="cannot be made"):
         Editor.open(editor.folder, "cpu")
+
+
+def test_an_edit_counts_beside_a_head_over_words_where_the_memory_has_a_vote(tiny, documents, tmp_path: Path):
+    settings = ("head.kind=crf", "joining=none", "training.epochs=25", "training.learning_rate=0.02")
+    nearspan.train(tiny("classifier", *settings), documents, documents, out=tmp_path / "model", device="cpu")
+    editor = Editor.open(tmp_path / "model", device="cpu")
+
+    def found(text: str) -> list[tuple[str, str]]:
+        (annotated,) = editor.model.annotate([text])
+        return [(entity.label, entity.span.text(text)) for entity in annotated.entities]
+
+    before = found("Ada lives in Oslo")
+    assert ("PERSON", "Ada") in before
+    editor.relabel(0, Span.of(0, 3), "PLACE")
+    assert found("Ada lives in Oslo") == before
+    editor.model.vote(0.9, "neighbours=1")
+    assert ("PLACE", "Ada") in found("Ada lives in Oslo")
+    editor.undo()
+    assert found("Ada lives in Oslo") == before

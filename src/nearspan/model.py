@@ -13,7 +13,7 @@ from torch import Tensor
 from nearspan import folder
 from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import Encoded, Encoder, Given, Prepared, Splitter
+from nearspan.encoders import Encoder, Given, Prepared, Splitter
 from nearspan.errors import ConfigError, ModelError, NearspanError
 from nearspan.evidence import NULL, Evidence, Question, explain_candidate, explain_fragments
 from nearspan.heads import Instances
@@ -21,7 +21,8 @@ from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
 from nearspan.network import Network, assemble
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
-from nearspan.spans import Asked, LabelledSentences, Minus, Placed, WordEntity, WordSums, how_many
+from nearspan.remembering import corpus_vectors
+from nearspan.spans import Asked, LabelledSentences, Placed, WordEntity, WordSums
 from nearspan.strings import StringMajority
 from nearspan.text import Gold, Sentence
 from nearspan.text.reading import Reading, readings
@@ -302,20 +303,9 @@ class Model:
         if self.memory is not None:
             self.memory = self.memory.with_vectors(*self.vectors(prepared))
 
-    @torch.inference_mode()
     def vectors(self, prepared: Prepared) -> tuple[Tensor | WordSums, Tensor]:
         """Vectors of all candidate spans [N, H] or of their words, and unit vectors [M, E] of all sentences."""
-        network = self.network.eval()
-        spans = network.adds_up
-        kept = _WordsKept(self, prepared, spans) if spans is not None else _SpansKept(self, prepared)
-        means = torch.empty(len(prepared), 0, device=self.device)
-        for ids in prepared.order(self.device):
-            encoded = network.encoder(prepared.batch(ids))
-            found = encoded.sentence_vectors().float()
-            means = means if means.shape[1] else means.new_empty(len(prepared), found.shape[1])
-            means[ids.to(self.device)] = found
-            kept.put(encoded)
-        return kept.vectors, torch.nn.functional.normalize(means, dim=1)
+        return corpus_vectors(self.network, prepared)
 
     def explain(self, document: Document | str, count: int = 5) -> list[Evidence]:
         """For each entity found in a text, the training spans it rests on.
@@ -379,43 +369,6 @@ class Model:
                 return part, places
         runs = "made of runs" if span.discontinuous else "a run"
         raise NearspanError(f"{span.text(document.text)!r} is not {runs} of whole words inside one sentence")
-
-
-class _WordsKept:
-    """The words' vectors of a corpus, whose sums are its spans' vectors."""
-
-    def __init__(self, model: Model, prepared: Prepared, spans: Minus) -> None:
-        steps = torch.empty(int(prepared.lengths.sum()), spans.size, device=model.device)
-        self.spans = spans
-        self.vectors = WordSums(steps.new_empty(1 if spans.begins_alike else len(steps), spans.size), steps)
-
-    def put(self, encoded: Encoded) -> None:
-        """Add a batch's words."""
-        sums, mask = self.spans.sums(encoded.states), encoded.batch.mask
-        rows = encoded.batch.rows[mask]
-        self.vectors.steps[rows] = sums.steps[mask].float()
-        if self.spans.begins_alike:
-            self.vectors.begins.copy_(sums.begins)
-        else:
-            self.vectors.begins[rows] = sums.begins[mask].float()
-
-
-class _SpansKept:
-    """The vectors [N, H] of all candidates of a corpus, in half precision: there are many."""
-
-    def __init__(self, model: Model, prepared: Prepared) -> None:
-        self.network = model.network
-        given = prepared.given
-        counts = given.counts if given is not None else how_many(prepared.lengths, self.network.max_width)
-        self.starts = (counts.cumsum(0) - counts).to(model.device)
-        self.vectors = torch.empty(int(counts.sum()), self.network.size, dtype=torch.float16, device=model.device)
-
-    def put(self, encoded: Encoded) -> None:
-        """Add a batch's spans."""
-        candidates = self.network.candidates(encoded.batch)
-        found = self.network.vectors(encoded, candidates)
-        starts = self.starts[encoded.batch.ids.to(self.starts.device)]
-        self.vectors[starts[candidates.sentence] + candidates.number] = found.half()
 
 
 def usable_device(wanted: str = "") -> torch.device:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearspan.analysis.audit import Audit
 from nearspan.analysis.doubts import Doubt
 from nearspan.analysis.elements import bar, chip, highlighted, section, text
-from nearspan.analysis.page import POLICY, STYLE
+from nearspan.analysis.frame import frame
 from nearspan.evidence import Neighbour
 
 TITLES = {
@@ -30,30 +30,9 @@ def audit_page(found: Audit, labels: Sequence[str]) -> str:
         "that the neighbours do not give to the annotation. Open one to see the training spans that speak for either "
         "side; the sentence itself and its copies are not among them.</p>"
     )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>nearspan audit</title>
-<style>
-{STYLE.read_text(encoding="utf-8")}</style>
-</head>
-<body>
-<header>
-<p class="brand">nearspan audit</p>
-<h1>{found.found:,} {"doubt" if found.found == 1 else "doubts"}</h1>
-<p>{text(counts)}.{more} In {text(found.coverage)}.</p>
-</header>
-<main>
-{section("doubts", "The gravest first", legend, cards)}
-</main>
-<footer>Made by nearspan.</footer>
-</body>
-</html>
-"""
+    title = f"{found.found:,} {'doubt' if found.found == 1 else 'doubts'}"
+    header = f"<p>{text(counts)}.{more} In {text(found.coverage)}.</p>"
+    return frame("audit", title, header, section("doubts", "The gravest first", legend, cards))
 
 
 def _card(one: Doubt, labels: Sequence[str], strength: str) -> str:

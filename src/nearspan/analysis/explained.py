@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearspan.analysis.elements import bar, chip, highlighted, text
-from nearspan.analysis.page import POLICY, STYLE
+from nearspan.analysis.frame import frame
 from nearspan.evidence import Evidence, Neighbour, Recollection, told
 
 STRENGTHS = {
@@ -19,30 +19,7 @@ STRENGTHS = {
 def page(whole: str, found: Sequence[Evidence], labels: Sequence[str]) -> str:
     """The evidence for some spans of a text as HTML."""
     cards = "".join(_card(one, whole, labels) for one in found) or "<p>No entity was found.</p>"
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>nearspan evidence</title>
-<style>
-{STYLE.read_text(encoding="utf-8")}</style>
-</head>
-<body>
-<header>
-<p class="brand">nearspan evidence</p>
-<h1>Why</h1>
-<p class="query">{_whole(whole, found)}</p>
-</header>
-<main>
-{cards}
-</main>
-<footer>Made by nearspan.</footer>
-</body>
-</html>
-"""
+    return frame("evidence", "Why", f'<p class="query">{_whole(whole, found)}</p>', cards)
 
 
 def _whole(whole: str, found: Sequence[Evidence]) -> str:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from nearspan.analysis import confidence, evidence, likeness, sections, telling
 from nearspan.analysis.elements import percent, text
 from nearspan.analysis.findings import Findings
-
-STYLE = Path(__file__).with_name("page.css")
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser refuses to load anything, whatever a text says
+from nearspan.analysis.frame import frame
 
 
 def page(found: Findings) -> str:
@@ -46,28 +43,5 @@ def framed(title: str, said: str, body: Sequence[str]) -> str:
         for part in body
         for name, heading in re.findall(r'^<section id="(\w+)"><h2>(.*?)</h2>', part)
     )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>nearspan report: {title}</title>
-<style>
-{STYLE.read_text(encoding="utf-8")}</style>
-</head>
-<body>
-<header>
-<p class="brand">nearspan report</p>
-<h1>{title}</h1>
-<p>{said}</p>
-<nav>{links}</nav>
-</header>
-<main>
-{"".join(body)}
-</main>
-<footer>Made by nearspan. The numbers of this page are in <code>report.json</code> beside it.</footer>
-</body>
-</html>
-"""
+    more = " The numbers of this page are in <code>report.json</code> beside it."
+    return frame("report", title, f"<p>{said}</p>\n<nav>{links}</nav>", "".join(body), subject=title, more=more)

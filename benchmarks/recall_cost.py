@@ -34,7 +34,7 @@ class Variant:
         accelerator = _accelerator(recipe, device)
         torch.manual_seed(0)
         model = Model.learn(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)
-        self.trainer = _Trainer(recipe, model, data, None, accelerator, seed=0)
+        self.trainer = _Trainer(recipe, model, data, None, None, accelerator, seed=0)
         self.encoder = model.network.encoder
         self.steps: list[float] = []
         self.writing: list[float] = []

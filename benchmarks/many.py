@@ -4,7 +4,8 @@
 
 JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` and `synonyms` (may be left out),
 `seeds`, `set` (a list of part.key=value), `slices` (true: benchmarks/slices.py on the test set), `bleu`
-(true: benchmarks/bleu.py on the development set).
+(true: benchmarks/bleu.py on the development set), `whole` (true: the instance head's scores once more, with its whole
+memory instead of the nearest sentences).
 OUT gets `results.jsonl` (one `result.json` a run, with its name and its curve) and no models. A run that is not
 ready after `--seconds` is stopped, and only its curve is kept.
 """
@@ -51,10 +52,16 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     found |= {"name": job["name"], "wall": round(time.monotonic() - began, 1)}
     if metrics.is_file():
         found["curve"] = [json.loads(line) for line in metrics.read_text().splitlines()]
+    beside = Path(__file__).parent
     if job.get("slices") and code == 0:
-        found["slices"] = told("slices.py", scratch / name, job["test"], environment)
+        found["slices"] = told([str(beside / "slices.py"), str(scratch / name), job["test"]], environment)
     if job.get("bleu") and code == 0:
-        found["bleu"] = told("bleu.py", scratch / name, job["dev"], environment)
+        found["bleu"] = told([str(beside / "bleu.py"), str(scratch / name), job["dev"]], environment)
+    if job.get("whole") and code == 0:
+        asked = ["-m", "nearspan", "evaluate", str(scratch / name)]
+        found["whole"] = {
+            split: told([*asked, job[split], "--search", "whole", "--json"], environment) for split in ("dev", "test")
+        }
     shutil.rmtree(scratch / name, ignore_errors=True)
     with (out / "results.jsonl").open("a") as file:
         file.write(json.dumps(found) + "\n")
@@ -68,9 +75,9 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     return found
 
 
-def told(script: str, model: Path, corpus: str, environment: dict[str, str]) -> Any:
-    command = [sys.executable, str(Path(__file__).with_name(script)), str(model), corpus]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+def told(command: list[str], environment: dict[str, str]) -> Any:
+    """What a script says in JSON in its last line, or its complaint."""
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, env=environment, check=False)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr[-1000:]
 
 

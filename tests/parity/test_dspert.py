@@ -211,6 +211,15 @@ def test_fewer_layers_are_the_highest_ones(depth: int, shared: bool):
     check(deep, model, [4, 3], 3)
 
 
+@pytest.mark.parametrize("words", [2, 3, 16, 17, 18, 19, 41])
+def test_first_words_ask_in_groups(words: int):
+    """One group, one that is just full, and several, the last of which reaches beyond the sentence."""
+    model = pretrained()
+    deep = built(model, 8).eval()
+    assert deep_spans.group_size(7) == 17
+    check(deep, model, [words, 5], 8)
+
+
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("training", [False, True])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -128,23 +129,66 @@ class Deep(nn.Module):
 
     def _through(self, layers: Sequence[Tensor], layout: Layout) -> Tensor:
         spans: Tensor = self.pool(self.dropout(layers[0]), layout)
+        groups = Groups.of(layout)
         for block, states in zip(self.layers, layers, strict=True):
-            spans = self._layer(block, spans, states, layout)
+            spans = self._layer(block, spans, states, groups)
         return spans
 
-    def _layer(self, block: Block, spans: Tensor, states: Tensor, layout: Layout) -> Tensor:
+    def _layer(self, block: Block, spans: Tensor, states: Tensor, groups: Groups) -> Tensor:
         """Equation 3 for all wide spans [N, d]; states [B, T, d] are the words'."""
-        sentences, starts, widths = len(states), layout.starts, layout.widths
-        asked = placed(block.query(spans), layout.cells, sentences * starts * widths)
-        query = asked.view(sentences * starts, widths, block.heads, -1).transpose(1, 2)  # [B starts, heads, widths, h]
-        key, value = (
-            _windows(project(states), starts, widths + 1, block.heads) for project in (block.key, block.value)
-        )
+        count = len(states) * groups.count
+        asked = placed(block.query(spans), groups.cells, count * groups.size * groups.widths)
+        query = asked.view(count, groups.size * groups.widths, block.heads, -1).transpose(1, 2)  # [G, heads, spans, h]
+        key, value = (groups.words(project(states), block.heads) for project in (block.key, block.value))
         rate = self.dropout.p if self.training else 0.0
-        inside = torch.ones(widths, widths + 1, dtype=torch.bool, device=spans.device).tril(1)  # words of each width
-        found = functional.scaled_dot_product_attention(query, key, value, attn_mask=inside, dropout_p=rate)
-        context = taken(found.transpose(1, 2).reshape(len(asked), -1), layout.cells)
+        found = functional.scaled_dot_product_attention(query, key, value, attn_mask=groups.inside, dropout_p=rate)
+        context = taken(found.transpose(1, 2).reshape(len(asked), -1), groups.cells)
         return block.after(spans, context, rate)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The wide spans of a batch by neighbouring first words: those of a group ask the words of them all together.
+
+    Each span sees its own words alone. That a few scores are computed for nothing costs less than an attention of its
+    own for every first word, which fills no tile of a GPU and copies each word once for every word before it.
+    """
+
+    cells: Tensor  # [N] where each wide span is in the grid [B, count, size, widths]
+    count: int  # groups of a sentence
+    size: int  # first words of a group
+    widths: int
+    inside: Tensor  # [size * widths, size + widths] which words are in a span
+
+    @classmethod
+    def of(cls, layout: Layout) -> Groups:
+        """The groups of a layout's first words."""
+        size = min(group_size(layout.widths), layout.starts)
+        count = -(-layout.starts // size)
+        cells = (layout.sentence * (count * size) + layout.first) * layout.widths + layout.width - 2
+        device = layout.first.device
+        first = torch.arange(size, device=device)[:, None, None]
+        last = first + torch.arange(1, layout.widths + 1, device=device)[:, None]
+        word = torch.arange(size + layout.widths, device=device)
+        inside = ((first <= word) & (word <= last)).flatten(0, 1)
+        return cls(cells, count, size, layout.widths, inside)
+
+    def words(self, states: Tensor, heads: int) -> Tensor:
+        """The words of each group [B * count, heads, size + widths, h] from [B, T, d]; zeros beyond the end."""
+        length = self.count * self.size + self.widths
+        seen = functional.pad(states, (0, 0, 0, max(0, length - states.shape[1])))[:, :length]
+        parted = seen.unfold(1, self.size + self.widths, self.size)  # [B, count, d, size + widths]
+        split: Tensor = parted.unflatten(2, (heads, -1)).transpose(3, 4).flatten(0, 1)
+        return split
+
+
+def group_size(widths: int) -> int:
+    """How many first words make a group: a dozen or more, and its words a multiple of 8, as GPUs like it.
+
+    >>> group_size(7), group_size(24)
+    (17, 16)
+    """
+    return -(-(12 + widths) // 8) * 8 - widths
 
 
 def span_bytes(layers: Sequence[Block], widths: int) -> int:
@@ -155,12 +199,5 @@ def span_bytes(layers: Sequence[Block], widths: int) -> int:
 
 def _floats(block: Block, widths: int) -> int:
     """Its two feed-forward states, eleven others of the encoder's width, its shares of the words three times."""
-    return 2 * block.up.out_features + 11 * block.up.in_features + 3 * block.heads * (widths + 1)
-
-
-def _windows(states: Tensor, starts: int, size: int, heads: int) -> Tensor:
-    """The `size` words from each first word on [B * starts, heads, size, h]; zeros beyond the end."""
-    missing = max(0, starts + size - 1 - states.shape[1])
-    seen = functional.pad(states, (0, 0, 0, missing))[:, : starts + size - 1].unfold(1, size, 1)  # [B, starts, d, size]
-    split: Tensor = seen.unflatten(2, (heads, -1)).transpose(3, 4).flatten(0, 1)
-    return split
+    words = group_size(widths) + widths
+    return 2 * block.up.out_features + 11 * block.up.in_features + 3 * block.heads * words

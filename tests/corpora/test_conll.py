@@ -32,6 +32,12 @@ def test_words_are_joined_by_blanks_and_sentences_by_newlines():
     assert document.entities == (Entity.of(0, 3, "PER"),)
 
 
+def test_a_character_in_a_line_as_in_msra_keeps_neighbours_apart():
+    rows = [("中", "B-LOC"), ("美", "B-LOC"), ("两", "O"), ("国", "O"), ("Ａ", "B-ORG"), ("Ｂ", "I-ORG"), ("９", "O")]
+    text = "".join(f"{character}\t{tag}\n" for character, tag in rows)
+    assert marked(text) == ["[中](LOC) [美](LOC) 两 国 [Ａ Ｂ](ORG) ９"]
+
+
 @pytest.mark.parametrize(
     "tags",
     ["I-PER I-PER B-PER O", "B-PER I-PER B-PER O", "B-PER E-PER S-PER O", "B-PER L-PER U-PER O"],

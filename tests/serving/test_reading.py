@@ -144,6 +144,6 @@ def test_what_words_recalled_is_told(tiny, documents, tmp_path):
         assert client.post("/explain", json={"text": TEXT}).status_code == 200
     assert (found.status_code, found.json()["strength"]) == (200, "attended")
     [word] = found.json()["recalled"]
-    assert (word["text"], word["share"]) == ("Ada", pytest.approx(0.7))
+    assert (word["text"], word["share"]) == ("Ada", pytest.approx(0.3))
     assert [one["text"] for one in word["neighbours"]] == ["Ada", "Ada"]
     assert sum(one["weight"] for one in word["neighbours"]) + word["unlisted"] == pytest.approx(1)

@@ -1,0 +1,86 @@
+"""How many neighbours the instance head needs: its scores with K sentences, for several K, and with its whole memory.
+
+    python benchmarks/neighbours.py MODEL F [--counts 10 50 200 1000] [--whole] [--out results.json]
+
+Beside precision, recall and F1: of the gold entities, how many have a label that no span of their sentence's K nearest
+sentences has (`label absent`; such an entity cannot be found), and how many have neighbours of which none is written
+as they are (`text absent`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import nearspan
+from nearspan.document import Document
+from nearspan.evaluation import evaluate
+from nearspan.memory import nearest_sentences
+from nearspan.model import Model
+
+
+def scored(model: Model, documents: list[Document], count: int | str) -> dict[str, Any]:
+    search = {"search": "whole"} if count == "whole" else {"search": "nearest", "neighbours": count}
+    head = model.network.head
+    head.settings = head.settings.model_copy(update=search)
+    scores = evaluate(model, documents).scores
+    return {
+        "neighbours": count,
+        "precision": round(100 * scores.precision, 2),
+        "recall": round(100 * scores.recall, 2),
+        "f1": round(100 * scores.f1, 2),
+    }
+
+
+def absent(model: Model, documents: list[Document], count: int) -> dict[str, float]:
+    """The share of gold entities whose label, and whose text, none of the nearest sentences has."""
+    memory = model.memory
+    assert memory is not None
+    found = model.labelled(documents)
+    _, asked = model.vectors(model.prepare(found.sentences))
+    labels = [{label for _, _, label in one.entities} for one in memory.sentences]
+    texts = [
+        {" ".join(one.text[a:b] for a, b in one.words[first:stop]) for first, stop, _ in one.entities}
+        for one in memory.sentences
+    ]
+    total = no_label = no_text = 0
+    for ids, sentence, golds in zip(
+        nearest_sentences(memory, asked, count).tolist(), found.sentences, found.entities, strict=True
+    ):
+        near_labels = set().union(*(labels[number] for number in ids))
+        near_texts = set().union(*(texts[number] for number in ids))
+        for first, stop, label in golds:
+            total += 1
+            no_label += label not in near_labels
+            no_text += " ".join(sentence.tokens[first:stop]) not in near_texts
+    return {"label absent": round(100 * no_label / total, 2), "text absent": round(100 * no_text / total, 2)}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("model", type=Path)
+    arguments.add_argument("file", type=Path)
+    arguments.add_argument("--counts", type=int, nargs="*", default=[10, 50, 200, 1000])
+    arguments.add_argument("--whole", action="store_true")
+    arguments.add_argument("--device", default="")
+    arguments.add_argument("--out", type=Path)
+    options = arguments.parse_args()
+    model = Model.load(options.model, options.device)
+    documents = list(nearspan.read(options.file).documents)
+    rows = []
+    with torch.inference_mode():
+        for count in [*options.counts, *(["whole"] if options.whole else [])]:
+            row = scored(model, documents, count)
+            row |= absent(model, documents, count) if isinstance(count, int) else {}
+            print(row, flush=True)
+            rows.append(row)
+    if options.out:
+        options.out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -97,7 +97,7 @@ def test_what_is_added_or_relabelled_may_have_a_weight(editor):
     [one] = editor.get("/memory?document=mine").json()["sentences"]
     assert (one["weight"], one["heavier"]) == (7, [])
     path = f"/memory/{one['id']}/label"
-    assert editor.put(path, json={"fragments": [[0, 3]], "label": "PLACE", "weight": "enough"}).status_code == 200
+    assert editor.put(path, json={"fragments": [[0, 3]], "label": "PLACE"}).status_code == 200
     assert editor.get("/memory?document=mine").json()["sentences"][0]["weight"] == 1
-    for weight in (0, -1, 10_001, "much"):
+    for weight in (0, -1, 1_000_001, "much", None):
         assert editor.post("/memory", json=body | {"weight": weight}).status_code == 422

@@ -17,7 +17,7 @@ from nearspan.cli.explain import asked
 from nearspan.cli.train import Device
 from nearspan.corpora import markup
 from nearspan.document import Span
-from nearspan.editing import Edit, Editor, MemorySentence, Weight
+from nearspan.editing import Edit, Editor, MemorySentence
 from nearspan.errors import ConfigError, EditError
 from nearspan.evidence import marked, printable, render
 
@@ -33,8 +33,14 @@ Sentence = Annotated[int, typer.Option("--sentence", help="The sentence's id, as
 Words = Annotated[str, typer.Option("--span", help="Words of the sentence.")]
 Start = Annotated[int, typer.Option("--start", help="The character at which they begin, where they occur again.")]
 
-Counts = Annotated[float | None, typer.Option("--weight", help="As how many copies a sentence counts; above 0.")]
-Enough = Annotated[bool, typer.Option("--enough", help="Count as often as it takes for the model to read it so.")]
+Counts = Annotated[
+    float | None,
+    typer.Option(
+        "--weight",
+        help="As how many copies a sentence counts; not given: its spans count as often as it takes for the model to "
+        "read it so.",
+    ),
+]
 
 
 @memory.callback()
@@ -113,7 +119,7 @@ def search(
 
     Example: nearspan memory runs/mine search 'She lives in Vienna.' --span Vienna
     """
-    found = asked(chosen(Editor.open(context.obj, device).model, search, vote), text, span, count)
+    found = asked(_opened(context, device, search, vote).model, text, span, count)
     if as_json:
         _print(found.as_dict())
     else:
@@ -127,17 +133,19 @@ def add(
     corpus: Annotated[list[Path] | None, typer.Option(help="Or labelled documents, any format.")] = None,
     document: Annotated[str, typer.Option(help="An id for the text, by which it can be forgotten.")] = "",
     weight: Counts = None,
-    enough: Enough = False,
     as_json: Json = False,
+    search: Search = "",
+    vote: Vote = None,
     device: Device = "",
     format: FormatOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Remember sentences with their entities.
+    """Remember sentences with their entities, so that the model reads them so.
 
-    Example: `nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections --enough`
+    `--search` and `--vote` are how the model will be asked.
+
+    Example: `nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections`
     """
-    counts = _counts(weight, enough)
     if bool(text.strip()) == bool(corpus):
         raise ConfigError("give a text with markup, or --corpus FILE")
     if corpus and document:
@@ -145,8 +153,8 @@ def add(
     documents = (
         read_documents(corpus, format, Console(stderr=True), columns) if corpus else [markup.parse(text, document)]
     )
-    editor = Editor.open(context.obj, device)
-    _show([editor.add(one, 1.0 if counts is None else counts) for one in documents], as_json)
+    editor = _opened(context, device, search, vote)
+    _show([editor.add(one, "enough" if weight is None else weight) for one in documents], as_json)
 
 
 @memory.command()
@@ -157,17 +165,20 @@ def relabel(
     label: Annotated[str, typer.Option(help="Their label from now on; '' makes them no entity.")],
     start: Start = -1,
     weight: Counts = None,
-    enough: Enough = False,
     as_json: Json = False,
+    search: Search = "",
+    vote: Vote = None,
     device: Device = "",
 ) -> None:
     """Give words of a remembered sentence another label, or make them no entity.
 
+    `--search` and `--vote` are how the model will be asked.
+
     Example: nearspan memory runs/mine relabel --sentence 12 --span Paris --label PERSON
     """
-    counts = _counts(weight, enough)
-    editor = Editor.open(context.obj, device)
-    _show([editor.relabel(sentence, _place(editor, sentence, span, start), label, counts)], as_json)
+    editor = _opened(context, device, search, vote)
+    place = _place(editor, sentence, span, start)
+    _show([editor.relabel(sentence, place, label, "enough" if weight is None else weight)], as_json)
 
 
 @memory.command()
@@ -216,10 +227,11 @@ def log(context: typer.Context, as_json: Json = False) -> None:
         typer.echo(f"{edit.number}  {edit.time}  {printable(edit.summary)}")
 
 
-def _counts(weight: float | None, enough: bool) -> Weight | None:
-    if weight is not None and enough:
-        raise ConfigError("give --weight or --enough, not both")
-    return "enough" if enough else weight
+def _opened(context: typer.Context, device: str, search: str, vote: float | None) -> Editor:
+    """The editor of a model that uses its memory as asked."""
+    editor = Editor.open(context.obj, device)
+    chosen(editor.model, search, vote)
+    return editor
 
 
 def _place(editor: Editor, sentence: int, words: str, start: int) -> Span:

@@ -16,7 +16,7 @@ from typing import Any
 from nearspan.document import Document, Span
 from nearspan.editing import receipts
 from nearspan.editing.build import replace_memory
-from nearspan.editing.enough import APART, LIMIT, Wanted, Weight, enough
+from nearspan.editing.enough import APART, Wanted, Weight, enough
 from nearspan.editing.sentences import MemorySentence, matching
 from nearspan.errors import EditError, ModelError, did_you_mean
 from nearspan.evidence import Evidence
@@ -26,7 +26,7 @@ from nearspan.memory.journal import PATIENCE
 from nearspan.model import Model
 from nearspan.text import Coverage
 
-ALONE = "this model decides without its memory, so no weight is enough: give it a vote"
+ALONE = "this model decides without its memory, so its predictions stay as they are until it is given a vote"
 
 
 class Editor:
@@ -99,13 +99,13 @@ class Editor:
         """The memory's spans nearest to a span of a text."""
         return self.model.neighbours(document, span, count)
 
-    def add(self, document: Document, weight: Weight = 1.0) -> Edit:
+    def add(self, document: Document, weight: Weight = "enough") -> Edit:
         """Remember all sentences of a document with their entities.
 
-        Each counts as `weight` copies. With `"enough"`, the spans that the model would misread count as often as it
-        takes for the sentence to be read as it is annotated here, 10,000 times at most. Where that is not enough it
-        counts once, and the summary says so. Entities that the memory has no part in, discontinuous ones and those out
-        of reach, are not looked at.
+        The spans that the model would misread count as often as it takes for each sentence to be read as it is
+        annotated here, 1,000,000 times at most. Where that is not enough the sentence counts once, and the receipt says
+        so. Entities that the memory has no part in, discontinuous ones and those out of reach, are not looked at.
+        With a number for `weight` each sentence counts as so many copies instead.
         """
         _check_weight(weight)
         with self._editing() as number:
@@ -117,25 +117,22 @@ class Editor:
             if not found.sentences:
                 raise EditError("the document holds no words, so there is nothing to add")
             first, count = self._revision.next_id, len(found.sentences)
-            ids, told = [[number] for number in range(first, first + count)], ""
+            ids = [[number] for number in range(first, first + count)]
             change: dict[str, Any] = {"document": document_dict(self._as_split(document))}
             change |= {"first": first, "count": count}
-            if weight == "enough":
-                told = self._enough("add", change, Wanted(self.model.read(found.sentences), found.entities, ids))
-            elif weight != 1:
-                change["weight"], told = weight, f"weight {weight:g}"
-            summary = f"add {receipts.counted(count, 'sentence')} of {document.id!r} ({found.coverage})"
+            wanted = Wanted(self.model.read(found.sentences), found.entities, ids)
+            told, lost = self._weigh("add", change, weight, wanted)
+            summary = f"add {receipts.counted(count, 'sentence')} of {document.id!r} ({found.coverage}){told}"
             kept = dict(enumerate(self.model.remembered(document), start=first))
-            return self._make(number, "add", _with(summary, told), change, receipts.came(kept, found.coverage))
+            return self._make(number, "add", summary, change, [*receipts.came(kept, found.coverage), *lost])
 
-    def relabel(self, sentence: int | Sequence[int], span: Span, label: str, weight: Weight | None = None) -> Edit:
+    def relabel(self, sentence: int | Sequence[int], span: Span, label: str, weight: Weight = "enough") -> Edit:
         """Give a span of a remembered sentence this label and no other; `""` makes it no entity.
 
         A span that was no entity, or was removed, becomes one. `span` is in the sentence's own text. Where the memory
-        has the same sentence several times, all of them can be given. `weight` is theirs from now on, as in
-        `add`.
+        has the same sentence several times, all of them can be given. They count from now on as in `add`.
         """
-        _check_weight(1.0 if weight is None else weight)
+        _check_weight(weight)
         with self._editing() as number:
             self._check_labels([label] if label else [])
             ids = [sentence] if isinstance(sentence, int) else list(sentence)
@@ -143,19 +140,15 @@ class Editor:
                 raise EditError("give at least one sentence to relabel")
             old = [self._labels(each, span) for each in ids]
             text = span.text(self._sentence(ids[0]).text)
-            if weight is None and old == [[label] if label else []] * len(ids):
-                raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
             was = " and ".join(sorted({"removed" if each is None else ", ".join(each) or "no entity" for each in old}))
             where = f"sentence{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
-            summary = f"relabel {text!r} in {where} from {was} to {label or 'no entity'}"
             change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
-            told = ""
-            if weight == "enough":
-                change["weight"] = 1.0
-                told = self._enough("relabel", change, self._wanted(ids, span, label))
-            elif weight is not None:
-                change["weight"], told = weight, f"weight {weight:g}"
-            return self._make(number, "relabel", _with(summary, told), change)
+            told, lost = self._weigh("relabel", change, weight, self._wanted(ids, span, label))
+            after = self._revision.after("relabel", change, self.model.remembered).sentences
+            if all(after[each] == self._sentence(each) for each in ids):
+                raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
+            summary = f"relabel {text!r} in {where} from {was} to {label or 'no entity'}{told}"
+            return self._make(number, "relabel", summary, change, lost)
 
     def remove(self, sentence: int, span: Span | None = None) -> Edit:
         """Take one span out of the memory, so that it is neither an entity nor none, or a whole sentence."""
@@ -234,17 +227,22 @@ class Editor:
             self._memory()
             yield len(self._edits) + 1
 
-    def _enough(self, kind: Kind, change: dict[str, Any], wanted: Wanted) -> str:
-        """Put into a change which spans must count more than once for sentences to be read as wanted; what to say."""
-        if not self.model.share:
-            return ALONE
+    def _weigh(self, kind: Kind, change: dict[str, Any], weight: Weight, wanted: Wanted) -> tuple[str, list[str]]:
+        """Put into a change how often its sentences count; what to say of that in the summary, and in the receipt."""
+        alone = not self.model.share
+        if weight != "enough":
+            change["weight"] = weight
+            return f": weight {weight:g}" * (weight != 1) + f": {ALONE}" * alone, []
+        if alone:
+            return f": {ALONE}", []
+        change["weight"] = 1.0
         trial = change | {"heavier": APART if kind == "relabel" else [APART] * len(wanted.ids)}
-        revision = self._revision.copy()
-        revision.apply(kind, trial, self.model.remembered)
+        revision = self._revision.after(kind, trial, self.model.remembered)
         found = enough(self.model, self._revised(revision), wanted)
-        if any(found):
-            change["heavier"] = (found[0] or ()) if kind == "relabel" else [own or () for own in found]
-        return receipts.weighed([None if own is None else [each[2] for each in own] for own in found], LIMIT)
+        change["heavier"] = found[0].heavier if kind == "relabel" else [own.heavier for own in found]
+        told = receipts.weighed([None if own.lost else [times for _, _, times in own.heavier] for own in found])
+        lost = {ids[0]: own.lost for ids, own in zip(wanted.ids, found, strict=True) if own.lost}
+        return f": {told}", receipts.misread(lost)
 
     def _wanted(self, ids: Sequence[int], span: Span, label: str) -> Wanted:
         """How a sentence should be read that the memory holds, perhaps several times, with a span relabelled."""
@@ -266,8 +264,7 @@ class Editor:
         if kind == "undo":
             revision = Revision.of(self._base, [*self._edits, edit], self.model.remembered)
         else:
-            revision = self._revision.copy()
-            revision.apply(kind, change, self.model.remembered)
+            revision = self._revision.after(kind, change, self.model.remembered)
         if not revision.sentences:
             raise EditError("this would leave the memory empty: fill another one with `nearspan memory MODEL build`")
         memory = self._revised(revision)
@@ -358,10 +355,6 @@ class Editor:
 def _check_weight(weight: Weight) -> None:
     if weight != "enough" and not 0 < weight < math.inf:
         raise EditError(f"a weight is a number above 0, or 'enough', not {weight!r}")
-
-
-def _with(summary: str, told: str) -> str:
-    return f"{summary}: {told}" if told else summary
 
 
 def _encodable(text: str) -> bool:

@@ -89,9 +89,11 @@ class Revision:
         found.next_id = len(base) + sum(int(edit.change["count"]) for edit in edits if edit.kind == "add")
         return found
 
-    def copy(self) -> Revision:
-        """The same, to be changed on its own."""
-        return Revision(dict(self.sentences), dict(self.added), self.next_id)
+    def after(self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[Remembered]]) -> Revision:
+        """What there is after one more change; this stays as it is."""
+        found = Revision(dict(self.sentences), dict(self.added), self.next_id)
+        found.apply(kind, change, read)
+        return found
 
     def apply(self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[Remembered]]) -> None:
         """Make one change here; the caller has checked that it can be made."""

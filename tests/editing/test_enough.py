@@ -224,6 +224,18 @@ def test_only_the_sentences_that_are_misread_count_more(open_editor):
     assert editor.sentences(document="two")[1].heavier
 
 
+@pytest.mark.parametrize("kind", ["words", "spans", "vote"])
+def test_a_correction_counts_among_any_number_of_copies(open_editor, kind: str):
+    """More sentences, or spans, are equally near than are asked."""
+    editor = open_editor(kind)
+    if kind == "vote":
+        editor.model.vote(0.9, "neighbours=16")
+    for _ in range(6):
+        editor.add(nearspan.markup("[Ada](PERSON) lives in [Oslo](PLACE). " * 20, id="copies"), weight=1)
+    editor.add(nearspan.markup("[Ada](PERSON) lives in [Oslo](PERSON).", id="wrong"))
+    assert said(editor.model, "Ada lives in Oslo.") == [("Ada", "PERSON"), ("Oslo", "PERSON")]
+
+
 def test_a_head_that_decides_alone_is_not_asked(open_editor):
     editor = open_editor("vote")
     editor.model.vote(0)

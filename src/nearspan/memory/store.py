@@ -195,6 +195,13 @@ class Memory:
         return self.log_weights[rows].masked_fill(self.labels[rows] < 0, -torch.inf)
 
     @cached_property
+    def heavy(self) -> Tensor:
+        """Which sentences [M] have spans that count more than once."""
+        found = torch.zeros_like(self.starts, dtype=torch.bool)
+        found[self.sentence[self.log_weights > 0]] = True
+        return found
+
+    @cached_property
     def known(self) -> dict[int, int]:
         """Where the sentences are by their digests, which tell a sentence whatever its id."""
         found = digests(sentence.tokens for sentence in self.sentences)

@@ -15,7 +15,7 @@ from typing import Any
 
 from nearspan.document import Document, Span
 from nearspan.editing import receipts
-from nearspan.editing.build import replace_memory
+from nearspan.editing.build import erase_recalled, replace_memory
 from nearspan.editing.enough import APART, Wanted, Weight, enough
 from nearspan.editing.sentences import MemorySentence, matching
 from nearspan.errors import EditError, ModelError, did_you_mean
@@ -55,6 +55,7 @@ class Editor:
         self._state: tuple[object, ...] = ()  # of the files, when they were last read
         self._digest = ""  # of the base, the memory without its edits
         self._base: Sequence[Remembered] = ()
+        self._gone: frozenset[int] = frozenset()  # what the base has forgotten
         self._edits: list[Edit] = []
         self._revision = Revision({}, {}, 0)
         self._take_up()
@@ -156,7 +157,8 @@ class Editor:
             if span is None:
                 gone = {sentence: self._sentence(sentence)}
                 summary = f"remove sentence {sentence} of {gone[sentence].document!r}"
-                return self._make(number, "remove", summary, {"sentences": [sentence]}, receipts.went(gone))
+                change, silenced = self._without(gone)
+                return self._make(number, "remove", summary, change, [*receipts.went(gone), *silenced])
             one, place = self._found(sentence, span)
             if place in one.removed:
                 raise EditError(f"{span.text(one.text)!r} in sentence {sentence} is removed already")
@@ -171,8 +173,9 @@ class Editor:
                 known = {one.document for one in self._revision.sentences.values()}
                 raise EditError(f"the memory holds nothing from {document!r}; {_hint(document, known)}")
             summary = f"forget {document!r}: {receipts.counted(len(gone), 'sentence')}"
-            receipt = [*receipts.went(gone), *receipts.still_known(min(gone) < len(self._base))]
-            return self._make(number, "forget", summary, {"sentences": list(gone)}, receipt)
+            change, silenced = self._without(gone)
+            left = receipts.still_known(min(gone) < len(self._base))
+            return self._make(number, "forget", summary, change, [*receipts.went(gone), *silenced, *left])
 
     def undo(self, only: int | None = None) -> Edit:
         """Take back the last edit that still stands; when called again, the one before it.
@@ -195,20 +198,29 @@ class Editor:
     def build(self, documents: Iterable[Document] | None = None) -> Coverage:
         """Fill the memory anew from documents, or from what it holds now, and begin an empty journal.
 
-        The files hold nothing of the old memory then, and its sentences are numbered from 0. What of the documents
-        could not be reached is returned.
+        The files hold nothing of the old memory then, and its sentences are numbered from 0. What the encoder recalled
+        of sentences that were removed is erased too. What of the documents could not be reached is returned.
         """
         with self._mutex, self._journal.locked():
             self._take_up()
             before = self.model.memory
             try:
-                coverage, memory = (Coverage(), self._memory()) if documents is None else self._filled(documents)
+                coverage, memory = (Coverage(), self._anew()) if documents is None else self._filled(documents)
                 replace_memory(self.folder, memory)
             except BaseException:
                 self.model.memory = before  # the folder has it still
                 raise
             self._take_up()
+            erase_recalled(self.folder, self.model.network)
             return coverage
+
+    def _anew(self) -> Memory:
+        """The memory as it is; where words are recalled no more, with vectors in which they have no part either."""
+        memory, recall = self._memory(), self.model.network.encoder.recall
+        if recall is None or recall.silent is None:
+            return memory
+        sentences = [sentence for one in memory.sentences for sentence in self.model.split(self._alone(one))]
+        return memory.with_vectors(*self.model.vectors(self.model.prepare(sentences)))
 
     def _filled(self, documents: Iterable[Document]) -> tuple[Coverage, Memory]:
         """A memory of documents, and what of them could not be reached."""
@@ -247,9 +259,23 @@ class Editor:
     def _wanted(self, ids: Sequence[int], span: Span, label: str) -> Wanted:
         """How a sentence should be read that the memory holds, perhaps several times, with a span relabelled."""
         one, place = self._found(ids[0], span)
+        sentences = self.model.split(self._alone(one))
+        return Wanted(self.model.read(sentences), [relabelled(one, place, label).entities], [ids])
+
+    def _alone(self, one: Remembered) -> Document:
+        """A remembered sentence as a document."""
         words = one.words if self.model.recipe.candidates.unit == "words" else None
-        document = Document(one.text, (), one.document, words, ((0, len(one.text)),))
-        return Wanted(self.model.read(self.model.split(document)), [relabelled(one, place, label).entities], [ids])
+        return Document(one.text, (), one.document, words, ((0, len(one.text)),))
+
+    def _without(self, gone: Mapping[int, Remembered]) -> tuple[dict[str, Any], list[str]]:
+        """The change that takes sentences out, and what to say of their words where the encoder recalls words."""
+        change: dict[str, Any] = {"sentences": list(gone)}
+        recall = self.model.network.encoder.recall
+        trained = [one.tokens for number, one in gone.items() if number < len(self._base)]
+        if recall is None or not trained:
+            return change, []
+        change["forgotten"] = recall.copies_of(trained, self._revision.forgotten)
+        return change, receipts.silenced(recall.slots_of(change["forgotten"]))
 
     def _labels(self, sentence: int, span: Span) -> list[str] | None:
         """The labels of a span of a remembered sentence, none where it is no entity; None where it was removed."""
@@ -262,7 +288,7 @@ class Editor:
         """Make an edit: try it, write it, and let the model have it."""
         edit = Edit(number, datetime.now(UTC).isoformat(timespec="seconds"), kind, summary, change, tuple(receipt))
         if kind == "undo":
-            revision = Revision.of(self._base, [*self._edits, edit], self.model.remembered)
+            revision = Revision.of(self._base, [*self._edits, edit], self.model.remembered, self._gone)
         else:
             revision = self._revision.after(kind, change, self.model.remembered)
         if not revision.sentences:
@@ -293,9 +319,9 @@ class Editor:
             return False
         if digest != self._digest:
             base = self._load()
-            self.model.memory, self._base, self._digest = base, base.sentences, digest
+            self.model.memory, self._base, self._gone, self._digest = base, base.sentences, base.forgotten, digest
         try:
-            revision = Revision.of(self._base, edits, self.model.remembered)
+            revision = Revision.of(self._base, edits, self.model.remembered, self._gone)
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(f"the edits of the memory in {self.folder} cannot be made: {error}") from error
         self.model.memory = self._revised(revision)
@@ -305,7 +331,8 @@ class Editor:
     def _revised(self, revision: Revision) -> Memory:
         """The memory's vectors for a revision: from the one at hand, or from disk where it lacks some of the base."""
         memory = self._memory()
-        if revision.sentences.keys() == set(memory.ids) and all(
+        same = revision.forgotten == memory.forgotten and revision.sentences.keys() == set(memory.ids)
+        if same and all(
             one is revision.sentences[number] for number, one in zip(memory.ids, memory.sentences, strict=True)
         ):
             return memory

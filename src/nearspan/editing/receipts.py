@@ -14,9 +14,13 @@ FILES = (
 )
 TRAINED = (
     "Still in the weights: what training took from these sentences. The encoder and, in a head that has weights, the "
-    "labels' scores were fitted to them, the words of the vocabularies may come from them, and an encoder that recalls "
-    "training words (`encoder.recall`) holds what these were. No edit of the memory changes that; only training again "
-    "without the document does."
+    "labels' scores were fitted to them, and the words of the vocabularies may come from them. No edit of the memory "
+    "changes that; only training again without the document does."
+)
+RECALLED = (
+    "Still on disk: model.safetensors keeps what the encoder recalled of these words, and memory.safetensors vectors "
+    "of other sentences that this was part of. `nearspan memory MODEL build` without a corpus erases the one and "
+    "computes the others anew."
 )
 ADDED = "Not in the weights: these sentences were added after training, which never saw them."
 
@@ -67,6 +71,15 @@ def came(sentences: Mapping[int, Remembered], coverage: Coverage) -> list[str]:
 def went(sentences: Mapping[int, Remembered]) -> list[str]:
     """What was removed."""
     return [str(MemorySentence.of(number, one)) for number, one in sentences.items()]
+
+
+def silenced(slots: int) -> list[str]:
+    """What the encoder recalls no more; nothing where it never recalled any of it.
+
+    >>> silenced(1)[0], silenced(0)
+    ('1 word is recalled no more', [])
+    """
+    return [f"{counted(slots, 'word')} {'is' if slots == 1 else 'are'} recalled no more", RECALLED] if slots else []
 
 
 def still_known(trained: bool) -> list[str]:

@@ -72,18 +72,26 @@ def standing(edits: Iterable[Edit]) -> list[Edit]:
 
 @dataclass
 class Revision:
-    """What a memory holds after some edits: its sentences by id, and the documents that were added."""
+    """What a memory holds after some edits: its sentences by id, the documents that were added, what is forgotten."""
 
     sentences: dict[int, Remembered]
     added: dict[int, Document]  # by the id of its first sentence
     next_id: int  # ids are never given twice, not even after an undo
+    forgotten: frozenset[int] = frozenset()  # digests of training sentences whose words are recalled no more
 
     @classmethod
     def of(
-        cls, base: Sequence[Remembered], edits: Sequence[Edit], read: Callable[[Document], list[Remembered]]
+        cls,
+        base: Sequence[Remembered],
+        edits: Sequence[Edit],
+        read: Callable[[Document], list[Remembered]],
+        forgotten: frozenset[int] = frozenset(),
     ) -> Revision:
-        """The base's sentences, numbered from 0, with edits applied; `read` says what a document brings in."""
-        found = cls(dict(enumerate(base)), {}, len(base))
+        """The base's sentences, numbered from 0, with edits applied; `read` says what a document brings in.
+
+        `forgotten` are those that the base knows of: no edit brings them back.
+        """
+        found = cls(dict(enumerate(base)), {}, len(base), forgotten)
         for edit in standing(edits):
             found.apply(edit.kind, edit.change, read)
         found.next_id = len(base) + sum(int(edit.change["count"]) for edit in edits if edit.kind == "add")
@@ -91,7 +99,7 @@ class Revision:
 
     def after(self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[Remembered]]) -> Revision:
         """What there is after one more change; this stays as it is."""
-        found = Revision(dict(self.sentences), dict(self.added), self.next_id)
+        found = Revision(dict(self.sentences), dict(self.added), self.next_id, self.forgotten)
         found.apply(kind, change, read)
         return found
 
@@ -110,6 +118,7 @@ class Revision:
         elif kind == "forget" or change.get("span") is None:
             for sentence in change["sentences"]:
                 del self.sentences[int(sentence)]
+            self.forgotten |= frozenset(map(int, change.get("forgotten", ())))
         else:
             span = Span(_places(change["span"]))
             label = str(change["label"]) if kind == "relabel" else None

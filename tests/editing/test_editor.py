@@ -370,8 +370,8 @@ def test_an_edit_that_is_meant_is_undone_only_while_it_is_the_last(editor: Edito
     assert editor.undo(mine.number).change["undoes"] == mine.number
 
 
-def test_a_discontinuous_entity_goes_with_its_sentence(editor: Editor):
-    with pytest.raises(EditError, match="remove the whole sentence 0 and add it again"):
+def test_where_fragments_are_not_joined_none_is_edited(editor: Editor):
+    with pytest.raises(EditError, match="this model joins no fragments"):
         editor.relabel(0, Span(((0, 3), (13, 17))), "PLACE")
 
 

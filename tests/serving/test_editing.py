@@ -67,6 +67,9 @@ def test_what_cannot_be_edited_says_why(editor):
 def test_remove_takes_both_ends_of_a_span_or_none(editor):
     assert editor.delete("/memory/0?start=1").status_code == 422
     assert editor.delete("/memory/0?start=3&end=1").status_code == 422
+    assert editor.delete("/memory/0?start=0&start=4&end=3").status_code == 422
+    broken = editor.delete("/memory/0?start=0&end=3&start=13&end=17")
+    assert "joins no fragments" in broken.json()["error"]
     assert editor.delete("/memory/0?start=0&end=3").json()["kind"] == "remove"
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.evaluate import Search, Vote, chosen
-from nearspan.cli.explain import asked
+from nearspan.cli.explain import asked, span_at
 from nearspan.cli.train import Device
 from nearspan.corpora import markup
 from nearspan.document import Span
@@ -30,7 +30,7 @@ memory = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Sentence = Annotated[int, typer.Option("--sentence", help="The sentence's id, as `list` and `explain` show it.")]
-Words = Annotated[str, typer.Option("--span", help="Words of the sentence.")]
+Words = Annotated[str, typer.Option("--span", help="Words of the sentence; ` ... ` parts fragments.")]
 Start = Annotated[int, typer.Option("--start", help="The character at which they begin, where they occur again.")]
 
 Counts = Annotated[
@@ -235,14 +235,19 @@ def _opened(context: typer.Context, device: str, search: str, vote: float | None
 
 
 def _place(editor: Editor, sentence: int, words: str, start: int) -> Span:
-    """Where words stand in a remembered sentence: at a character, or at the first place where they are whole words."""
-    text = editor.sentence(sentence).text
+    """Where words stand in a remembered sentence: at a character, or at the first place where they are whole words.
+
+    Blanks around dots part the fragments of a discontinuous entity; those that the memory has come first.
+    """
+    one = editor.sentence(sentence)
+    text, fragments = one.text, words.split(" ... ")
+    broken = [entity.span for entity in one.entities if entity.span.discontinuous]
+    known = [span for span in broken if [text[first:last] for first, last in span.fragments] == fragments]
     places = [match.start() for match in re.finditer(re.escape(words), text)]
-    if start >= 0:
-        places = [place for place in places if place == start]
-    for place in places:
-        span = Span.of(place, place + len(words))
-        if editor.holds(sentence, span):
+    heads = [match.start() for match in re.finditer(re.escape(fragments[0]), text)] if len(fragments) > 1 else []
+    apart = [span for place in heads if (span := span_at(text, place, fragments)) is not None]
+    for span in [*known, *(Span.of(place, place + len(words)) for place in places), *apart]:
+        if span.start == (start if start >= 0 else span.start) and editor.holds(sentence, span):
             return span
     where = f"at character {start}" if start >= 0 else "as whole words"
     raise EditError(f"{words!r} does not stand {where} in sentence {sentence}, which reads {text!r}")

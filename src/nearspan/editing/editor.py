@@ -21,11 +21,12 @@ from nearspan.editing.sentences import MemorySentence, matching
 from nearspan.errors import EditError, ModelError, did_you_mean
 from nearspan.evidence import Evidence
 from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
-from nearspan.memory.edits import Kind, document_dict, relabelled, standing, words_of
+from nearspan.memory.edits import Fragments, Kind, document_dict, relabelled, runs_of, standing
 from nearspan.memory.journal import PATIENCE
 from nearspan.model import Model
 from nearspan.text import Coverage
 
+JOINED = "fragments are joined without the memory, so predictions stay as they are"
 ALONE = "this model decides without its memory, so its predictions stay as they are until it is given a vote"
 
 
@@ -89,9 +90,9 @@ class Editor:
         return [MemorySentence.of(number, one) for number, one in found if one.text == text]
 
     def holds(self, sentence: int, span: Span) -> bool:
-        """Whether a span is a run of whole words of a remembered sentence."""
+        """Whether a span is a run of whole words of a remembered sentence, or made of such runs."""
         try:
-            words_of(self._sentence(sentence), sentence, span)
+            runs_of(self._sentence(sentence), sentence, span)
         except EditError:
             return False
         return True
@@ -131,7 +132,8 @@ class Editor:
         """Give a span of a remembered sentence this label and no other; `""` makes it no entity.
 
         A span that was no entity, or was removed, becomes one. `span` is in the sentence's own text. Where the memory
-        has the same sentence several times, all of them can be given. They count from now on as in `add`.
+        has the same sentence several times, all of them can be given. They count from now on as in `add`. A
+        discontinuous entity is evidence alone: no edit changes what the model predicts of it.
         """
         _check_weight(weight)
         with self._editing() as number:
@@ -144,7 +146,11 @@ class Editor:
             was = " and ".join(sorted({"removed" if each is None else ", ".join(each) or "no entity" for each in old}))
             where = f"sentence{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
             change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
-            told, lost = self._weigh("relabel", change, weight, self._wanted(ids, span, label))
+            told, lost = f": {JOINED}", list[str]()
+            if not span.discontinuous:
+                told, lost = self._weigh("relabel", change, weight, self._wanted(ids, span, label))
+            elif weight != "enough":
+                raise EditError(f"{text!r} is discontinuous: {JOINED}, whatever the sentence's weight; give none")
             after = self._revision.after("relabel", change, self.model.remembered).sentences
             if all(after[each] == self._sentence(each) for each in ids):
                 raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
@@ -152,17 +158,22 @@ class Editor:
             return self._make(number, "relabel", summary, change, lost)
 
     def remove(self, sentence: int, span: Span | None = None) -> Edit:
-        """Take one span out of the memory, so that it is neither an entity nor none, or a whole sentence."""
+        """Take one span out of the memory, so that it is neither an entity nor none, or a whole sentence.
+
+        A discontinuous entity is taken out as evidence alone: no edit changes what the model predicts of it.
+        """
         with self._editing() as number:
             if span is None:
                 gone = {sentence: self._sentence(sentence)}
                 summary = f"remove sentence {sentence} of {gone[sentence].document!r}"
                 change, silenced = self._without(gone)
                 return self._make(number, "remove", summary, change, [*receipts.went(gone), *silenced])
-            one, place = self._found(sentence, span)
-            if place in one.removed:
-                raise EditError(f"{span.text(one.text)!r} in sentence {sentence} is removed already")
-            summary = f"remove {span.text(one.text)!r} from sentence {sentence}"
+            text, labels = span.text(self._sentence(sentence).text), self._labels(sentence, span)
+            if labels is None:
+                raise EditError(f"{text!r} in sentence {sentence} is removed already")
+            if span.discontinuous and not labels:
+                raise EditError(f"{text!r} is no entity of sentence {sentence}, so there is nothing to remove")
+            summary = f"remove {text!r} from sentence {sentence}" + f": {JOINED}" * span.discontinuous
             return self._make(number, "remove", summary, {"sentences": [sentence], "span": span.fragments})
 
     def forget(self, document: str) -> Edit:
@@ -258,9 +269,9 @@ class Editor:
 
     def _wanted(self, ids: Sequence[int], span: Span, label: str) -> Wanted:
         """How a sentence should be read that the memory holds, perhaps several times, with a span relabelled."""
-        one, place = self._found(ids[0], span)
+        one, runs = self._found(ids[0], span)
         sentences = self.model.split(self._alone(one))
-        return Wanted(self.model.read(sentences), [relabelled(one, place, label).entities], [ids])
+        return Wanted(self.model.read(sentences), [relabelled(one, runs, label).entities], [ids])
 
     def _alone(self, one: Remembered) -> Document:
         """A remembered sentence as a document."""
@@ -279,7 +290,10 @@ class Editor:
 
     def _labels(self, sentence: int, span: Span) -> list[str] | None:
         """The labels of a span of a remembered sentence, none where it is no entity; None where it was removed."""
-        one, place = self._found(sentence, span)
+        one, runs = self._found(sentence, span)
+        if span.discontinuous:
+            return [gold.label for gold in one.discontinuous if gold.fragments == runs]
+        [place] = runs
         return None if place in one.removed else [own for first, stop, own in one.entities if (first, stop) == place]
 
     def _make(
@@ -360,17 +374,19 @@ class Editor:
             raise EditError(f"the memory has no sentence {sentence}: see `nearspan memory MODEL list` for their ids")
         return found
 
-    def _found(self, sentence: int, span: Span) -> tuple[Remembered, tuple[int, int]]:
+    def _found(self, sentence: int, span: Span) -> tuple[Remembered, Fragments]:
         """A sentence and the words of a span of it that the model considers."""
         one = self._sentence(sentence)
-        first, stop = words_of(one, sentence, span)
-        widest = self.model.network.max_width
-        if stop - first > widest and not self.model.recipe.head.tags_words:
+        runs, text = runs_of(one, sentence, span), span.text(one.text)
+        if span.discontinuous and self.model.network.joiner is None:
+            raise EditError(f"{text!r} is discontinuous, and this model joins no fragments: it remembers none")
+        width, widest = max(stop - first for first, stop in runs), self.model.network.max_width
+        if width > widest and not self.model.recipe.head.tags_words:
             raise EditError(
-                f"{span.text(one.text)!r} has {stop - first} {self.model.recipe.candidates.unit}; this model considers "
-                f"spans of at most {widest} (candidates.max_width)"
+                f"{text!r} has {width} {self.model.recipe.candidates.unit}{' in a row' * span.discontinuous}; this "
+                f"model considers spans of at most {widest} (candidates.max_width)"
             )
-        return one, (first, stop)
+        return one, runs
 
     def _as_split(self, document: Document) -> Document:
         """The document with its words and sentences said, so that it is read alike whenever it is read again."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
-from nearspan.document import Document, Entity, Span
+from nearspan.document import Document, Entity, Fragment, Span
 from nearspan.errors import EditError
 from nearspan.memory.store import Remembered
+from nearspan.text import Gold
 
+Fragments = tuple[Fragment, ...]  # over words, in order
 Kind = Literal["add", "relabel", "remove", "forget", "undo"]
 
 
@@ -124,35 +127,40 @@ class Revision:
             label = str(change["label"]) if kind == "relabel" else None
             for sentence in map(int, change["sentences"]):
                 one = self.sentences[sentence]
-                found = relabelled(one, words_of(one, sentence, span), label)
+                found = relabelled(one, runs_of(one, sentence, span), label)
                 if "weight" in change:
                     found = replace(found, weight=float(change["weight"]), heavier=_heavier(change.get("heavier", ())))
                 self.sentences[sentence] = found
 
 
-def relabelled(one: Remembered, place: tuple[int, int], label: str | None) -> Remembered:
-    """A sentence whose span has this label alone: `""` makes it no entity, None takes it out of the memory."""
+def relabelled(one: Remembered, runs: Fragments, label: str | None) -> Remembered:
+    """A sentence whose span has this label alone: `""` makes it no entity, None takes it out of the memory.
+
+    Only a run of words is remembered as no entity; fragments are either an entity together, or nothing.
+    """
+    if len(runs) > 1:
+        broken = [gold for gold in one.discontinuous if gold.fragments != runs]
+        return replace(one, discontinuous=tuple([*broken, Gold(runs, label)] if label else broken))
+    place = runs[0]
     others = [entity for entity in one.entities if entity[:2] != place]
     entities = tuple(sorted([*others, (*place, label)] if label else others))
     removed = {other for other in one.removed if other != place} | ({place} if label is None else set())
     return replace(one, entities=entities, removed=tuple(sorted(removed)))
 
 
-def words_of(one: Remembered, sentence: int, span: Span) -> tuple[int, int]:
-    """The words of a span of a remembered sentence, first and stop."""
-    if span.discontinuous:
-        raise EditError(
-            f"{span.text(one.text)!r} is discontinuous, and the memory relabels and removes runs of words: remove the "
-            f"whole sentence {sentence} and add it again as it should be"
-        )
+def runs_of(one: Remembered, sentence: int, span: Span) -> Fragments:
+    """The words of a span of a remembered sentence, first and stop: one run, or those of its fragments."""
     starts = {start: word for word, (start, _) in reversed(list(enumerate(one.words)))}
     ends = {end: word + 1 for word, (_, end) in enumerate(one.words)}
-    first, stop = starts.get(span.start), ends.get(span.end)
-    if first is None or stop is None or stop <= first:
+    runs = tuple((starts.get(start, len(ends)), ends.get(end, 0)) for start, end in span.fragments)
+    if any(stop <= first for first, stop in runs):
         raise EditError(
-            f"{span.fragments} is not a run of whole words of sentence {sentence}, which reads {one.text[:200]!r}"
+            f"{span.fragments} is not {'made of runs' if span.discontinuous else 'a run'} of whole words of sentence "
+            f"{sentence}, which reads {one.text[:200]!r}"
         )
-    return first, stop
+    if any(stop >= first for (_, stop), (first, _) in pairwise(runs)):
+        raise EditError(f"no word lies between fragments of {span.text(one.text)!r}: give them as one span")
+    return runs
 
 
 def document_dict(document: Document) -> dict[str, Any]:

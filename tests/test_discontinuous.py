@@ -99,7 +99,7 @@ def test_windows_of_a_long_sentence_give_each_entity_once(model: Model, monkeypa
     [view] = model.split(Document(" ".join(["so"] * 2500)))
     list(model.annotate([view.document]))  # read for real, too
 
-    def guess(prepared, some):
+    def guess(prepared):
         found = []
         for part in readings(view, model.network.max_width):
             count, begin = len(part.sentence), -part.start % 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -248,9 +248,13 @@ class Model:
             prepared = replace(prepared, given=Given.of([[entity[:2] for entity in own] for own in entities]))
         return prepared.to(self.device)
 
-    def entities(self, given: Input, some: Collection[int] | None = None) -> list[list[Entity]]:
-        """The entities of each sentence, in the characters of its document; none of parts that are not `some`."""
-        guesses = iter(zip(given.parts, self.guesses(given.prepared, some), strict=True))
+    def entities(self, given: Input) -> list[list[Entity]]:
+        """The entities of each sentence, in the characters of its document."""
+        return self.decoded(given, self.guesses(given.prepared))
+
+    def decoded(self, given: Input, by_part: Sequence[Sequence[Guess]]) -> list[list[Entity]]:
+        """The same from guesses for each part."""
+        guesses = iter(zip(given.parts, by_part, strict=True))
         found = []
         for sentence in given.sentences:
             mine = [
@@ -268,11 +272,11 @@ class Model:
         return found
 
     @torch.inference_mode()
-    def guesses(self, prepared: Prepared, some: Collection[int] | None = None) -> list[list[Guess]]:
-        """For each sentence what may be entities, before `decode` chooses; where only `some` are asked, for those."""
+    def guesses(self, prepared: Prepared) -> list[list[Guess]]:
+        """For each sentence what may be entities, before `decode` chooses."""
         found: list[list[Guess]] = [[] for _ in range(len(prepared))]
         self.network.eval()
-        for ids in prepared.order(self.device, some):
+        for ids in prepared.order(self.device):
             for sentence, own in zip(ids.tolist(), self.network.guesses(prepared.batch(ids), self.memory), strict=True):
                 found[sentence] = own
         return found

@@ -270,7 +270,7 @@ def test_a_guess_inside_a_word_does_not_stand_in_the_way(model: Model, monkeypat
     from nearspan.decoding import Guess
 
     guesses = [[Guess.of(0, 1, 1, 0.9), Guess.of(0, 2, 1, 0.8), Guess.of(1, 3, 2, 0.7)]]
-    monkeypatch.setattr(model, "guesses", lambda *_: guesses)
+    monkeypatch.setattr(model, "guesses", lambda _: guesses)
     view = Sentence(Document("Adas in"), 0, ((0, 3), (3, 4), (5, 7)), wholes=((0, 2), (2, 3)))
     [[entity]] = model.entities(model.read([view]))
     assert (entity.start, entity.end, entity.score) == (0, 4, 0.8)
@@ -286,7 +286,7 @@ def test_a_sentence_of_3000_words_is_read_whole(model: Model, monkeypatch):
     spans = [len(part.sentence) for part in model.read([view]).parts]
     assert len(spans) > 3
 
-    def guess(prepared, some):
+    def guess(prepared):
         assert prepared.lengths.tolist() == spans
         return [[Guess.of(first, stop, 1, 0.5) for first, stop in part.sentence.wholes] for part in readings(view, 7)]
 

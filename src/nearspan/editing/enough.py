@@ -19,10 +19,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from nearspan.decoding import Guess
 from nearspan.document import Entity, Span
 from nearspan.memory import Memory
 from nearspan.model import Input, Model
-from nearspan.spans import SpanLabels, WordEntity
+from nearspan.spans import Candidates, SpanLabels, WordEntity
 
 Weight = float | Literal["enough"]
 Heavier = tuple[tuple[int, int, float], ...]  # first word, stop, how often the span counts
@@ -105,7 +106,7 @@ class _Search:
         limit, every = float(torch.tensor(LIMIT).log()), range(len(self.logs))
         wrong = self._wrong(every)
         while wrong:
-            for i, step in self._steps(wrong).items():
+            for i, step in wrong.items():
                 own, misread = self.logs[i], step > 0
                 if not bool(misread.any()) or bool((own[misread] >= limit).any()):
                     self.lost[i] = self._why(i, misread & (own >= limit))
@@ -120,35 +121,42 @@ class _Search:
             logs[rows] = own
         return replace(self.memory, log_weights=logs)
 
-    def _wrong(self, sentences: Collection[int]) -> list[int]:
-        """Those of some sentences that are not read as they should be, but for those given up."""
+    @torch.inference_mode()
+    def _wrong(self, sentences: Collection[int]) -> dict[int, Tensor]:
+        """Those of some sentences that are not read as they should be, but for those given up.
+
+        For each the log of how much more often its spans [S] should count, 0 for those with the right labels.
+        """
         asked = [i for i in sentences if i not in self.lost]
-        self.model.memory = self._weigh()
-        given = self.wanted.given
-        said = self.model.entities(given, asked)
+        self.model.memory = memory = self._weigh()
+        network, given = self.model.network.eval(), self.wanted.given
+        guesses: list[list[Guess]] = [[] for _ in given.parts]
+        steps: dict[int, Tensor] = {}
+        for ids in given.prepared.order(self.model.device, asked):
+            batch = given.prepared.batch(ids)
+            encoded, candidates = network.encoder(batch), network.candidates(batch)
+            probabilities, vectors = network.judged(encoded, candidates, memory)
+            some = self._steps(ids, candidates, probabilities).split(candidates.counts.tolist())
+            told = network.guessed(encoded, candidates, probabilities, vectors)
+            for i, own, step in zip(ids.tolist(), told, some, strict=True):
+                guesses[i], steps[i] = own, step
+        said = self.model.decoded(given, guesses)
 
         def gold(i: int) -> set[tuple[Span, str]]:
             return {(given.sentences[i].span(a, b), label) for a, b, label in self.wanted.entities[i]}
 
-        return [i for i in asked if _contiguous(said[i]) != gold(i)]
+        return {i: steps[i] for i in asked if _contiguous(said[i]) != gold(i)}
 
-    @torch.inference_mode()
-    def _steps(self, sentences: Sequence[int]) -> dict[int, Tensor]:
-        """For the spans [S] of each of some sentences the log of how much more often they should count, 0 if right."""
-        network, prepared = self.model.network.eval(), self.wanted.given.prepared
+    def _steps(self, ids: Tensor, candidates: Candidates, probabilities: Tensor) -> Tensor:
+        """The log of how much more often candidates of some sentences should count [S], given P(y|s) [S, 1 + Y]."""
+        network = self.model.network
+        said = torch.zeros_like(probabilities)
+        said[network.chosen(probabilities)] = 1
+        hot = self.labels.hot(ids, candidates, network.labels)
+        misread = (said[:, 1:] != hot[:, 1:]).any(1)
+        right, other = (probabilities * hot).amax(1), (probabilities * (1 - hot)).amax(1)
         least, most = float(torch.tensor(LEAST).log()), float(torch.tensor(LIMIT).log())
-        found: dict[int, Tensor] = {}
-        for ids in prepared.order(self.model.device, sentences):
-            batch = prepared.batch(ids)
-            probabilities, candidates = network.probabilities(batch, self.model.memory)
-            said = torch.zeros_like(probabilities)
-            said[network.chosen(probabilities)] = 1
-            hot = self.labels.hot(batch.ids, candidates, network.labels)
-            misread = (said[:, 1:] != hot[:, 1:]).any(1)
-            right, other = (probabilities * hot).amax(1), (probabilities * (1 - hot)).amax(1)
-            steps = (other.log() - right.log()).clamp(least, most) * misread
-            found |= zip(ids.tolist(), steps.split(candidates.counts.tolist()), strict=True)
-        return {i: found[i] for i in sentences}
+        return (other.log() - right.log()).clamp(least, most) * misread
 
     def _why(self, sentence: int, stuck: Tensor) -> str:
         """Why no weight is enough, given the spans [S] that are misread however often they count."""

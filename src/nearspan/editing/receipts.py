@@ -20,7 +20,7 @@ TRAINED = (
 RECALLED = (
     "Still on disk: model.safetensors keeps what the encoder recalled of these words, and memory.safetensors vectors "
     "of other sentences that this was part of. `nearspan memory MODEL build` without a corpus erases the one and "
-    "computes the others anew."
+    "computes the others anew. The checkpoint of training, where the folder has one, keeps it too: delete it."
 )
 ADDED = "Not in the weights: these sentences were added after training, which never saw them."
 

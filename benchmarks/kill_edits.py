@@ -38,13 +38,21 @@ from nearspan.editing import Editor
 from nearspan.errors import EditError
 
 KINDS = ("add", "relabel", "remove", "forget", "undo", "build")
-WATCHED = ("memory/journal.py", "memory/store.py", "editing/build.py", "editing/editor.py", "corpora/atomic.py")
+WATCHED = (
+    "memory/journal.py",
+    "memory/store.py",
+    "editing/build.py",
+    "editing/editor.py",
+    "folder.py",
+    "corpora/atomic.py",
+)
 
 
 def digest(editor: Editor, ids: bool = True) -> str:
     """What the memory holds; without ids, what it holds before and after a build."""
     found = [one.as_dict() | ({} if ids else {"id": 0}) for one in editor.sentences(limit=10**9)]
-    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
+    forgotten = sorted(editor.model.memory.forgotten) if editor.model.memory is not None else []
+    return hashlib.sha256(json.dumps([found, forgotten]).encode()).hexdigest()[:16]
 
 
 def edit(editor: Editor, kind: str, chance: random.Random) -> None:

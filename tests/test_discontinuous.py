@@ -1,6 +1,7 @@
 """Discontinuous entities in whole systems: learned, saved, found in long texts, scored, asked why, written."""
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from nearspan.analysis.report import report
 from nearspan.analysis.vectors import reachable_spans
 from nearspan.decoding import Guess
 from nearspan.document import Document, Entity, Span
-from nearspan.errors import NearspanError
+from nearspan.editing import Editor
+from nearspan.errors import EditError, NearspanError
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
 from nearspan.text.reading import readings
@@ -220,3 +222,54 @@ def test_a_run_is_resumed(tiny, broken, tmp_path: Path):
     assert (tmp_path / "cut" / "model.safetensors").read_bytes() == (
         tmp_path / "whole" / "model.safetensors"
     ).read_bytes()
+
+
+@pytest.fixture
+def editor(folders, tmp_path: Path) -> Editor:
+    return Editor.open(shutil.copytree(folders["instance"], tmp_path / "model"), "cpu")
+
+
+def remembered(editor: Editor, sentence: int) -> list[tuple[str, str]]:
+    one = editor.sentence(sentence)
+    return [(entity.span.text(one.text), entity.label) for entity in one.entities if entity.span.discontinuous]
+
+
+def test_in_the_memory_they_are_relabelled_and_removed_as_evidence(editor: Editor):
+    text, legs = "pain in arms and legs", Span(((0, 7), (17, 21)))
+    before = list(editor.model.annotate([text]))
+    edit = editor.relabel(0, legs, "DRUG")
+    assert edit.summary == (
+        "relabel 'pain in legs' in sentence 0 from SYMPTOM to DRUG: "
+        "fragments are joined without the memory, so predictions stay as they are"
+    )
+    assert editor.model.neighbours(text, legs, 1).neighbours["DRUG"][0].span == legs
+    assert remembered(editor, 0) == [("pain in legs", "DRUG")]
+    editor.remove(0, legs)
+    assert remembered(editor, 0) == []
+    assert "DRUG" not in editor.model.neighbours(text, legs, 9).neighbours
+    assert list(editor.model.annotate([text])) == before
+    with pytest.raises(EditError, match="no entity of sentence 0, so there is nothing to remove"):
+        editor.remove(0, legs)
+    editor.relabel(0, legs, "SYMPTOM")
+    assert Editor.open(editor.folder, "cpu").sentence(0) == editor.sentence(0)
+    for _ in range(3):
+        editor.undo()
+    assert remembered(editor, 0) == [("pain in legs", "SYMPTOM")]
+    with pytest.raises(EditError, match="is SYMPTOM already"):
+        editor.relabel(0, legs, "SYMPTOM")
+    with pytest.raises(EditError, match="whatever the sentence's weight"):
+        editor.relabel(0, legs, "DRUG", weight=2)
+    with pytest.raises(EditError, match="no word lies between"):
+        editor.relabel(0, Span(((0, 4), (5, 7))), "DRUG")
+
+
+def test_commands_part_their_fragments_with_dots(nearspan_command, editor: Editor):
+    memory = ("memory", editor.folder)
+    place = ("--sentence", "0", "--span", "pain in ... legs")
+    assert "from SYMPTOM to DRUG" in nearspan_command(*memory, "relabel", *place, "--label", "DRUG").out
+    assert "remove 'pain in legs'" in nearspan_command(*memory, "remove", *place).out
+    new = ("--sentence", "6", "--span", "legs ... arms", "--label", "SYMPTOM")
+    assert "from no entity to SYMPTOM" in nearspan_command(*memory, "relabel", *new).out
+    editor.refresh()
+    assert (remembered(editor, 0), remembered(editor, 6)) == ([], [("legs arms", "SYMPTOM")])
+    assert "does not stand" in nearspan_command(*memory, "remove", "--sentence", "0", "--span", "legs ... pain").err

@@ -13,6 +13,7 @@ import tomli_w
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from nearspan.corpora.atomic import sync
 from nearspan.decoding import Overlap
 from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError, ModelError, first_line
@@ -54,8 +55,7 @@ def save(saved: Saved, path: Path, card: str) -> None:
         _write_json(path / VOCABULARIES / "labels.json", list(saved.labels))
         _write_optional(path / VOCABULARIES / GENERATION, _told(saved.network.generators))
         _write_optional(path / VOCABULARIES / STRINGS, saved.strings.as_dict() if saved.strings else None)
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in saved.network.state_dict().items()}
-        save_file(weights, path / WEIGHTS)
+        save_weights(saved.network, path)
         clear(path)
         if saved.memory is not None:
             saved.memory.save(path)
@@ -72,6 +72,21 @@ def save(saved: Saved, path: Path, card: str) -> None:
         scratch.replace(path / CONFIG)
     except (OSError, SafetensorError) as error:
         raise ModelError(f"cannot save the model to {path}: {error}") from error
+
+
+def save_weights(network: Network, path: Path) -> None:
+    """Write the weights in one step, without what the encoder shall recall no more."""
+    recall = network.encoder.recall
+    emptied = recall.emptied() if recall is not None else {}
+    weights = network.state_dict() | {f"encoder.recall.{name}": tensor for name, tensor in emptied.items()}
+    scratch = path / f"{WEIGHTS}.new"
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, scratch)
+        sync(scratch)
+        scratch.replace(path / WEIGHTS)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
 
 
 def load(path: Path, remembers: bool = True) -> Saved:

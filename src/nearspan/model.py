@@ -58,7 +58,7 @@ class Model:
         self.network = network.eval()
         self.overlap = overlap
         self.joined_overlap = joined_overlap
-        self.memory = memory
+        self.memory = memory  # after the network, which forgets what the memory has forgotten
         self.strings = strings  # of the training data, for a model that labels given spans
         transformer = network.encoder.transformer
         self.split = recipe.splitter(transformer.tokenizer if transformer is not None else None)
@@ -106,11 +106,27 @@ class Model:
         model.to(usable_device(device))
         if model.memory is not None and (edits := Journal(Path(path)).read()):
             try:
-                revision = Revision.of(model.memory.sentences, edits, model.remembered)
-                model.memory = model.revised(model.memory, revision)
+                base = model.memory
+                revision = Revision.of(base.sentences, edits, model.remembered, base.forgotten)
+                model.memory = model.revised(base, revision)
             except (NearspanError, ValueError, KeyError, TypeError) as error:
                 raise ModelError(f"the edits of the memory in {path} cannot be made: {error}") from error
         return model
+
+    @property
+    def memory(self) -> Memory | None:
+        """The training spans that predictions rest on. What it has forgotten, the encoder recalls no more."""
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: Memory | None) -> None:
+        self._memory = memory
+        self._silence(memory.forgotten if memory is not None else frozenset())
+
+    def _silence(self, forgotten: frozenset[int]) -> None:
+        recall = self.network.encoder.recall
+        if recall is not None:
+            recall.silence(forgotten)
 
     @property
     def device(self) -> torch.device:
@@ -234,7 +250,11 @@ class Model:
 
     def entities(self, given: Input) -> list[list[Entity]]:
         """The entities of each sentence, in the characters of its document."""
-        guesses = iter(zip(given.parts, self.guesses(given.prepared), strict=True))
+        return self.decoded(given, self.guesses(given.prepared))
+
+    def decoded(self, given: Input, by_part: Sequence[Sequence[Guess]]) -> list[list[Entity]]:
+        """The same from guesses for each part."""
+        guesses = iter(zip(given.parts, by_part, strict=True))
         found = []
         for sentence in given.sentences:
             mine = [
@@ -272,8 +292,11 @@ class Model:
         broken = discontinuous or [()] * len(sentences)
         kept = [remembered(*one) for one in zip(sentences, entities, broken, strict=True)]
         found = self.vectors(prepared or self.prepare(sentences, entities))
-        self.memory = Memory.of(kept, self.labels[1:], self.network.max_width, *found, given=self.typing)
-        return self.memory
+        memory = Memory.of(kept, self.labels[1:], self.network.max_width, *found, given=self.typing)
+        if self.memory is not None:  # forgotten for good
+            memory = replace(memory, forgotten=self.memory.forgotten)
+        self.memory = memory
+        return memory
 
     def labelled(self, documents: Iterable[Document]) -> LabelledSentences:
         """Documents as this model reads and remembers them."""
@@ -287,16 +310,23 @@ class Model:
         return _kept(self.labelled([document]))
 
     def revised(self, memory: Memory, revision: Revision) -> Memory:
-        """A memory after edits: vectors are taken from `memory`, those of added documents are computed."""
-        known, sources = set(memory.ids), [memory]
-        for first, document in revision.added.items():
-            found = self.labelled([document])
-            ids = range(first, first + len(found.sentences))
-            if any(number in revision.sentences and number not in known for number in ids):
-                vectors = self.vectors(self.prepare(found.sentences))
-                fresh = Memory.of(_kept(found), self.labels[1:], self.network.max_width, *vectors, ids)
-                sources.append(fresh)
-        return gathered(sources, revision.sentences, self.labels[1:])
+        """A memory after edits: vectors are taken from `memory`, those of added documents are computed.
+
+        They are computed again where something else is forgotten, so that they are the same whenever that was.
+        """
+        known, sources = set(memory.ids) if memory.forgotten == revision.forgotten else set(), [memory]
+        self._silence(revision.forgotten)
+        try:
+            for first, document in revision.added.items():
+                found = self.labelled([document])
+                ids = range(first, first + len(found.sentences))
+                if any(number in revision.sentences and number not in known for number in ids):
+                    vectors = self.vectors(self.prepare(found.sentences))
+                    fresh = Memory.of(_kept(found), self.labels[1:], self.network.max_width, *vectors, ids)
+                    sources.append(fresh)
+        finally:
+            self._silence(self.memory.forgotten if self.memory is not None else frozenset())
+        return replace(gathered(sources, revision.sentences, self.labels[1:]), forgotten=revision.forgotten)
 
     def refresh(self, prepared: Prepared) -> None:
         """Compute the memory's vectors again after the weights have changed."""

@@ -269,7 +269,13 @@ class Network(nn.Module):
         if isinstance(self.head, Crf) and (self.vote is None or memory is None):
             return _guessed(*self.head.entities(encoded.states.float(), batch.mask), len(batch))
         candidates = self.candidates(batch)
-        probabilities, vectors = self.judged(encoded, candidates, memory)
+        return self.guessed(encoded, candidates, *self.judged(encoded, candidates, memory))
+
+    def guessed(
+        self, encoded: Encoded, candidates: Candidates, probabilities: Tensor, vectors: Tensor | None
+    ) -> list[list[Guess]]:
+        """The same from what was `judged` of the candidates."""
+        batch = encoded.batch
         rows, labels = self.chosen(probabilities)
         places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
         found = _guessed(torch.stack([*places, labels]).T, probabilities[rows, labels], len(batch))

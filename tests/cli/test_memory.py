@@ -54,8 +54,8 @@ def test_sentences_may_count_more_than_once(memory):
     text = "[Zed](PERSON) lives in [Bergen](PLACE)"
     assert "weight 20" in memory("add", text, "--document", "mine", "--weight", "20").out
     assert "mine ×20" in memory("list", "--document", "mine").out
-    assert "enough" in memory("relabel", "--sentence", "12", "--span", "Zed", "--label", "PLACE", "--enough").out
-    assert "enough" in memory("add", text, "--enough").out
+    assert "enough" in memory("relabel", "--sentence", "12", "--span", "Zed", "--label", "PLACE").out
+    assert "enough" in memory("add", text, "--search", "whole").out
 
 
 def test_forgetting_a_training_document_says_what_the_weights_keep(memory):
@@ -79,7 +79,7 @@ def test_a_corpus_can_be_added_and_built(memory, documents, tmp_path):
     [
         (["add"], "give a text with markup"),
         (["add", "[Zed](PERSON) x", "--weight", "0"], "above 0"),
-        (["add", "[Zed](PERSON) x", "--weight", "2", "--enough"], "not both"),
+        (["add", "[Zed](PERSON) x", "--vote", "0.5"], "a vote of the memory already"),
         (["add", "[Zed](PLANET) x"], "no label 'PLANET'"),
         (["add", "[Zed](PERSN) x"], "did you mean 'PERSON'"),
         (["add", "[Zed"], "never closed"),

@@ -67,3 +67,11 @@ def test_a_batch_points_at_its_own_words(lengths: list[int], data: st.DataObject
         first = sum(lengths[:i])
         assert batch.rows[row][batch.mask[row]].tolist() == list(range(first, first + lengths[i]))
     assert batch.mask.sum(1).tolist() == [lengths[i] for i in ids]
+
+
+def test_some_sentences_are_read_with_those_that_belong_to_them():
+    prepared = replace(Prepared.of([3, 1, 2, 1], {}), together=[[0, 2], [1], [3]])
+    device = torch.device("cpu")
+    assert [ids.tolist() for ids in prepared.order(device, [2])] == [[0, 2]]
+    assert [ids.tolist() for ids in prepared.order(device, [])] == []
+    assert sorted(i for ids in prepared.order(device) for i in ids.tolist()) == [0, 1, 2, 3]

@@ -5,7 +5,8 @@ import pytest
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.memory import Edit, Remembered, Revision
-from nearspan.memory.edits import document_dict, document_of, relabelled, words_of
+from nearspan.memory.edits import document_dict, document_of, relabelled, runs_of
+from nearspan.text import Gold
 
 ONE = Remembered("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"), (0, 1, "B"), (2, 3, "A")))
 
@@ -15,27 +16,40 @@ def read(document: Document) -> list[Remembered]:
 
 
 def test_a_relabelled_span_has_this_label_alone():
-    assert relabelled(ONE, (0, 1), "C").entities == ((0, 1, "C"), (2, 3, "A"))
-    assert relabelled(ONE, (0, 1), "").entities == ((2, 3, "A"),)
-    assert relabelled(ONE, (1, 3), "B").entities == (*ONE.entities[:2], (1, 3, "B"), ONE.entities[2])
+    assert relabelled(ONE, ((0, 1),), "C").entities == ((0, 1, "C"), (2, 3, "A"))
+    assert relabelled(ONE, ((0, 1),), "").entities == ((2, 3, "A"),)
+    assert relabelled(ONE, ((1, 3),), "B").entities == (*ONE.entities[:2], (1, 3, "B"), ONE.entities[2])
 
 
 def test_a_removed_span_is_no_entity_and_comes_back_with_a_label():
-    gone = relabelled(ONE, (0, 1), None)
+    gone = relabelled(ONE, ((0, 1),), None)
     assert (gone.entities, gone.removed) == (((2, 3, "A"),), ((0, 1),))
-    assert relabelled(gone, (0, 1), "A").removed == ()
-    assert relabelled(gone, (0, 1), "").removed == ()
+    assert relabelled(gone, ((0, 1),), "A").removed == ()
+    assert relabelled(gone, ((0, 1),), "").removed == ()
 
 
 @pytest.mark.parametrize(("start", "end", "words"), [(0, 3, (0, 1)), (0, 7, (0, 2)), (4, 11, (1, 3))])
 def test_a_span_is_whole_words(start, end, words):
-    assert words_of(ONE, 7, Span.of(start, end)) == words
+    assert runs_of(ONE, 7, Span.of(start, end)) == (words,)
 
 
 @pytest.mark.parametrize("span", [Span.of(0, 2), Span.of(1, 3), Span.of(0, 99), Span.of(3, 4)])
 def test_a_span_that_is_not_is_refused(span):
     with pytest.raises(EditError, match="not a run of whole words of sentence 7"):
-        words_of(ONE, 7, span)
+        runs_of(ONE, 7, span)
+
+
+def test_fragments_are_one_entity_or_nothing():
+    runs = runs_of(ONE, 7, Span(((0, 3), (8, 11))))
+    assert runs == ((0, 1), (2, 3))
+    one = relabelled(ONE, runs, "A")
+    assert (one.discontinuous, one.entities) == ((Gold(runs, "A"),), ONE.entities)
+    assert relabelled(one, runs, "B").discontinuous == (Gold(runs, "B"),)
+    assert relabelled(one, runs, "") == relabelled(one, runs, None) == ONE
+    with pytest.raises(EditError, match="not made of runs of whole words of sentence 7"):
+        runs_of(ONE, 7, Span(((0, 2), (8, 11))))
+    with pytest.raises(EditError, match="no word lies between"):
+        runs_of(ONE, 7, Span(((0, 3), (4, 7))))
 
 
 def test_ids_are_never_given_twice():

@@ -168,8 +168,11 @@ def test_label_vectors_without_entities_are_refused(tiny, data):
 # the document level
 
 
-def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, share: float) -> Tensor:
-    """Equations 9 to 13 for the words of one sentence, slot after slot; `keys` and `states` [N, K or H] of each."""
+def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, share: float, gone=()) -> Tensor:
+    """Equations 9 to 13 for the words of one sentence, slot after slot; `keys` and `states` [N, K or H] of each.
+
+    The sentences `gone` have no slots.
+    """
     kind = encoder.recall.settings.similarity
     found = []
     for place, token in enumerate(sentences[number].tokens):
@@ -177,7 +180,7 @@ def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, sha
         weights, values = [], []
         for other, sentence in enumerate(sentences):
             for where, word in enumerate(sentence.tokens):
-                if written(word) != written(token) or (own and (other, where) == (number, place)):
+                if other in gone or written(word) != written(token) or (own and (other, where) == (number, place)):
                     continue
                 key = keys[other][where].half().float()
                 score = query @ key
@@ -224,6 +227,35 @@ def test_recalling_is_equations_9_to_13(build, data, bert, similarity: str, cont
         expected = naive(encoder, data.sentences, keys, states, number, own, share=0.6)
         torch.testing.assert_close(found[number, : len(sentence)], expected, atol=1e-4, rtol=1e-3)
         assert found[number, len(sentence) :].abs().sum() == 0
+
+
+@pytest.mark.parametrize("similarity", ["dot", "scaled", "cosine"])
+@pytest.mark.parametrize("contextual", [False, True])
+@pytest.mark.parametrize("own", [True, False])
+@torch.no_grad()
+def test_silent_slots_answer_as_if_they_had_never_been(build, data, bert, similarity: str, contextual: bool, own: bool):
+    settings = [f"encoder.transformer.name={bert}"] if contextual else []
+    _, encoder = build(f"encoder.recall.similarity={similarity}", "encoder.recall.share=0.6", *settings)
+    encoder.write(encoder.prepare(data.sentences, training=True))
+    prepared = encoder.prepare(data.sentences, training=own)
+    keys, states = raw(encoder, prepared)
+    batch, recall, gone = prepared.batch(torch.arange(len(data.sentences))), encoder.recall, (0, 1, 4)
+    before = encoder(batch).states
+    recall.silence(frozenset(recall.digests[list(gone)].tolist()))
+    found, attention = encoder(batch).states, encoder.attention(batch)
+    for number, sentence in enumerate(data.sentences):
+        expected = naive(encoder, data.sentences, keys, states, number, own, share=0.6, gone=gone)
+        torch.testing.assert_close(found[number, : len(sentence)], expected, atol=1e-4, rtol=1e-3)
+    heard = recall.places[attention.slots[attention.weights > 0]][:, 0]
+    assert not set(heard.tolist()) & set(gone)
+    empty = {name: tensor.clone() for name, tensor in recall.emptied().items()}
+    recall.silence(frozenset())
+    assert torch.equal(encoder(batch).states, before)
+    for name, tensor in empty.items():
+        getattr(recall, name).copy_(tensor)
+    recall.silence(frozenset())
+    assert torch.equal(encoder(batch).states, found)
+    assert not recall.values[:-1][recall.places[:, 0] < 0].any()
 
 
 @pytest.mark.parametrize("contextual", [False, True])

@@ -58,7 +58,7 @@ def asked(model: Model, text: str, words: str, count: int) -> Evidence:
     """Evidence for the first place where the words stand as whole words; blanks around dots part fragments."""
     first, *others = words.split(" ... ")
     places = [match.start() for match in re.finditer(re.escape(first), text)]
-    found = [span for start in places if (span := _span(text, start, [first, *others])) is not None]
+    found = [span for start in places if (span := span_at(text, start, [first, *others])) is not None]
     if not found:
         raise ConfigError(f"--span {words!r} does not occur in the text")
     for span in found[:-1]:
@@ -67,7 +67,7 @@ def asked(model: Model, text: str, words: str, count: int) -> Evidence:
     return model.neighbours(text, found[-1], count)
 
 
-def _span(text: str, start: int, fragments: list[str]) -> Span | None:
+def span_at(text: str, start: int, fragments: list[str]) -> Span | None:
     """The fragments one after the other, the first at a place, if they are there."""
     places: list[tuple[int, int]] = []
     for fragment in fragments:

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.evaluate import Search, Vote, chosen
-from nearspan.cli.explain import asked
+from nearspan.cli.explain import asked, span_at
 from nearspan.cli.train import Device
 from nearspan.corpora import markup
 from nearspan.document import Span
-from nearspan.editing import Edit, Editor, MemorySentence, Weight
+from nearspan.editing import Edit, Editor, MemorySentence
 from nearspan.errors import ConfigError, EditError
 from nearspan.evidence import marked, printable, render
 
@@ -30,11 +30,17 @@ memory = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Sentence = Annotated[int, typer.Option("--sentence", help="The sentence's id, as `list` and `explain` show it.")]
-Words = Annotated[str, typer.Option("--span", help="Words of the sentence.")]
+Words = Annotated[str, typer.Option("--span", help="Words of the sentence; ` ... ` parts fragments.")]
 Start = Annotated[int, typer.Option("--start", help="The character at which they begin, where they occur again.")]
 
-Counts = Annotated[float | None, typer.Option("--weight", help="As how many copies a sentence counts; above 0.")]
-Enough = Annotated[bool, typer.Option("--enough", help="Count as often as it takes for the model to read it so.")]
+Counts = Annotated[
+    float | None,
+    typer.Option(
+        "--weight",
+        help="As how many copies a sentence counts; not given: its spans count as often as it takes for the model to "
+        "read it so.",
+    ),
+]
 
 
 @memory.callback()
@@ -113,7 +119,7 @@ def search(
 
     Example: nearspan memory runs/mine search 'She lives in Vienna.' --span Vienna
     """
-    found = asked(chosen(Editor.open(context.obj, device).model, search, vote), text, span, count)
+    found = asked(_opened(context, device, search, vote).model, text, span, count)
     if as_json:
         _print(found.as_dict())
     else:
@@ -127,17 +133,19 @@ def add(
     corpus: Annotated[list[Path] | None, typer.Option(help="Or labelled documents, any format.")] = None,
     document: Annotated[str, typer.Option(help="An id for the text, by which it can be forgotten.")] = "",
     weight: Counts = None,
-    enough: Enough = False,
     as_json: Json = False,
+    search: Search = "",
+    vote: Vote = None,
     device: Device = "",
     format: FormatOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Remember sentences with their entities.
+    """Remember sentences with their entities, so that the model reads them so.
 
-    Example: `nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections --enough`
+    `--search` and `--vote` are how the model will be asked.
+
+    Example: `nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections`
     """
-    counts = _counts(weight, enough)
     if bool(text.strip()) == bool(corpus):
         raise ConfigError("give a text with markup, or --corpus FILE")
     if corpus and document:
@@ -145,8 +153,8 @@ def add(
     documents = (
         read_documents(corpus, format, Console(stderr=True), columns) if corpus else [markup.parse(text, document)]
     )
-    editor = Editor.open(context.obj, device)
-    _show([editor.add(one, 1.0 if counts is None else counts) for one in documents], as_json)
+    editor = _opened(context, device, search, vote)
+    _show([editor.add(one, "enough" if weight is None else weight) for one in documents], as_json)
 
 
 @memory.command()
@@ -157,17 +165,20 @@ def relabel(
     label: Annotated[str, typer.Option(help="Their label from now on; '' makes them no entity.")],
     start: Start = -1,
     weight: Counts = None,
-    enough: Enough = False,
     as_json: Json = False,
+    search: Search = "",
+    vote: Vote = None,
     device: Device = "",
 ) -> None:
     """Give words of a remembered sentence another label, or make them no entity.
 
+    `--search` and `--vote` are how the model will be asked.
+
     Example: nearspan memory runs/mine relabel --sentence 12 --span Paris --label PERSON
     """
-    counts = _counts(weight, enough)
-    editor = Editor.open(context.obj, device)
-    _show([editor.relabel(sentence, _place(editor, sentence, span, start), label, counts)], as_json)
+    editor = _opened(context, device, search, vote)
+    place = _place(editor, sentence, span, start)
+    _show([editor.relabel(sentence, place, label, "enough" if weight is None else weight)], as_json)
 
 
 @memory.command()
@@ -216,21 +227,27 @@ def log(context: typer.Context, as_json: Json = False) -> None:
         typer.echo(f"{edit.number}  {edit.time}  {printable(edit.summary)}")
 
 
-def _counts(weight: float | None, enough: bool) -> Weight | None:
-    if weight is not None and enough:
-        raise ConfigError("give --weight or --enough, not both")
-    return "enough" if enough else weight
+def _opened(context: typer.Context, device: str, search: str, vote: float | None) -> Editor:
+    """The editor of a model that uses its memory as asked."""
+    editor = Editor.open(context.obj, device)
+    chosen(editor.model, search, vote)
+    return editor
 
 
 def _place(editor: Editor, sentence: int, words: str, start: int) -> Span:
-    """Where words stand in a remembered sentence: at a character, or at the first place where they are whole words."""
-    text = editor.sentence(sentence).text
+    """Where words stand in a remembered sentence: at a character, or at the first place where they are whole words.
+
+    Blanks around dots part the fragments of a discontinuous entity; those that the memory has come first.
+    """
+    one = editor.sentence(sentence)
+    text, fragments = one.text, words.split(" ... ")
+    broken = [entity.span for entity in one.entities if entity.span.discontinuous]
+    known = [span for span in broken if [text[first:last] for first, last in span.fragments] == fragments]
     places = [match.start() for match in re.finditer(re.escape(words), text)]
-    if start >= 0:
-        places = [place for place in places if place == start]
-    for place in places:
-        span = Span.of(place, place + len(words))
-        if editor.holds(sentence, span):
+    heads = [match.start() for match in re.finditer(re.escape(fragments[0]), text)] if len(fragments) > 1 else []
+    apart = [span for place in heads if (span := span_at(text, place, fragments)) is not None]
+    for span in [*known, *(Span.of(place, place + len(words)) for place in places), *apart]:
+        if span.start == (start if start >= 0 else span.start) and editor.holds(sentence, span):
             return span
     where = f"at character {start}" if start >= 0 else "as whole words"
     raise EditError(f"{words!r} does not stand {where} in sentence {sentence}, which reads {text!r}")

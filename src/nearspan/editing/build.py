@@ -9,9 +9,25 @@ from safetensors import SafetensorError
 
 from nearspan.corpora.atomic import sync
 from nearspan.errors import EditError
+from nearspan.folder import save_weights
 from nearspan.memory import Memory
 from nearspan.memory.journal import begin, digest, settle
 from nearspan.memory.store import BASE, NEXT, SENTENCES
+from nearspan.network import Network
+
+
+def erase_recalled(folder: Path, network: Network) -> None:
+    """Erase what the encoder of a folder's model recalls no more; only after the memory that says so is in its place.
+
+    Until then an undo may bring it back. A crash before this leaves it for the next time: it is silent already.
+    """
+    if network.encoder.recall is None or network.encoder.recall.silent is None:
+        return
+    try:
+        save_weights(network, folder)
+    except (OSError, SafetensorError) as error:
+        raise EditError(f"cannot write the weights to {folder}: {error}; build the memory again") from error
+    sync(folder)
 
 
 def replace_memory(folder: Path, memory: Memory) -> None:

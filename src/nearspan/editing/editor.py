@@ -15,18 +15,19 @@ from typing import Any
 
 from nearspan.document import Document, Span
 from nearspan.editing import receipts
-from nearspan.editing.build import replace_memory
-from nearspan.editing.enough import APART, LIMIT, Wanted, Weight, enough
+from nearspan.editing.build import erase_recalled, replace_memory
+from nearspan.editing.enough import APART, Wanted, Weight, enough
 from nearspan.editing.sentences import MemorySentence, matching
 from nearspan.errors import EditError, ModelError, did_you_mean
 from nearspan.evidence import Evidence
 from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
-from nearspan.memory.edits import Kind, document_dict, relabelled, standing, words_of
+from nearspan.memory.edits import Fragments, Kind, document_dict, relabelled, runs_of, standing
 from nearspan.memory.journal import PATIENCE
 from nearspan.model import Model
 from nearspan.text import Coverage
 
-ALONE = "this model decides without its memory, so no weight is enough: give it a vote"
+JOINED = "fragments are joined without the memory, so predictions stay as they are"
+ALONE = "this model decides without its memory, so its predictions stay as they are until it is given a vote"
 
 
 class Editor:
@@ -55,6 +56,7 @@ class Editor:
         self._state: tuple[object, ...] = ()  # of the files, when they were last read
         self._digest = ""  # of the base, the memory without its edits
         self._base: Sequence[Remembered] = ()
+        self._gone: frozenset[int] = frozenset()  # what the base has forgotten
         self._edits: list[Edit] = []
         self._revision = Revision({}, {}, 0)
         self._take_up()
@@ -88,9 +90,9 @@ class Editor:
         return [MemorySentence.of(number, one) for number, one in found if one.text == text]
 
     def holds(self, sentence: int, span: Span) -> bool:
-        """Whether a span is a run of whole words of a remembered sentence."""
+        """Whether a span is a run of whole words of a remembered sentence, or made of such runs."""
         try:
-            words_of(self._sentence(sentence), sentence, span)
+            runs_of(self._sentence(sentence), sentence, span)
         except EditError:
             return False
         return True
@@ -99,13 +101,13 @@ class Editor:
         """The memory's spans nearest to a span of a text."""
         return self.model.neighbours(document, span, count)
 
-    def add(self, document: Document, weight: Weight = 1.0) -> Edit:
+    def add(self, document: Document, weight: Weight = "enough") -> Edit:
         """Remember all sentences of a document with their entities.
 
-        Each counts as `weight` copies. With `"enough"`, the spans that the model would misread count as often as it
-        takes for the sentence to be read as it is annotated here, 10,000 times at most. Where that is not enough it
-        counts once, and the summary says so. Entities that the memory has no part in, discontinuous ones and those out
-        of reach, are not looked at.
+        The spans that the model would misread count as often as it takes for each sentence to be read as it is
+        annotated here, 1,000,000 times at most. Where that is not enough the sentence counts once, and the receipt says
+        so. Entities that the memory has no part in, discontinuous ones and those out of reach, are not looked at.
+        With a number for `weight` each sentence counts as so many copies instead.
         """
         _check_weight(weight)
         with self._editing() as number:
@@ -117,25 +119,23 @@ class Editor:
             if not found.sentences:
                 raise EditError("the document holds no words, so there is nothing to add")
             first, count = self._revision.next_id, len(found.sentences)
-            ids, told = [[number] for number in range(first, first + count)], ""
+            ids = [[number] for number in range(first, first + count)]
             change: dict[str, Any] = {"document": document_dict(self._as_split(document))}
             change |= {"first": first, "count": count}
-            if weight == "enough":
-                told = self._enough("add", change, Wanted(self.model.read(found.sentences), found.entities, ids))
-            elif weight != 1:
-                change["weight"], told = weight, f"weight {weight:g}"
-            summary = f"add {receipts.counted(count, 'sentence')} of {document.id!r} ({found.coverage})"
+            wanted = Wanted(self.model.read(found.sentences), found.entities, ids)
+            told, lost = self._weigh("add", change, weight, wanted)
+            summary = f"add {receipts.counted(count, 'sentence')} of {document.id!r} ({found.coverage}){told}"
             kept = dict(enumerate(self.model.remembered(document), start=first))
-            return self._make(number, "add", _with(summary, told), change, receipts.came(kept, found.coverage))
+            return self._make(number, "add", summary, change, [*receipts.came(kept, found.coverage), *lost])
 
-    def relabel(self, sentence: int | Sequence[int], span: Span, label: str, weight: Weight | None = None) -> Edit:
+    def relabel(self, sentence: int | Sequence[int], span: Span, label: str, weight: Weight = "enough") -> Edit:
         """Give a span of a remembered sentence this label and no other; `""` makes it no entity.
 
         A span that was no entity, or was removed, becomes one. `span` is in the sentence's own text. Where the memory
-        has the same sentence several times, all of them can be given. `weight` is theirs from now on, as in
-        `add`.
+        has the same sentence several times, all of them can be given. They count from now on as in `add`. A
+        discontinuous entity is evidence alone: no edit changes what the model predicts of it.
         """
-        _check_weight(1.0 if weight is None else weight)
+        _check_weight(weight)
         with self._editing() as number:
             self._check_labels([label] if label else [])
             ids = [sentence] if isinstance(sentence, int) else list(sentence)
@@ -143,31 +143,37 @@ class Editor:
                 raise EditError("give at least one sentence to relabel")
             old = [self._labels(each, span) for each in ids]
             text = span.text(self._sentence(ids[0]).text)
-            if weight is None and old == [[label] if label else []] * len(ids):
-                raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
             was = " and ".join(sorted({"removed" if each is None else ", ".join(each) or "no entity" for each in old}))
             where = f"sentence{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
-            summary = f"relabel {text!r} in {where} from {was} to {label or 'no entity'}"
             change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
-            told = ""
-            if weight == "enough":
-                change["weight"] = 1.0
-                told = self._enough("relabel", change, self._wanted(ids, span, label))
-            elif weight is not None:
-                change["weight"], told = weight, f"weight {weight:g}"
-            return self._make(number, "relabel", _with(summary, told), change)
+            told, lost = f": {JOINED}", list[str]()
+            if not span.discontinuous:
+                told, lost = self._weigh("relabel", change, weight, self._wanted(ids, span, label))
+            elif weight != "enough":
+                raise EditError(f"{text!r} is discontinuous: {JOINED}, whatever the sentence's weight; give none")
+            after = self._revision.after("relabel", change, self.model.remembered).sentences
+            if all(after[each] == self._sentence(each) for each in ids):
+                raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
+            summary = f"relabel {text!r} in {where} from {was} to {label or 'no entity'}{told}"
+            return self._make(number, "relabel", summary, change, lost)
 
     def remove(self, sentence: int, span: Span | None = None) -> Edit:
-        """Take one span out of the memory, so that it is neither an entity nor none, or a whole sentence."""
+        """Take one span out of the memory, so that it is neither an entity nor none, or a whole sentence.
+
+        A discontinuous entity is taken out as evidence alone: no edit changes what the model predicts of it.
+        """
         with self._editing() as number:
             if span is None:
                 gone = {sentence: self._sentence(sentence)}
                 summary = f"remove sentence {sentence} of {gone[sentence].document!r}"
-                return self._make(number, "remove", summary, {"sentences": [sentence]}, receipts.went(gone))
-            one, place = self._found(sentence, span)
-            if place in one.removed:
-                raise EditError(f"{span.text(one.text)!r} in sentence {sentence} is removed already")
-            summary = f"remove {span.text(one.text)!r} from sentence {sentence}"
+                change, silenced = self._without(gone)
+                return self._make(number, "remove", summary, change, [*receipts.went(gone), *silenced])
+            text, labels = span.text(self._sentence(sentence).text), self._labels(sentence, span)
+            if labels is None:
+                raise EditError(f"{text!r} in sentence {sentence} is removed already")
+            if span.discontinuous and not labels:
+                raise EditError(f"{text!r} is no entity of sentence {sentence}, so there is nothing to remove")
+            summary = f"remove {text!r} from sentence {sentence}" + f": {JOINED}" * span.discontinuous
             return self._make(number, "remove", summary, {"sentences": [sentence], "span": span.fragments})
 
     def forget(self, document: str) -> Edit:
@@ -178,8 +184,9 @@ class Editor:
                 known = {one.document for one in self._revision.sentences.values()}
                 raise EditError(f"the memory holds nothing from {document!r}; {_hint(document, known)}")
             summary = f"forget {document!r}: {receipts.counted(len(gone), 'sentence')}"
-            receipt = [*receipts.went(gone), *receipts.still_known(min(gone) < len(self._base))]
-            return self._make(number, "forget", summary, {"sentences": list(gone)}, receipt)
+            change, silenced = self._without(gone)
+            left = receipts.still_known(min(gone) < len(self._base))
+            return self._make(number, "forget", summary, change, [*receipts.went(gone), *silenced, *left])
 
     def undo(self, only: int | None = None) -> Edit:
         """Take back the last edit that still stands; when called again, the one before it.
@@ -202,20 +209,29 @@ class Editor:
     def build(self, documents: Iterable[Document] | None = None) -> Coverage:
         """Fill the memory anew from documents, or from what it holds now, and begin an empty journal.
 
-        The files hold nothing of the old memory then, and its sentences are numbered from 0. What of the documents
-        could not be reached is returned.
+        The files hold nothing of the old memory then, and its sentences are numbered from 0. What the encoder recalled
+        of sentences that were removed is erased too. What of the documents could not be reached is returned.
         """
         with self._mutex, self._journal.locked():
             self._take_up()
             before = self.model.memory
             try:
-                coverage, memory = (Coverage(), self._memory()) if documents is None else self._filled(documents)
+                coverage, memory = (Coverage(), self._anew()) if documents is None else self._filled(documents)
                 replace_memory(self.folder, memory)
             except BaseException:
                 self.model.memory = before  # the folder has it still
                 raise
             self._take_up()
+            erase_recalled(self.folder, self.model.network)
             return coverage
+
+    def _anew(self) -> Memory:
+        """The memory as it is; where words are recalled no more, with vectors in which they have no part either."""
+        memory, recall = self._memory(), self.model.network.encoder.recall
+        if recall is None or recall.silent is None:
+            return memory
+        sentences = [sentence for one in memory.sentences for sentence in self.model.split(self._alone(one))]
+        return memory.with_vectors(*self.model.vectors(self.model.prepare(sentences)))
 
     def _filled(self, documents: Iterable[Document]) -> tuple[Coverage, Memory]:
         """A memory of documents, and what of them could not be reached."""
@@ -234,28 +250,50 @@ class Editor:
             self._memory()
             yield len(self._edits) + 1
 
-    def _enough(self, kind: Kind, change: dict[str, Any], wanted: Wanted) -> str:
-        """Put into a change which spans must count more than once for sentences to be read as wanted; what to say."""
-        if not self.model.share:
-            return ALONE
+    def _weigh(self, kind: Kind, change: dict[str, Any], weight: Weight, wanted: Wanted) -> tuple[str, list[str]]:
+        """Put into a change how often its sentences count; what to say of that in the summary, and in the receipt."""
+        alone = not self.model.share
+        if weight != "enough":
+            change["weight"] = weight
+            return f": weight {weight:g}" * (weight != 1) + f": {ALONE}" * alone, []
+        if alone:
+            return f": {ALONE}", []
+        change["weight"] = 1.0
         trial = change | {"heavier": APART if kind == "relabel" else [APART] * len(wanted.ids)}
-        revision = self._revision.copy()
-        revision.apply(kind, trial, self.model.remembered)
+        revision = self._revision.after(kind, trial, self.model.remembered)
         found = enough(self.model, self._revised(revision), wanted)
-        if any(found):
-            change["heavier"] = (found[0] or ()) if kind == "relabel" else [own or () for own in found]
-        return receipts.weighed([None if own is None else [each[2] for each in own] for own in found], LIMIT)
+        change["heavier"] = found[0].heavier if kind == "relabel" else [own.heavier for own in found]
+        told = receipts.weighed([None if own.lost else [times for _, _, times in own.heavier] for own in found])
+        lost = {ids[0]: own.lost for ids, own in zip(wanted.ids, found, strict=True) if own.lost}
+        return f": {told}", receipts.misread(lost)
 
     def _wanted(self, ids: Sequence[int], span: Span, label: str) -> Wanted:
         """How a sentence should be read that the memory holds, perhaps several times, with a span relabelled."""
-        one, place = self._found(ids[0], span)
+        one, runs = self._found(ids[0], span)
+        sentences = self.model.split(self._alone(one))
+        return Wanted(self.model.read(sentences), [relabelled(one, runs, label).entities], [ids])
+
+    def _alone(self, one: Remembered) -> Document:
+        """A remembered sentence as a document."""
         words = one.words if self.model.recipe.candidates.unit == "words" else None
-        document = Document(one.text, (), one.document, words, ((0, len(one.text)),))
-        return Wanted(self.model.read(self.model.split(document)), [relabelled(one, place, label).entities], [ids])
+        return Document(one.text, (), one.document, words, ((0, len(one.text)),))
+
+    def _without(self, gone: Mapping[int, Remembered]) -> tuple[dict[str, Any], list[str]]:
+        """The change that takes sentences out, and what to say of their words where the encoder recalls words."""
+        change: dict[str, Any] = {"sentences": list(gone)}
+        recall = self.model.network.encoder.recall
+        trained = [one.tokens for number, one in gone.items() if number < len(self._base)]
+        if recall is None or not trained:
+            return change, []
+        change["forgotten"] = recall.copies_of(trained, self._revision.forgotten)
+        return change, receipts.silenced(recall.slots_of(change["forgotten"]))
 
     def _labels(self, sentence: int, span: Span) -> list[str] | None:
         """The labels of a span of a remembered sentence, none where it is no entity; None where it was removed."""
-        one, place = self._found(sentence, span)
+        one, runs = self._found(sentence, span)
+        if span.discontinuous:
+            return [gold.label for gold in one.discontinuous if gold.fragments == runs]
+        [place] = runs
         return None if place in one.removed else [own for first, stop, own in one.entities if (first, stop) == place]
 
     def _make(
@@ -264,10 +302,9 @@ class Editor:
         """Make an edit: try it, write it, and let the model have it."""
         edit = Edit(number, datetime.now(UTC).isoformat(timespec="seconds"), kind, summary, change, tuple(receipt))
         if kind == "undo":
-            revision = Revision.of(self._base, [*self._edits, edit], self.model.remembered)
+            revision = Revision.of(self._base, [*self._edits, edit], self.model.remembered, self._gone)
         else:
-            revision = self._revision.copy()
-            revision.apply(kind, change, self.model.remembered)
+            revision = self._revision.after(kind, change, self.model.remembered)
         if not revision.sentences:
             raise EditError("this would leave the memory empty: fill another one with `nearspan memory MODEL build`")
         memory = self._revised(revision)
@@ -296,9 +333,9 @@ class Editor:
             return False
         if digest != self._digest:
             base = self._load()
-            self.model.memory, self._base, self._digest = base, base.sentences, digest
+            self.model.memory, self._base, self._gone, self._digest = base, base.sentences, base.forgotten, digest
         try:
-            revision = Revision.of(self._base, edits, self.model.remembered)
+            revision = Revision.of(self._base, edits, self.model.remembered, self._gone)
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(f"the edits of the memory in {self.folder} cannot be made: {error}") from error
         self.model.memory = self._revised(revision)
@@ -308,7 +345,8 @@ class Editor:
     def _revised(self, revision: Revision) -> Memory:
         """The memory's vectors for a revision: from the one at hand, or from disk where it lacks some of the base."""
         memory = self._memory()
-        if revision.sentences.keys() == set(memory.ids) and all(
+        same = revision.forgotten == memory.forgotten and revision.sentences.keys() == set(memory.ids)
+        if same and all(
             one is revision.sentences[number] for number, one in zip(memory.ids, memory.sentences, strict=True)
         ):
             return memory
@@ -336,17 +374,19 @@ class Editor:
             raise EditError(f"the memory has no sentence {sentence}: see `nearspan memory MODEL list` for their ids")
         return found
 
-    def _found(self, sentence: int, span: Span) -> tuple[Remembered, tuple[int, int]]:
+    def _found(self, sentence: int, span: Span) -> tuple[Remembered, Fragments]:
         """A sentence and the words of a span of it that the model considers."""
         one = self._sentence(sentence)
-        first, stop = words_of(one, sentence, span)
-        widest = self.model.network.max_width
-        if stop - first > widest and not self.model.recipe.head.tags_words:
+        runs, text = runs_of(one, sentence, span), span.text(one.text)
+        if span.discontinuous and self.model.network.joiner is None:
+            raise EditError(f"{text!r} is discontinuous, and this model joins no fragments: it remembers none")
+        width, widest = max(stop - first for first, stop in runs), self.model.network.max_width
+        if width > widest and not self.model.recipe.head.tags_words:
             raise EditError(
-                f"{span.text(one.text)!r} has {stop - first} {self.model.recipe.candidates.unit}; this model considers "
-                f"spans of at most {widest} (candidates.max_width)"
+                f"{text!r} has {width} {self.model.recipe.candidates.unit}{' in a row' * span.discontinuous}; this "
+                f"model considers spans of at most {widest} (candidates.max_width)"
             )
-        return one, (first, stop)
+        return one, runs
 
     def _as_split(self, document: Document) -> Document:
         """The document with its words and sentences said, so that it is read alike whenever it is read again."""
@@ -358,10 +398,6 @@ class Editor:
 def _check_weight(weight: Weight) -> None:
     if weight != "enough" and not 0 < weight < math.inf:
         raise EditError(f"a weight is a number above 0, or 'enough', not {weight!r}")
-
-
-def _with(summary: str, told: str) -> str:
-    return f"{summary}: {told}" if told else summary
 
 
 def _encodable(text: str) -> bool:

@@ -2,13 +2,16 @@
 
 With the instance head a span that counts w times has the weight w exp(|s|^2) for itself, so it wins once w is large
 enough. That a whole sentence counted w times would not do: its spans without a label would grow along with the one that
-the model misses among them. So the spans that are misread count twice as often, and again, until the sentence is right;
-a span that they then draw to their label is misread in its turn.
+the model misses among them. So the spans that are misread count more often, and again, until the sentence is right; a
+span that they then draw to their label is misread in its turn.
+
+How much more often: where another label has r times the probability of the right one, of which the span itself has at
+most all, it must count at least r times as often. It is made to count r times as often, and twice where r is below 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,15 +19,17 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from nearspan.decoding import Guess
 from nearspan.document import Entity, Span
 from nearspan.memory import Memory
 from nearspan.model import Input, Model
-from nearspan.spans import SpanLabels, WordEntity
+from nearspan.spans import Candidates, SpanLabels, WordEntity
 
 Weight = float | Literal["enough"]
 Heavier = tuple[tuple[int, int, float], ...]  # first word, stop, how often the span counts
 
-LIMIT = 10_000.0  # the most that a span is made to count
+LIMIT = 1_000_000.0  # the most that a span is made to count
+LEAST = 2.0  # the least by which a misread span is made to count more often
 STEPS = 4  # of bisection, by which the weights found are lowered again
 APART: Heavier = ((0, 1, 2.0),)  # what sentences must have in a memory where their weights are to be tried
 
@@ -38,13 +43,21 @@ class Wanted:
     ids: Sequence[Sequence[int]]
 
 
-def enough(model: Model, memory: Memory, wanted: Wanted) -> list[Heavier | None]:
-    """For each sentence the spans that must count more than once for it to be read so; None: `LIMIT` is not enough.
+@dataclass(frozen=True)
+class Found:
+    """The spans of a sentence that must count more than once for it to be read as wanted, or why none are enough."""
+
+    heavier: Heavier = ()
+    lost: str = ""
+
+
+def enough(model: Model, memory: Memory, wanted: Wanted) -> list[Found]:
+    """For each sentence the spans that must count more than once for it to be read so.
 
     Discontinuous entities are not looked at: the memory has no part in them.
     """
-    if len(wanted.given.parts) != len(wanted.entities):  # it would be read in other parts than it is remembered in
-        return [None] * len(wanted.entities)
+    if len(wanted.given.parts) != len(wanted.entities):
+        return [Found(lost="it would be read in other parts than it is remembered in")] * len(wanted.entities)
     return _Search(model, memory, wanted).found()
 
 
@@ -65,38 +78,42 @@ class _Search:
             for own, count in zip(wanted.ids, self.counts, strict=True)
         ]
         self.logs = [torch.zeros(count, device=device) for count in self.counts]
-        self.lost: set[int] = set()
+        self.lost: dict[int, str] = {}
 
-    def found(self) -> list[Heavier | None]:
+    def found(self) -> list[Found]:
         """Raise until all is right, lower as far as it stays right."""
+        every = range(len(self.logs))
         self._raise()
         highest = self.logs
-        low, high = [0.0] * len(highest), [1.0] * len(highest)  # exponents: all spans of a sentence go down together
-        for _ in range(STEPS if any(bool(own.any()) for own in highest) else 0):
-            middle = [sum(pair) / 2 for pair in zip(low, high, strict=True)]
+        raised = [i for i in every if bool(highest[i].any())]
+        low, high = dict.fromkeys(raised, 0.0), dict.fromkeys(raised, 1.0)  # exponents: a sentence's go down together
+        for _ in range(STEPS if raised else 0):
+            middle = {i: (low[i] + high[i]) / 2 for i in raised}
             self._lower(highest, middle)
-            wrong = self._wrong()
-            low = [middle[i] if i in wrong else low[i] for i in range(len(low))]
-            high = [high[i] if i in wrong else middle[i] for i in range(len(high))]
+            wrong = self._wrong(raised)
+            low |= {i: middle[i] for i in wrong}
+            high |= {i: middle[i] for i in raised if i not in wrong}
         self._lower(highest, high)
-        if self._wrong():  # sentences that leant on each other
+        if raised and self._wrong(every):  # sentences that leant on each other
             self.logs = highest
-        return [None if i in self.lost else self._heavier(i) for i in range(len(self.logs))]
+        return [Found(lost=self.lost[i]) if i in self.lost else Found(self._heavier(i)) for i in every]
 
-    def _lower(self, highest: Sequence[Tensor], exponents: Sequence[float]) -> None:
-        self.logs = [own * exponent for own, exponent in zip(highest, exponents, strict=True)]
+    def _lower(self, highest: Sequence[Tensor], exponents: dict[int, float]) -> None:
+        self.logs = [own * exponents.get(i, 1.0) for i, own in enumerate(highest)]
 
     def _raise(self) -> None:
-        """Let misread spans count twice as often until no sentence is wrong; give those up that it does not help."""
-        limit, step = torch.tensor(LIMIT).log(), torch.tensor(2.0).log()
-        while wrong := self._wrong():
-            for i, misread in zip(wrong, self._misread(wrong), strict=True):
-                own = self.logs[i]
+        """Let misread spans count more often until no sentence is wrong; give those up that it does not help."""
+        limit, every = float(torch.tensor(LIMIT).log()), range(len(self.logs))
+        wrong = self._wrong(every)
+        while wrong:
+            for i, step in wrong.items():
+                own, misread = self.logs[i], step > 0
                 if not bool(misread.any()) or bool((own[misread] >= limit).any()):
-                    self.lost.add(i)
+                    self.lost[i] = self._why(i, misread & (own >= limit))
                     own.zero_()
                 else:
-                    own[misread] = (own[misread] + step).clamp(max=float(limit))
+                    self.logs[i] = (own + step).clamp(max=limit)
+            wrong = self._wrong(wrong) or self._wrong(every)  # of those that were right some may be so no more
 
     def _weigh(self) -> Memory:
         logs = self.memory.log_weights.clone()
@@ -104,35 +121,62 @@ class _Search:
             logs[rows] = own
         return replace(self.memory, log_weights=logs)
 
-    def _wrong(self) -> list[int]:
-        """The sentences that are not read as they should be, but for those given up."""
-        self.model.memory = self._weigh()
-        said = self.model.entities(self.wanted.given)
-        right = zip(self.wanted.given.sentences, self.wanted.entities, strict=True)
-        gold = [{(sentence.span(a, b), label) for a, b, label in own} for sentence, own in right]
-        pairs = enumerate(zip(said, gold, strict=True))
-        return [i for i, (own, wanted) in pairs if i not in self.lost and _contiguous(own) != wanted]
-
     @torch.inference_mode()
-    def _misread(self, sentences: Sequence[int]) -> list[Tensor]:
-        """Which spans [S] of each of some sentences have other labels than they should."""
-        network = self.model.network.eval()
-        found: dict[int, Tensor] = {}
-        for number in sentences:
-            batch = self.wanted.given.prepared.batch(torch.tensor([number]))
-            probabilities, candidates = network.probabilities(batch, self.model.memory)
-            said = torch.zeros_like(probabilities)
-            said[network.chosen(probabilities)] = 1
-            hot = self.labels.hot(batch.ids, candidates, network.labels)
-            found[number] = (said[:, 1:] != hot[:, 1:]).any(1)
-        return [found[number] for number in sentences]
+    def _wrong(self, sentences: Collection[int]) -> dict[int, Tensor]:
+        """Those of some sentences that are not read as they should be, but for those given up.
+
+        For each the log of how much more often its spans [S] should count, 0 for those with the right labels.
+        """
+        asked = [i for i in sentences if i not in self.lost]
+        self.model.memory = memory = self._weigh()
+        network, given = self.model.network.eval(), self.wanted.given
+        guesses: list[list[Guess]] = [[] for _ in given.parts]
+        steps: dict[int, Tensor] = {}
+        for ids in given.prepared.order(self.model.device, asked):
+            batch = given.prepared.batch(ids)
+            encoded, candidates = network.encoder(batch), network.candidates(batch)
+            probabilities, vectors = network.judged(encoded, candidates, memory)
+            some = self._steps(ids, candidates, probabilities).split(candidates.counts.tolist())
+            told = network.guessed(encoded, candidates, probabilities, vectors)
+            for i, own, step in zip(ids.tolist(), told, some, strict=True):
+                guesses[i], steps[i] = own, step
+        said = self.model.decoded(given, guesses)
+
+        def gold(i: int) -> set[tuple[Span, str]]:
+            return {(given.sentences[i].span(a, b), label) for a, b, label in self.wanted.entities[i]}
+
+        return {i: steps[i] for i in asked if _contiguous(said[i]) != gold(i)}
+
+    def _steps(self, ids: Tensor, candidates: Candidates, probabilities: Tensor) -> Tensor:
+        """The log of how much more often candidates of some sentences should count [S], given P(y|s) [S, 1 + Y]."""
+        network = self.model.network
+        said = torch.zeros_like(probabilities)
+        said[network.chosen(probabilities)] = 1
+        hot = self.labels.hot(ids, candidates, network.labels)
+        misread = (said[:, 1:] != hot[:, 1:]).any(1)
+        right, other = (probabilities * hot).amax(1), (probabilities * (1 - hot)).amax(1)
+        least, most = float(torch.tensor(LEAST).log()), float(torch.tensor(LIMIT).log())
+        return (other.log() - right.log()).clamp(least, most) * misread
+
+    def _why(self, sentence: int, stuck: Tensor) -> str:
+        """Why no weight is enough, given the spans [S] that are misread however often they count."""
+        places = self._places(sentence, stuck)
+        if not places:
+            return "this model cannot say so of all its entities at once: of those that overlap it keeps the likeliest"
+        one, text = self.wanted.given.sentences[sentence], self.wanted.given.sentences[sentence].document.text
+        names = ", ".join(repr(one.span(first, stop).text(text)) for first, stop in places)
+        return f"not even {LIMIT:,.0f} times are enough for {names}"
+
+    def _places(self, sentence: int, spans: Tensor) -> list[tuple[int, int]]:
+        """First words and stops of some spans [S] of a sentence."""
+        rows = self.rows[sentence][0][spans]
+        return list(zip(self.memory.first[rows].tolist(), self.memory.stop[rows].tolist(), strict=True))
 
     def _heavier(self, sentence: int) -> Heavier:
         """The spans that count more than once, as the memory keeps them."""
-        own, rows = self.logs[sentence], self.rows[sentence][0]
-        where = own.nonzero().flatten().tolist()
-        first, stop = self.memory.first[rows].tolist(), self.memory.stop[rows].tolist()
-        return tuple((first[i], stop[i], min(LIMIT, float(own[i].exp()))) for i in where)
+        own = self.logs[sentence]
+        times = own[own > 0].exp().clamp(max=LIMIT).tolist()
+        return tuple((*place, each) for place, each in zip(self._places(sentence, own > 0), times, strict=True))
 
 
 def _contiguous(entities: Iterable[Entity]) -> set[tuple[Span, str]]:

@@ -14,9 +14,13 @@ FILES = (
 )
 TRAINED = (
     "Still in the weights: what training took from these sentences. The encoder and, in a head that has weights, the "
-    "labels' scores were fitted to them, the words of the vocabularies may come from them, and an encoder that recalls "
-    "training words (`encoder.recall`) holds what these were. No edit of the memory changes that; only training again "
-    "without the document does."
+    "labels' scores were fitted to them, and the words of the vocabularies may come from them. No edit of the memory "
+    "changes that; only training again without the document does."
+)
+RECALLED = (
+    "Still on disk: model.safetensors keeps what the encoder recalled of these words, and memory.safetensors vectors "
+    "of other sentences that this was part of. `nearspan memory MODEL build` without a corpus erases the one and "
+    "computes the others anew. The checkpoint of training, where the folder has one, keeps it too: delete it."
 )
 ADDED = "Not in the weights: these sentences were added after training, which never saw them."
 
@@ -30,13 +34,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def weighed(found: Sequence[Sequence[float] | None], limit: float) -> str:
-    """What was found where spans of sentences were to count as often as it takes; None: `limit` was not enough.
+def weighed(found: Sequence[Sequence[float] | None]) -> str:
+    """What was found where spans of sentences were to count as often as it takes; None: nothing is enough.
 
-    >>> weighed([()], 10_000), weighed([(36.6, 2)], 10_000)
+    >>> weighed([()]), weighed([(36.6, 2)])
     ('counting once is enough', '2 spans count up to 36.6 times, which is enough')
-    >>> weighed([(3,), None], 10_000)
-    '1 span counts 3 times, which is enough; for 1 sentence not even 10,000 times is, so it counts once'
+    >>> weighed([(3,), None])
+    '1 span counts 3 times, which is enough; for 1 sentence no weight is, so it counts once'
     """
     times = [each for own in found for each in own or ()]
     lost, parts = sum(own is None for own in found), []
@@ -48,8 +52,13 @@ def weighed(found: Sequence[Sequence[float] | None], limit: float) -> str:
         parts.append("counting once is enough")
     if lost:
         so = "it counts" if lost == 1 else "they count"
-        parts.append(f"for {counted(lost, 'sentence')} not even {limit:,.0f} times is, so {so} once")
+        parts.append(f"for {counted(lost, 'sentence')} no weight is{'' if parts else ' enough'}, so {so} once")
     return "; ".join(parts)
+
+
+def misread(reasons: Mapping[int, str]) -> list[str]:
+    """The sentences, by id, that are not read as they were annotated, and why no weight is enough for that."""
+    return [f"sentence {number} is still misread: {reason}" for number, reason in reasons.items()]
 
 
 def came(sentences: Mapping[int, Remembered], coverage: Coverage) -> list[str]:
@@ -62,6 +71,15 @@ def came(sentences: Mapping[int, Remembered], coverage: Coverage) -> list[str]:
 def went(sentences: Mapping[int, Remembered]) -> list[str]:
     """What was removed."""
     return [str(MemorySentence.of(number, one)) for number, one in sentences.items()]
+
+
+def silenced(slots: int) -> list[str]:
+    """What the encoder recalls no more; nothing where it never recalled any of it.
+
+    >>> silenced(1)[0], silenced(0)
+    ('1 word is recalled no more', [])
+    """
+    return [f"{counted(slots, 'word')} {'is' if slots == 1 else 'are'} recalled no more", RECALLED] if slots else []
 
 
 def still_known(trained: bool) -> list[str]:

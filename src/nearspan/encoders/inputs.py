@@ -5,7 +5,7 @@ Shapes: B sentences in a batch, T words in its longest sentence, R words in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,13 +81,19 @@ class Prepared:
         given = self.given.to(device) if self.given is not None else None
         return replace(self, first=self.first.to(device), features=moved, given=given)
 
-    def order(self, device: torch.device) -> Iterator[Tensor]:
-        """Batches for reading the whole corpus: like lengths together, a bounded number of padded words each."""
+    def order(self, device: torch.device, some: Collection[int] | None = None) -> Iterator[Tensor]:
+        """Batches for reading the whole corpus: like lengths together, a bounded number of padded words each.
+
+        Or for reading `some` of its sentences, and those that an encoder reads together with them.
+        """
         most = CPU_WORDS if device.type == "cpu" else GPU_WORDS
         batch: list[int] = []
         longest, lengths = 0, self.lengths.tolist()
         order = torch.tensor(_sums(self.lengths, self.together)).argsort(descending=True, stable=True)
+        wanted = set(range(len(self)) if some is None else some)
         for group in (self.together[i] for i in order.tolist()):
+            if wanted.isdisjoint(group):
+                continue
             own = max(lengths[i] for i in group)
             if batch and (len(batch) + len(group)) * max(longest, own) > most:
                 yield torch.tensor(batch)

@@ -7,8 +7,10 @@ the BiLSTM. A word asks the slots of the same word, and their answer is blended 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import Any, Literal
 
 import torch
@@ -18,7 +20,7 @@ from torch.nn import functional
 
 from nearspan.encoders.inputs import Batch, Features
 from nearspan.settings import Settings
-from nearspan.text import Sentence, digests
+from nearspan.text import Sentence, copies, digests
 
 WRITTEN = ("counts", "values", "keys", "sums")  # what writing changes
 CELLS = 2**26  # numbers of keys and values that are looked at at once
@@ -41,6 +43,17 @@ class Attention:
     share: Tensor  # [N] of the answer in the word's state: 0 where there is none
 
 
+@dataclass(frozen=True)
+class Silence:
+    """Slots that answer no more, because their sentences were forgotten."""
+
+    forgotten: frozenset[int]  # digests of the sentences
+    slots: Tensor  # [M + 1] which ones
+    counts: Tensor  # [V + 1] how many slots of each word still answer
+    rows: Tensor  # [V + 1] where in `sums` a word is that lost some, -1 for the others
+    sums: Tensor  # [A + 1, H] of what still answers of such words, where their keys are all the same
+
+
 class Recall(nn.Module):
     """g = lambda h + (1 - lambda) r, where r is what the memory answers.
 
@@ -60,7 +73,7 @@ class Recall(nn.Module):
         self.starts: Tensor  # [V + 1] each word's first slot; the last row is for words without any
         self.sizes: Tensor  # [V + 1] how many slots it has
         self.counts: Tensor  # [V + 1] how many of them are written: none, then all
-        self.places: Tensor  # [M, 2] sentence and word that a slot holds
+        self.places: Tensor  # [M, 2] sentence and word that a slot holds, -1 where it was emptied
         self.digests: Tensor  # [S] what the training sentences are known by, whatever their number elsewhere
         self.values: Tensor  # [M + 1, H] the last row is 0
         self.keys: Tensor  # [M + 1, K], or nothing where a word's keys are all the same
@@ -72,6 +85,7 @@ class Recall(nn.Module):
         self.register_buffer("values", torch.zeros(slots + 1, values, dtype=torch.float16))
         self.register_buffer("keys", torch.zeros(slots + 1 if self.contextual else 0, keys, dtype=torch.float16))
         self.register_buffer("sums", torch.zeros(0 if self.contextual else words + 1, values))
+        self.silent: Silence | None = None  # replaced as a whole, while others may be reading
 
     @classmethod
     def learn(cls, settings: RecallSettings, train: Sequence[Sentence], keys: int, values: int) -> Recall:
@@ -119,9 +133,66 @@ class Recall(nn.Module):
         self.values[-1] = 0
         self.counts.copy_(self.sizes)
         if not self.contextual:
-            words = torch.arange(len(self.sizes), device=self.sizes.device)
-            owner = torch.repeat_interleave(words, self.sizes, output_size=len(self.places))
-            self.sums.zero_().index_add_(0, owner, self.values[:-1].float())
+            self.sums.zero_().index_add_(0, self._owners(), self.values[:-1].float())
+
+    def _owners(self) -> Tensor:
+        """The words [M] whose slots they are."""
+        words = torch.arange(len(self.sizes), device=self.sizes.device)
+        return torch.repeat_interleave(words, self.sizes, output_size=len(self.places))
+
+    def silence(self, forgotten: frozenset[int]) -> None:
+        """Let all slots answer but those of the sentences with these digests, and emptied ones."""
+        device = self.values.device
+        if self.silent and (self.silent.forgotten, self.silent.slots.device) == (forgotten, device):
+            return
+        sentences = torch.isin(self.digests, torch.tensor(sorted(forgotten), dtype=torch.long, device=device))
+        number = self.places[:, 0].long()
+        slots = sentences[number.clamp(min=0)] | (number < 0) if len(sentences) else number < 0
+        if not bool(slots.any()):
+            self.silent = None
+            return
+        owners = self._owners()
+        gone = torch.bincount(owners[slots], minlength=len(self.counts))
+        words = gone.nonzero().flatten()
+        rows = torch.full_like(gone, -1)
+        rows[words] = torch.arange(len(words), device=device)
+        sums = self.sums.new_zeros(len(words) + 1, self.sums.shape[1])
+        if not self.contextual:
+            left = (~slots & (rows[owners] >= 0)).nonzero().flatten()
+            sums.index_add_(0, rows[owners[left]], self.values[left].float())
+        counts = (self.counts - gone).clamp(min=0)
+        self.silent = Silence(forgotten, functional.pad(slots, (0, 1)), counts, rows, sums)
+
+    def slots_of(self, forgotten: Collection[int]) -> int:
+        """How many slots hold words of the sentences with these digests."""
+        wanted = torch.tensor(sorted(forgotten), dtype=torch.long, device=self.digests.device)
+        sentences = torch.isin(self.digests, wanted).nonzero().flatten()
+        return int(torch.isin(self.places[:, 0], sentences.to(self.places.dtype)).sum())
+
+    def copies_of(self, sentences: Iterable[Sequence[str]], forgotten: Collection[int]) -> list[int]:
+        """The digests of these sentences, given as their words, as far as they are here and not `forgotten` already.
+
+        Copies of a sentence say the same, so any of them will do.
+        """
+        known = set(self.digests.tolist())
+        found: list[int] = []
+        for words, count in Counter(map(tuple, sentences)).items():
+            here = takewhile(known.__contains__, copies(words))
+            found += islice((digest for digest in here if digest not in forgotten), count)
+        return found
+
+    def emptied(self) -> dict[str, Tensor]:
+        """The buffers of which silent slots have a part, without what is in these: for saving."""
+        if self.silent is None:
+            return {}
+        silent, owned = self.silent, self.silent.rows >= 0
+        empty = {
+            "values": self.values.masked_fill(silent.slots[:, None], 0),
+            "places": self.places.masked_fill(silent.slots[:-1, None], -1),
+        }
+        if self.contextual:
+            return empty | {"keys": self.keys.masked_fill(silent.slots[:, None], 0)}
+        return empty | {"sums": torch.where(owned[:, None], silent.sums[silent.rows], self.sums)}
 
     def forward(self, batch: Batch, features: Features, queries: Tensor, states: Tensor) -> Tensor:
         """Blend answers into states [B, T, H]; `queries` [B, T, K] are the words as keys are."""
@@ -142,16 +213,27 @@ class Recall(nn.Module):
         """Numbers of the words [B, T], and their own slots, which do not answer them."""
         words: Tensor = features["words"][batch.rows]
         own = features.get("slots")
-        return words, own[batch.rows] if own is not None else torch.full_like(words, len(self.places))
+        if own is None:
+            return words, torch.full_like(words, len(self.places))
+        slots: Tensor = own[batch.rows]
+        silent = self.silent
+        return words, slots if silent is None else slots.masked_fill(silent.slots[slots], len(self.places))
 
     def _left(self, words: Tensor, slots: Tensor) -> Tensor:
         """How many slots answer each word."""
-        return self.counts[words] - (slots < len(self.places)).long()
+        silent = self.silent
+        counts = self.counts if silent is None else silent.counts
+        return counts[words] - (slots < len(self.places)).long()
 
     def _means(self, words: Tensor, slots: Tensor) -> Tensor:
         """Equation 12 where all keys of a word are the same: the mean of its values [B, T, H], its own left out."""
         left = self._left(words, slots).clamp(min=1)
-        return (self.sums[words] - self.values[slots].float()) / left[..., None]
+        sums = self.sums[words]
+        silent = self.silent
+        if silent is not None:
+            rows = silent.rows[words]
+            sums = torch.where(rows[..., None] < 0, sums, silent.sums[rows])
+        return (sums - self.values[slots].float()) / left[..., None]
 
     def _streamed(self, queries: Tensor, words: Tensor, slots: Tensor) -> Tensor:
         """Equation 12 [B, T, H], for as many words at once as `CELLS` allows."""
@@ -169,6 +251,10 @@ class Recall(nn.Module):
         place = self.starts[words][:, None] + steps
         real = (steps < self.counts[words][:, None]) & (place != slots[:, None])
         place = place.masked_fill(~real, len(self.places))
+        silent = self.silent
+        if silent is not None:
+            real &= ~silent.slots[place]
+            place = place.masked_fill(~real, len(self.places))
         scores = self._likeness(queries.float(), place) if self.contextual else real.float()
         weights = scores.masked_fill(~real, torch.finfo(scores.dtype).min).softmax(1)
         return place, weights * real

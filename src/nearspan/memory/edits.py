@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
-from nearspan.document import Document, Entity, Span
+from nearspan.document import Document, Entity, Fragment, Span
 from nearspan.errors import EditError
 from nearspan.memory.store import Remembered
+from nearspan.text import Gold
 
+Fragments = tuple[Fragment, ...]  # over words, in order
 Kind = Literal["add", "relabel", "remove", "forget", "undo"]
 
 
@@ -72,26 +75,36 @@ def standing(edits: Iterable[Edit]) -> list[Edit]:
 
 @dataclass
 class Revision:
-    """What a memory holds after some edits: its sentences by id, and the documents that were added."""
+    """What a memory holds after some edits: its sentences by id, the documents that were added, what is forgotten."""
 
     sentences: dict[int, Remembered]
     added: dict[int, Document]  # by the id of its first sentence
     next_id: int  # ids are never given twice, not even after an undo
+    forgotten: frozenset[int] = frozenset()  # digests of training sentences whose words are recalled no more
 
     @classmethod
     def of(
-        cls, base: Sequence[Remembered], edits: Sequence[Edit], read: Callable[[Document], list[Remembered]]
+        cls,
+        base: Sequence[Remembered],
+        edits: Sequence[Edit],
+        read: Callable[[Document], list[Remembered]],
+        forgotten: frozenset[int] = frozenset(),
     ) -> Revision:
-        """The base's sentences, numbered from 0, with edits applied; `read` says what a document brings in."""
-        found = cls(dict(enumerate(base)), {}, len(base))
+        """The base's sentences, numbered from 0, with edits applied; `read` says what a document brings in.
+
+        `forgotten` are those that the base knows of: no edit brings them back.
+        """
+        found = cls(dict(enumerate(base)), {}, len(base), forgotten)
         for edit in standing(edits):
             found.apply(edit.kind, edit.change, read)
         found.next_id = len(base) + sum(int(edit.change["count"]) for edit in edits if edit.kind == "add")
         return found
 
-    def copy(self) -> Revision:
-        """The same, to be changed on its own."""
-        return Revision(dict(self.sentences), dict(self.added), self.next_id)
+    def after(self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[Remembered]]) -> Revision:
+        """What there is after one more change; this stays as it is."""
+        found = Revision(dict(self.sentences), dict(self.added), self.next_id, self.forgotten)
+        found.apply(kind, change, read)
+        return found
 
     def apply(self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[Remembered]]) -> None:
         """Make one change here; the caller has checked that it can be made."""
@@ -108,40 +121,46 @@ class Revision:
         elif kind == "forget" or change.get("span") is None:
             for sentence in change["sentences"]:
                 del self.sentences[int(sentence)]
+            self.forgotten |= frozenset(map(int, change.get("forgotten", ())))
         else:
             span = Span(_places(change["span"]))
             label = str(change["label"]) if kind == "relabel" else None
             for sentence in map(int, change["sentences"]):
                 one = self.sentences[sentence]
-                found = relabelled(one, words_of(one, sentence, span), label)
+                found = relabelled(one, runs_of(one, sentence, span), label)
                 if "weight" in change:
                     found = replace(found, weight=float(change["weight"]), heavier=_heavier(change.get("heavier", ())))
                 self.sentences[sentence] = found
 
 
-def relabelled(one: Remembered, place: tuple[int, int], label: str | None) -> Remembered:
-    """A sentence whose span has this label alone: `""` makes it no entity, None takes it out of the memory."""
+def relabelled(one: Remembered, runs: Fragments, label: str | None) -> Remembered:
+    """A sentence whose span has this label alone: `""` makes it no entity, None takes it out of the memory.
+
+    Only a run of words is remembered as no entity; fragments are either an entity together, or nothing.
+    """
+    if len(runs) > 1:
+        broken = [gold for gold in one.discontinuous if gold.fragments != runs]
+        return replace(one, discontinuous=tuple([*broken, Gold(runs, label)] if label else broken))
+    place = runs[0]
     others = [entity for entity in one.entities if entity[:2] != place]
     entities = tuple(sorted([*others, (*place, label)] if label else others))
     removed = {other for other in one.removed if other != place} | ({place} if label is None else set())
     return replace(one, entities=entities, removed=tuple(sorted(removed)))
 
 
-def words_of(one: Remembered, sentence: int, span: Span) -> tuple[int, int]:
-    """The words of a span of a remembered sentence, first and stop."""
-    if span.discontinuous:
-        raise EditError(
-            f"{span.text(one.text)!r} is discontinuous, and the memory relabels and removes runs of words: remove the "
-            f"whole sentence {sentence} and add it again as it should be"
-        )
+def runs_of(one: Remembered, sentence: int, span: Span) -> Fragments:
+    """The words of a span of a remembered sentence, first and stop: one run, or those of its fragments."""
     starts = {start: word for word, (start, _) in reversed(list(enumerate(one.words)))}
     ends = {end: word + 1 for word, (_, end) in enumerate(one.words)}
-    first, stop = starts.get(span.start), ends.get(span.end)
-    if first is None or stop is None or stop <= first:
+    runs = tuple((starts.get(start, len(ends)), ends.get(end, 0)) for start, end in span.fragments)
+    if any(stop <= first for first, stop in runs):
         raise EditError(
-            f"{span.fragments} is not a run of whole words of sentence {sentence}, which reads {one.text[:200]!r}"
+            f"{span.fragments} is not {'made of runs' if span.discontinuous else 'a run'} of whole words of sentence "
+            f"{sentence}, which reads {one.text[:200]!r}"
         )
-    return first, stop
+    if any(stop >= first for (_, stop), (first, _) in pairwise(runs)):
+        raise EditError(f"no word lies between fragments of {span.text(one.text)!r}: give them as one span")
+    return runs
 
 
 def document_dict(document: Document) -> dict[str, Any]:

@@ -13,12 +13,17 @@ from nearspan.memory.store import Memory
 from nearspan.memory.words import WordTable, spread
 
 GROUP = 16  # about the root of sentences over neighbours
+TIE = 1e-6  # cosines that differ by less are taken to be the same
 PART = 65_536  # spans whose vectors are put together at once
 
 
 def nearest_sentences(memory: Memory, vectors: Tensor, count: int) -> Tensor:
-    """The `count` sentences of the memory with the highest cosine, for sentence vectors [B, E]: ids [B, count]."""
+    """The `count` sentences of the memory with the highest cosine, for sentence vectors [B, E]: ids [B, count].
+
+    Of those that are equally near, such as many copies of one sentence, the ones made to count more come first.
+    """
     likeness = functional.normalize(vectors.float(), dim=1) @ memory.sentence_vectors.T  # [B, M]
+    likeness += TIE * memory.heavy
     return highest(likeness, min(count, likeness.shape[1]))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,8 @@ class Memory:
     starts: Tensor  # [M]
     counts: Tensor  # [M]
     log_weights: Tensor  # [N] of how many times a span counts
+    _: KW_ONLY
+    forgotten: frozenset[int] = frozenset()  # digests of training sentences whose words the encoder shall not recall
 
     @classmethod
     def of(
@@ -195,6 +197,13 @@ class Memory:
         return self.log_weights[rows].masked_fill(self.labels[rows] < 0, -torch.inf)
 
     @cached_property
+    def heavy(self) -> Tensor:
+        """Which sentences [M] have spans that count more than once."""
+        found = torch.zeros_like(self.starts, dtype=torch.bool)
+        found[self.sentence[self.log_weights > 0]] = True
+        return found
+
+    @cached_property
     def known(self) -> dict[int, int]:
         """Where the sentences are by their digests, which tell a sentence whatever its id."""
         found = digests(sentence.tokens for sentence in self.sentences)
@@ -239,6 +248,8 @@ class Memory:
             tensors |= {"begins": words.begins, "steps": words.steps}
         else:
             tensors["spans"] = self.vectors
+        if self.forgotten:
+            tensors["forgotten"] = torch.tensor(sorted(self.forgotten))
         save_file({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}, folder / VECTORS)
 
     @classmethod
@@ -250,7 +261,9 @@ class Memory:
             tensors = load_file(found_in(folder, VECTORS))
             by_words = "steps" in tensors
             vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
-            return cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"], given=given)
+            forgotten = frozenset(tensors["forgotten"].tolist()) if "forgotten" in tensors else frozenset()
+            found = cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"], given=given)
+            return replace(found, forgotten=forgotten)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
             raise ModelError(f"the memory in {folder} is damaged: {error}") from error
 

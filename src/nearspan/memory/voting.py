@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from nearspan.memory.search import PART
+from nearspan.memory.search import PART, TIE
 from nearspan.memory.store import Memory
 from nearspan.settings import Settings
 
@@ -67,6 +67,7 @@ def _nearest(memory: Memory, vectors: Tensor, settings: VoteSettings) -> tuple[T
     for first in range(0, len(memory), PART):
         part = slice(first, first + PART)
         likeness = _similarity(vectors, memory.rows(part).float(), settings.similarity)
+        likeness += TIE * (memory.log_weights[part] > 0)  # of many copies of a span the ones made to count more
         likeness.masked_fill_(memory.labels[part] < 0, -torch.inf)
         own = likeness.topk(min(settings.neighbours, likeness.shape[1]), dim=1)
         both = torch.cat([best, own.values], dim=1).topk(settings.neighbours, dim=1)

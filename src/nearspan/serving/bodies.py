@@ -106,7 +106,7 @@ class AddBody(Asked):
     text: Text
     entities: list[EntityBody] = Field(default=[], max_length=10_000)
     document: Text = Field(default="", max_length=500, description="what it is called; a name is made where left out")
-    weight: Counts = 1.0
+    weight: Counts = "enough"
 
     @model_validator(mode="after")
     def _inside(self) -> Self:
@@ -121,7 +121,7 @@ class RelabelBody(Asked):
 
     fragments: Fragments
     label: Label | None
-    weight: Counts | None = None
+    weight: Counts = "enough"
 
 
 class CorrectionBody(SpanBody):

@@ -29,8 +29,8 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
     """Have a span of a text read with a label, or as no entity where it is `""`: one edit of the memory.
 
     Sentences of the memory with the same text are corrected there. Where there are none, the sentence is added with
-    what the model finds in it now, but for the span and what cannot stand beside it. It gets the least weight with
-    which the model reads it so, where there is one.
+    what the model finds in it now, but for the span and what cannot stand beside it. It counts as often as it
+    takes for the model to read it so.
     """
     model, document = editor.model, Document(text)
     before = model.neighbours(document, span, 1).label  # raises where the model does not consider such a span
@@ -40,11 +40,11 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
     if known and before == label and all(_labels(one, mine) == wanted for one in known):
         raise EditError(f"{span.text(text)!r} is {label or 'no entity'} already, in the memory and for the model")
     if known:
-        edit = editor.relabel([one.id for one in known], mine, label, "enough")
+        edit = editor.relabel([one.id for one in known], mine, label)
     else:
         overlaps = (model.overlap, model.joined_overlap)
         entities = _corrected(_found(model, document, sentence), mine, label, overlaps)
-        edit = editor.add(replace(_alone(sentence), entities=entities), "enough")
+        edit = editor.add(replace(_alone(sentence), entities=entities))
     return Correction(edit, model.neighbours(document, span, 1).label)
 
 

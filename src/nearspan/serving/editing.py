@@ -18,6 +18,7 @@ from nearspan.serving.service import Service
 from nearspan.serving.worker import Worker
 
 bearer = HTTPBearer(auto_error=False, description="printed when the server starts")
+Edges = Annotated[list[int], Query(max_length=64, default_factory=list, description="one, or one for each fragment")]
 Given = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
@@ -88,14 +89,14 @@ def editing(service: Service, worker: Worker, limits: Limits, token: str) -> API
         return EditOut.of(await worker.run(lambda: editor.forget(document)))
 
     @closed.delete("/{sentence}", summary="Remove a sentence, or one span of it where start and end are given")
-    async def remove(sentence: int, start: int | None = None, end: int | None = None) -> EditOut:
-        if (start is None) != (end is None):
-            raise Refused(422, "give both start and end, or neither")
-        if start is None or end is None:
-            return EditOut.of(await worker.run(lambda: editor.remove(sentence)))
-        if not 0 <= start < end:
-            raise Refused(422, f"a span needs 0 <= start < end, found {start} and {end}")
-        return EditOut.of(await worker.run(lambda: editor.remove(sentence, Span.of(start, end))))
+    async def remove(sentence: int, start: Edges, end: Edges) -> EditOut:
+        if len(start) != len(end):
+            raise Refused(422, "give both start and end, for each fragment of a span, or neither")
+        try:
+            span = Span(tuple(zip(start, end, strict=True))) if start else None
+        except ValueError as error:
+            raise Refused(422, str(error)) from error
+        return EditOut.of(await worker.run(lambda: editor.remove(sentence, span)))
 
     routes = APIRouter()
     routes.include_router(open_)

@@ -2,7 +2,7 @@
 
 from nearspan.text.alignment import Alignment, Gold, align
 from nearspan.text.coverage import Coverage
-from nearspan.text.digests import digests
+from nearspan.text.digests import copies, digests
 from nearspan.text.sentences import Sentence, split
 
-__all__ = ["Alignment", "Coverage", "Gold", "Sentence", "align", "digests", "split"]
+__all__ = ["Alignment", "Coverage", "Gold", "Sentence", "align", "copies", "digests", "split"]

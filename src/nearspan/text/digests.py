@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import count
 
 
 def digests(sentences: Iterable[Sequence[str]]) -> list[int]:
@@ -16,8 +17,26 @@ def digests(sentences: Iterable[Sequence[str]]) -> list[int]:
     seen: dict[bytes, int] = {}
     found = []
     for words in sentences:
-        key = blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        key = _key(words)
         seen[key] = copy = seen.get(key, 0) + 1
-        whole = blake2b(key + copy.to_bytes(8, "little"), digest_size=8).digest()
-        found.append(int.from_bytes(whole, "little", signed=True))
+        found.append(_digest(key, copy))
     return found
+
+
+def copies(words: Sequence[str]) -> Iterator[int]:
+    """The numbers of one sentence's copies, the first one first, without end.
+
+    >>> numbers = copies(["It", "rained"])
+    >>> [next(numbers), next(numbers)] == digests([["It", "rained"], ["It", "rained"]])
+    True
+    """
+    key = _key(words)
+    return (_digest(key, copy) for copy in count(1))
+
+
+def _key(words: Sequence[str]) -> bytes:
+    return blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _digest(key: bytes, copy: int) -> int:
+    return int.from_bytes(blake2b(key + copy.to_bytes(8, "little"), digest_size=8).digest(), "little", signed=True)

@@ -123,15 +123,16 @@ export class Reader {
     const body = { text: this.text, fragments: evidence.fragments, label };
     const said = ({ label: now }) => {
       const kept = `“${evidence.text}” is ${label ?? "no entity"} in the memory now.`;
-      return now === label ? kept : `${kept} The model still says ${now ?? "no entity"}: no weight of this sentence is enough.`;
+      const why = evidence.fragments.length > 1 ? "fragments are joined without the memory" : "no weight of this sentence is enough";
+      return now === label ? kept : `${kept} The model still says ${now ?? "no entity"}: ${why}.`;
     };
     return this.#edit(() => edit("POST", "/memory/corrections", body), evidence.fragments, said);
   }
 
   #remove(one, evidence) {
-    const [start, end] = [one.fragments[0][0], one.fragments.at(-1)[1]];
+    const span = one.fragments.map(([start, end]) => `start=${start}&end=${end}`).join("&");
     const said = () => `“${one.text}” of ${one.document} is out of the memory.`;
-    return this.#edit(() => edit("DELETE", `/memory/${one.sentence_id}?start=${start}&end=${end}`), evidence.fragments, said);
+    return this.#edit(() => edit("DELETE", `/memory/${one.sentence_id}?${span}`), evidence.fragments, said);
   }
 
   /** Edit the memory, read the text again with it, and offer to undo. */

@@ -13,13 +13,15 @@ from nearspan.memory.store import Memory
 from nearspan.memory.words import WordTable, spread
 
 GROUP = 16  # about the root of sentences over neighbours
+SENTENCES = 32  # that are compared with all of the memory at once
 PART = 65_536  # spans whose vectors are put together at once
 
 
 def nearest_sentences(memory: Memory, vectors: Tensor, count: int) -> Tensor:
     """The `count` sentences of the memory with the highest cosine, for sentence vectors [B, E]: ids [B, count]."""
-    likeness = functional.normalize(vectors.float(), dim=1) @ memory.sentence_vectors.T  # [B, M]
-    return highest(likeness, min(count, likeness.shape[1]))
+    parts = functional.normalize(vectors.float(), dim=1).split(SENTENCES)
+    count = min(count, len(memory.sentence_vectors))
+    return torch.cat([highest(part @ memory.sentence_vectors.T, count) for part in parts])
 
 
 def highest(values: Tensor, count: int) -> Tensor:

@@ -21,6 +21,7 @@ from torch.nn import functional
 LN_2 = 0.6931471805599453
 SCALES = {torch.float32: 80, torch.float64: 500}  # 1 stands for 2^-scale, which makes room for large sums
 LEAST = {torch.float32: -126, torch.float64: -1022}  # exponents below vanish
+CELLS = 2**17  # weights of words for spans that may be made in one go; for more, width after width
 SAFE = 90  # up to 2^90 a sum has nothing to lose by a product that vanishes in float32
 
 
@@ -48,19 +49,22 @@ def window_sums(
     spans begin alike a q that vanishes lacks no more than 2^-126 times the weights of two spans, which it would have
     joined: nothing beside a result up to 2^90.
     """
+    scale, floor = SCALES[left.steps.dtype], LEAST[left.steps.dtype]
     starts, stops = left.steps.exp2().mul_(gaps.exp2()[:, None]), right.steps.exp2()
-    begins = None
-    if left.begins is not None and right.begins is not None:
-        begins = left.begins.exp2(), right.begins.exp2()
-    length, scale, floor = starts.shape[1], SCALES[starts.dtype], LEAST[starts.dtype]
-    sums = starts.new_ones(*starts.shape[:2], widths)  # some reach beyond the sentence
-    room = starts.new_empty(3, starts.numel())
-    for more in range(widths):
-        first, last = slice(length - more), slice(more, length)
-        q, *rest = (part.view(-1)[: starts[:, first].numel()].view_as(starts[:, first]) for part in room)
-        torch.mul(starts[:, first], stops[:, last], out=q)
-        ones = None if begins is None else begins[0][:, first] * begins[1][:, last]
-        sums[:, first, more] = _nested_sums(q, ones, rest, max_width, 2.0**-scale)
+    batch, length, words = starts.shape
+    begins = (left.begins.exp2(), right.begins.exp2()) if left.begins is not None and right.begins is not None else None
+    sums = starts.new_ones(batch, length, widths)  # those that reach beyond the sentence stay so
+    at_once = min(widths, max(1, CELLS // starts.numel()))
+    room = starts.new_empty(3, at_once * batch * length, words)
+    for first in range(0, widths, at_once):
+        shifts = range(first, min(first + at_once, widths))  # right ends are so many words after left ones
+        counts = [batch * (length - more) for more in shifts]
+        q, *rest = room[:, : sum(counts)]
+        _multiply(starts, stops, shifts, q)
+        ones = None if begins is None else _multiply(*begins, shifts, torch.empty_like(q))
+        found = _nested_sums(q, ones, rest, max_width, 2.0**-scale)
+        for more, part in zip(shifts, found.split(counts), strict=True):
+            sums[:, : length - more, more] = part.view(batch, -1)
     found = sums.double().log2() + scale  # float32 is too coarse for differences of large logarithms
     least = left.least()[..., None], functional.pad(right.least(), (0, widths - 1)).unfold(1, widths, 1)
     whole = least[0] + least[1] >= floor
@@ -81,6 +85,14 @@ def sure_window_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor
     if len(rest):
         found[rest] = _by_logarithms(steps[rest], None if begins is None else begins[rest], max_width)
     return found
+
+
+def _multiply(starts: Tensor, stops: Tensor, shifts: Sequence[int], out: Tensor) -> Tensor:
+    """Products [R, W] of left and right ends [B, T, W]: all pairs at the first distance, then all at the second."""
+    lefts = [starts[:, : starts.shape[1] - more] for more in shifts]
+    for more, left, place in zip(shifts, lefts, out.split([one.shape[:2].numel() for one in lefts]), strict=True):
+        torch.mul(left, stops[:, more:], out=place.view_as(left))
+    return out
 
 
 def _nested_sums(factors: Tensor, begins: Tensor | None, room: Sequence[Tensor], max_width: int, one: float) -> Tensor:

@@ -21,7 +21,7 @@ from torch.nn import functional
 LN_2 = 0.6931471805599453
 SCALES = {torch.float32: 80, torch.float64: 500}  # 1 stands for 2^-scale, which makes room for large sums
 LEAST = {torch.float32: -126, torch.float64: -1022}  # exponents below vanish
-CELLS = 2**17  # weights of words for spans that may be made in one go; for more, width after width
+CELLS = 2**18  # weights of words for spans that may be made in one go; for more, width after width
 SAFE = 90  # up to 2^90 a sum has nothing to lose by a product that vanishes in float32
 
 

@@ -5,7 +5,8 @@
 Both heads are trained for a few epochs on part of TRAIN (time does not depend on how good they are, but the number
 of entities found should be sensible); the instance head's memory holds all of TRAIN. Then both annotate TEST in
 turns: all sentences in batches, and 300 of them one at a time, as they come from a person who types. Times are medians
-over the turns, per sentence, splitting and decoding included.
+over the turns, per sentence, splitting and decoding included; on a CPU of processor time, all threads together, so that
+what else runs on the machine counts little.
 """
 
 from __future__ import annotations
@@ -59,16 +60,17 @@ def main() -> None:
     singles = [nearspan.Document(s.text) for document in documents for s in split(document)][:SINGLES]
     times: dict[str, dict[str, list[float]]] = {way: {name: [] for name in models} for way in ("batches", "singly")}
     found: dict[str, int] = {}
+    clock = time.process_time if options.device == "cpu" else time.perf_counter
     for turn in range(options.turns + 1):
         for name, model in models.items():
-            began = time.perf_counter()
+            began = clock()
             found[name] = sum(len(document.entities) for document in model.annotate(documents))
-            between = time.perf_counter()
+            between = clock()
             for single in singles:
                 list(model.annotate([single]))
             if turn:  # the first is for warming up
                 times["batches"][name].append((between - began) / sentences)
-                times["singly"][name].append((time.perf_counter() - between) / len(singles))
+                times["singly"][name].append((clock() - between) / len(singles))
     medians = {
         way: {name: round(1000 * statistics.median(turns), 4) for name, turns in of_way.items()}
         for way, of_way in times.items()

@@ -23,17 +23,16 @@ from nearspan.spans import (
     Candidates,
     Deep,
     Ends,
+    EndSums,
     GoldFragments,
     Minus,
     Representation,
     SpanLabels,
-    WordSums,
     candidates_of,
 )
-from nearspan.spans.sums import widths_of
 
-CELLS = 2**20  # scores of spans with words at once: what a CPU's caches like
-CELL = 52  # bytes that one of them takes, in single and at worst in double precision
+CELLS = 2**19  # scores of ends of spans with words at once: what a CPU's caches like
+CELL = 128  # bytes that one of them takes, in single and at worst in double precision
 WORDS = 8192  # of the memory at once, if all its sentences were as long as the longest
 
 
@@ -252,7 +251,7 @@ class Network(nn.Module):
             sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
         spans = self.adds_up
         if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
-            asked = spans.sums(encoded.states)
+            asked = spans.end_sums(encoded.states)
             return self._by_words(head, asked, candidates, memory, memory.vectors, sentences), None
         vectors = self.vectors(encoded, candidates).float()
         if sentences is None:
@@ -311,15 +310,14 @@ class Network(nn.Module):
     def _by_words(
         self,
         head: Instances,
-        asked: WordSums,
+        asked: EndSums,
         candidates: Candidates,
         memory: Memory,
         words: WordTable,
         sentences: Tensor | None,
     ) -> Tensor:
         """P(y|s) from words of the memory: those of `sentences` [B, K], or of all sentences."""
-        counts = torch.tensor(widths_of(asked.steps.shape[1], self.max_width))
-        spans = int(counts.sum())  # of a sentence, padding included
+        length = asked.left.shape[1]
         if sentences is None:
             sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(candidates.counts),), WORDS // 8)
         else:
@@ -327,17 +325,17 @@ class Network(nn.Module):
         order = sizes.argsort()  # pools of like size together
         found = []
         cells = min(CELLS, head.budget // CELL)
-        for ids in order.split(max(1, cells // (spans * int(sizes.float().mean())))):
+        for ids in order.split(max(1, cells // ((length + 2) * int(sizes.float().mean())))):
             some = asked.some(ids)
-            most = min(WORDS, head.budget // (len(ids) * (spans * CELL + 8 * self.representation.size)))
+            most = min(WORDS, head.budget // (len(ids) * ((length + 2) * CELL + 8 * self.representation.size)))
             own = sentences[ids] if len(sentences) > 1 else sentences
             pools: Iterable[WordPool | Pool]
             pools = chain(words.pools(own, most), pools_apart(memory, words, own, most))
             found.append(head.probabilities_by_words(some, pools, self.max_width))
-        before = counts.cumsum(0) - counts
-        rows = before[candidates.stop - candidates.first - 1] + candidates.first
-        rows += order.argsort()[candidates.sentence] * spans
-        return torch.cat(found).flatten(0, 1).index_select(0, rows)
+        widths = found[0].shape[2]
+        rows = (order.argsort()[candidates.sentence] * length + candidates.first) * widths
+        rows += candidates.stop - candidates.first - 1
+        return torch.cat(found).flatten(0, 2).index_select(0, rows)
 
 
 def assemble(

@@ -8,10 +8,9 @@ import torch
 
 from nearspan.heads import ClassifierSettings, InstanceSettings, Pool
 from nearspan.heads.instances import neighbour_probabilities, streamed_probabilities
-from nearspan.heads.windows import log_window_sums, sure_log_window_sums
+from nearspan.heads.windows import WordScores, sure_window_sums, window_sums
 from nearspan.memory import WordTable
 from nearspan.spans import Minus, MinusSettings, WordSums, enumerate_spans
-from nearspan.spans.sums import widths_of
 
 
 def paper_minus(states, minus, plus, first, stop):
@@ -232,40 +231,75 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
         sums, torch.tensor(lengths), torch.stack(where, 1), torch.zeros(len(lengths), dtype=torch.bool)
     )
     for words in (1, 2, 7):
-        asked = representation.sums(scale * torch.randn(1, words, 8))
+        states = scale * torch.randn(1, words, 8)
         own = enumerate_spans(torch.tensor([words]), max_width)
-        counts = widths_of(words, max_width)
-        places = own.first + torch.tensor([sum(counts[: width - 1]) for width in (own.stop - own.first).tolist()])
-        scores = span_vectors(asked.only(0), words, max_width) @ vectors.T
+        scores = span_vectors(representation.sums(states).only(0), words, max_width) @ vectors.T
         expected = scores.softmax(1) @ torch.nn.functional.one_hot(labels, 4).double()
         for most in (1, 10**6):  # sentence by sentence, and all at once
             pools = table.pools(torch.arange(len(lengths))[None], most)
-            found = head.probabilities_by_words(asked, pools, max_width)[0, places]
+            found = head.probabilities_by_words(representation.end_sums(states), pools, max_width)
+            found = found[0, own.first, own.stop - own.first - 1]
             # vectors in float32 do not tell scores of many thousands apart any better
             torch.testing.assert_close(
                 found.double(), expected, atol=max(1e-5, 1e-6 * float(scores.abs().max())), rtol=0
             )
 
 
+def log_weights(steps, begins, gaps, max_width):
+    """log2 [R, N] of the weights of all memory spans, one by one: sums over their words, begins included."""
+    steps, words = steps + gaps, steps.shape[1]
+    weights = [
+        steps[:, a : b + 1].double().sum(1) + (0 if begins is None else begins[:, a].double())
+        for a in range(words)
+        for b in range(a, min(a + max_width, words))
+    ]
+    return torch.stack(weights, 1)
+
+
+def log_sums(logarithms):
+    return (logarithms * math.log(2)).logsumexp(1) / math.log(2)
+
+
+@pytest.mark.parametrize("begun", [False, True])
 @pytest.mark.parametrize("scale", [1, 30, 300, 3000])
-def test_window_sums_are_exact_in_any_range(scale):
+def test_window_sums_are_exact_in_any_range(scale, begun):
     """Small integers, so that logarithms themselves are exact."""
     torch.manual_seed(8)
     steps, begins = (scale * torch.randint(-3, 4, (5, 12)).float() for _ in range(2))
-    least = steps.amin(1) + begins.amin(1)
-    steps[:, 4] = steps[:, 11] = -torch.inf
-    for own in (None, begins):
-        weights = [
-            steps[:, a : b + 1].double().sum(1) + (0 if own is None else own[:, a].double())
-            for a in range(12)
-            for b in range(a, min(a + 3, 12))
-        ]
-        expected = (torch.stack(weights, 1) * math.log(2)).logsumexp(1) / math.log(2)
-        found, held = log_window_sums(steps, own, least, max_width=3)
-        torch.testing.assert_close(found[held], expected[held], atol=1e-6, rtol=1e-9)
-        assert held.all() if scale == 1 else not held.all()
-        sure = sure_log_window_sums(steps.double(), None if own is None else own.double(), least, max_width=3)
-        torch.testing.assert_close(sure, expected, atol=1e-6, rtol=1e-9)
+    scores, gaps = WordScores(steps, begins if begun else None), torch.zeros(5, 12)
+    gaps[:, [4, 11]] = -torch.inf
+    found = sure_window_sums(scores, gaps, max_width=3)
+    torch.testing.assert_close(found, log_sums(log_weights(*scores, gaps, 3)), atol=1e-6, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("begun", "scale", "some_hold", "all_hold"),
+    [
+        (False, 1, True, True),
+        (False, 14, True, False),
+        (False, 300, False, False),
+        (True, 1, True, True),
+        (True, 9, True, False),
+        (True, 300, False, False),
+    ],
+)
+def test_window_sums_from_two_ends_are_exact_where_they_hold(begun, scale, some_hold, all_hold):
+    torch.manual_seed(8)
+    left, right = (
+        WordScores(*(scale * torch.randint(-5, 6, (2, 5, 12)).float() if wanted else None for wanted in (True, begun)))
+        for _ in range(2)
+    )
+    gaps = torch.zeros(2, 12)
+    gaps[:, [4, 11]] = -torch.inf
+    sums, held = window_sums(left, right, gaps, widths=3, max_width=3)
+    holds = []
+    for first, last in ((a, b) for a in range(5) for b in range(a, min(a + 3, 5))):
+        both = [None if a is None else a[:, first].double() + b[:, last] for a, b in zip(left, right, strict=True)]
+        found, own = sums[:, first, last - first], held[:, first, last - first]
+        expected = log_sums(log_weights(*both, gaps, 3))
+        torch.testing.assert_close(found[own], expected[own], atol=2e-6, rtol=0)
+        holds.append(own)
+    assert (bool(torch.cat(holds).any()), bool(torch.cat(holds).all())) == (some_hold, all_hold)
 
 
 def test_padding_in_a_pool_has_no_vote():

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nearspan.heads.pool import LabelledRows, Pool, WordPool
-from nearspan.heads.windows import LN_2, log_window_sums, sure_log_window_sums
+from nearspan.heads.windows import LN_2, sure_window_sums, window_sums
 from nearspan.settings import Settings
-from nearspan.spans.sums import WordSums, spans_by_width
+from nearspan.spans.sums import EndSums
 
 LOG2_E = 1.4426950408889634
 
@@ -66,81 +66,60 @@ class Instances(nn.Module):
             raise ValueError("the instance head needs a memory; build one with Model.remember")
         return _or_null(neighbour_probabilities(vectors, pool) @ pool.votes(self.labels))
 
-    def probabilities_by_words(self, asked: WordSums, pools: Iterable[WordPool | Pool], max_width: int) -> Tensor:
-        """P(y|s) [B, R, 1 + Y] for the spans of B sentences [B, T, H], by width, given their pools part after part.
+    def probabilities_by_words(self, asked: EndSums, pools: Iterable[WordPool | Pool], max_width: int) -> Tensor:
+        """P(y|s) [B, T, L, 1 + Y] for the spans of B sentences by first word and width, given their pools in parts.
 
         Nearly all spans are null, so the weights of all are summed, those of the entities too, and null has the rest.
         A pool of spans, for sentences that some were removed from or that do not count once, goes by the same account.
         """
-        total = asked.steps.new_full((1, 1), -torch.inf, dtype=torch.double)  # [B, R] log2 of all weights so far
-        shares = asked.steps.new_zeros(1, 1, self.labels)  # [B, R, 1 + Y] of them
+        asked = asked.balanced()
+        total = asked.left.new_full((1, 1, 1), -torch.inf, dtype=torch.double)  # [B, T, L] log2 of all weights so far
+        shares = asked.left.new_zeros(1, 1, 1, self.labels)  # [B, T, L, 1 + Y] of them
         for pool in pools:
+            votes = functional.one_hot(pool.labels.clamp(min=0), self.labels).float()  # [B, N, 1 + Y]
             if isinstance(pool, Pool):
-                weight, claims = _weighed_spans(asked, pool, max_width)
+                weight, claims = _weighed_spans(asked, pool, votes, max_width)
             else:
-                weight, claims = _weighed(asked, pool, max_width)
+                weight, claims = _weighed(asked, pool, votes, max_width)
             both = torch.logaddexp2(total, weight)
-            votes = functional.one_hot(pool.labels.clamp(min=0), self.labels).float()  # [B, E, 1 + Y]
-            claims = claims.masked_fill_((pool.labels <= 0)[:, None], 0)  # an empty or padded pool's may be NaN
             before, now = ((one - both).exp2().nan_to_num_(0).float() for one in (total, weight))  # NaN: no weight yet
-            shares = shares * before[..., None] + claims @ votes * now[..., None]
+            shares = shares * before[..., None] + claims * now[..., None]
             total = both
-        shares[..., 0] = (1 - shares.sum(-1)).clamp(min=0)
+        shares[..., 0] = (1 - shares[..., 1:].sum(-1)).clamp(min=0)
         return shares.div_(shares.sum(-1, keepdim=True))
 
 
-def _weighed(asked: WordSums, pool: WordPool, max_width: int) -> tuple[Tensor, Tensor]:
-    """log2 of the weight of all of a pool's spans together [B, R], and the share of each of its entities [B, R, E]."""
-    length, words = asked.steps.shape[1], pool.gaps.shape[1]
-    rows = torch.cat([asked.steps, asked.begins.expand(len(asked), -1, -1)], dim=1) * LOG2_E
-    scores = pool.scores(rows)  # [B, T + T, X], or [B, T + 1, X]
-    least = _least(scores, pool)
-    scores[:, length:, :words] += pool.gaps[:, None]
-    spans = spans_by_width(scores[:, length:], scores[:, :length], max_width)  # [B, R, X]
-    lowest = spans_by_width(least[:, length:], least[:, :length], max_width)  # [B, R, 1]
-    steps, claims, begins = _columns(spans.flatten(0, 1), pool)
-    total, held = log_window_sums(steps, begins, lowest.flatten(), max_width)
-    near = total.float()
-    shares = (claims - near[:, None]).exp2_() * (near - total).exp2().float()[:, None]
-    total, shares, held = (found.unflatten(0, spans.shape[:2]) for found in (total, shares, held))
-    for sentence in (~held.all(1)).nonzero().flatten().tolist():
-        rest = (~held[sentence]).nonzero().flatten()
-        own = pool.only(sentence if len(pool.index) > 1 else 0)
-        total[sentence, rest], shares[sentence, rest] = _surely(asked.only(sentence), own, max_width, rest)
+def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
+    """log2 of the weight of all of a pool's spans [B, T, L], and its entities' shares by label [B, T, L, 1 + Y]."""
+    length = asked.left.shape[1]
+    widths = min(max_width, length)
+    left, right = asked.halves(pool.scores(asked.rows() * LOG2_E))  # [B, T, X]
+    total, held = window_sums(pool.by_words(left), pool.by_words(right), pool.gaps, widths, max_width)
+    stops = functional.pad(right[..., pool.entities], (0, 0, 0, widths - 1)).unfold(1, widths, 1).mT
+    near = total.float()[..., None]
+    claims = (left[..., None, pool.entities] - near).add_(stops).exp2_()  # [B, T, L, E]
+    shares = (votes.mT @ claims.flatten(1, 2).mT).mT.view(*total.shape, -1)  # quicker than the other way round
+    shares *= (near - total[..., None]).exp2()
+    inside = torch.arange(length)[:, None] + torch.arange(widths) < length
+    lost = (inside & ~held).nonzero()  # [N, 3]
+    for some in lost.split(len(asked) * length) if len(lost) else ():  # as many spans at once as there are ends
+        sentence, first, more = place = some.unbind(1)
+        scores = left[sentence, first].double() + right[sentence, first + more]  # [N, X]
+        own = sentence if len(votes) > 1 else torch.zeros_like(sentence)
+        total[place] = sure_window_sums(pool.by_words(scores), pool.gaps[own], max_width)
+        claims = (scores[:, None, pool.entities] - total[place][:, None, None]).exp2().float()
+        shares[place] = (claims @ votes[own])[:, 0]
     return total, shares
 
 
-def _weighed_spans(asked: WordSums, pool: Pool, max_width: int) -> tuple[Tensor, Tensor]:
-    """The same [B, R] and [B, R, N] for spans that are weighed one by one."""
-    vectors = spans_by_width(asked.begins.expand(len(asked), -1, -1), asked.steps, max_width)
-    scores = (vectors @ (pool.vectors * LOG2_E).mT).add_(pool.offsets()[:, None] * LOG2_E).double()
+def _weighed_spans(asked: EndSums, pool: Pool, votes: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
+    """The same for spans that are weighed one by one."""
+    vectors = asked.vectors(min(max_width, asked.left.shape[1])) * LOG2_E
+    scores = vectors.flatten(1, 2) @ pool.vectors.mT + pool.offsets()[:, None] * LOG2_E  # [B, T * L, N]
+    scores = scores.double()
     total = torch.logsumexp(scores * LN_2, -1) / LN_2
-    return total, (scores - total[..., None]).exp2().float()
-
-
-def _surely(asked: WordSums, pool: WordPool, max_width: int, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The same for some spans [R] of one sentence, whose scores are too large for float32: in double precision."""
-    vectors = spans_by_width(asked.begins.double(), asked.steps.double(), max_width)[rows]
-    scores = pool.scores(vectors[None] * LOG2_E)[0]  # [R, X]
-    least = _least(scores, pool)[:, 0]
-    scores[:, : pool.gaps.shape[1]] += pool.gaps
-    steps, claims, begins = _columns(scores, pool)
-    total = sure_log_window_sums(steps, begins, least, max_width)
-    return total, (claims - total[:, None]).exp2().float()
-
-
-def _least(scores: Tensor, pool: WordPool) -> Tensor:
-    """A lower bound [..., R, 1] of scores [..., R, X] with words, begins included."""
-    words = pool.gaps.shape[1]
-    least = scores[..., :words].amin(-1, keepdim=True)
-    return least + scores[..., -words:].amin(-1, keepdim=True) if pool.begins else least
-
-
-def _columns(scores: Tensor, pool: WordPool) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Scores [R, X] with words, with entities, and with begins where they differ."""
-    words, entities = pool.gaps.shape[1], pool.labels.shape[1]
-    begins = scores[:, words + entities :] if pool.begins else None
-    return scores[:, :words], scores[:, words : words + entities], begins
+    claims = (scores - total[..., None]).exp2().nan_to_num(0).float() @ votes  # NaN: nothing has weight
+    return total.view(vectors.shape[:3]), claims.view(*vectors.shape[:3], -1)
 
 
 class _Surprise(torch.autograd.Function):

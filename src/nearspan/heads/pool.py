@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nearspan.heads.windows import WordScores
+
 
 class LabelledRows(Protocol):
     """N labelled spans whose vectors are to be had some rows at a time: a pool, or a memory."""
@@ -61,6 +63,17 @@ class WordPool:
     labels: Tensor  # [B, E] the entities' labels, -1 for padding
     begins: bool
 
+    @property
+    def entities(self) -> slice:
+        """The columns of the entities."""
+        words = self.gaps.shape[1]
+        return slice(words, words + self.labels.shape[1])
+
+    def by_words(self, scores: Tensor) -> WordScores:
+        """Those of scores [..., X] that belong to words."""
+        words = self.gaps.shape[1]
+        return WordScores(scores[..., :words], scores[..., -words:] if self.begins else None)
+
     def scores(self, asked: Tensor) -> Tensor:
         """Inner products [B, R, X] with vectors [B, R, H]; a single pool serves all of them."""
         if len(self.index) == 1:
@@ -69,8 +82,3 @@ class WordPool:
         for place, some, rows in zip(found, asked, self.index, strict=True):  # one by one they stay in the cache
             torch.mm(some, self.table.index_select(0, rows).T, out=place)
         return found
-
-    def only(self, number: int) -> WordPool:
-        """One of the pools."""
-        one = slice(number, number + 1)
-        return WordPool(self.table, self.index[one], self.gaps[one], self.labels[one], self.begins)

@@ -1,67 +1,114 @@
 """Sums over all spans of a memory from scores of its words.
 
-Where span vectors add up over words, so do their scores, and exp(score) is a product. With q_t = exp(h . step_t) the
-spans that begin at word a have the weights q_a, q_a q_(a+1), ..., whose sum is q_a (1 + q_(a+1) (1 + ...)): one
+Where span vectors add up, so do their scores, and exp(score) is a product. With q_t = exp(h . step_t) the spans of the
+memory that begin at word a have the weights q_a, q_a q_(a+1), ..., whose sum is q_a (1 + q_(a+1) (1 + ...)): one
 multiplication and one addition for a span instead of an inner product and an exponential. A gap after each sentence,
-where q is 0, ends what does not fit in.
+where q is 0, ends what does not fit in. And where h is the sum of a span's two ends, q is the product of one factor for
+each: exponentials are taken for ends, which are far fewer than spans.
 
 Logarithms are to the base 2 throughout, because exp2 is by far the quicker one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 LN_2 = 0.6931471805599453
+SCALES = {torch.float32: 80, torch.float64: 500}  # 1 stands for 2^-scale, which makes room for large sums
+LEAST = {torch.float32: -126, torch.float64: -1022}  # exponents below vanish
+CELLS = 2**18  # weights of words for spans that may be made in one go; for more, width after width
+SAFE = 90  # up to 2^90 a sum has nothing to lose by a product that vanishes in float32
 
 
-class Range(NamedTuple):
-    """How far powers of 2 reach in some precision."""
+class WordScores(NamedTuple):
+    """log2 of the weights that ends or spans have for the words of a memory."""
 
-    scale: int  # 1 stands for 2^-scale, which makes room for large sums
-    least: int  # the least exponent of a factor: below it a product may lose what counts
+    steps: Tensor  # [..., W]
+    begins: Tensor | None  # [..., W], or None where all spans of the memory begin alike
+
+    def least(self) -> Tensor:
+        """A lower bound [...], 0 at most, for each of them and for a step and a begin together."""
+        least = self.steps.amin(-1).clamp(max=0)
+        return least if self.begins is None else least + self.begins.amin(-1).clamp(max=0)
 
 
-RANGES = {torch.float32: Range(80, -126), torch.float64: Range(500, -1022)}
+def window_sums(
+    left: WordScores, right: WordScores, gaps: Tensor, widths: int, max_width: int
+) -> tuple[Tensor, Tensor]:
+    """log2 [B, T, L] of the weights of all memory spans together, for spans by first word and width.
 
+    And whether they hold [B, T, L]. Scores of ends are [B, T, W]; `gaps` [B, W] are -inf at gaps and 0 at words.
 
-def log_window_sums(steps: Tensor, begins: Tensor | None, least: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
-    """log2 [R] of the summed weights of all spans, from log2 of the factors q [R, W] and of the begins' factors.
-
-    And whether it holds [R]. `least` [R] is a lower bound for the logarithms, a begin's and a step's together, gaps
-    apart. While no factor vanishes and the result is in range nothing that counts is lost: what a sum lacks on the way
-    is little beside its 1, and what it is multiplied with is the weight of a span, which the result has in it too.
+    While no factor vanishes and the result is in range nothing that counts is lost: what a sum lacks on the way is
+    little beside its 1, and what it is multiplied with is the weight of a span, which the result has in it too. Where
+    spans begin alike a q that vanishes lacks no more than 2^-126 times the weights of two spans, which it would have
+    joined: nothing beside a result up to 2^90.
     """
-    scale, floor = RANGES[steps.dtype]
-    sums = _window_sums(steps.exp2(), begins, max_width, 2.0**-scale)
+    scale, floor = SCALES[left.steps.dtype], LEAST[left.steps.dtype]
+    starts, stops = left.steps.exp2().mul_(gaps.exp2()[:, None]), right.steps.exp2()
+    batch, length, words = starts.shape
+    begins = (left.begins.exp2(), right.begins.exp2()) if left.begins is not None and right.begins is not None else None
+    sums = starts.new_ones(batch, length, widths)  # those that reach beyond the sentence stay so
+    at_once = min(widths, max(1, CELLS // starts.numel()))
+    room = starts.new_empty(3, at_once * batch * length, words)
+    for first in range(0, widths, at_once):
+        shifts = range(first, min(first + at_once, widths))  # right ends are so many words after left ones
+        counts = [batch * (length - more) for more in shifts]
+        q, *rest = room[:, : sum(counts)]
+        _multiply(starts, stops, shifts, q)
+        ones = None if begins is None else _multiply(*begins, shifts, torch.empty_like(q))
+        found = _nested_sums(q, ones, rest, max_width, 2.0**-scale)
+        for more, part in zip(shifts, found.split(counts), strict=True):
+            sums[:, : length - more, more] = part.view(batch, -1)
     found = sums.double().log2() + scale  # float32 is too coarse for differences of large logarithms
-    return found, (found < torch.inf) & (found > scale / -4) & (least >= floor)  # false for NaN too
+    least = left.least()[..., None], functional.pad(right.least(), (0, widths - 1)).unfold(1, widths, 1)
+    whole = least[0] + least[1] >= floor
+    if begins is None:
+        whole |= (least[0] >= floor) & (least[1] >= floor) & (found < SAFE)
+    return found, whole & (found < torch.inf) & (found > scale / -4)  # false for NaN too
 
 
-def sure_log_window_sums(steps: Tensor, begins: Tensor | None, least: Tensor, max_width: int) -> Tensor:
-    """The same for scores of any size, in double precision: what leaves its range is added up by logarithms."""
-    found, held = log_window_sums(steps, begins, least, max_width)
-    if not bool(held.all()):
-        rest = (~held).nonzero().flatten()
+def sure_window_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:
+    """The same [R] for spans with scores [R, W] and gaps [R, W], of any size: in double precision or by logarithms."""
+    least = scores.least()
+    steps, begins = scores.steps.double() + gaps, None if scores.begins is None else scores.begins.double()
+    scale, room = SCALES[steps.dtype], (torch.empty_like(steps), torch.empty_like(steps))
+    ones = None if begins is None else begins.exp2()
+    found = _nested_sums(steps.exp2(), ones, room, max_width, 2.0**-scale).log2() + scale
+    held = (found < torch.inf) & (found > scale / -4) & (least >= LEAST[steps.dtype])
+    rest = (~held).nonzero().flatten()
+    if len(rest):
         found[rest] = _by_logarithms(steps[rest], None if begins is None else begins[rest], max_width)
     return found
 
 
-def _window_sums(factors: Tensor, begins: Tensor | None, max_width: int, one: float) -> Tensor:
-    """Sums [R] of the products of up to `max_width` factors in a row, times `one`; the last column is a gap."""
-    q = factors.flatten()
-    unit = q.new_full((), one)
-    inner, other = torch.empty_like(q), torch.empty_like(q)
+def _multiply(starts: Tensor, stops: Tensor, shifts: Sequence[int], out: Tensor) -> Tensor:
+    """Products [R, W] of left and right ends [B, T, W]: all pairs at the first distance, then all at the second."""
+    lefts = [starts[:, : starts.shape[1] - more] for more in shifts]
+    for more, left, place in zip(shifts, lefts, out.split([one.shape[:2].numel() for one in lefts]), strict=True):
+        torch.mul(left, stops[:, more:], out=place.view_as(left))
+    return out
+
+
+def _nested_sums(factors: Tensor, begins: Tensor | None, room: Sequence[Tensor], max_width: int, one: float) -> Tensor:
+    """Sums [...] of the products of up to `max_width` factors [..., W] in a row, times `one`; the last is a gap.
+
+    What is in `factors`, and in two tensors like it, is lost.
+    """
+    q, unit = factors.view(-1), factors.new_full((), one)
+    inner, other = (part.view(-1) for part in room)
     inner[-1] = other[-1] = one
     torch.add(unit, q[1:], alpha=one if max_width > 1 else 0, out=inner[:-1])
     for _ in range(max_width - 2):  # inner[a] = 1 + q[a + 1] * inner[a + 1]
         torch.addcmul(unit, q[1:], inner[1:], out=other[:-1])
         inner, other = other, inner
-    ones = q if begins is None else q.mul_(begins.exp2().flatten())  # the weights of spans of one word
-    return ones.mul_(inner).view_as(factors).sum(1)
+    ones = factors if begins is None else factors.mul_(begins)  # the weights of spans of one word
+    return ones.mul_(inner.view_as(ones)).sum(-1)
 
 
 def _by_logarithms(steps: Tensor, begins: Tensor | None, max_width: int) -> Tensor:

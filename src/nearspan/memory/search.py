@@ -13,6 +13,7 @@ from nearspan.memory.store import Memory
 from nearspan.memory.words import WordTable, spread
 
 GROUP = 16  # about the root of sentences over neighbours
+SENTENCES = 32  # that are compared with all of the memory at once: what a CPU's caches like
 TIE = 1e-6  # cosines that differ by less are taken to be the same
 PART = 65_536  # spans whose vectors are put together at once
 
@@ -22,9 +23,10 @@ def nearest_sentences(memory: Memory, vectors: Tensor, count: int) -> Tensor:
 
     Of those that are equally near, such as many copies of one sentence, the ones made to count more come first.
     """
-    likeness = functional.normalize(vectors.float(), dim=1) @ memory.sentence_vectors.T  # [B, M]
-    likeness += TIE * memory.heavy
-    return highest(likeness, min(count, likeness.shape[1]))
+    asked, first = functional.normalize(vectors.float(), dim=1), TIE * memory.heavy
+    parts = asked.split(len(asked) if asked.is_cuda else SENTENCES)
+    count = min(count, len(memory.sentence_vectors))
+    return torch.cat([highest((part @ memory.sentence_vectors.T).add_(first), count) for part in parts])
 
 
 def highest(values: Tensor, count: int) -> Tensor:

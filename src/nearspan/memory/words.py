@@ -93,10 +93,11 @@ class WordTable:
 
     def pool(self, sentences: Tensor) -> WordPool:
         """The words and entities of some sentences [B, K]."""
+        gap = len(self.gaps) - 1
         words, real = spread(self.starts[sentences], self.counts[sentences])
-        words = torch.where(real, words, words.new_tensor(len(self.gaps) - 1))
+        words = torch.where(real, words, gap)
         entities, known = spread(self.entity_starts[sentences], self.entity_counts[sentences])
-        columns = [words, entities + len(self.gaps)]
+        columns = [words, torch.where(known, entities + len(self.gaps), gap)]
         if not self.alike:
             columns.append(words + (len(self.gaps) + len(self.labels)))
         index = torch.cat(columns, dim=1)  # [B, X]
@@ -118,7 +119,11 @@ class WordTable:
 def spread(starts: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
     """Rows [B, N] of runs that begin at `starts` [B, K] and are `counts` long, and which are real, not padding."""
     ends = counts.cumsum(1)  # [B, K]
-    column = torch.arange(int(ends[:, -1].max()), device=ends.device).expand(len(ends), -1).contiguous()  # [B, N]
-    which = torch.searchsorted(ends, column, right=True).clamp(max=ends.shape[1] - 1)
+    begins = ends - counts
+    column = torch.arange(int(ends[:, -1].max()), device=ends.device)  # [N]
+    ahead = torch.diff(
+        starts - begins, prepend=torch.zeros_like(starts[:, :1])
+    )  # how much farther a run is from its columns
+    jumps = starts.new_zeros(len(starts), len(column) + 1).scatter_add_(1, begins, ahead)
     real = column < ends[:, -1:]
-    return (column + (starts - (ends - counts)).gather(1, which)) * real, real
+    return (column + jumps.cumsum(1)[:, :-1]) * real, real

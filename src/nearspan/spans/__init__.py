@@ -25,7 +25,7 @@ from nearspan.spans.labelled import LabelledSentences
 from nearspan.spans.minus import Minus, MinusSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
 from nearspan.spans.reach import Reached, WordEntity, reach
-from nearspan.spans.sums import WordSums
+from nearspan.spans.sums import EndSums, WordSums
 
 RepresentationSettings = Annotated[
     MinusSettings | PoolingSettings | DeepSettings | EndpointsSettings | EndsSettings | AttendedSettings,
@@ -44,6 +44,7 @@ __all__ = [
     "Candidates",
     "Deep",
     "DeepSettings",
+    "EndSums",
     "Endpoints",
     "EndpointsSettings",
     "Ends",

@@ -12,7 +12,7 @@ from nearspan.encoders import Encoded, Encoder
 from nearspan.errors import ConfigError
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
-from nearspan.spans.sums import WordSums
+from nearspan.spans.sums import EndSums, WordSums
 
 
 class MinusSettings(Settings):
@@ -89,6 +89,10 @@ class Minus(nn.Module):
             return WordSums(bias[None], left + right - bias)
         before = functional.pad(right, (0, 0, 1, 0))[:, :-1]
         return WordSums(left + before, right - before)
+
+    def end_sums(self, states: Tensor) -> EndSums:
+        """The same vectors as sums of two ends; in the flat form right(t) + left(t + 1) is c."""
+        return EndSums(*self.ends(states), None if self.plus is not None else self._bias(states))
 
     def _bias(self, like: Tensor) -> Tensor:
         """c [size]."""

@@ -1,4 +1,4 @@
-"""Span vectors that add up over the words of a span."""
+"""Span vectors that add up: over the words of a span, and of its two ends."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 
 @dataclass(frozen=True)
@@ -22,32 +23,45 @@ class WordSums:
         """One sentence [R, H] of a batch [B, R, H]."""
         return WordSums(self.begins if self.begins.dim() == 2 else self.begins[number], self.steps[number])
 
-    def some(self, ids: Tensor) -> WordSums:
-        """Some sentences of a batch [B, R, H]."""
-        return WordSums(self.begins if self.begins.dim() == 2 else self.begins[ids], self.steps.index_select(0, ids))
 
+@dataclass(frozen=True)
+class EndSums:
+    """h_s = left[first] + right[last] for the spans of B sentences."""
 
-def widths_of(words: int, max_width: int) -> list[int]:
-    """How many spans of 1, 2, ... words a sentence has.
+    left: Tensor  # [B, T, H]
+    right: Tensor  # [B, T, H]
+    shared: Tensor | None = None  # [H] what right[t] + left[t + 1] is for every t, if it is the same
 
-    >>> widths_of(4, max_width=3)
-    [4, 3, 2]
-    """
-    return [words - more for more in range(min(words, max_width))]
+    def __len__(self) -> int:
+        return len(self.left)
 
+    def some(self, ids: Tensor) -> EndSums:
+        """Some of the sentences."""
+        return EndSums(self.left.index_select(0, ids), self.right.index_select(0, ids), self.shared)
 
-def spans_by_width(begins: Tensor, steps: Tensor, max_width: int) -> Tensor:
-    """Sums [..., R, X] for the spans of sentences with steps [..., T, X]: all of one word, then all of two, and so on.
+    def balanced(self) -> EndSums:
+        """The same spans with ends that are alike in the mean, so that neither is far larger than the spans."""
+        middle = (self.right.mean(1, keepdim=True) - self.left.mean(1, keepdim=True)) / 2
+        return EndSums(self.left + middle, self.right - middle, self.shared)
 
-    What is added may be vectors or their products with something. `begins` is [..., T, X] or [..., 1, X].
+    def rows(self) -> Tensor:
+        """Vectors [B, R, H] that `halves` wants the scores of; where left ends follow from right ones, R is T + 2."""
+        if self.shared is None:
+            return torch.cat([self.left, self.right], dim=1)
+        shared = self.shared.expand(len(self), 1, -1)
+        return torch.cat([-self.left[:, :1], self.right - shared, shared], dim=1)
 
-    >>> spans_by_width(torch.tensor([[0.5]]), torch.tensor([[1.0], [2.0], [4.0]]), max_width=2).flatten().tolist()
-    [1.5, 2.5, 4.5, 3.5, 6.5]
-    """
-    counts = widths_of(steps.shape[-2], max_width)
-    found = steps.new_empty(*steps.shape[:-2], sum(counts), steps.shape[-1])
-    parts = found.split(counts, dim=-2)
-    torch.add(begins, steps, out=parts[0])
-    for more, part in enumerate(parts[1:], start=1):
-        torch.add(parts[more - 1][..., : counts[more], :], steps[..., more:, :], out=part)
-    return found
+    def halves(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """What left and right ends [B, T, X] add to a span's scores, from those of `rows` [B, R, X]."""
+        words = self.left.shape[1]
+        if self.shared is None:
+            return scores[:, :words], scores[:, words:]
+        return -scores[:, :words], scores[:, 1:-1] + scores[:, -1:]
+
+    def vectors(self, widths: int) -> Tensor:
+        """Span vectors [B, T, L, H] by their first word and width; what reaches beyond a sentence has no meaning.
+
+        >>> EndSums(torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[10.0], [20.0]]])).vectors(2)[0, :, :, 0].tolist()
+        [[11.0, 21.0], [22.0, 2.0]]
+        """
+        return self.left[:, :, None] + functional.pad(self.right, (0, 0, 0, widths - 1)).unfold(1, widths, 1).mT

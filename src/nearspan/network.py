@@ -134,7 +134,7 @@ class Network(nn.Module):
     def vectors(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Vectors [S, H] of candidates, as the head reads them when nothing is drawn."""
         found: Tensor = self.representation(encoded, candidates)
-        return found if self.bottleneck is None else self.bottleneck(found).mean
+        return found if self.bottleneck is None else self.bottleneck.compressed(found)
 
     def labelled_spans(self, labelled: Labelled) -> tuple[Tensor, Tensor]:
         """Vectors [S, H] and gold labels [S]."""

@@ -85,9 +85,14 @@ class Bottleneck(nn.Module):
         self.prior_mean, self.prior_spread = nn.Parameter(torch.zeros(size)), nn.Parameter(one.repeat(size))
 
     def forward(self, vectors: Tensor) -> Gaussian:
-        """The distributions p(z|s) of span vectors [S, H]; their means [S, D] are the compressed vectors."""
+        """The distributions p(z|s) of span vectors [S, H]."""
         read = self.layers(vectors)
         return Gaussian(self.mean(read).float(), deviation_of(self.spread(read)))
+
+    def compressed(self, vectors: Tensor) -> Tensor:
+        """Their means [S, D] alone: the compressed vectors, which annotating takes no more than."""
+        mean: Tensor = self.mean(self.layers(vectors))
+        return mean.float()
 
     @property
     def prior(self) -> Gaussian:

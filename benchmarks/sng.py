@@ -2,12 +2,16 @@
 
     python benchmarks/sng.py typing FOLDER OUT.jsonl [--corpora harem,anercorp] [--epochs 12] [--set part.key=value]
     python benchmarks/sng.py recognition FOLDER OUT.jsonl --device cuda
+    python benchmarks/sng.py strings FOLDER OUT.jsonl
     python benchmarks/sng.py typing - OUT.jsonl --table
 
 FOLDER holds the corpora unpacked. For each corpus, vectors are learned from its training text alone and a model is
 trained, the best epoch chosen on development data, and scored once on the test set. OUT.jsonl gets a line a run;
 `--table` prints what it holds as Markdown. ANERcorp has no development set: the last tenth of its training sentences
 serves. CADEC is read from brat, with its five labels, in the split of Dai et al. (2020).
+
+`strings` is recognition's baseline, the majority by string with null as one of the labels: a span of at most 12 words
+is an entity where its text was one in most of its occurrences in the training text.
 """
 
 from __future__ import annotations
@@ -17,7 +21,9 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +31,14 @@ import torch
 
 import nearspan
 from nearspan.analysis.sizes import cut
-from nearspan.document import Document
+from nearspan.decoding import Guess, decode, found_overlap
+from nearspan.document import Document, Entity, Span
 from nearspan.encoders.glove import GloveSettings
+from nearspan.evaluation import score
+from nearspan.spans import LabelledSentences
+from nearspan.strings import StringMajority
 
+WIDEST = 12
 SPLITS = ("train", "dev", "test")
 FILES = {
     "harem": ["harem/FirstHAREM-total-train.json", "harem/FirstHAREM-total-dev.json", "harem/MiniHAREM-total.json"],
@@ -72,7 +83,7 @@ def run(name: str, options: argparse.Namespace, scratch: Path) -> dict[str, Any]
     glove = GloveSettings(size=options.size, epochs=options.vector_epochs)
     losses = nearspan.learn_vectors(splits[0], vectors, settings=glove, seed=options.seed).losses
     learned = time.monotonic() - began
-    width = 120 if options.task == "typing" else 12  # given spans cost nothing for being wide
+    width = 120 if options.task == "typing" else WIDEST  # given spans cost nothing for being wide
     settings = [f"task={options.task}", f"encoder.words.file={vectors}", f"candidates.max_width={width}"]
     settings += [f"training.epochs={options.epochs}", f"training.patience={options.patience}", *options.set]
     recipe = nearspan.recipe("sng").override(settings)
@@ -92,6 +103,43 @@ def run(name: str, options: argparse.Namespace, scratch: Path) -> dict[str, Any]
         **found,
         "curve": curve,
     }
+
+
+def strings(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """The majority by string, with null as one of the labels, on a corpus's test set."""
+    train, _, test = documents(name, options.folder)
+    split = nearspan.recipe("sng").splitter()
+    known = StringMajority.of(train)
+    seen: Counter[str] = Counter()
+    for document in train:
+        seen.update(text for _, _, _, text in spans(document, split) if text in known.labels)
+    entities = Counter(
+        entity.span.text(document.text) for document in train for entity in dict.fromkeys(document.entities)
+    )
+    found = LabelledSentences.of(train, split, WIDEST, multilabel=False)
+    overlap = found_overlap([[((first, stop),) for first, stop, _ in own] for own in found.entities])
+    said = []
+    for document in test:
+        guesses: dict[int, list[Guess]] = {}
+        texts: dict[tuple[int, int, int], tuple[Span, str]] = {}
+        for number, place, span, text in spans(document, split):
+            if text in known.labels and 2 * entities[text] > seen[text]:
+                guesses.setdefault(number, []).append(Guess.of(*place, 1, place[1] - place[0]))  # the widest first
+                texts[(number, *place)] = span, text
+        kept = [texts[number, one.first, one.stop] for number in guesses for one in decode(guesses[number], overlap)]
+        said.append(replace(document, entities=tuple(Entity(span, known.label(text)) for span, text in kept)))
+    scores = score(test, said)
+    shown = {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1}
+    return {"name": name, "task": "strings", "commit": options.commit, "overlap": overlap, "test": shown}
+
+
+def spans(document: Document, split: Any) -> Iterator[tuple[int, tuple[int, int], Span, str]]:
+    """All spans of a document's sentences: the sentence's number, its words, its characters and its text."""
+    for number, sentence in enumerate(split(document)):
+        for first in range(len(sentence)):
+            for stop in range(first + 1, min(len(sentence), first + WIDEST) + 1):
+                span = sentence.span(first, stop)
+                yield number, (first, stop), span, span.text(document.text)
 
 
 def table(lines: Sequence[dict[str, Any]], task: str) -> str:
@@ -121,7 +169,7 @@ def table(lines: Sequence[dict[str, Any]], task: str) -> str:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("task", choices=("typing", "recognition"))
+    arguments.add_argument("task", choices=("typing", "recognition", "strings"))
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("out", type=Path)
     arguments.add_argument("--corpora", default=",".join(FILES))
@@ -142,14 +190,13 @@ def main() -> None:
     options.commit = options.commit or head.stdout.strip()
     for name in options.corpora.split(","):
         with tempfile.TemporaryDirectory() as scratch:
-            found = run(name, options, Path(scratch))
+            found = strings(name, options) if options.task == "strings" else run(name, options, Path(scratch))
         with options.out.open("a") as file:
             file.write(json.dumps(found) + "\n")
         test = found["test"]
         shown = test["typing_accuracy"] if options.task == "typing" else test["f1"]
-        print(
-            f"{name}: {options.task} {100 * shown:.2f}, epoch {found['best_epoch']}, {found['seconds']} s", flush=True
-        )
+        ended = f", epoch {found['best_epoch']}, {found['seconds']} s" if "best_epoch" in found else ""
+        print(f"{name}: {options.task} {100 * shown:.2f}{ended}", flush=True)
 
 
 if __name__ == "__main__":

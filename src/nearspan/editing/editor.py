@@ -23,6 +23,7 @@ from nearspan.evidence import Evidence
 from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
 from nearspan.memory.edits import Fragments, Kind, document_dict, relabelled, runs_of, standing
 from nearspan.memory.journal import PATIENCE
+from nearspan.memory.store import BASE
 from nearspan.model import Model
 from nearspan.text import Coverage
 
@@ -54,8 +55,7 @@ class Editor:
         self._journal = Journal(folder, patience)
         self._mutex = RLock()
         self._state: tuple[object, ...] = ()  # of the files, when they were last read
-        self._digest = ""  # of the base, the memory without its edits
-        self._base: Sequence[Remembered] = ()
+        self._base: Sequence[Remembered] = ()  # the memory without its edits
         self._gone: frozenset[int] = frozenset()  # what the base has forgotten
         self._edits: list[Edit] = []
         self._revision = Revision({}, {}, 0)
@@ -318,7 +318,8 @@ class Editor:
         changed = False
         while (state := self._journal.state()) != self._state:
             try:
-                changed = (state[0] is not None and self._read()) or changed  # None: the folder has no memory
+                anew = state[: len(BASE)] != self._state[: len(BASE)]  # by its files: the same text may be forgotten
+                changed = (state[0] is not None and self._read(anew)) or changed  # None: the folder has no memory
             except ModelError:
                 if self._journal.state() == state:
                     raise
@@ -326,14 +327,14 @@ class Editor:
             self._state = state
         return changed
 
-    def _read(self) -> bool:
-        """Take the memory and the edits from disk."""
-        digest, edits = self._journal.base(), self._journal.read()
-        if digest == self._digest and edits == self._edits:
+    def _read(self, anew: bool) -> bool:
+        """Take the edits from disk, and the memory where it is another one."""
+        edits = self._journal.read()
+        if not anew and edits == self._edits:
             return False
-        if digest != self._digest:
+        if anew:
             base = self._load()
-            self.model.memory, self._base, self._gone, self._digest = base, base.sentences, base.forgotten, digest
+            self.model.memory, self._base, self._gone = base, base.sentences, base.forgotten
         try:
             revision = Revision.of(self._base, edits, self.model.remembered, self._gone)
         except (ValueError, KeyError, TypeError) as error:

@@ -236,6 +236,15 @@ def test_a_correction_counts_among_any_number_of_copies(open_editor, kind: str):
     assert said(editor.model, "Ada lives in Oslo.") == [("Ada", "PERSON"), ("Oslo", "PERSON")]
 
 
+def test_sentences_that_do_not_read_the_same_are_not_relabelled_together(open_editor):
+    editor, text = open_editor("words"), "Ada lives in Oslo"
+    editor.add(Document(text, (), "other", ((0, 3), (4, 12), (13, 17)), ((0, 17),)), weight=1)
+    assert [one.id for one in editor.copies(text)] == [0]
+    for ids in ([0, 12], [12, 0], [0, 3]):
+        with pytest.raises(EditError, match="do not read the same"):
+            editor.relabel(ids, Span.of(0, 3), "PLACE")
+
+
 def test_a_head_that_decides_alone_is_not_asked(open_editor):
     editor = open_editor("vote")
     editor.model.vote(0)

@@ -85,9 +85,10 @@ class Editor:
         return MemorySentence.of(sentence, self._sentence(sentence))
 
     def copies(self, text: str) -> list[MemorySentence]:
-        """The sentences of the memory that read exactly so."""
+        """The sentences of the memory that read exactly so, in the words that the model reads."""
+        read = [one.words for one in self.model.split(Document(text, sentences=((0, len(text)),)))]
         found = matching(self._revision.sentences, text)
-        return [MemorySentence.of(number, one) for number, one in found if one.text == text]
+        return [MemorySentence.of(number, one) for number, one in found if one.text == text and [one.words] == read]
 
     def holds(self, sentence: int, span: Span) -> bool:
         """Whether a span is a run of whole words of a remembered sentence, or made of such runs."""
@@ -141,6 +142,8 @@ class Editor:
             ids = [sentence] if isinstance(sentence, int) else list(sentence)
             if not ids:
                 raise EditError("give at least one sentence to relabel")
+            if weight == "enough" and len({(one.text, one.words) for one in map(self._sentence, ids)}) > 1:
+                raise EditError("these sentences do not read the same, word by word: relabel them one by one")
             old = [self._labels(each, span) for each in ids]
             text = span.text(self._sentence(ids[0]).text)
             was = " and ".join(sorted({"removed" if each is None else ", ".join(each) or "no entity" for each in old}))

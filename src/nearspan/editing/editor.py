@@ -28,6 +28,7 @@ from nearspan.model import Model
 from nearspan.text import Coverage
 
 JOINED = "fragments are joined without the memory, so predictions stay as they are"
+WIDE = "nothing votes on spans wider than candidates.max_width, so predictions stay as they are"
 ALONE = "this model decides without its memory, so its predictions stay as they are until it is given a vote"
 
 
@@ -150,7 +151,9 @@ class Editor:
             where = f"sentence{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
             change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
             told, lost = f": {JOINED}", list[str]()
-            if not span.discontinuous:
+            if weight == "enough" and self.model.share and self._wide(ids[0], span):
+                told = f": {WIDE}"
+            elif not span.discontinuous:
                 told, lost = self._weigh("relabel", change, weight, self._wanted(ids, span, label))
             elif weight != "enough":
                 raise EditError(f"{text!r} is discontinuous: {JOINED}, whatever the sentence's weight; give none")
@@ -391,6 +394,11 @@ class Editor:
                 f"model considers spans of at most {widest} (candidates.max_width)"
             )
         return one, runs
+
+    def _wide(self, sentence: int, span: Span) -> bool:
+        """Whether a span is wider than all that the memory holds, as only entities of a head over words are."""
+        [(first, stop), *others] = self._found(sentence, span)[1]
+        return not others and stop - first > self.model.network.max_width
 
     def _as_split(self, document: Document) -> Document:
         """The document with its words and sentences said, so that it is read alike whenever it is read again."""

@@ -54,6 +54,12 @@ def test_the_span_is_found_where_it_is_whole_words(explain):
     assert found["evidence"][0]["fragments"] == [[8, 9]]
 
 
+@pytest.mark.parametrize("words", [" ... ", "Ada ... ", "  ... Oslo", " "])
+def test_a_span_is_made_of_words(explain, words: str):
+    ran = explain(TEXT, "--span", words)
+    assert (ran.code, "lacks words" in ran.err) == (2, True)
+
+
 def test_a_classifier_says_how_weak_its_claim_is(explain):
     found = json.loads(explain(TEXT, "--json", model="classifier").out)
     assert {one["strength"] for one in found["evidence"]} == {"nearest"}

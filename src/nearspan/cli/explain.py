@@ -56,15 +56,23 @@ def explain(
 
 def asked(model: Model, text: str, words: str, count: int) -> Evidence:
     """Evidence for the first place where the words stand as whole words; blanks around dots part fragments."""
-    first, *others = words.split(" ... ")
-    places = [match.start() for match in re.finditer(re.escape(first), text)]
-    found = [span for start in places if (span := span_at(text, start, [first, *others])) is not None]
+    fragments = parted(words)
+    places = [match.start() for match in re.finditer(re.escape(fragments[0]), text)]
+    found = [span for start in places if (span := span_at(text, start, fragments)) is not None]
     if not found:
         raise ConfigError(f"--span {words!r} does not occur in the text")
     for span in found[:-1]:
         with suppress(NearspanError):
             return model.neighbours(text, span, count)
     return model.neighbours(text, found[-1], count)
+
+
+def parted(words: str) -> list[str]:
+    """The fragments that words are given in."""
+    fragments = words.split(" ... ")
+    if not all(fragment.strip() for fragment in fragments):
+        raise ConfigError(f"--span {words!r} lacks words: give those of an entity, with ` ... ` between its fragments")
+    return fragments
 
 
 def span_at(text: str, start: int, fragments: list[str]) -> Span | None:

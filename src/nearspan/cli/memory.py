@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.evaluate import Search, Vote, chosen
-from nearspan.cli.explain import asked, span_at
+from nearspan.cli.explain import asked, parted, span_at
 from nearspan.cli.train import Device
 from nearspan.corpora import markup
 from nearspan.document import Span
@@ -240,7 +240,7 @@ def _place(editor: Editor, sentence: int, words: str, start: int) -> Span:
     Blanks around dots part the fragments of a discontinuous entity; those that the memory has come first.
     """
     one = editor.sentence(sentence)
-    text, fragments = one.text, words.split(" ... ")
+    text, fragments = one.text, parted(words)
     broken = [entity.span for entity in one.entities if entity.span.discontinuous]
     known = [span for span in broken if [text[first:last] for first, last in span.fragments] == fragments]
     places = [match.start() for match in re.finditer(re.escape(words), text)]

@@ -1,6 +1,7 @@
 """Forgetting where the encoder recalls training words: those that are forgotten stop answering, until undone."""
 
 import shutil
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,20 @@ def test_copies_are_forgotten_one_by_one(editor: Editor):
     torch.testing.assert_close(states(editor.model), both, atol=1e-6, rtol=1e-5)
     editor.undo()
     torch.testing.assert_close(states(editor.model), one, atol=1e-6, rtol=1e-5)
+
+
+def test_a_text_is_read_before_or_after_an_edit_not_between(editor: Editor, monkeypatch: pytest.MonkeyPatch):
+    before, recall = states(editor.model), editor.model.network.encoder.recall
+    editor.forget("d3")
+    after, silent = states(editor.model), recall.silent
+    for first in ([None, silent], [silent, None]):  # what another thread does after each look at it
+        seen = cycle(first)
+        monkeypatch.setattr(Recall, "silent", property(lambda _, seen=seen: next(seen)), raising=False)
+        monkeypatch.delitem(recall.__dict__, "silent", raising=False)
+        given = editor.model.read(editor.model.split(Document(TEXTS[0])))
+        with torch.inference_mode():
+            found = editor.model.network.encoder(given.prepared.batch(torch.tensor([0]))).states[0]
+        assert torch.equal(found, (after if first[0] else before)[: len(found)])
 
 
 def test_the_copy_that_is_left_is_still_shown(editor: Editor):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -17,7 +17,7 @@ from nearspan.document import Document, Span
 from nearspan.editing import receipts
 from nearspan.editing.build import erase_recalled, replace_memory
 from nearspan.editing.enough import APART, Wanted, Weight, enough
-from nearspan.editing.sentences import MemorySentence, matching
+from nearspan.editing.sentences import MemorySentence, in_documents, matching
 from nearspan.errors import EditError, ModelError, did_you_mean
 from nearspan.evidence import Evidence
 from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
@@ -236,7 +236,10 @@ class Editor:
         memory, recall = self._memory(), self.model.network.encoder.recall
         if recall is None or recall.silent is None:
             return memory
-        sentences = [sentence for one in memory.sentences for sentence in self.model.split(self._alone(one))]
+        texts = map(self._text, in_documents(memory.sentences))
+        sentences = [sentence for document in texts for sentence in self.model.split(document)]
+        if [len(one) for one in sentences] != [len(one.words) for one in memory.sentences]:
+            raise EditError("sentences would be read in other words than they are remembered in: build from a corpus")
         return memory.with_vectors(*self.model.vectors(self.model.prepare(sentences)))
 
     def _filled(self, documents: Iterable[Document]) -> tuple[Coverage, Memory]:
@@ -276,13 +279,17 @@ class Editor:
     def _wanted(self, ids: Sequence[int], span: Span, label: str) -> Wanted:
         """How a sentence should be read that the memory holds, perhaps several times, with a span relabelled."""
         one, runs = self._found(ids[0], span)
-        sentences = self.model.split(self._alone(one))
+        sentences = self.model.split(self._text([one]))
         return Wanted(self.model.read(sentences), [relabelled(one, runs, label).entities], [ids])
 
-    def _alone(self, one: Remembered) -> Document:
-        """A remembered sentence as a document."""
-        words = one.words if self.model.recipe.candidates.unit == "words" else None
-        return Document(one.text, (), one.document, words, ((0, len(one.text)),))
+    def _text(self, sentences: Sequence[Remembered]) -> Document:
+        """Remembered sentences as a document."""
+        starts = list(accumulate((len(one.text) + 1 for one in sentences), initial=0))[:-1]
+        placed = list(zip(starts, sentences, strict=True))
+        words = tuple((at + start, at + end) for at, one in placed for start, end in one.words)
+        edges = tuple((at, at + len(one.text)) for at, one in placed)
+        given = words if self.model.recipe.candidates.unit == "words" else None
+        return Document(" ".join(one.text for one in sentences), (), sentences[0].document, given, edges)
 
     def _without(self, gone: Mapping[int, Remembered]) -> tuple[dict[str, Any], list[str]]:
         """The change that takes sentences out, and what to say of their words where the encoder recalls words."""

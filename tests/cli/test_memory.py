@@ -87,6 +87,7 @@ def test_a_corpus_can_be_added_and_built(memory, documents, tmp_path):
         (["relabel", "--sentence", "0", "--span", "Ad", "--label", "PLACE"], "does not stand as whole words"),
         (["relabel", "--sentence", "0", "--span", "", "--label", "PLACE"], "lacks words"),
         (["remove", "--sentence", "0", "--span", " ... "], "lacks words"),
+        (["remove", "--sentence", "0", "--span", ""], "lacks words"),
         (["relabel", "--sentence", "0", "--span", "Ada", "--start", "4", "--label", "PLACE"], "at character 4"),
         (["relabel", "--sentence", "0", "--span", "Ada", "--label", "PERSON"], "is PERSON already"),
         (["remove"], "give --sentence"),

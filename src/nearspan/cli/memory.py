@@ -185,7 +185,9 @@ def relabel(
 def remove(
     context: typer.Context,
     sentence: Annotated[int | None, typer.Option(help="The sentence's id, as `list` and `explain` show it.")] = None,
-    span: Annotated[str, typer.Option(help="Only these words of the sentence: they say nothing any more.")] = "",
+    span: Annotated[
+        str | None, typer.Option(help="Only these words of the sentence: they say nothing any more.")
+    ] = None,
     start: Start = -1,
     document: Annotated[str, typer.Option(help="Everything from the document with this id.")] = "",
     as_json: Json = False,
@@ -195,13 +197,14 @@ def remove(
 
     Example: nearspan memory runs/mine remove --document letter-7
     """
-    if (sentence is None) == (not document) or (document and span):
+    if (sentence is None) == (not document) or (document and span is not None):
         raise ConfigError("give --sentence ID, with --span WORDS or without, or --document ID")
     editor = Editor.open(context.obj, device)
     if sentence is None:
         _show([editor.forget(document)], as_json)
     else:
-        _show([editor.remove(sentence, _place(editor, sentence, span, start) if span else None)], as_json)
+        place = _place(editor, sentence, span, start) if span is not None else None
+        _show([editor.remove(sentence, place)], as_json)
 
 
 @memory.command()

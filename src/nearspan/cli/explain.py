@@ -79,11 +79,17 @@ def span_at(text: str, start: int, fragments: list[str]) -> Span | None:
     """The fragments one after the other, the first at a place, if they are there."""
     places: list[tuple[int, int]] = []
     for fragment in fragments:
-        at = start if not places else text.find(fragment, places[-1][1])
+        at = start if not places else _next(text, fragment, places[-1][1])
         if at < 0:
             return None
         places.append((at, at + len(fragment)))
     return Span(tuple(places))
+
+
+def _next(text: str, fragment: str, after: int) -> int:
+    """Where a fragment is next, as whole words if it is anywhere; -1: nowhere."""
+    whole = re.compile(rf"(?<!\w){re.escape(fragment)}(?!\w)").search(text, after)
+    return whole.start() if whole else text.find(fragment, after)
 
 
 def show(text: str, found: list[Evidence], console: Console) -> None:

@@ -60,7 +60,9 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     if job.get("whole") and code == 0:
         asked = ["-m", "nearspan", "evaluate", str(scratch / name)]
         found["whole"] = {
-            split: told([*asked, job[split], "--search", "whole", "--json"], environment) for split in ("dev", "test")
+            split: told([*asked, job[split], "--search", "whole", "--json"], environment)
+            for split in ("dev", "test")
+            if split in job
         }
     shutil.rmtree(scratch / name, ignore_errors=True)
     with (out / "results.jsonl").open("a") as file:

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from nearspan.cli.explain import span_at
+from nearspan.document import Span
+
 TEXT = "Ada lives in Oslo"
 
 
@@ -52,6 +55,20 @@ def test_the_span_is_found_where_it_is_whole_words(explain):
     """`a` stands inside Ada before it stands alone."""
     found = json.loads(explain("Ada saw a moon", "--span", "a", "--json").out)
     assert found["evidence"][0]["fragments"] == [[8, 9]]
+
+
+def test_further_fragments_are_found_where_they_are_whole_words():
+    """`in` stands inside again before it stands alone; without blanks between words any place will do."""
+    assert span_at("pain again in legs", 0, ["pain", "in"]) == Span(((0, 4), (11, 13)))
+    assert span_at("pain again", 0, ["pain", "in"]) == Span(((0, 4), (8, 10)))
+    assert span_at("北京很大很冷", 0, ["北京", "很"]) == Span(((0, 2), (2, 3)))
+    assert span_at("pain again", 0, ["pain", "legs"]) is None
+
+
+@pytest.mark.parametrize("words", [" ... ", "Ada ... ", "  ... Oslo", " "])
+def test_a_span_is_made_of_words(explain, words: str):
+    ran = explain(TEXT, "--span", words)
+    assert (ran.code, "lacks words" in ran.err) == (2, True)
 
 
 def test_a_classifier_says_how_weak_its_claim_is(explain):

@@ -236,6 +236,41 @@ def test_a_correction_counts_among_any_number_of_copies(open_editor, kind: str):
     assert said(editor.model, "Ada lives in Oslo.") == [("Ada", "PERSON"), ("Oslo", "PERSON")]
 
 
+def test_sentences_that_do_not_read_the_same_are_not_relabelled_together(open_editor):
+    editor, text = open_editor("words"), "Ada lives in Oslo"
+    editor.add(Document(text, (), "other", ((0, 3), (4, 12), (13, 17)), ((0, 17),)), weight=1)
+    assert [one.id for one in editor.copies(text)] == [0]
+    for ids in ([0, 12], [12, 0], [0, 3]):
+        with pytest.raises(EditError, match="do not read the same"):
+            editor.relabel(ids, Span.of(0, 3), "PLACE")
+
+
+@pytest.mark.parametrize("kind", ["words", "spans"])
+def test_a_removed_span_need_not_be_read_as_anything(open_editor, kind: str):
+    editor = open_editor(kind)
+    editor.remove(0, Span.of(0, 3))
+    assert ("Ada", "PERSON") in said(editor.model, "Ada lives in Oslo")
+    edit = editor.relabel(0, Span.of(13, 17), "PERSON")
+    assert (edit.summary.endswith("which is enough"), edit.receipt) == (True, ())
+    assert ("Oslo", "PERSON") in said(editor.model, "Ada lives in Oslo")
+    assert Span.of(0, 3) not in [span for span, _ in editor.sentence(0).heavier]
+
+
+def test_entities_too_wide_for_the_memory_are_not_looked_at(tiny, documents, tmp_path: Path):
+    """A head over words finds them, but nothing votes on them."""
+    nearspan.train(tiny("hire", "encoder.context.size=3"), documents, out=tmp_path / "model", device="cpu")
+    editor = Editor.open(tmp_path / "model", "cpu")
+    editor.model.vote(0.9)
+    wide = "A" + " b" * editor.model.network.max_width
+    edit = editor.add(nearspan.markup(f"[{wide}](PLACE) met [Bob](PERSON)", id="wide"))
+    assert (edit.summary.endswith("is enough"), len(edit.receipt)) == (True, 1)
+    assert said(editor.model, f"{wide} met Bob")[-1] == ("Bob", "PERSON")
+    before = editor.sentences(document="wide")[0].heavier
+    edit = editor.relabel(12, Span.of(0, len(wide)), "PERSON")
+    assert "nothing votes on spans wider than candidates.max_width" in edit.summary
+    assert editor.sentences(document="wide")[0].heavier == before
+
+
 def test_a_head_that_decides_alone_is_not_asked(open_editor):
     editor = open_editor("vote")
     editor.model.vote(0)

@@ -1,6 +1,7 @@
 """Forgetting where the encoder recalls training words: those that are forgotten stop answering, until undone."""
 
 import shutil
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,14 @@ ADDED = nearspan.markup("[Ada](PERSON) saw [Paris](PLACE)", id="new")
 
 
 @pytest.fixture(scope="module")
-def folder(tiny, documents, tmp_path_factory) -> Path:
+def copy() -> Document:
+    return nearspan.markup("[Ada](PERSON) met [Bob](PERSON) in [Paris](PLACE)", id="copy")
+
+
+@pytest.fixture(scope="module")
+def folder(tiny, documents, copy, tmp_path_factory) -> Path:
     """A model of a dozen documents, the last of them a copy of the fourth."""
     out = tmp_path_factory.mktemp("hire") / "model"
-    copy = nearspan.markup("[Ada](PERSON) met [Bob](PERSON) in [Paris](PLACE)", id="copy")
     nearspan.train(tiny("hire", *SETTINGS), [*documents[:11], copy], out=out, device="cpu")
     return out
 
@@ -89,6 +94,32 @@ def test_copies_are_forgotten_one_by_one(editor: Editor):
     torch.testing.assert_close(states(editor.model), one, atol=1e-6, rtol=1e-5)
 
 
+def test_a_text_is_read_before_or_after_an_edit_not_between(editor: Editor, monkeypatch: pytest.MonkeyPatch):
+    before, recall = states(editor.model), editor.model.network.encoder.recall
+    editor.forget("d3")
+    after, silent = states(editor.model), recall.silent
+    for first in ([None, silent], [silent, None]):  # what another thread does after each look at it
+        seen = cycle(first)
+        monkeypatch.setattr(Recall, "silent", property(lambda _, seen=seen: next(seen)), raising=False)
+        monkeypatch.delitem(recall.__dict__, "silent", raising=False)
+        given = editor.model.read(editor.model.split(Document(TEXTS[0])))
+        with torch.inference_mode():
+            found = editor.model.network.encoder(given.prepared.batch(torch.tensor([0]))).states[0]
+        assert torch.equal(found, (after if first[0] else before)[: len(found)])
+
+
+def test_the_copy_that_is_left_is_still_shown(editor: Editor):
+    def shown() -> tuple[list[str], float]:
+        [word] = editor.model.neighbours("Ada met Bob in Paris", Span.of(4, 7)).recalled
+        return sorted(one.document for one in word.neighbours), word.unlisted
+
+    assert shown() == (["copy", "d3"], pytest.approx(0))
+    editor.forget("d3")
+    assert shown() == (["copy"], pytest.approx(0))
+    editor.build()
+    assert shown() == (["copy"], pytest.approx(0))
+
+
 def test_what_was_added_was_never_recalled(editor: Editor):
     editor.add(ADDED)
     before = states(editor.model)
@@ -144,6 +175,17 @@ def test_another_memory_does_not_bring_it_back(editor: Editor, documents):
     after = states(editor.model)
     editor.build(documents[:6])  # with the forgotten one among them
     assert torch.equal(states(nearspan.load(editor.folder, "cpu")), after)
+
+
+def test_the_very_same_memory_does_not_bring_it_back_either(editor: Editor, documents, copy: Document):
+    server, slots = Editor.open(editor.folder, "cpu"), held(editor.folder)
+    editor.forget("d3")
+    after = states(editor.model)
+    editor.build([*documents[:11], copy])  # with the sentences that the folder has had from the beginning
+    server.refresh()
+    for model in (editor.model, server.model, nearspan.load(editor.folder, "cpu")):
+        assert torch.equal(states(model), after)
+    assert held(editor.folder) == slots - 5
 
 
 def test_a_crash_before_the_weights_are_erased_leaves_them_silent(editor: Editor):

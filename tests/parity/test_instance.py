@@ -10,7 +10,7 @@ from nearspan.heads import ClassifierSettings, InstanceSettings, Pool
 from nearspan.heads.instances import neighbour_probabilities, streamed_probabilities
 from nearspan.heads.windows import WordScores, sure_window_sums, window_sums
 from nearspan.memory import WordTable
-from nearspan.spans import Minus, MinusSettings, WordSums, enumerate_spans
+from nearspan.spans import EndSums, Minus, MinusSettings, WordSums, enumerate_spans
 
 
 def paper_minus(states, minus, plus, first, stop):
@@ -243,6 +243,20 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
             torch.testing.assert_close(
                 found.double(), expected, atol=max(1e-5, 1e-6 * float(scores.abs().max())), rtol=0
             )
+
+
+@pytest.mark.parametrize("score", [-3.0, -300.0, -30000.0, 300.0])
+def test_sentences_whose_pools_are_shorter_or_empty_are_not_disturbed_by_the_others(score):
+    """The first has an entity among its neighbours, the second none, and the third neighbours all stand apart."""
+    head = InstanceSettings().build(1, labels=2)
+    sums = WordSums(torch.zeros(1, 1), torch.ones(4, 1))
+    apart = torch.tensor([False, False, True])
+    table = WordTable.of(sums, torch.tensor([2, 1, 1]), torch.tensor([[0, 0, 1, 1]]), apart)
+    asked = EndSums(torch.full((3, 1, 1), score / 2), torch.full((3, 1, 1), score / 2))
+    found = head.probabilities_by_words(asked, table.pools(torch.tensor([[0], [1], [2]]), 8), max_width=2)[:, 0, 0]
+    weights = torch.tensor([score, score, 2 * score], dtype=torch.double).softmax(0)  # of both words, of both together
+    expected = [[1 - weights[0], weights[0], 0], [1, 0, 0], [1, 0, 0]]
+    torch.testing.assert_close(found.double(), torch.tensor(expected, dtype=torch.double), atol=1e-6, rtol=0)
 
 
 def log_weights(steps, begins, gaps, max_width):

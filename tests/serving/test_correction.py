@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 import nearspan
-from nearspan.document import Span
+from nearspan.document import Document, Span
 from nearspan.editing import Editor
 from nearspan.errors import EditError, NearspanError
 from nearspan.serving.correction import CORRECTIONS, correct
@@ -59,6 +59,16 @@ def test_all_sentences_with_the_same_text_are_corrected_in_one_edit(editor):
     assert [[entity.label for entity in one.entities] for one in found] == [["PLACE", "PLACE"]] * 2
     assert found[0].heavier == found[1].heavier
     assert len(editor.log()) == 3
+
+
+def test_a_sentence_of_the_same_text_in_other_words_is_left_as_it_is(editor):
+    editor.add(nearspan.markup("[Zoe](PERSON) lives in [Oslo](PLACE)", id="same"))
+    parted = Document(TEXT, (), "parted", ((0, 3), (4, 12), (13, 15), (15, 17)), ((0, 17),))
+    editor.add(parted, weight=1)
+    assert correct(editor, TEXT, Span.of(13, 17), "PERSON").label == "PERSON"
+    assert [one.entities for one in editor.sentences(document="parted")] == [()]
+    editor.build()
+    assert said(editor, TEXT)["Oslo"] == "PERSON"
 
 
 def test_where_the_memory_decides_nothing_the_correction_is_kept(folders, tmp_path):

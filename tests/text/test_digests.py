@@ -12,5 +12,11 @@ def test_copies_are_counted():
     assert digests([["Bob"], ["Ada"], ["Ada"]]) == [other, first, second]
 
 
+def test_those_left_keep_their_numbers():
+    first, second, third = digests([["Ada"]] * 3)
+    assert digests([["Ada"], ["Ada"]], {first}) == [second, third]
+    assert digests([["Ada"], ["Ada"]], {second}) == [first, third]
+
+
 def test_half_a_character_is_no_error():
     assert len(digests([["\ud800"]])) == 1

@@ -56,9 +56,9 @@ def explain(
 
 def asked(model: Model, text: str, words: str, count: int) -> Evidence:
     """Evidence for the first place where the words stand as whole words; blanks around dots part fragments."""
-    first, *others = words.split(" ... ")
-    places = [match.start() for match in re.finditer(re.escape(first), text)]
-    found = [span for start in places if (span := span_at(text, start, [first, *others])) is not None]
+    fragments = parted(words)
+    places = [match.start() for match in re.finditer(re.escape(fragments[0]), text)]
+    found = [span for start in places if (span := span_at(text, start, fragments)) is not None]
     if not found:
         raise ConfigError(f"--span {words!r} does not occur in the text")
     for span in found[:-1]:
@@ -67,15 +67,29 @@ def asked(model: Model, text: str, words: str, count: int) -> Evidence:
     return model.neighbours(text, found[-1], count)
 
 
+def parted(words: str) -> list[str]:
+    """The fragments that words are given in."""
+    fragments = words.split(" ... ")
+    if not all(fragment.strip() for fragment in fragments):
+        raise ConfigError(f"--span {words!r} lacks words: give those of an entity, with ` ... ` between its fragments")
+    return fragments
+
+
 def span_at(text: str, start: int, fragments: list[str]) -> Span | None:
     """The fragments one after the other, the first at a place, if they are there."""
     places: list[tuple[int, int]] = []
     for fragment in fragments:
-        at = start if not places else text.find(fragment, places[-1][1])
+        at = start if not places else _next(text, fragment, places[-1][1])
         if at < 0:
             return None
         places.append((at, at + len(fragment)))
     return Span(tuple(places))
+
+
+def _next(text: str, fragment: str, after: int) -> int:
+    """Where a fragment is next, as whole words if it is anywhere; -1: nowhere."""
+    whole = re.compile(rf"(?<!\w){re.escape(fragment)}(?!\w)").search(text, after)
+    return whole.start() if whole else text.find(fragment, after)
 
 
 def show(text: str, found: list[Evidence], console: Console) -> None:

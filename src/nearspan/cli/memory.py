@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.evaluate import Search, Vote, chosen
-from nearspan.cli.explain import asked, span_at
+from nearspan.cli.explain import asked, parted, span_at
 from nearspan.cli.train import Device
 from nearspan.corpora import markup
 from nearspan.document import Span
@@ -185,7 +185,9 @@ def relabel(
 def remove(
     context: typer.Context,
     sentence: Annotated[int | None, typer.Option(help="The sentence's id, as `list` and `explain` show it.")] = None,
-    span: Annotated[str, typer.Option(help="Only these words of the sentence: they say nothing any more.")] = "",
+    span: Annotated[
+        str | None, typer.Option(help="Only these words of the sentence: they say nothing any more.")
+    ] = None,
     start: Start = -1,
     document: Annotated[str, typer.Option(help="Everything from the document with this id.")] = "",
     as_json: Json = False,
@@ -195,13 +197,14 @@ def remove(
 
     Example: nearspan memory runs/mine remove --document letter-7
     """
-    if (sentence is None) == (not document) or (document and span):
+    if (sentence is None) == (not document) or (document and span is not None):
         raise ConfigError("give --sentence ID, with --span WORDS or without, or --document ID")
     editor = Editor.open(context.obj, device)
     if sentence is None:
         _show([editor.forget(document)], as_json)
     else:
-        _show([editor.remove(sentence, _place(editor, sentence, span, start) if span else None)], as_json)
+        place = _place(editor, sentence, span, start) if span is not None else None
+        _show([editor.remove(sentence, place)], as_json)
 
 
 @memory.command()
@@ -240,7 +243,7 @@ def _place(editor: Editor, sentence: int, words: str, start: int) -> Span:
     Blanks around dots part the fragments of a discontinuous entity; those that the memory has come first.
     """
     one = editor.sentence(sentence)
-    text, fragments = one.text, words.split(" ... ")
+    text, fragments = one.text, parted(words)
     broken = [entity.span for entity in one.entities if entity.span.discontinuous]
     known = [span for span in broken if [text[first:last] for first, last in span.fragments] == fragments]
     places = [match.start() for match in re.finditer(re.escape(words), text)]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -17,16 +17,18 @@ from nearspan.document import Document, Span
 from nearspan.editing import receipts
 from nearspan.editing.build import erase_recalled, replace_memory
 from nearspan.editing.enough import APART, Wanted, Weight, enough
-from nearspan.editing.sentences import MemorySentence, matching
+from nearspan.editing.sentences import MemorySentence, in_documents, matching
 from nearspan.errors import EditError, ModelError, did_you_mean
 from nearspan.evidence import Evidence
 from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
 from nearspan.memory.edits import Fragments, Kind, document_dict, relabelled, runs_of, standing
 from nearspan.memory.journal import PATIENCE
+from nearspan.memory.store import BASE
 from nearspan.model import Model
 from nearspan.text import Coverage
 
 JOINED = "fragments are joined without the memory, so predictions stay as they are"
+WIDE = "nothing votes on spans wider than candidates.max_width, so predictions stay as they are"
 ALONE = "this model decides without its memory, so its predictions stay as they are until it is given a vote"
 
 
@@ -54,8 +56,7 @@ class Editor:
         self._journal = Journal(folder, patience)
         self._mutex = RLock()
         self._state: tuple[object, ...] = ()  # of the files, when they were last read
-        self._digest = ""  # of the base, the memory without its edits
-        self._base: Sequence[Remembered] = ()
+        self._base: Sequence[Remembered] = ()  # the memory without its edits
         self._gone: frozenset[int] = frozenset()  # what the base has forgotten
         self._edits: list[Edit] = []
         self._revision = Revision({}, {}, 0)
@@ -85,9 +86,10 @@ class Editor:
         return MemorySentence.of(sentence, self._sentence(sentence))
 
     def copies(self, text: str) -> list[MemorySentence]:
-        """The sentences of the memory that read exactly so."""
+        """The sentences of the memory that read exactly so, in the words that the model reads."""
+        read = [one.words for one in self.model.split(Document(text, sentences=((0, len(text)),)))]
         found = matching(self._revision.sentences, text)
-        return [MemorySentence.of(number, one) for number, one in found if one.text == text]
+        return [MemorySentence.of(number, one) for number, one in found if one.text == text and [one.words] == read]
 
     def holds(self, sentence: int, span: Span) -> bool:
         """Whether a span is a run of whole words of a remembered sentence, or made of such runs."""
@@ -141,13 +143,17 @@ class Editor:
             ids = [sentence] if isinstance(sentence, int) else list(sentence)
             if not ids:
                 raise EditError("give at least one sentence to relabel")
+            if weight == "enough" and len({(one.text, one.words) for one in map(self._sentence, ids)}) > 1:
+                raise EditError("these sentences do not read the same, word by word: relabel them one by one")
             old = [self._labels(each, span) for each in ids]
             text = span.text(self._sentence(ids[0]).text)
             was = " and ".join(sorted({"removed" if each is None else ", ".join(each) or "no entity" for each in old}))
             where = f"sentence{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
             change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
             told, lost = f": {JOINED}", list[str]()
-            if not span.discontinuous:
+            if weight == "enough" and self.model.share and self._wide(ids[0], span):
+                told = f": {WIDE}"
+            elif not span.discontinuous:
                 told, lost = self._weigh("relabel", change, weight, self._wanted(ids, span, label))
             elif weight != "enough":
                 raise EditError(f"{text!r} is discontinuous: {JOINED}, whatever the sentence's weight; give none")
@@ -230,7 +236,10 @@ class Editor:
         memory, recall = self._memory(), self.model.network.encoder.recall
         if recall is None or recall.silent is None:
             return memory
-        sentences = [sentence for one in memory.sentences for sentence in self.model.split(self._alone(one))]
+        texts = map(self._text, in_documents(memory.sentences))
+        sentences = [sentence for document in texts for sentence in self.model.split(document)]
+        if [len(one) for one in sentences] != [len(one.words) for one in memory.sentences]:
+            raise EditError("sentences would be read in other words than they are remembered in: build from a corpus")
         return memory.with_vectors(*self.model.vectors(self.model.prepare(sentences)))
 
     def _filled(self, documents: Iterable[Document]) -> tuple[Coverage, Memory]:
@@ -270,13 +279,17 @@ class Editor:
     def _wanted(self, ids: Sequence[int], span: Span, label: str) -> Wanted:
         """How a sentence should be read that the memory holds, perhaps several times, with a span relabelled."""
         one, runs = self._found(ids[0], span)
-        sentences = self.model.split(self._alone(one))
+        sentences = self.model.split(self._text([one]))
         return Wanted(self.model.read(sentences), [relabelled(one, runs, label).entities], [ids])
 
-    def _alone(self, one: Remembered) -> Document:
-        """A remembered sentence as a document."""
-        words = one.words if self.model.recipe.candidates.unit == "words" else None
-        return Document(one.text, (), one.document, words, ((0, len(one.text)),))
+    def _text(self, sentences: Sequence[Remembered]) -> Document:
+        """Remembered sentences as a document."""
+        starts = list(accumulate((len(one.text) + 1 for one in sentences), initial=0))[:-1]
+        placed = list(zip(starts, sentences, strict=True))
+        words = tuple((at + start, at + end) for at, one in placed for start, end in one.words)
+        edges = tuple((at, at + len(one.text)) for at, one in placed)
+        given = words if self.model.recipe.candidates.unit == "words" else None
+        return Document(" ".join(one.text for one in sentences), (), sentences[0].document, given, edges)
 
     def _without(self, gone: Mapping[int, Remembered]) -> tuple[dict[str, Any], list[str]]:
         """The change that takes sentences out, and what to say of their words where the encoder recalls words."""
@@ -318,7 +331,8 @@ class Editor:
         changed = False
         while (state := self._journal.state()) != self._state:
             try:
-                changed = (state[0] is not None and self._read()) or changed  # None: the folder has no memory
+                anew = state[: len(BASE)] != self._state[: len(BASE)]  # by its files: the same text may be forgotten
+                changed = (state[0] is not None and self._read(anew)) or changed  # None: the folder has no memory
             except ModelError:
                 if self._journal.state() == state:
                     raise
@@ -326,14 +340,14 @@ class Editor:
             self._state = state
         return changed
 
-    def _read(self) -> bool:
-        """Take the memory and the edits from disk."""
-        digest, edits = self._journal.base(), self._journal.read()
-        if digest == self._digest and edits == self._edits:
+    def _read(self, anew: bool) -> bool:
+        """Take the edits from disk, and the memory where it is another one."""
+        edits = self._journal.read()
+        if not anew and edits == self._edits:
             return False
-        if digest != self._digest:
+        if anew:
             base = self._load()
-            self.model.memory, self._base, self._gone, self._digest = base, base.sentences, base.forgotten, digest
+            self.model.memory, self._base, self._gone = base, base.sentences, base.forgotten
         try:
             revision = Revision.of(self._base, edits, self.model.remembered, self._gone)
         except (ValueError, KeyError, TypeError) as error:
@@ -387,6 +401,11 @@ class Editor:
                 f"model considers spans of at most {widest} (candidates.max_width)"
             )
         return one, runs
+
+    def _wide(self, sentence: int, span: Span) -> bool:
+        """Whether a span is wider than all that the memory holds, as only entities of a head over words are."""
+        [(first, stop), *others] = self._found(sentence, span)[1]
+        return not others and stop - first > self.model.network.max_width
 
     def _as_split(self, document: Document) -> Document:
         """The document with its words and sentences said, so that it is read alike whenever it is read again."""

@@ -54,7 +54,8 @@ class Found:
 def enough(model: Model, memory: Memory, wanted: Wanted) -> list[Found]:
     """For each sentence the spans that must count more than once for it to be read so.
 
-    Discontinuous entities are not looked at: the memory has no part in them.
+    What the memory has no part in is not looked at: discontinuous entities, those wider than a candidate, and spans
+    that were removed from it.
     """
     if len(wanted.given.parts) != len(wanted.entities):
         return [Found(lost="it would be read in other parts than it is remembered in")] * len(wanted.entities)
@@ -77,6 +78,7 @@ class _Search:
             torch.stack([torch.arange(starts[place[one]], starts[place[one]] + count, device=device) for one in own])
             for own, count in zip(wanted.ids, self.counts, strict=True)
         ]
+        self.gone = [memory.labels[rows[0]] < 0 for rows in self.rows]  # [spans] removed: neither entities nor none
         self.logs = [torch.zeros(count, device=device) for count in self.counts]
         self.lost: dict[int, str] = {}
 
@@ -139,13 +141,22 @@ class _Search:
             some = self._steps(ids, candidates, probabilities).split(candidates.counts.tolist())
             told = network.guessed(encoded, candidates, probabilities, vectors)
             for i, own, step in zip(ids.tolist(), told, some, strict=True):
-                guesses[i], steps[i] = own, step
+                guesses[i], steps[i] = own, step * ~self.gone[i]
         said = self.model.decoded(given, guesses)
+        return {i: steps[i] for i in asked if self._looked_at(i, said[i]) != self._looked_at(i, self._gold(i))}
 
-        def gold(i: int) -> set[tuple[Span, str]]:
-            return {(given.sentences[i].span(a, b), label) for a, b, label in self.wanted.entities[i]}
+    def _gold(self, sentence: int) -> list[Entity]:
+        """The entities that a sentence should be read with."""
+        one = self.wanted.given.sentences[sentence]
+        return [Entity(one.span(first, stop), label) for first, stop, label in self.wanted.entities[sentence]]
 
-        return {i: steps[i] for i in asked if _contiguous(said[i]) != gold(i)}
+    def _looked_at(self, sentence: int, entities: Iterable[Entity]) -> set[tuple[Span, str]]:
+        """Those of a sentence's entities that the memory has a part in."""
+        one, widest = self.wanted.given.sentences[sentence], self.model.network.max_width
+        starts, stops = one.starts, one.stops
+        gone = {one.span(*place) for place in self._places(sentence, self.gone[sentence])}
+        whole = [entity for entity in entities if not entity.span.discontinuous and entity.span not in gone]
+        return {(own.span, own.label) for own in whole if stops[own.end] - starts[own.start] <= widest}
 
     def _steps(self, ids: Tensor, candidates: Candidates, probabilities: Tensor) -> Tensor:
         """The log of how much more often candidates of some sentences should count [S], given P(y|s) [S, 1 + Y]."""
@@ -177,7 +188,3 @@ class _Search:
         own = self.logs[sentence]
         times = own[own > 0].exp().clamp(max=LIMIT).tolist()
         return tuple((*place, each) for place, each in zip(self._places(sentence, own > 0), times, strict=True))
-
-
-def _contiguous(entities: Iterable[Entity]) -> set[tuple[Span, str]]:
-    return {(entity.span, entity.label) for entity in entities if not entity.span.discontinuous}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,3 +71,14 @@ def matching(
         if sought and sought not in one.text.casefold():
             continue
         yield number, one
+
+
+def in_documents(sentences: Sequence[Remembered]) -> list[list[Remembered]]:
+    """Sentences of a memory by the documents that they came in, several of which may have the same name."""
+    found: list[list[Remembered]] = []
+    for one in sentences:
+        last = found[-1][-1] if found else None
+        if last is None or last.document != one.document or last.number >= one.number:
+            found.append([])
+        found[-1].append(one)
+    return found

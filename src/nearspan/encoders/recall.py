@@ -196,62 +196,62 @@ class Recall(nn.Module):
 
     def forward(self, batch: Batch, features: Features, queries: Tensor, states: Tensor) -> Tensor:
         """Blend answers into states [B, T, H]; `queries` [B, T, K] are the words as keys are."""
-        words, slots = self._asked(batch, features)
-        answers = self._streamed(queries, words, slots) if self.contextual else self._means(words, slots)
-        known = (self._left(words, slots) > 0) & batch.mask
+        silent = self.silent  # the same one throughout, whatever an editor does meanwhile
+        words, slots = self._asked(batch, features, silent)
+        answers = (
+            self._streamed(queries, words, slots, silent) if self.contextual else self._means(words, slots, silent)
+        )
+        known = (self._left(words, slots, silent) > 0) & batch.mask
         blended = torch.lerp(states.float(), answers, self.settings.share)  # equation 13
         return torch.where(known[..., None], blended, states)
 
     def attention(self, batch: Batch, features: Features, queries: Tensor) -> Attention:
         """What the words of a batch [B, T] attend to, sentence after sentence, padding included."""
-        words, slots = (tensor.flatten() for tensor in self._asked(batch, features))
-        place, weights = self._weights(queries.flatten(0, 1), words, slots)
-        known = (self._left(words, slots) > 0) & batch.mask.flatten()
+        silent = self.silent
+        words, slots = (tensor.flatten() for tensor in self._asked(batch, features, silent))
+        place, weights = self._weights(queries.flatten(0, 1), words, slots, silent)
+        known = (self._left(words, slots, silent) > 0) & batch.mask.flatten()
         return Attention(place, weights, known * self.settings.share)
 
-    def _asked(self, batch: Batch, features: Features) -> tuple[Tensor, Tensor]:
+    def _asked(self, batch: Batch, features: Features, silent: Silence | None) -> tuple[Tensor, Tensor]:
         """Numbers of the words [B, T], and their own slots, which do not answer them."""
         words: Tensor = features["words"][batch.rows]
         own = features.get("slots")
         if own is None:
             return words, torch.full_like(words, len(self.places))
         slots: Tensor = own[batch.rows]
-        silent = self.silent
         return words, slots if silent is None else slots.masked_fill(silent.slots[slots], len(self.places))
 
-    def _left(self, words: Tensor, slots: Tensor) -> Tensor:
+    def _left(self, words: Tensor, slots: Tensor, silent: Silence | None) -> Tensor:
         """How many slots answer each word."""
-        silent = self.silent
         counts = self.counts if silent is None else silent.counts
         return counts[words] - (slots < len(self.places)).long()
 
-    def _means(self, words: Tensor, slots: Tensor) -> Tensor:
+    def _means(self, words: Tensor, slots: Tensor, silent: Silence | None) -> Tensor:
         """Equation 12 where all keys of a word are the same: the mean of its values [B, T, H], its own left out."""
-        left = self._left(words, slots).clamp(min=1)
+        left = self._left(words, slots, silent).clamp(min=1)
         sums = self.sums[words]
-        silent = self.silent
         if silent is not None:
             rows = silent.rows[words]
             sums = torch.where(rows[..., None] < 0, sums, silent.sums[rows])
         return (sums - self.values[slots].float()) / left[..., None]
 
-    def _streamed(self, queries: Tensor, words: Tensor, slots: Tensor) -> Tensor:
+    def _streamed(self, queries: Tensor, words: Tensor, slots: Tensor, silent: Silence | None) -> Tensor:
         """Equation 12 [B, T, H], for as many words at once as `CELLS` allows."""
         size = max(1, CELLS // (self.most * (self.keys.shape[1] + self.values.shape[1])))
         found = []
         flat = (queries.flatten(0, 1), words.flatten(), slots.flatten())
-        for some in zip(*(tensor.split(size) for tensor in flat), strict=True):
-            place, weights = self._weights(*some)
+        for query, word, slot in zip(*(tensor.split(size) for tensor in flat), strict=True):
+            place, weights = self._weights(query, word, slot, silent)
             found.append((weights[:, None] @ self.values[place].float())[:, 0])
         return torch.cat(found).view(*words.shape, -1)
 
-    def _weights(self, queries: Tensor, words: Tensor, slots: Tensor) -> tuple[Tensor, Tensor]:
+    def _weights(self, queries: Tensor, words: Tensor, slots: Tensor, silent: Silence | None) -> tuple[Tensor, Tensor]:
         """Slots and alpha [N, T] for words [N] with queries [N, K]."""
         steps = torch.arange(self.most, device=words.device)
         place = self.starts[words][:, None] + steps
         real = (steps < self.counts[words][:, None]) & (place != slots[:, None])
         place = place.masked_fill(~real, len(self.places))
-        silent = self.silent
         if silent is not None:
             real &= ~silent.slots[place]
             place = place.masked_fill(~real, len(self.places))

@@ -107,7 +107,8 @@ def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> t
         scores = left[sentence, first].double() + right[sentence, first + more]  # [N, X]
         own = sentence if len(votes) > 1 else torch.zeros_like(sentence)
         total[place] = sure_window_sums(pool.by_words(scores), pool.gaps[own], max_width)
-        claims = (scores[:, None, pool.entities] - total[place][:, None, None]).exp2().float()
+        named = scores[:, None, pool.entities].masked_fill(pool.labels[own][:, None] < 0, -torch.inf)
+        claims = (named - total[place][:, None, None]).exp2().nan_to_num(0).float()  # NaN: nothing has weight
         shares[place] = (claims @ votes[own])[:, 0]
     return total, shares
 

@@ -206,7 +206,7 @@ class Memory:
     @cached_property
     def known(self) -> dict[int, int]:
         """Where the sentences are by their digests, which tell a sentence whatever its id."""
-        found = digests(sentence.tokens for sentence in self.sentences)
+        found = digests((sentence.tokens for sentence in self.sentences), self.forgotten)
         return {digest: number for number, digest in enumerate(found)}
 
     def labels_of(self, row: int) -> list[str]:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import count
 
 
-def digests(sentences: Iterable[Sequence[str]]) -> list[int]:
+def digests(sentences: Iterable[Sequence[str]], without: Collection[int] = frozenset()) -> list[int]:
     """For each sentence, given as its words, a number of 64 bits; copies of a sentence are counted, so none is alike.
+
+    Numbers of copies that are gone (`without`) are left out: the others keep theirs.
 
     >>> first, second = digests([["It", "rained"], ["It", "snowed"]])
     >>> digests([["It", "snowed"], ["It", "rained"]]) == [second, first]
     True
     """
-    seen: dict[bytes, int] = {}
+    seen: dict[bytes, Iterator[int]] = {}
     found = []
     for words in sentences:
         key = _key(words)
-        seen[key] = copy = seen.get(key, 0) + 1
-        found.append(_digest(key, copy))
+        numbers = seen.setdefault(key, _numbers(key))
+        found.append(next(number for number in numbers if number not in without))
     return found
 
 
@@ -30,12 +32,15 @@ def copies(words: Sequence[str]) -> Iterator[int]:
     >>> [next(numbers), next(numbers)] == digests([["It", "rained"], ["It", "rained"]])
     True
     """
-    key = _key(words)
-    return (_digest(key, copy) for copy in count(1))
+    return _numbers(_key(words))
 
 
 def _key(words: Sequence[str]) -> bytes:
     return blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _numbers(key: bytes) -> Iterator[int]:
+    return (_digest(key, copy) for copy in count(1))
 
 
 def _digest(key: bytes, copy: int) -> int:

@@ -123,7 +123,8 @@ export class Reader {
     const body = { text: this.text, fragments: evidence.fragments, label };
     const said = ({ label: now }) => {
       const kept = `“${evidence.text}” is ${label ?? "no entity"} in the memory now.`;
-      const why = evidence.fragments.length > 1 ? "fragments are joined without the memory" : "no weight of this sentence is enough";
+      const alone = this.served.share ? "no weight of this sentence is enough" : "it decides without its memory";
+      const why = evidence.fragments.length > 1 ? "fragments are joined without the memory" : alone;
       return now === label ? kept : `${kept} The model still says ${now ?? "no entity"}: ${why}.`;
     };
     return this.#edit(() => edit("POST", "/memory/corrections", body), evidence.fragments, said);

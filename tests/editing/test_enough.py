@@ -292,3 +292,9 @@ def test_a_weight_is_above_zero(open_editor, weight: float):
     with pytest.raises(EditError, match="above 0"):
         editor.relabel(0, Span.of(0, 3), "PLACE", weight)
     assert editor.log() == []
+
+
+@pytest.mark.parametrize("weight", [0, -1, float("inf"), float("nan"), "much", None])
+def test_what_is_no_weight_is_an_error_that_says_so(open_editor, weight):
+    with pytest.raises(EditError, match="a weight is a number above 0, or 'enough'"):
+        open_editor("words").add(ADDED, weight)

@@ -415,7 +415,7 @@ class Editor:
 
 
 def _check_weight(weight: Weight) -> None:
-    if weight != "enough" and not 0 < weight < math.inf:
+    if weight != "enough" and not (isinstance(weight, int | float) and 0 < weight < math.inf):
         raise EditError(f"a weight is a number above 0, or 'enough', not {weight!r}")
 
 

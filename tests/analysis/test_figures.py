@@ -6,7 +6,6 @@ from sklearn.decomposition import PCA
 
 from nearspan.analysis.figures import COLOURS, bars, lines, require, scatter
 from nearspan.analysis.projection import principal, project
-from nearspan.analysis.sizes import Point
 from nearspan.errors import ResourceError
 
 
@@ -17,10 +16,10 @@ def test_a_scatter_has_a_title_for_each_point():
     assert 'id="figure' not in svg
 
 
-def test_a_curve_writes_shares_as_text():
-    points = [Point("m", share, 8, seed, share + seed / 10, 0.5, 0.5) for share in (1.0, 0.125) for seed in (0, 1)]
-    svg = lines(points, ["m"])
+def test_lines_have_the_ticks_and_levels_they_are_given():
+    svg = lines([{1.0: [60.0, 61.0], 0.125: [50.0]}], "curve", ("share", "F1"), {0.125: "1/8", 1.0: "1"}, levels=[55.0])
     assert ">1/8</text>" in svg
+    assert "stroke-dasharray" in svg
     assert "currentColor" in svg
 
 

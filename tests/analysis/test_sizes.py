@@ -1,12 +1,14 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from nearspan.analysis import sizes
-from nearspan.analysis.sizes import curve, cut, parse_sizes, subsets
+from nearspan.analysis import trainings
+from nearspan.analysis.sizes import cut, parse_sizes, size_curve, subsets
+from nearspan.analysis.trainings import Point, Trainings
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.recipes import Recipe
@@ -34,10 +36,10 @@ def test_the_curve_has_a_point_for_each_recipe_size_and_seed(
     tmp_path: Path, tiny: Callable[..., Recipe], documents: list[Document]
 ):
     recipes = {name: tiny(name, "training.epochs=1") for name in ("instance", "classifier")}
-    points = curve(recipes, documents, documents, tmp_path, sizes=HALVES, seeds=2, device="cpu")
+    points = size_curve(recipes, documents, Trainings(documents, tmp_path, "cpu"), sizes=HALVES, seeds=2)
     expected = [(name, share, seed) for name in recipes for share in (1.0, 0.5) for seed in (0, 1)]
-    assert [(point.name, point.share, point.seed) for point in points] == expected
-    assert [point.sentences for point in points] == [12, 12, 6, 6] * 2
+    assert [(point.name, point.at, point.seed) for point in points] == expected
+    assert [point.outcome.sentences for point in points] == [12, 12, 6, 6] * 2
     assert all(path.suffix == ".json" for path in (tmp_path / "curve").iterdir())
 
 
@@ -45,7 +47,8 @@ def test_a_stopped_curve_goes_on(
     tmp_path: Path, tiny: Callable[..., Recipe], documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ):
     recipes = {"classifier": tiny("classifier", "training.epochs=2")}
-    whole = curve(recipes, documents, documents, tmp_path / "whole", sizes=HALVES, device="cpu")
+    whole, stopped = (Trainings(documents, tmp_path / name, "cpu") for name in ("whole", "stopped"))
+    expected = size_curve(recipes, documents, whole, sizes=HALVES)
 
     class Stopping(Watch):
         epochs_seen = 0
@@ -57,22 +60,28 @@ def test_a_stopped_curve_goes_on(
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sizes, "Watch", Stopping)
+        patch.setattr(trainings, "Watch", Stopping)
         with pytest.raises(KeyboardInterrupt):
-            curve(recipes, documents, documents, tmp_path / "stopped", sizes=HALVES, device="cpu")
+            size_curve(recipes, documents, stopped, sizes=HALVES)
     resumed = []
-    train = sizes.train
+    train = trainings.train
     monkeypatch.setattr(
-        sizes, "train", lambda *given, **named: resumed.append(named["resume"]) or train(*given, **named)
+        trainings, "train", lambda *given, **named: resumed.append(named["resume"]) or train(*given, **named)
     )
-    assert curve(recipes, documents, documents, tmp_path / "stopped", sizes=HALVES, device="cpu") == whole
+    found = size_curve(recipes, documents, stopped, sizes=HALVES)
+    assert [timeless(point) for point in found] == [timeless(point) for point in expected]
     assert resumed == [True]
+
+
+def timeless(point: Point) -> Point:
+    return replace(point, outcome=replace(point.outcome, seconds=0.0))
 
 
 def test_a_damaged_point_says_what_to_do(tmp_path: Path, tiny: Callable[..., Recipe], documents: list[Document]):
     recipes = {"classifier": tiny("classifier", "training.epochs=1")}
-    curve(recipes, documents, documents, tmp_path, sizes=[Fraction(1, 2)], device="cpu")
+    once = Trainings(documents, tmp_path, "cpu")
+    size_curve(recipes, documents, once, sizes=[Fraction(1, 2)])
     (kept,) = (tmp_path / "curve").iterdir()
     kept.write_text(json.dumps({"f1": 1.0}))
     with pytest.raises(NearspanError, match="delete it"):
-        curve(recipes, documents, documents, tmp_path, sizes=[Fraction(1, 2)], device="cpu")
+        size_curve(recipes, documents, once, sizes=[Fraction(1, 2)])

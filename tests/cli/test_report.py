@@ -28,7 +28,8 @@ def test_the_page_and_the_numbers_are_written(tmp_path: Path, folders: dict[str,
     assert sorted(path.name for path in out.iterdir()) == ["report.html", "report.json"]
 
 
-def test_wrong_sizes_are_refused_before_any_work(tmp_path: Path, corpus: Path):
-    result = run(tmp_path / "nowhere", corpus, "--out", tmp_path / "report", "--sizes", "3")
+@pytest.mark.parametrize("option", ["--sizes", "--occurrences"])
+def test_wrong_curves_are_refused_before_any_work(tmp_path: Path, corpus: Path, option: str):
+    result = run(tmp_path / "nowhere", corpus, "--out", tmp_path / "report", option, "-3")
     assert isinstance(result.exception, ConfigError)
     assert not (tmp_path / "report").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from io import StringIO
 from statistics import fmean, pstdev
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearspan.analysis.projection import missing
-from nearspan.analysis.sizes import Point
 
 # Okabe and Ito's colours that show on white and on black, then shades that keep apart from them
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C3E")
@@ -72,22 +71,35 @@ def scatter(
         return _titled(_svg(figure, name), [titles[i] for i in order])
 
 
-def lines(points: Sequence[Point], names: Sequence[str]) -> str:
-    """Development F1 against the share of the training data, a line for each model."""
+Series = Mapping[float, Sequence[float]]  # by x, what was measured there
+
+
+def lines(
+    series: Sequence[Series],
+    name: str,
+    axes: tuple[str, str],
+    ticks: Mapping[float, str],
+    *,
+    log: bool = False,
+    levels: Sequence[float] = (),
+) -> str:
+    """Means with their deviations, a line for each model. `levels` are drawn across, one for each model."""
     matplotlib = require()
-    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": "curve"}):
+    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": name}):
         figure = matplotlib.figure.Figure(figsize=(6.4, 3.4), layout="constrained")
-        axes = figure.add_subplot()
-        for number, name in enumerate(names):
-            shares, means, deviations = summary(points, name)
+        plane = figure.add_subplot()
+        for number, own in enumerate(series):
+            places, means, deviations = summary(own)
             style = {"color": colour(number), "marker": MARKERS[number % len(MARKERS)], "linewidth": 2}
-            axes.errorbar(shares, means, yerr=deviations if any(deviations) else None, capsize=3, **style)
-        ticks = sorted({point.share for point in points})
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(ticks, [share_text(share) for share in ticks])
-        axes.set(xlabel="share of the training set", ylabel="development F1")
-        _ruled(axes)
-        return _svg(figure, "curve")
+            plane.errorbar(places, means, yerr=deviations if any(deviations) else None, capsize=3, **style)
+        for number, level in enumerate(levels):
+            plane.axhline(level, color=colour(number), linewidth=1.5, linestyle="--")
+        if log:
+            plane.set_xscale("log", base=2)
+        plane.set_xticks(list(ticks), list(ticks.values()))
+        plane.set(xlabel=axes[0], ylabel=axes[1])
+        _ruled(plane)
+        return _svg(figure, name)
 
 
 def losses(own: Sequence[Sequence[float]]) -> str:
@@ -190,24 +202,10 @@ def _ruled(axes: Any) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def summary(points: Iterable[Point], name: str) -> tuple[list[float], list[float], list[float]]:
-    """One model's shares in ascending order, with the mean and the deviation of F1 over the seeds, in percent."""
-    found: dict[float, list[float]] = {}
-    for point in points:
-        if point.name == name:
-            found.setdefault(point.share, []).append(100 * point.f1)
-    shares = sorted(found)
-    return shares, [fmean(found[share]) for share in shares], [pstdev(found[share]) for share in shares]
-
-
-def share_text(share: float) -> str:
-    """A share as people write it.
-
-    >>> share_text(0.125), share_text(1.0), share_text(0.3)
-    ('1/8', '1', '0.3')
-    """
-    parts = 1 / share
-    return f"{share:.2g}" if abs(parts - round(parts)) > 1e-6 else f"1/{round(parts)}" if round(parts) > 1 else "1"
+def summary(series: Series) -> tuple[list[float], list[float], list[float]]:
+    """Places in ascending order, with the mean and the deviation of what was measured there."""
+    places = sorted(series)
+    return places, [fmean(series[place]) for place in places], [pstdev(series[place]) for place in places]
 
 
 def _svg(figure: Any, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from nearspan.analysis.geometry import Cosine, Geometry
 from nearspan.analysis.outputs import Outputs
 from nearspan.analysis.projection import Components
 from nearspan.analysis.retrieval import Agreement, closeness
-from nearspan.analysis.sizes import Point
 from nearspan.analysis.subject import Subject
+from nearspan.analysis.trainings import Point
 from nearspan.analysis.vectors import GoldSpan
 from nearspan.evaluation import FalsePositives
 from nearspan.evidence import Neighbour
@@ -57,7 +57,8 @@ class Findings:
     spaces: list[Space]
     outputs: list[Outputs]
     generations: list[Generation | None]  # None: a model without generators
-    points: list[Point]
+    sizes: list[Point] = field(default_factory=list)  # the data-size curve
+    occurrences: list[Point] = field(default_factory=list)  # the curve over what a word recalls
 
     @property
     def labels(self) -> list[str]:
@@ -121,7 +122,8 @@ class Findings:
                     for name, space in zip(names, self.spaces, strict=True)
                 },
             },
-            "curve": [asdict(point) for point in self.points],
+            "curve": [point.as_dict("share") for point in self.sizes],
+            "occurrences": [point.as_dict("most") for point in self.occurrences],
         }
 
 

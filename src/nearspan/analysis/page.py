@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nearspan.analysis import confidence, evidence, likeness, sections, telling
+from nearspan.analysis import confidence, curves, evidence, likeness, sections, telling
 from nearspan.analysis.elements import percent, text
 from nearspan.analysis.findings import Findings
 from nearspan.analysis.frame import frame
@@ -27,7 +27,8 @@ def page(found: Findings) -> str:
         telling.generation(found),
         confidence.losses(names, [subject.losses for subject in found.subjects]),
         confidence.outputs(names, found.outputs, found.labels),
-        sections.curve(found),
+        curves.sizes(found),
+        curves.occurrences(found),
     ]
     subject = found.subjects[0]
     against = f" against {text(found.subjects[1].name)}" if len(found.subjects) > 1 else ""

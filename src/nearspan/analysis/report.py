@@ -18,13 +18,15 @@ from nearspan.analysis.figures import require
 from nearspan.analysis.findings import Findings, Retrieved, Space
 from nearspan.analysis.generation import told_of
 from nearspan.analysis.geometry import geometry
+from nearspan.analysis.occurrences import occurrence_curve, recalling
 from nearspan.analysis.outputs import Outputs
 from nearspan.analysis.page import page
 from nearspan.analysis.posteriors import posteriors
 from nearspan.analysis.projection import principal, project
 from nearspan.analysis.retrieval import agreement, neighbours, queries
-from nearspan.analysis.sizes import SIZES, curve
+from nearspan.analysis.sizes import SIZES, size_curve
 from nearspan.analysis.subject import Named, Subject, named
+from nearspan.analysis.trainings import Trainings
 from nearspan.analysis.typed import TypingFindings
 from nearspan.analysis.vectors import GoldSpan, gold_spans, negative_spans, reachable_spans, span_vectors
 from nearspan.corpora.atomic import write_file
@@ -58,6 +60,7 @@ def report(
     train: Sequence[Document] = (),
     dev: Sequence[Document] = (),
     sizes: Sequence[Fraction] = SIZES,
+    occurrences: Sequence[int] = (),
     seeds: int = 1,
     device: str = "",
     console: Console | None = None,
@@ -65,7 +68,8 @@ def report(
     """Examine a model on gold documents and write `out/report.html` and `out/report.json`.
 
     With `compare` a second model stands beside it. With `train` and `dev` the recipes are trained on shares of
-    `train` for the data-size curve; a curve that was stopped goes on when it is called again.
+    `train` (`sizes`) for the data-size curve, and with `occurrences` those that recall training words are trained
+    with at most so many of each word; a curve that was stopped goes on when it is called again.
 
         report("runs/instance", nearspan.read("test.jsonl").documents, out="report", compare="runs/classifier")
     """
@@ -74,6 +78,8 @@ def report(
         raise ConfigError("there are no documents to report on")
     if bool(train) != bool(dev):
         raise ConfigError("the data-size curve needs both --train and --dev")
+    if occurrences and not train:
+        raise ConfigError("the curve over the occurrences of a word needs --train and --dev")
     folder = _made(Path(out))
     given = [model] if compare is None else [model, compare]
     models = [(None, one) if isinstance(one, Model) else (Path(one), Model.load(one, device)) for one in given]
@@ -81,12 +87,17 @@ def report(
     called = named(models)
     if any(one.typing for _, one in models):
         return _typed(called, documents, folder, curve=bool(train))
+    recipes = {name: one.recipe for name, one, _ in called}
+    recalls = recalling(recipes) if occurrences else {}
     examined = [Subject.of(name, one, documents, losses) for name, one, losses in called]
     found = _findings(examined, documents, console)
     if train:
-        recipes = {subject.name: subject.model.recipe for subject in examined}
-        points = curve(recipes, train, dev, folder, sizes=sizes, seeds=seeds, device=device, console=console)
-        found = replace(found, points=points)
+        trainings = Trainings(dev, folder, device, console)
+        found = replace(
+            found,
+            sizes=size_curve(recipes, train, trainings, sizes=sizes, seeds=seeds),
+            occurrences=occurrence_curve(recalls, train, trainings, most=occurrences, seeds=seeds),
+        )
     write_file(folder / NUMBERS, [json.dumps(found.as_dict(), indent=1), "\n"])
     write_file(folder / PAGE, [page(found)])
     return Report(found, folder / PAGE, folder / NUMBERS)
@@ -105,7 +116,7 @@ def _typed(models: Sequence[Named], documents: Sequence[Document], folder: Path,
 
 
 def _findings(examined: list[Subject], documents: Sequence[Document], console: Console | None) -> Findings:
-    """All but the curve."""
+    """All but the curves."""
     placed = [gold_spans(subject.model, documents) for subject in examined]
     _say(console, "explaining errors")
     errors = [by_kind(subject, reachable_spans(subject.model, documents)) for subject in examined]
@@ -145,7 +156,6 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
         spaces,
         outputs,
         generations,
-        [],
     )
 
 

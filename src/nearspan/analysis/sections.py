@@ -7,7 +7,7 @@ from typing import Any
 
 from nearspan.analysis.elements import bar, chip, measured, percent, section, table, text
 from nearspan.analysis.failures import KINDS
-from nearspan.analysis.figures import bars, colour, lines, share_text, sign, summary
+from nearspan.analysis.figures import bars, colour, sign
 from nearspan.analysis.findings import Findings
 from nearspan.analysis.subject import Subject
 from nearspan.evaluation import VOCABULARIES, Counts, Scores
@@ -191,36 +191,6 @@ def false_positives(found: Findings) -> str:
         "no gold entity's span; percentages are of all predictions (tables 5 and 6 of Nguyen et al., 2023).</p>"
         + table(["model", "predictions", "category errors", "%", "span errors", "%"], rows)
     )
-
-
-def curve(found: Findings) -> str:
-    """The data-size curve with its numbers."""
-    if not found.points:
-        return ""
-    order = [subject.name for subject in found.subjects]
-    sentences = {point.share: point.sentences for point in found.points}
-    columns = [dict(zip(own[0], zip(own[1], own[2], strict=True), strict=True)) for own in _summaries(found, order)]
-    rows = [
-        [share_text(share), f"{sentences[share]:,}", *(_plus_minus(*column[share]) for column in columns)]
-        for share in sorted(sentences, reverse=True)
-    ]
-    heads = names(found) if len(order) > 1 else ["F1"]
-    return section(
-        "curve",
-        "Data-size curve",
-        "<p>Development F1 of the same recipe trained on smaller and smaller parts of the training set, each part "
-        "inside the one before (figure 2 of Ouchi et al., 2020).</p>",
-        f'<figure class="wide"><figcaption>{" ".join(names(found))}</figcaption>{lines(found.points, order)}</figure>',
-        table(["share", "sentences", *heads], rows),
-    )
-
-
-def _summaries(found: Findings, order: list[str]) -> list[tuple[list[float], list[float], list[float]]]:
-    return [summary(found.points, name) for name in order]
-
-
-def _plus_minus(mean: float, deviation: float) -> str:
-    return f"{mean:.2f} ± {deviation:.2f}" if deviation else f"{mean:.2f}"
 
 
 def _totals(of: Mapping[str, Scores]) -> dict[str, Counts]:

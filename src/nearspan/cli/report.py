@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from nearspan import analysis
+from nearspan.analysis.occurrences import parse_occurrences
 from nearspan.analysis.sizes import parse_sizes
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.train import Device
@@ -17,14 +18,23 @@ from nearspan.cli.train import Device
 def report(
     model: Annotated[Path, typer.Argument(help="A model folder.")],
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
-    out: Annotated[Path, typer.Option(help="Folder for report.html, report.json and the curve's points.")],
+    out: Annotated[Path, typer.Option(help="Folder for report.html, report.json and the curves' points.")],
     compare: Annotated[Path | None, typer.Option(help="A second model folder, shown side by side.")] = None,
     train: Annotated[
         list[Path] | None, typer.Option("--train", help="Training corpus: adds the data-size curve (needs --dev).")
     ] = None,
-    dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus of the curve.")] = None,
-    sizes: Annotated[str, typer.Option(help="The curve's shares of the training set.")] = "1,1/2,1/4,1/8",
-    seeds: Annotated[int, typer.Option(min=1, help="Trainings for each point of the curve.")] = 1,
+    dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus of the curves.")] = None,
+    sizes: Annotated[
+        str, typer.Option(help="The data-size curve's shares of the training set; none: no such curve.")
+    ] = "1,1/2,1/4,1/8",
+    occurrences: Annotated[
+        str,
+        typer.Option(
+            help="Numbers of occurrences of a word, such as 100,300,500: adds F1 and time against them, "
+            "for models that recall training words (needs --train)."
+        ),
+    ] = "",
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings for each point of a curve.")] = 1,
     device: Device = "",
     format: FormatOption = None,
     columns: ColumnsOption = None,
@@ -33,7 +43,7 @@ def report(
 
     Example: nearspan report runs/mine test.conll --out report --compare runs/classifier
     """
-    shares = parse_sizes(sizes)
+    shares, recalled = parse_sizes(sizes), parse_occurrences(occurrences)
     console = Console(stderr=True)
     documents, training, development = (
         read_documents(paths or [], format, console, columns) for paths in (corpus, train, dev)
@@ -46,6 +56,7 @@ def report(
         train=training,
         dev=development,
         sizes=shares,
+        occurrences=recalled,
         seeds=seeds,
         device=device,
         console=console,

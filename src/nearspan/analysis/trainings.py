@@ -1,0 +1,93 @@
+"""Trainings for a curve: a recipe trained again in some other way, and what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from nearspan.corpora.atomic import write_file
+from nearspan.document import Document
+from nearspan.errors import ConfigError, NearspanError
+from nearspan.evaluation import Evaluation
+from nearspan.recipes import Recipe
+from nearspan.training import CHECKPOINT, Watch, train
+from nearspan.training.data import digest
+
+FOLDER = "curve"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a training scores on the development set, and what it took."""
+
+    sentences: int  # that it learned from
+    f1: float
+    precision: float
+    recall: float
+    epochs: int
+    seconds: float  # development scoring included
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One training of a curve."""
+
+    name: str  # of the model
+    at: float  # where on the curve it is
+    seed: int
+    outcome: Outcome
+
+    def as_dict(self, at: str) -> dict[str, Any]:
+        """For JSON; `at` is what the place on the curve is called."""
+        return {"name": self.name, at: self.at, "seed": self.seed, **asdict(self.outcome)}
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """Trains, and keeps what came of it in a folder.
+
+    Asked again after a stop, a training that was done is read from there and one that was under way goes on from its
+    checkpoint.
+    """
+
+    dev: Sequence[Document]
+    out: Path
+    device: str = ""
+    console: Console | None = None
+
+    def say(self, what: str) -> None:
+        """Tell which training comes now."""
+        if self.console is not None:
+            self.console.print(what, style="dim", markup=False, highlight=False)
+
+    def outcome(self, recipe: Recipe, documents: Sequence[Document], seed: int) -> Outcome:
+        """An outcome from the folder, or else from a training."""
+        what = f"{recipe.model_dump_json()}\0{digest(documents)}\0{digest(self.dev)}\0{seed}"
+        key = hashlib.sha256(what.encode()).hexdigest()[:16]
+        kept, folder = self.out / FOLDER / f"{key}.json", self.out / FOLDER / key
+        try:
+            return Outcome(**json.loads(kept.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, TypeError) as error:
+            raise NearspanError(f"{kept} cannot be read: {error}; delete it to train this point again") from error
+        outcome = self._trained(recipe, documents, seed, folder)
+        write_file(kept, [json.dumps(asdict(outcome))])
+        shutil.rmtree(folder, ignore_errors=True)  # the numbers are kept; a model for each point would fill the disk
+        return outcome
+
+    def _trained(self, recipe: Recipe, documents: Sequence[Document], seed: int, folder: Path) -> Outcome:
+        resume, watch = (folder / CHECKPOINT).is_file(), Watch(self.console)
+        run = train(recipe, documents, self.dev, out=folder, seed=seed, device=self.device, resume=resume, watch=watch)
+        if not isinstance(run.dev, Evaluation):
+            raise ConfigError("a curve needs development documents and a recipe whose task is recognition")
+        scores = run.dev.scores
+        sentences = len(run.model.memory.sentences) if run.model.memory is not None else 0
+        return Outcome(sentences, scores.f1, scores.precision, scores.recall, run.epochs, round(run.seconds, 3))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from nearspan import folder
+from nearspan.assembly import assemble
 from nearspan.decoding import Guess, Overlap, decode
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Encoder, Given, Prepared, Splitter
@@ -18,7 +19,7 @@ from nearspan.errors import ConfigError, ModelError, NearspanError
 from nearspan.evidence import NULL, Evidence, Question, explain_candidate, explain_fragments
 from nearspan.heads import Instances
 from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
-from nearspan.network import Network, assemble
+from nearspan.network import Network
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
 from nearspan.remembering import corpus_vectors

@@ -89,6 +89,11 @@ class Network(nn.Module):
         return self.bottleneck.size if self.bottleneck is not None else self.representation.size
 
     @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return next(self.parameters()).device
+
+    @property
     def span_head(self) -> SpanHead:
         """The head, where it reads spans."""
         if isinstance(self.head, Crf):

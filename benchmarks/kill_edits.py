@@ -43,6 +43,7 @@ WATCHED = (
     "memory/store.py",
     "editing/build.py",
     "editing/editor.py",
+    "editing/follower.py",
     "folder.py",
     "corpora/atomic.py",
 )

@@ -1,7 +1,6 @@
 """The model: exact offsets for any text, the same answer in any company, long input whole."""
 
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -163,14 +162,6 @@ def test_searching_the_whole_memory_is_only_for_the_instance_head(instance: Mode
         instance.search("everywhere")
     assert instance.search("whole").recipe.head.search == "whole"
     assert instance.search("nearest").network.head.settings.search == "nearest"
-
-
-@pytest.mark.parametrize("device", ["cuda", "cuda:7", "nonsense", "cpu:x"])
-def test_a_device_that_is_not_there_is_a_clear_error(folders, device: str):
-    if torch.cuda.is_available():
-        pytest.skip("this machine has a GPU")
-    with pytest.raises(ConfigError, match="--device"):
-        nearspan.load(folders["classifier"], device=device)
 
 
 def test_whole_and_nearest_agree_when_all_sentences_are_near(instance: Model, documents):

@@ -132,13 +132,6 @@ def test_gradient_through_neighbours_is_an_option(tiny, documents):
     assert not torch.allclose(losses["true"][1], losses["false"][1])
 
 
-@pytest.mark.parametrize("setting", ["bottleneck.size=4", "objective.smoothing.epsilon=0.1"])
-def test_a_head_over_words_refuses_what_changes_spans(tiny, documents, setting: str):
-    data = TrainingData.of(documents, split, 6, tagged=True)
-    with pytest.raises(ConfigError, match="reads words, not spans"):
-        Model.learn(tiny("hire", setting), data.sentences, data.labels, entities=data.entities)
-
-
 @pytest.mark.parametrize("part", ["context.size=3", "recall.share=0.5"])
 def test_context_and_memory_need_a_bilstm(tiny, documents, part: str):
     data = TrainingData.of(documents, split, 6)

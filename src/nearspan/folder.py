@@ -13,6 +13,7 @@ import tomli_w
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from nearspan.assembly import assemble
 from nearspan.corpora.atomic import sync
 from nearspan.decoding import Overlap
 from nearspan.encoders import Encoder
@@ -20,7 +21,7 @@ from nearspan.errors import ConfigError, ModelError, first_line
 from nearspan.memory import Memory
 from nearspan.memory.journal import clear
 from nearspan.memory.store import BASE, found_in
-from nearspan.network import Network, assemble
+from nearspan.network import Network
 from nearspan.objectives import Generators, Vocabulary
 from nearspan.recipes import Recipe
 from nearspan.strings import StringMajority

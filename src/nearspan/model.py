@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from nearspan import folder
+from nearspan import folder, remembering
+from nearspan.assembly import assemble
 from nearspan.decoding import Guess, Overlap, decode
+from nearspan.device import usable_device
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import Encoder, Given, Prepared, Splitter
+from nearspan.encoders import Encoder, Prepared
 from nearspan.errors import ConfigError, ModelError, NearspanError
 from nearspan.evidence import NULL, Evidence, Question, explain_candidate, explain_fragments
+from nearspan.given import typed, with_spans
 from nearspan.heads import Instances
-from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
-from nearspan.network import Network, assemble
+from nearspan.input import Input, prepare
+from nearspan.memory import Journal, Memory, Remembered, Revision
+from nearspan.network import Network
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
-from nearspan.remembering import corpus_vectors
 from nearspan.spans import Asked, LabelledSentences, Placed, WordEntity, WordSums
 from nearspan.strings import StringMajority
-from nearspan.text import Gold, Sentence
-from nearspan.text.reading import Reading, readings
+from nearspan.text import Gold, Sentence, in_blocks
 
 BLOCK = 50_000  # words that `annotate` reads before it gives results
 DOCUMENTS = 1_000  # the same where spans are given
-
-
-@dataclass(frozen=True)
-class Input:
-    """Sentences, the parts they are read in, and these parts as tensors."""
-
-    sentences: Sequence[Sentence]
-    parts: Sequence[Reading]
-    prepared: Prepared
 
 
 class Model:
@@ -131,7 +124,7 @@ class Model:
     @property
     def device(self) -> torch.device:
         """Where the network is."""
-        return next(self.network.parameters()).device
+        return self.network.device
 
     def to(self, device: torch.device | str) -> Model:
         """Move the network and the memory to a device."""
@@ -184,14 +177,15 @@ class Model:
         if self.typing:
             yield from self._retyped(documents)
             return
-        for block in _blocks(documents, self.split):
+        bare = (replace(_document(one), entities=()) for one in documents)
+        for block in in_blocks(bare, self.split, BLOCK):
             found = iter(self.entities(self.read([sentence for _, sentences in block for sentence in sentences])))
             for document, sentences in block:
                 yield document.with_entities(entity for _ in sentences for entity in next(found))
 
     def _retyped(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         documents = iter(documents)
-        while block := [_with_spans(one) for one in islice(documents, DOCUMENTS)]:
+        while block := [with_spans(one) for one in islice(documents, DOCUMENTS)]:
             found: list[list[Entity]] = [[] for _ in block]
             asked = self.asked(block)
             for (document, _), entity in zip(asked.placed.entities, self.types(asked), strict=True):
@@ -207,31 +201,11 @@ class Model:
     @torch.inference_mode()
     def types(self, asked: Asked) -> list[Entity]:
         """The entities that were asked about with the labels that this model gives their spans, and how likely."""
-        entities = asked.placed.entities
-        if not entities:
-            return []
-        labels, scores = asked.told(self.probabilities(asked.prepared))
-        pairs = zip(entities, labels, scores, strict=True)
-        return [Entity(entity.span, self.labels[label], score) for (_, entity), label, score in pairs]
-
-    @torch.inference_mode()
-    def probabilities(self, prepared: Prepared) -> Tensor:
-        """P(y|s) [N, 1 + Y] of the spans that sentences are given with, in their order."""
-        given = prepared.given
-        if given is None:
-            raise ValueError("the sentences are not given with spans")
-        found = torch.empty(len(given.first), len(self.labels), device=self.device)
-        self.network.eval()
-        for ids in prepared.order(self.device):
-            some, candidates = self.network.probabilities(prepared.batch(ids), self.memory)
-            starts = given.starts[ids].to(self.device)
-            found[starts[candidates.sentence] + candidates.number] = some
-        return found
+        return typed(self.network, self.memory, self.labels, asked)
 
     def read(self, sentences: Sequence[Sentence]) -> Input:
         """Sentences as tensors on the model's device, very long ones in windows."""
-        parts = [part for sentence in sentences for part in readings(sentence, self.network.max_width)]
-        return Input(sentences, parts, self.prepare([part.sentence for part in parts]))
+        return Input.of(self.network, sentences)
 
     def prepare(
         self,
@@ -243,10 +217,7 @@ class Model:
 
         For typing their entities are the given spans.
         """
-        prepared = self.network.encoder.prepare(sentences, training)
-        if self.typing and entities is not None:
-            prepared = replace(prepared, given=Given.of([[entity[:2] for entity in own] for own in entities]))
-        return prepared.to(self.device)
+        return prepare(self.network, sentences, entities, training)
 
     def entities(self, given: Input) -> list[list[Entity]]:
         """The entities of each sentence, in the characters of its document."""
@@ -254,22 +225,13 @@ class Model:
 
     def decoded(self, given: Input, by_part: Sequence[Sequence[Guess]]) -> list[list[Entity]]:
         """The same from guesses for each part."""
-        guesses = iter(zip(given.parts, by_part, strict=True))
-        found = []
-        for sentence in given.sentences:
-            mine = [
-                guess.shifted(part.start)
-                for part, some in islice(guesses, len(readings(sentence, self.network.max_width)))
-                for guess in some
-                if part.owns(guess.first)
+        return [
+            [
+                Entity(sentence.joined(guess.fragments), self.labels[guess.label], guess.score)
+                for guess in decode(guesses, self.overlap, self.joined_overlap)
             ]
-            found.append(
-                [
-                    Entity(sentence.joined(guess.fragments), self.labels[guess.label], guess.score)
-                    for guess in decode(_whole(sentence, mine), self.overlap, self.joined_overlap)
-                ]
-            )
-        return found
+            for sentence, guesses in zip(given.sentences, given.guesses(by_part), strict=True)
+        ]
 
     @torch.inference_mode()
     def guesses(self, prepared: Prepared) -> list[list[Guess]]:
@@ -289,8 +251,7 @@ class Model:
         discontinuous: Sequence[Sequence[Gold]] = (),
     ) -> Memory:
         """Fill the memory with all spans of labelled sentences, as the network sees them now."""
-        broken = discontinuous or [()] * len(sentences)
-        kept = [remembered(*one) for one in zip(sentences, entities, broken, strict=True)]
+        kept = remembering.kept(sentences, entities, discontinuous)
         found = self.vectors(prepared or self.prepare(sentences, entities))
         memory = Memory.of(kept, self.labels[1:], self.network.max_width, *found, given=self.typing)
         if self.memory is not None:  # forgotten for good
@@ -307,26 +268,19 @@ class Model:
 
     def remembered(self, document: Document) -> list[Remembered]:
         """The sentences of a document as the memory would keep them."""
-        return _kept(self.labelled([document]))
+        found = self.labelled([document])
+        return remembering.kept(found.sentences, found.entities, found.discontinuous)
 
     def revised(self, memory: Memory, revision: Revision) -> Memory:
         """A memory after edits: vectors are taken from `memory`, those of added documents are computed.
 
         They are computed again where something else is forgotten, so that they are the same whenever that was.
         """
-        known, sources = set(memory.ids) if memory.forgotten == revision.forgotten else set(), [memory]
         self._silence(revision.forgotten)
         try:
-            for first, document in revision.added.items():
-                found = self.labelled([document])
-                ids = range(first, first + len(found.sentences))
-                if any(number in revision.sentences and number not in known for number in ids):
-                    vectors = self.vectors(self.prepare(found.sentences))
-                    fresh = Memory.of(_kept(found), self.labels[1:], self.network.max_width, *vectors, ids)
-                    sources.append(fresh)
+            return remembering.revised(self.network, self.labels[1:], memory, revision, self.labelled)
         finally:
             self._silence(self.memory.forgotten if self.memory is not None else frozenset())
-        return replace(gathered(sources, revision.sentences, self.labels[1:]), forgotten=revision.forgotten)
 
     def refresh(self, prepared: Prepared) -> None:
         """Compute the memory's vectors again after the weights have changed."""
@@ -335,7 +289,7 @@ class Model:
 
     def vectors(self, prepared: Prepared) -> tuple[Tensor | WordSums, Tensor]:
         """Vectors of all candidate spans [N, H] or of their words, and unit vectors [M, E] of all sentences."""
-        return corpus_vectors(self.network, prepared)
+        return remembering.corpus_vectors(self.network, prepared)
 
     def explain(self, document: Document | str, count: int = 5) -> list[Evidence]:
         """For each entity found in a text, the training spans it rests on.
@@ -362,67 +316,11 @@ class Model:
         memory = self.memory  # an editor may put another in its place at any time
         if memory is None or not len(memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
-        joiner = self.network.joiner
-        if span.discontinuous and joiner is None:
-            reason = (
-                "tells a label from its fragments one by one: ask about each of them"
-                if self.typing
-                else "joins no fragments: its training data held no discontinuous entity, or its recipe leaves "
-                "`joining` out"
-            )
-            raise NearspanError(f"{span.text(document.text)!r} is discontinuous, and this model {reason}")
-        part, places = self._located(document, span)
-        prepared = self.prepare([part.sentence], [[(*place, NULL) for place in places]])
-        asked = Question(prepared.batch(torch.tensor([0])), part.sentence.tokens, tuple(places))
-        network, text = self.network.eval(), span.text(document.text)
-        if span.discontinuous and joiner is not None:
-            return explain_fragments(network, joiner, memory, self.labels, asked, span, text, count, label)
-        return explain_candidate(network, memory, self.labels, asked, span, text, count, label)
-
-    def _located(self, document: Document, span: Span) -> tuple[Reading, list[tuple[int, int]]]:
-        """The part of the document that answers for a span, and the words of its fragments in it."""
-        for sentence in self.split(document):
-            if not sentence.start <= span.start < span.end <= sentence.end:
-                continue
-            for part in readings(sentence, self.network.max_width):
-                starts, stops = part.sentence.starts, part.sentence.stops
-                edges = [(starts.get(start), stops.get(end)) for start, end in span.fragments]
-                places = [(first, stop) for first, stop in edges if first is not None and stop is not None]
-                if len(places) < len(edges) or not part.owns(places[0][0]):
-                    continue
-                widest = max(stop - first for first, stop in places)
-                if widest > self.network.max_width and not self.recipe.head.tags_words:
-                    raise NearspanError(
-                        f"{span.text(document.text)!r} has {widest} {sentence.unit}{' in a row' * span.discontinuous}; "
-                        f"this model considers spans of at most {self.network.max_width} (candidates.max_width)"
-                    )
-                return part, places
-        runs = "made of runs" if span.discontinuous else "a run"
-        raise NearspanError(f"{span.text(document.text)!r} is not {runs} of whole words inside one sentence")
-
-
-def usable_device(wanted: str = "") -> torch.device:
-    """The device of a name, or a GPU where there is one; a clear error where it cannot be used."""
-    try:
-        device = torch.device(wanted or ("cuda" if torch.cuda.is_available() else "cpu"))
-        if device.type not in ("cpu", "cuda"):
-            raise RuntimeError("not supported")
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:  # no such one, torch built without it, no memory left on it
-        reason = str(error).strip().splitlines()[0]
-        raise ConfigError(f"--device {wanted}: {reason}; use cpu, cuda or cuda:1 as this machine has them") from error
-    return device
-
-
-def remembered(sentence: Sentence, entities: Sequence[WordEntity], discontinuous: Sequence[Gold] = ()) -> Remembered:
-    """A labelled sentence as the memory keeps it, with offsets into its own text."""
-    words = tuple((start - sentence.start, end - sentence.start) for start, end in sentence.words)
-    whole, broken = tuple(entities), tuple(discontinuous)
-    return Remembered(sentence.document.id, sentence.index, sentence.text, words, whole, broken)
-
-
-def _kept(found: LabelledSentences) -> list[Remembered]:
-    return [remembered(*one) for one in zip(found.sentences, found.entities, found.discontinuous, strict=True)]
+        asked = Question.of(self.network, self.split(document), span, span.text(document.text))
+        network = self.network.eval()
+        if span.discontinuous and network.joiner is not None:
+            return explain_fragments(network, network.joiner, memory, self.labels, asked, count, label)
+        return explain_candidate(network, memory, self.labels, asked, count, label)
 
 
 def _fragments(span: Span) -> list[Span]:
@@ -431,36 +329,3 @@ def _fragments(span: Span) -> list[Span]:
 
 def _document(given: Document | str) -> Document:
     return Document(given) if isinstance(given, str) else given
-
-
-def _with_spans(given: Document | str) -> Document:
-    """A document for a model that labels given spans; a bare text has none."""
-    if isinstance(given, str):
-        raise NearspanError(
-            "this model was trained for typing: it labels spans that are given and finds none itself. Give it "
-            "documents with entities, which it labels anew, or train the recipe with task=recognition"
-        )
-    return given
-
-
-def _whole(sentence: Sentence, guesses: list[Guess]) -> list[Guess]:
-    """Those of a sentence's guesses whose fragments begin and end where a word does."""
-    if sentence.wholes is None:
-        return guesses
-    firsts, stops = (set(edges) for edges in zip(*sentence.wholes, strict=True))
-    return [guess for guess in guesses if all(first in firsts and stop in stops for first, stop in guess.fragments)]
-
-
-def _blocks(documents: Iterable[Document | str], split: Splitter) -> Iterator[list[tuple[Document, list[Sentence]]]]:
-    """Documents with their sentences, some `BLOCK` words at a time."""
-    block, words = [], 0
-    for given in documents:
-        document = replace(_document(given), entities=())
-        sentences = split(document)
-        block.append((document, sentences))
-        words += sum(map(len, sentences))
-        if words >= BLOCK:
-            yield block
-            block, words = [], 0
-    if block:
-        yield block

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from nearspan.decoding import Guess
 from nearspan.encoders import Batch, Encoded, Encoder
-from nearspan.errors import ConfigError
-from nearspan.heads import Crf, Head, Instances, Joiner, Pool, Sigmoid, Softmax, SpanHead, WordPool
+from nearspan.heads import Crf, Head, Instances, Joiner, Pool, Sigmoid, Softmax, SpanHead
 from nearspan.heads.instances import streamed_probabilities
-from nearspan.memory import Memory, VoteSettings, WordTable, nearest_sentences, pools, pools_apart, vote
-from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, Vocabulary, idle, smoothed
-from nearspan.recipes import Recipe
+from nearspan.memory import (
+    Memory,
+    VoteSettings,
+    WordTable,
+    compared_by_words,
+    compared_side_by_side,
+    nearest_sentences,
+    vote,
+)
+from nearspan.objectives import Generators, ObjectiveSettings, SpanTexts, idle, smoothed
 from nearspan.spans import (
     Bottleneck,
     Candidates,
     Deep,
-    Ends,
-    EndSums,
     GoldFragments,
     Minus,
     Representation,
     SpanLabels,
     candidates_of,
 )
-
-CELLS = 2**19  # scores of ends of spans with words at once: what a CPU's caches like
-CELL = 128  # bytes that one of them takes, in single and at worst in double precision
-WORDS = 8192  # of the memory at once, if all its sentences were as long as the longest
 
 
 @dataclass(frozen=True)
@@ -89,6 +87,11 @@ class Network(nn.Module):
     def size(self) -> int:
         """H, the width of a span's vector."""
         return self.bottleneck.size if self.bottleneck is not None else self.representation.size
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return next(self.parameters()).device
 
     @property
     def span_head(self) -> SpanHead:
@@ -252,11 +255,12 @@ class Network(nn.Module):
         spans = self.adds_up
         if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
             asked = spans.end_sums(encoded.states)
-            return self._by_words(head, asked, candidates, memory, memory.vectors, sentences), None
+            table = memory.vectors
+            return compared_by_words(head, memory, table, sentences, asked, candidates, self.max_width), None
         vectors = self.vectors(encoded, candidates).float()
         if sentences is None:
             return streamed_probabilities(vectors, memory, head.labels, head.budget), vectors
-        return _side_by_side(head, memory, sentences, vectors, candidates), vectors
+        return compared_side_by_side(head, memory, sentences, vectors, candidates), vectors
 
     def voted(self, vectors: Tensor, memory: Memory | None) -> Tensor | None:
         """What the memory says of span vectors [S, H], where it votes beside the head: P_memory(y|s) [S, 1 + Y]."""
@@ -307,113 +311,10 @@ class Network(nn.Module):
         rows = labels.nonzero().flatten()
         return rows, labels[rows]
 
-    def _by_words(
-        self,
-        head: Instances,
-        asked: EndSums,
-        candidates: Candidates,
-        memory: Memory,
-        words: WordTable,
-        sentences: Tensor | None,
-    ) -> Tensor:
-        """P(y|s) from words of the memory: those of `sentences` [B, K], or of all sentences."""
-        length = asked.left.shape[1]
-        if sentences is None:
-            sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(candidates.counts),), WORDS // 8)
-        else:
-            sizes = (words.counts + memory.counts * words.apart)[sentences].sum(1)
-        order = sizes.argsort()  # pools of like size together
-        found = []
-        cells = min(CELLS, head.budget // CELL)
-        for ids in order.split(max(1, cells // ((length + 2) * int(sizes.float().mean())))):
-            some = asked.some(ids)
-            most = min(WORDS, head.budget // (len(ids) * ((length + 2) * CELL + 8 * self.representation.size)))
-            own = sentences[ids] if len(sentences) > 1 else sentences
-            pools: Iterable[WordPool | Pool]
-            pools = chain(words.pools(own, most), pools_apart(memory, words, own, most))
-            found.append(head.probabilities_by_words(some, pools, self.max_width))
-        widths = found[0].shape[2]
-        rows = (order.argsort()[candidates.sentence] * length + candidates.first) * widths
-        rows += candidates.stop - candidates.first - 1
-        return torch.cat(found).flatten(0, 2).index_select(0, rows)
-
-
-def assemble(
-    recipe: Recipe, encoder: Encoder, labels: int, vocabulary: Vocabulary | None = None, joined: Sequence[int] = ()
-) -> Network:
-    """The network of a recipe around an encoder.
-
-    Generators are built where there is a vocabulary for them, a joiner where labels, by their numbers, are `joined`:
-    those that have discontinuous entities.
-    """
-    representation = recipe.representation.build(encoder, recipe.candidates.max_width)
-    bottleneck = recipe.bottleneck.build(representation.size) if recipe.bottleneck else None
-    ends = representation.end_size if isinstance(representation, Ends) else 0
-    if bottleneck is not None and recipe.head.kind == "biaffine":
-        raise ConfigError("the biaffine head compares a span's ends, which a bottleneck blends: set bottleneck=none")
-    size = bottleneck.size if bottleneck else representation.size
-    if recipe.head.tags_words:
-        _refuse_spans(recipe)
-        head: Head = recipe.head.build(encoder.size, labels)
-    else:
-        head = recipe.head.build(size, labels, ends)
-    wanted, max_width = recipe.objective.generation, recipe.candidates.max_width
-    generators = wanted.build(representation.size, vocabulary) if wanted and vocabulary else None
-    joiner = recipe.joining.build(size, joined) if recipe.joining and joined else None
-    if recipe.vote is not None and recipe.head.kind == "instances":
-        raise ConfigError("the instance head is a vote of the memory already: set vote=none")
-    typing = recipe.task == "typing"
-    for name in ("smoothing", "generation"):
-        if typing and getattr(recipe.objective, name) is not None:
-            raise ConfigError(
-                f"the task is typing, where spans are given, and objective.{name} is about all spans: "
-                f"set objective.{name}=none"
-            )
-    return Network(
-        encoder,
-        representation,
-        head,
-        labels,
-        max_width,
-        recipe.objective,
-        bottleneck,
-        generators,
-        joiner,
-        recipe.vote,
-        typing,
-    )
-
 
 def _guessed(index: Tensor, scores: Tensor, sentences: int) -> list[list[Guess]]:
     """Guesses by sentence, from their sentence, first word, stop and label [F, 4] and their scores [F]."""
     found: list[list[Guess]] = [[] for _ in range(sentences)]
     for (sentence, first, stop, label), score in zip(index.tolist(), scores.tolist(), strict=True):
         found[sentence].append(Guess.of(first, stop, label, score))
-    return found
-
-
-def _refuse_spans(recipe: Recipe) -> None:
-    """A head over words has no use for given spans, or for what changes span vectors or their targets."""
-    if recipe.task == "typing":
-        raise ConfigError(f"the {recipe.head.kind} head reads words and cannot label given spans: set task=recognition")
-    parts = {"bottleneck": recipe.bottleneck, "joining": recipe.joining}
-    parts |= {f"objective.{name}": part for name, part in recipe.objective}
-    for place in (place for place, part in parts.items() if part is not None):
-        raise ConfigError(f"the {recipe.head.kind} head reads words, not spans: set {place}=none")
-
-
-def _side_by_side(
-    head: Instances, memory: Memory, sentences: Tensor, vectors: Tensor, candidates: Candidates
-) -> Tensor:
-    """P(y|s) [S, 1 + Y] with many sentences' pools padded and compared at once, as a GPU likes it."""
-    padded = pad_sequence(list(vectors.split(candidates.counts.tolist())), batch_first=True)  # [B, S', H]
-    most = int(memory.counts[sentences].sum(1).max())
-    each = 4 * most * (2 * padded.shape[1] + 3 * vectors.shape[1] + 3 * (head.labels + 1))  # scores, vectors, votes
-    size = max(1, head.budget // each)
-    groups = [
-        head.probabilities(some, pools(memory, ids))
-        for some, ids in zip(padded.split(size), sentences.split(size), strict=True)
-    ]
-    real = torch.arange(padded.shape[1]) < candidates.counts[:, None]
-    found: Tensor = torch.cat(groups)[real.to(vectors.device)]
     return found

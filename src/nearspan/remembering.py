@@ -1,14 +1,60 @@
-"""Remembering: what a network makes of all spans of a corpus, as a memory keeps it."""
+"""Remembering: labelled sentences, and what a network makes of all their spans, as a memory keeps them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nearspan.document import Document
 from nearspan.encoders import Encoded, Prepared
+from nearspan.input import prepare
+from nearspan.memory import Memory, Remembered, Revision, gathered
 from nearspan.network import Network
-from nearspan.spans import Minus, WordSums, how_many
+from nearspan.spans import LabelledSentences, Minus, WordEntity, WordSums, how_many
+from nearspan.text import Gold, Sentence
+
+
+def kept(
+    sentences: Sequence[Sentence],
+    entities: Sequence[Sequence[WordEntity]],
+    discontinuous: Sequence[Sequence[Gold]] = (),
+) -> list[Remembered]:
+    """Labelled sentences as a memory keeps them, with offsets into their own texts."""
+    broken = discontinuous or [()] * len(sentences)
+    return [_remembered(*one) for one in zip(sentences, entities, broken, strict=True)]
+
+
+def _remembered(sentence: Sentence, entities: Sequence[WordEntity], discontinuous: Sequence[Gold]) -> Remembered:
+    words = tuple((start - sentence.start, end - sentence.start) for start, end in sentence.words)
+    whole, broken = tuple(entities), tuple(discontinuous)
+    return Remembered(sentence.document.id, sentence.index, sentence.text, words, whole, broken)
+
+
+def revised(
+    network: Network,
+    labels: Sequence[str],
+    memory: Memory,
+    revision: Revision,
+    labelled: Callable[[Sequence[Document]], LabelledSentences],
+) -> Memory:
+    """A memory after edits: vectors are taken from `memory`, those of added documents are computed.
+
+    They are computed again where something else is forgotten, so that they are the same whenever that was. `labelled`
+    says how documents are read.
+    """
+    known, sources = set(memory.ids) if memory.forgotten == revision.forgotten else set(), [memory]
+    for first, document in revision.added.items():
+        found = labelled([document])
+        ids = range(first, first + len(found.sentences))
+        if any(number in revision.sentences and number not in known for number in ids):
+            vectors = corpus_vectors(network, prepare(network, found.sentences))
+            own = kept(found.sentences, found.entities, found.discontinuous)
+            sources.append(Memory.of(own, labels, network.max_width, *vectors, ids))
+    return replace(gathered(sources, revision.sentences, labels), forgotten=revision.forgotten)
 
 
 @torch.inference_mode()

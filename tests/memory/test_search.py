@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from nearspan.memory import nearest_sentences, nearest_spans, pools, rows_of
+from nearspan.memory import nearest_sentences, nearest_spans, rows_of
+from nearspan.memory.search import pools
 
 LENGTHS = [4, 1, 7, 2, 2, 5]
 

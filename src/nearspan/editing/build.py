@@ -1,19 +1,47 @@
-"""Replacing a memory on disk in one step."""
+"""Building a memory anew, and replacing the one on disk in one step."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from safetensors import SafetensorError
 
 from nearspan.corpora.atomic import sync
+from nearspan.document import Document
+from nearspan.editing.checks import check_labels
+from nearspan.editing.sentences import as_document, in_documents
 from nearspan.errors import EditError
 from nearspan.folder import save_weights
 from nearspan.memory import Memory
 from nearspan.memory.journal import begin, digest, settle
 from nearspan.memory.store import BASE, NEXT, SENTENCES
+from nearspan.model import Model
 from nearspan.network import Network
+from nearspan.text import Coverage
+
+
+def renewed(model: Model, memory: Memory) -> Memory:
+    """The memory as it is; where words are recalled no more, with vectors in which they have no part either."""
+    recall = model.network.encoder.recall
+    if recall is None or recall.silent is None:
+        return memory
+    texts = (as_document(own, model.recipe.candidates.unit) for own in in_documents(memory.sentences))
+    sentences = [sentence for document in texts for sentence in model.split(document)]
+    if [len(one) for one in sentences] != [len(one.words) for one in memory.sentences]:
+        raise EditError("sentences would be read in other words than they are remembered in: build from a corpus")
+    return memory.with_vectors(*model.vectors(model.prepare(sentences)))
+
+
+def filled(model: Model, documents: Iterable[Document]) -> tuple[Coverage, Memory]:
+    """A memory of documents, which the model has from now on, and what of them could not be reached."""
+    found = model.labelled(documents)
+    check_labels(model, (label for own in found.entities for _, _, label in own))
+    check_labels(model, (gold.label for own in found.discontinuous for gold in own))
+    if not found.sentences:
+        raise EditError("the documents hold no words, so there is nothing to remember")
+    return found.coverage, model.remember(found.sentences, found.entities, None, found.discontinuous)
 
 
 def erase_recalled(folder: Path, network: Network) -> None:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from nearspan.document import Document, Span
 from nearspan.editing import receipts
-from nearspan.editing.build import erase_recalled, replace_memory
+from nearspan.editing.build import erase_recalled, filled, renewed, replace_memory
+from nearspan.editing.checks import check_encodable, check_labels, check_weight
 from nearspan.editing.enough import APART, Wanted, Weight, enough
-from nearspan.editing.sentences import MemorySentence, in_documents, matching
-from nearspan.errors import EditError, ModelError, did_you_mean
+from nearspan.editing.follower import Follower
+from nearspan.editing.sentences import MemorySentence, as_document, as_split, matching
+from nearspan.errors import EditError
 from nearspan.evidence import Evidence
-from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
+from nearspan.memory import Edit, Remembered
 from nearspan.memory.edits import Fragments, Kind, document_dict, relabelled, runs_of, standing
 from nearspan.memory.journal import PATIENCE
-from nearspan.memory.store import BASE
 from nearspan.model import Model
 from nearspan.text import Coverage
 
@@ -53,14 +53,9 @@ class Editor:
             )
         self.folder = folder
         self.model = model
-        self._journal = Journal(folder, patience)
+        self._follower = Follower(folder, model, patience)
         self._mutex = RLock()
-        self._state: tuple[object, ...] = ()  # of the files, when they were last read
-        self._base: Sequence[Remembered] = ()  # the memory without its edits
-        self._gone: frozenset[int] = frozenset()  # what the base has forgotten
-        self._edits: list[Edit] = []
-        self._revision = Revision({}, {}, 0)
-        self._take_up()
+        self._follower.take_up()
 
     @classmethod
     def open(cls, path: Path | str, device: str = "", patience: float = PATIENCE) -> Editor:
@@ -69,16 +64,16 @@ class Editor:
 
     def refresh(self) -> bool:
         """Take up what other processes have done to the memory since; whether there was anything."""
-        if self._journal.state() == self._state:
+        if not self._follower.behind:
             return False
         with self._mutex:
-            return self._take_up()
+            return self._follower.take_up()
 
     def sentences(
         self, text: str = "", label: str = "", document: str = "", limit: int = 20, offset: int = 0
     ) -> list[MemorySentence]:
         """Sentences of the memory in order of their ids: all, or those with a text, a label or from a document."""
-        found = matching(self._revision.sentences, text, label, document)
+        found = matching(self._follower.revision.sentences, text, label, document)
         return [MemorySentence.of(number, one) for number, one in islice(found, offset, offset + limit)]
 
     def sentence(self, sentence: int) -> MemorySentence:
@@ -88,7 +83,7 @@ class Editor:
     def copies(self, text: str) -> list[MemorySentence]:
         """The sentences of the memory that read exactly so, in the words that the model reads."""
         read = [one.words for one in self.model.split(Document(text, sentences=((0, len(text)),)))]
-        found = matching(self._revision.sentences, text)
+        found = matching(self._follower.revision.sentences, text)
         return [MemorySentence.of(number, one) for number, one in found if one.text == text and [one.words] == read]
 
     def holds(self, sentence: int, span: Span) -> bool:
@@ -111,18 +106,17 @@ class Editor:
         so. Entities that the memory has no part in, discontinuous ones and those out of reach, are not looked at.
         With a number for `weight` each sentence counts as so many copies instead.
         """
-        _check_weight(weight)
+        check_weight(weight)
         with self._editing() as number:
             document = replace(document, id=document.id or f"added-{number}")
-            self._check_labels(entity.label for entity in document.entities)
-            if not _encodable(document.text) or not _encodable(document.id):
-                raise EditError("the text or its id holds a lone surrogate, which is no character")
+            check_labels(self.model, (entity.label for entity in document.entities))
+            check_encodable(document)
             found = self.model.labelled([document])
             if not found.sentences:
                 raise EditError("the document holds no words, so there is nothing to add")
-            first, count = self._revision.next_id, len(found.sentences)
+            first, count = self._follower.revision.next_id, len(found.sentences)
             ids = [[number] for number in range(first, first + count)]
-            change: dict[str, Any] = {"document": document_dict(self._as_split(document))}
+            change: dict[str, Any] = {"document": document_dict(as_split(document, self.model.split(document)))}
             change |= {"first": first, "count": count}
             wanted = Wanted(self.model.read(found.sentences), found.entities, ids)
             told, lost = self._weigh("add", change, weight, wanted)
@@ -137,9 +131,9 @@ class Editor:
         has the same sentence several times, all of them can be given. They count from now on as in `add`. A
         discontinuous entity is evidence alone: no edit changes what the model predicts of it.
         """
-        _check_weight(weight)
+        check_weight(weight)
         with self._editing() as number:
-            self._check_labels([label] if label else [])
+            check_labels(self.model, [label] if label else [])
             ids = [sentence] if isinstance(sentence, int) else list(sentence)
             if not ids:
                 raise EditError("give at least one sentence to relabel")
@@ -157,7 +151,7 @@ class Editor:
                 told, lost = self._weigh("relabel", change, weight, self._wanted(ids, span, label))
             elif weight != "enough":
                 raise EditError(f"{text!r} is discontinuous: {JOINED}, whatever the sentence's weight; give none")
-            after = self._revision.after("relabel", change, self.model.remembered).sentences
+            after = self._follower.after("relabel", change).sentences
             if all(after[each] == self._sentence(each) for each in ids):
                 raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
             summary = f"relabel {text!r} in {where} from {was} to {label or 'no entity'}{told}"
@@ -185,13 +179,13 @@ class Editor:
     def forget(self, document: str) -> Edit:
         """Remove every sentence of a document; the receipt lists them and says where traces of them are left."""
         with self._editing() as number:
-            gone = dict(matching(self._revision.sentences, document=document)) if document else {}
+            gone = dict(matching(self._follower.revision.sentences, document=document)) if document else {}
             if not gone:
-                known = {one.document for one in self._revision.sentences.values()}
+                known = {one.document for one in self._follower.revision.sentences.values()}
                 raise EditError(f"the memory holds nothing from {document!r}; {_hint(document, known)}")
             summary = f"forget {document!r}: {receipts.counted(len(gone), 'sentence')}"
             change, silenced = self._without(gone)
-            left = receipts.still_known(min(gone) < len(self._base))
+            left = receipts.still_known(min(gone) < len(self._follower.base))
             return self._make(number, "forget", summary, change, [*receipts.went(gone), *silenced, *left])
 
     def undo(self, only: int | None = None) -> Edit:
@@ -200,7 +194,7 @@ class Editor:
         `only` is the number of the edit that is meant: nothing is undone where somebody has made another since.
         """
         with self._editing() as number:
-            stands = standing(self._edits)
+            stands = standing(self._follower.edits)
             if not stands:
                 raise EditError("there is no edit to undo")
             last = stands[-1]
@@ -210,7 +204,7 @@ class Editor:
 
     def log(self) -> list[Edit]:
         """All edits since the memory was built, the first one first."""
-        return list(self._edits)
+        return list(self._follower.edits)
 
     def build(self, documents: Iterable[Document] | None = None) -> Coverage:
         """Fill the memory anew from documents, or from what it holds now, and begin an empty journal.
@@ -218,46 +212,29 @@ class Editor:
         The files hold nothing of the old memory then, and its sentences are numbered from 0. What the encoder recalled
         of sentences that were removed is erased too. What of the documents could not be reached is returned.
         """
-        with self._mutex, self._journal.locked():
-            self._take_up()
+        with self._mutex, self._follower.journal.locked():
+            self._follower.take_up()
             before = self.model.memory
             try:
-                coverage, memory = (Coverage(), self._anew()) if documents is None else self._filled(documents)
+                if documents is None:
+                    coverage, memory = Coverage(), renewed(self.model, self._follower.memory())
+                else:
+                    coverage, memory = filled(self.model, documents)
                 replace_memory(self.folder, memory)
             except BaseException:
                 self.model.memory = before  # the folder has it still
                 raise
-            self._take_up()
+            self._follower.take_up()
             erase_recalled(self.folder, self.model.network)
             return coverage
-
-    def _anew(self) -> Memory:
-        """The memory as it is; where words are recalled no more, with vectors in which they have no part either."""
-        memory, recall = self._memory(), self.model.network.encoder.recall
-        if recall is None or recall.silent is None:
-            return memory
-        texts = map(self._text, in_documents(memory.sentences))
-        sentences = [sentence for document in texts for sentence in self.model.split(document)]
-        if [len(one) for one in sentences] != [len(one.words) for one in memory.sentences]:
-            raise EditError("sentences would be read in other words than they are remembered in: build from a corpus")
-        return memory.with_vectors(*self.model.vectors(self.model.prepare(sentences)))
-
-    def _filled(self, documents: Iterable[Document]) -> tuple[Coverage, Memory]:
-        """A memory of documents, and what of them could not be reached."""
-        found = self.model.labelled(documents)
-        self._check_labels(label for own in found.entities for _, _, label in own)
-        self._check_labels(gold.label for own in found.discontinuous for gold in own)
-        if not found.sentences:
-            raise EditError("the documents hold no words, so there is nothing to remember")
-        return found.coverage, self.model.remember(found.sentences, found.entities, None, found.discontinuous)
 
     @contextmanager
     def _editing(self) -> Iterator[int]:
         """The only editor for a while, with all earlier edits taken up: the number of the next one."""
-        with self._mutex, self._journal.locked():
-            self._take_up()
-            self._memory()
-            yield len(self._edits) + 1
+        with self._mutex, self._follower.journal.locked():
+            self._follower.take_up()
+            self._follower.memory()
+            yield len(self._follower.edits) + 1
 
     def _weigh(self, kind: Kind, change: dict[str, Any], weight: Weight, wanted: Wanted) -> tuple[str, list[str]]:
         """Put into a change how often its sentences count; what to say of that in the summary, and in the receipt."""
@@ -269,8 +246,8 @@ class Editor:
             return f": {ALONE}", []
         change["weight"] = 1.0
         trial = change | {"heavier": APART if kind == "relabel" else [APART] * len(wanted.ids)}
-        revision = self._revision.after(kind, trial, self.model.remembered)
-        found = enough(self.model, self._revised(revision), wanted)
+        revision = self._follower.after(kind, trial)
+        found = enough(self.model, self._follower.revised(revision), wanted)
         change["heavier"] = found[0].heavier if kind == "relabel" else [own.heavier for own in found]
         told = receipts.weighed([None if own.lost else [times for _, _, times in own.heavier] for own in found])
         lost = {ids[0]: own.lost for ids, own in zip(wanted.ids, found, strict=True) if own.lost}
@@ -279,26 +256,17 @@ class Editor:
     def _wanted(self, ids: Sequence[int], span: Span, label: str) -> Wanted:
         """How a sentence should be read that the memory holds, perhaps several times, with a span relabelled."""
         one, runs = self._found(ids[0], span)
-        sentences = self.model.split(self._text([one]))
+        sentences = self.model.split(as_document([one], self.model.recipe.candidates.unit))
         return Wanted(self.model.read(sentences), [relabelled(one, runs, label).entities], [ids])
-
-    def _text(self, sentences: Sequence[Remembered]) -> Document:
-        """Remembered sentences as a document."""
-        starts = list(accumulate((len(one.text) + 1 for one in sentences), initial=0))[:-1]
-        placed = list(zip(starts, sentences, strict=True))
-        words = tuple((at + start, at + end) for at, one in placed for start, end in one.words)
-        edges = tuple((at, at + len(one.text)) for at, one in placed)
-        given = words if self.model.recipe.candidates.unit == "words" else None
-        return Document(" ".join(one.text for one in sentences), (), sentences[0].document, given, edges)
 
     def _without(self, gone: Mapping[int, Remembered]) -> tuple[dict[str, Any], list[str]]:
         """The change that takes sentences out, and what to say of their words where the encoder recalls words."""
         change: dict[str, Any] = {"sentences": list(gone)}
         recall = self.model.network.encoder.recall
-        trained = [one.tokens for number, one in gone.items() if number < len(self._base)]
+        trained = [one.tokens for number, one in gone.items() if number < len(self._follower.base)]
         if recall is None or not trained:
             return change, []
-        change["forgotten"] = recall.copies_of(trained, self._revision.forgotten)
+        change["forgotten"] = recall.copies_of(trained, self._follower.revision.forgotten)
         return change, receipts.silenced(recall.slots_of(change["forgotten"]))
 
     def _labels(self, sentence: int, span: Span) -> list[str] | None:
@@ -312,78 +280,13 @@ class Editor:
     def _make(
         self, number: int, kind: Kind, summary: str, change: Mapping[str, Any], receipt: Sequence[str] = ()
     ) -> Edit:
-        """Make an edit: try it, write it, and let the model have it."""
+        """Make an edit, now."""
         edit = Edit(number, datetime.now(UTC).isoformat(timespec="seconds"), kind, summary, change, tuple(receipt))
-        if kind == "undo":
-            revision = Revision.of(self._base, [*self._edits, edit], self.model.remembered, self._gone)
-        else:
-            revision = self._revision.after(kind, change, self.model.remembered)
-        if not revision.sentences:
-            raise EditError("this would leave the memory empty: fill another one with `nearspan memory MODEL build`")
-        memory = self._revised(revision)
-        self._journal.append(edit)
-        self._edits.append(edit)
-        self._revision, self.model.memory, self._state = revision, memory, self._journal.state()
+        self._follower.make(edit)
         return edit
 
-    def _take_up(self) -> bool:
-        """Read what is new on disk, without a lock: again, if it changes meanwhile."""
-        changed = False
-        while (state := self._journal.state()) != self._state:
-            try:
-                anew = state[: len(BASE)] != self._state[: len(BASE)]  # by its files: the same text may be forgotten
-                changed = (state[0] is not None and self._read(anew)) or changed  # None: the folder has no memory
-            except ModelError:
-                if self._journal.state() == state:
-                    raise
-                continue
-            self._state = state
-        return changed
-
-    def _read(self, anew: bool) -> bool:
-        """Take the edits from disk, and the memory where it is another one."""
-        edits = self._journal.read()
-        if not anew and edits == self._edits:
-            return False
-        if anew:
-            base = self._load()
-            self.model.memory, self._base, self._gone = base, base.sentences, base.forgotten
-        try:
-            revision = Revision.of(self._base, edits, self.model.remembered, self._gone)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelError(f"the edits of the memory in {self.folder} cannot be made: {error}") from error
-        self.model.memory = self._revised(revision)
-        self._edits, self._revision = edits, revision
-        return True
-
-    def _revised(self, revision: Revision) -> Memory:
-        """The memory's vectors for a revision: from the one at hand, or from disk where it lacks some of the base."""
-        memory = self._memory()
-        same = revision.forgotten == memory.forgotten and revision.sentences.keys() == set(memory.ids)
-        if same and all(
-            one is revision.sentences[number] for number, one in zip(memory.ids, memory.sentences, strict=True)
-        ):
-            return memory
-        known = set(memory.ids)
-        whole = all(number in known for number in revision.sentences if number < len(self._base))
-        return self.model.revised(memory if whole else self._load(), revision)
-
-    def _load(self) -> Memory:
-        memory = Memory.load(self.folder, self.model.labels[1:], self.model.network.max_width)
-        return memory.to(self.model.device)
-
-    def _memory(self) -> Memory:
-        if self.model.memory is None:
-            raise EditError(f"{self.folder} has no memory: fill one with `nearspan memory MODEL build`")
-        return self.model.memory
-
-    def _check_labels(self, labels: Iterable[str]) -> None:
-        """Refuse labels that the model does not know."""
-        for label in sorted(set(labels) - set(self.model.labels[1:])):
-            raise EditError(f"the model has no label {label!r}; {did_you_mean(label, self.model.labels[1:])}")
-
     def _sentence(self, sentence: int) -> Remembered:
-        found = self._revision.sentences.get(sentence)
+        found = self._follower.revision.sentences.get(sentence)
         if found is None:
             raise EditError(f"the memory has no sentence {sentence}: see `nearspan memory MODEL list` for their ids")
         return found
@@ -406,25 +309,6 @@ class Editor:
         """Whether a span is wider than all that the memory holds, as only entities of a head over words are."""
         [(first, stop), *others] = self._found(sentence, span)[1]
         return not others and stop - first > self.model.network.max_width
-
-    def _as_split(self, document: Document) -> Document:
-        """The document with its words and sentences said, so that it is read alike whenever it is read again."""
-        sentences = self.model.split(document)
-        words = [(one.words[first][0], one.words[stop - 1][1]) for one in sentences for first, stop in one.runs]
-        return replace(document, words=tuple(words), sentences=tuple((one.start, one.end) for one in sentences))
-
-
-def _check_weight(weight: Weight) -> None:
-    if weight != "enough" and not (isinstance(weight, int | float) and 0 < weight < math.inf):
-        raise EditError(f"a weight is a number above 0, or 'enough', not {weight!r}")
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _hint(document: str, known: set[str]) -> str:

@@ -21,8 +21,9 @@ from torch import Tensor
 
 from nearspan.decoding import Guess
 from nearspan.document import Entity, Span
+from nearspan.input import Input
 from nearspan.memory import Memory
-from nearspan.model import Input, Model
+from nearspan.model import Model
 from nearspan.spans import Candidates, SpanLabels, WordEntity
 
 Weight = float | Literal["enough"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
-from nearspan.document import Entity, Span
+from nearspan.document import Document, Entity, Span
 from nearspan.memory import Remembered
+from nearspan.text import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +84,19 @@ def in_documents(sentences: Sequence[Remembered]) -> list[list[Remembered]]:
             found.append([])
         found[-1].append(one)
     return found
+
+
+def as_document(sentences: Sequence[Remembered], unit: str) -> Document:
+    """Remembered sentences as a document, with their words where these are the `unit` that is read."""
+    starts = list(accumulate((len(one.text) + 1 for one in sentences), initial=0))[:-1]
+    placed = list(zip(starts, sentences, strict=True))
+    words = tuple((at + start, at + end) for at, one in placed for start, end in one.words)
+    edges = tuple((at, at + len(one.text)) for at, one in placed)
+    given = words if unit == "words" else None
+    return Document(" ".join(one.text for one in sentences), (), sentences[0].document, given, edges)
+
+
+def as_split(document: Document, sentences: Sequence[Sentence]) -> Document:
+    """The document with its words and sentences said, so that it is read alike whenever it is read again."""
+    words = [(one.words[first][0], one.words[stop - 1][1]) for one in sentences for first, stop in one.runs]
+    return replace(document, words=tuple(words), sentences=tuple((one.start, one.end) for one in sentences))

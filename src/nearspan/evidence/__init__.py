@@ -1,9 +1,10 @@
 """Evidence: which training spans a prediction rests on, and how strong that claim is."""
 
 from nearspan.evidence.evidence import Evidence
-from nearspan.evidence.explain import Question, explain_candidate, explain_fragments
+from nearspan.evidence.explain import explain_candidate, explain_fragments
 from nearspan.evidence.flip import Flip
 from nearspan.evidence.neighbour import NULL, Neighbour
+from nearspan.evidence.question import Question
 from nearspan.evidence.recollection import Recollection
 from nearspan.evidence.render import marked, printable, render, told
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from nearspan.document import Fragment, Span
 from nearspan.encoders import Batch
 from nearspan.evidence.evidence import Evidence
 from nearspan.evidence.flip import flip
 from nearspan.evidence.neighbour import NULL, Neighbour, grouped, neighbour
+from nearspan.evidence.question import Question
 from nearspan.evidence.recollection import recollections
 from nearspan.heads import Instances, Joiner
 from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of, scores_of
@@ -20,28 +20,11 @@ from nearspan.network import Network
 from nearspan.text import Gold
 
 
-@dataclass(frozen=True)
-class Question:
-    """A span to explain: runs of words of a batch of one sentence, and that sentence's words."""
-
-    batch: Batch
-    words: Sequence[str]
-    places: tuple[Fragment, ...]  # first word and stop; one, or the fragments of a discontinuous span
-
-    def rows(self, network: Network) -> list[int]:
-        """The candidates that the places are; a place that is none, being too wide, is left out."""
-        spans = network.candidates(self.batch)
-        found = (((spans.first == first) & (spans.stop == stop)).nonzero().flatten() for first, stop in self.places)
-        return [int(row) for rows in found for row in rows]
-
-
 def explain_candidate(
     network: Network,
     memory: Memory,
     labels: list[str],
     asked: Question,
-    span: Span,
-    text: str,
     count: int,
     label: str | None = None,
 ) -> Evidence:
@@ -60,7 +43,9 @@ def explain_candidate(
     recalled = recollections(network.encoder, memory, asked.batch, asked.words, first, stop, count)
     attended = any(one.share for one in recalled)
     if row is None:  # a wide span, which only a head over words knows
-        return Evidence(span, text, label, "attended" if attended else "nearest", ranked, {}, {}, recalled=recalled)
+        return Evidence(
+            asked.span, asked.text, label, "attended" if attended else "nearest", ranked, {}, {}, recalled=recalled
+        )
     vector = network.spans(asked.batch)[0][row].float()
     if not isinstance(network.head, Instances):
         likeness = scores_of(memory, vector[None], cosine=True)[0]  # [N]
@@ -70,8 +55,8 @@ def explain_candidate(
         said = network.voted(vector[None], memory)
         voted = dict(zip(labels, said[0].tolist(), strict=True)) if said is not None else {}
         return Evidence(
-            span,
-            text,
+            asked.span,
+            asked.text,
             label,
             "attended" if attended else "nearest",
             ranked,
@@ -90,8 +75,8 @@ def explain_candidate(
     others = weights.where(memory.labels[rows] != number, -torch.inf)
     heaviest, places = _best(others, count)
     return Evidence(
-        span,
-        text,
+        asked.span,
+        asked.text,
         label,
         "exact",
         ranked,
@@ -123,8 +108,6 @@ def explain_fragments(
     memory: Memory,
     labels: list[str],
     asked: Question,
-    span: Span,
-    text: str,
     count: int,
     label: str | None = None,
 ) -> Evidence:
@@ -148,7 +131,7 @@ def explain_fragments(
     else:
         likeness = [nearest_spans(memory, vector, count, cosine=True) for vector in found]
         near = _look_alikes(memory, labels, *(torch.cat(some) for some in zip(*likeness, strict=True)))
-    return Evidence(span, text, label, "nearest", ranked, near, {})
+    return Evidence(asked.span, asked.text, label, "nearest", ranked, near, {})
 
 
 def _nearest_entities(

@@ -1,9 +1,10 @@
 """The memory of training spans that predictions rest on, and its edits."""
 
+from nearspan.memory.comparison import compared_by_words, compared_side_by_side
 from nearspan.memory.edits import Edit, Revision
 from nearspan.memory.gather import gathered
 from nearspan.memory.journal import Journal
-from nearspan.memory.search import nearest_sentences, nearest_spans, pools, pools_apart, rows_of, scores_of
+from nearspan.memory.search import nearest_sentences, nearest_spans, rows_of, scores_of
 from nearspan.memory.store import Memory, Remembered
 from nearspan.memory.voting import VoteSettings, vote
 from nearspan.memory.words import WordTable
@@ -16,11 +17,11 @@ __all__ = [
     "Revision",
     "VoteSettings",
     "WordTable",
+    "compared_by_words",
+    "compared_side_by_side",
     "gathered",
     "nearest_sentences",
     "nearest_spans",
-    "pools",
-    "pools_apart",
     "rows_of",
     "scores_of",
     "vote",

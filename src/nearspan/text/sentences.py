@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import itemgetter
@@ -123,3 +123,24 @@ def split(document: Document, *, characters: bool = False) -> list[Sentence]:
     sentences: list[Sentence] = []
     sentences.extend(Sentence(document, index, group, sentences) for index, group in enumerate(held))
     return sentences
+
+
+def in_blocks(
+    documents: Iterable[Document], split: Callable[[Document], list[Sentence]], most: int
+) -> Iterator[list[tuple[Document, list[Sentence]]]]:
+    """Documents with their sentences, some at a time: so many that they have `most` words or more.
+
+    >>> texts = ("It rains.", "It snows.", "It is cold.")
+    >>> [len(block) for block in in_blocks(map(Document, texts), split, 6)]
+    [2, 1]
+    """
+    block, size = [], 0
+    for document in documents:
+        sentences = split(document)
+        block.append((document, sentences))
+        size += sum(map(len, sentences))
+        if size >= most:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block

@@ -15,12 +15,13 @@ from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
 from nearspan.decoding import found_joined, found_overlap
+from nearspan.device import usable_device
 from nearspan.document import Document
 from nearspan.encoders import Prepared, buckets
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import Judge, TypingJudge
 from nearspan.heads import Instances, SigmoidSettings
-from nearspan.model import Model, usable_device
+from nearspan.model import Model
 from nearspan.network import Labelled
 from nearspan.objectives import SpanTexts, SynonymSource
 from nearspan.recipes import Recipe, load

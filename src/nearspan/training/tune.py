@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from rich.console import Console
 
+from nearspan.device import usable_device
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError, ResourceError
-from nearspan.model import usable_device
 from nearspan.objectives import SynonymSource
 from nearspan.recipes import Recipe, load
 from nearspan.training.data import digest

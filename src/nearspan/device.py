@@ -1,0 +1,20 @@
+"""The device: where a model computes."""
+
+from __future__ import annotations
+
+import torch
+
+from nearspan.errors import ConfigError
+
+
+def usable_device(wanted: str = "") -> torch.device:
+    """The device of a name, or a GPU where there is one; a clear error where it cannot be used."""
+    try:
+        device = torch.device(wanted or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError("not supported")
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # no such one, torch built without it, no memory left on it
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigError(f"--device {wanted}: {reason}; use cpu, cuda or cuda:1 as this machine has them") from error
+    return device

@@ -1,0 +1,68 @@
+"""The comparison of a batch's spans with those of a memory, as the instance head asks for it: equation 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from nearspan.heads import Instances, Pool, WordPool
+from nearspan.memory.search import pools, pools_apart
+from nearspan.memory.store import Memory
+from nearspan.memory.words import WordTable
+from nearspan.spans import Candidates, EndSums
+
+CELLS = 2**19  # scores of ends of spans with words at once: what a CPU's caches like
+CELL = 128  # bytes that one of them takes, in single and at worst in double precision
+WORDS = 8192  # of the memory at once, if all its sentences were as long as the longest
+
+
+def compared_by_words(
+    head: Instances,
+    memory: Memory,
+    words: WordTable,
+    sentences: Tensor | None,
+    asked: EndSums,
+    candidates: Candidates,
+    max_width: int,
+) -> Tensor:
+    """P(y|s) [S, 1 + Y] from words of the memory, as a CPU likes it: those of `sentences` [B, K], or of all."""
+    _, length, size = asked.left.shape
+    if sentences is None:
+        sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(candidates.counts),), WORDS // 8)
+    else:
+        sizes = (words.counts + memory.counts * words.apart)[sentences].sum(1)
+    order = sizes.argsort()  # pools of like size together
+    found = []
+    cells = min(CELLS, head.budget // CELL)
+    for ids in order.split(max(1, cells // ((length + 2) * int(sizes.float().mean())))):
+        some = asked.some(ids)
+        most = min(WORDS, head.budget // (len(ids) * ((length + 2) * CELL + 8 * size)))
+        own = sentences[ids] if len(sentences) > 1 else sentences
+        parts: Iterable[WordPool | Pool]
+        parts = chain(words.pools(own, most), pools_apart(memory, words, own, most))
+        found.append(head.probabilities_by_words(some, parts, max_width))
+    widths = found[0].shape[2]
+    rows = (order.argsort()[candidates.sentence] * length + candidates.first) * widths
+    rows += candidates.stop - candidates.first - 1
+    return torch.cat(found).flatten(0, 2).index_select(0, rows)
+
+
+def compared_side_by_side(
+    head: Instances, memory: Memory, sentences: Tensor, vectors: Tensor, candidates: Candidates
+) -> Tensor:
+    """P(y|s) [S, 1 + Y] with many sentences' pools padded and compared at once, as a GPU likes it."""
+    padded = pad_sequence(list(vectors.split(candidates.counts.tolist())), batch_first=True)  # [B, S', H]
+    most = int(memory.counts[sentences].sum(1).max())
+    each = 4 * most * (2 * padded.shape[1] + 3 * vectors.shape[1] + 3 * (head.labels + 1))  # scores, vectors, votes
+    size = max(1, head.budget // each)
+    groups = [
+        head.probabilities(some, pools(memory, ids))
+        for some, ids in zip(padded.split(size), sentences.split(size), strict=True)
+    ]
+    real = torch.arange(padded.shape[1]) < candidates.counts[:, None]
+    found: Tensor = torch.cat(groups)[real.to(vectors.device)]
+    return found

@@ -11,10 +11,9 @@ from typing import Any, get_args
 
 import tomli_w
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from nearspan.assembly import assemble
-from nearspan.corpora.atomic import sync
 from nearspan.decoding import Overlap
 from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError, ModelError, first_line
@@ -25,6 +24,7 @@ from nearspan.network import Network
 from nearspan.objectives import Generators, Vocabulary
 from nearspan.recipes import Recipe
 from nearspan.strings import StringMajority
+from nearspan.tensors import save_tensors
 
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
 STRINGS = "strings.json"  # the majority by string, where spans are given
@@ -80,14 +80,7 @@ def save_weights(network: Network, path: Path) -> None:
     recall = network.encoder.recall
     emptied = recall.emptied() if recall is not None else {}
     weights = network.state_dict() | {f"encoder.recall.{name}": tensor for name, tensor in emptied.items()}
-    scratch = path / f"{WEIGHTS}.new"
-    try:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, scratch)
-        sync(scratch)
-        scratch.replace(path / WEIGHTS)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
+    save_tensors(weights, path / WEIGHTS)
 
 
 def load(path: Path, remembers: bool = True) -> Saved:

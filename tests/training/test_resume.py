@@ -139,21 +139,23 @@ def test_killed_between_the_last_checkpoint_and_the_end(train, tmp_path: Path, m
 
 
 def test_killed_while_a_checkpoint_is_written(train, tmp_path: Path, monkeypatch):
-    from nearspan.training import checkpoint
+    from nearspan import tensors
 
     train("classifier", "whole")
     with monkeypatch.context() as patched:
-        save, calls = checkpoint.save_file, []
+        save, calls = tensors.save_file, []
 
-        def torn(tensors, path, **options):
+        def torn(content, path, metadata):
             calls.append(path)
             if len(calls) == 4:
+                assert path.name == CHECKPOINT
                 path.write_bytes(b"half of a checkp")
                 die()
-            save(tensors, path, **options)
+            save(content, path, metadata)
 
-        patched.setattr(checkpoint, "save_file", torn)
+        patched.setattr(tensors, "save_file", torn)
         killed(lambda: train("classifier", "cut"))
+    assert (tmp_path / "cut" / f".{CHECKPOINT}.new" / CHECKPOINT).exists()
     train("classifier", "cut", resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from nearspan.document import Fragment, Span
@@ -20,6 +20,7 @@ from nearspan.encoders import Given
 from nearspan.errors import ModelError
 from nearspan.memory.words import WordTable
 from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
+from nearspan.tensors import save_tensors
 from nearspan.text import Gold, digests
 
 SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
@@ -250,7 +251,7 @@ class Memory:
             tensors["spans"] = self.vectors
         if self.forgotten:
             tensors["forgotten"] = torch.tensor(sorted(self.forgotten))
-        save_file({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}, folder / VECTORS)
+        save_tensors(tensors, folder / VECTORS)
 
     @classmethod
     def load(cls, folder: Path, labels: Sequence[str], max_width: int, given: bool = False) -> Memory:

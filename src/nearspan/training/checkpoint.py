@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from nearspan.encoders.recall import WRITTEN, Recall
 from nearspan.errors import ModelError
+from nearspan.tensors import save_tensors
 
 FILE = "checkpoint.safetensors"
 Weights = dict[str, Tensor]
@@ -69,15 +68,9 @@ def write(folder: Path, progress: Progress, network: nn.Module, best: Weights, o
     tensors |= {f"best/{name}": tensor for name, tensor in best.items()}
     for number, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": torch.as_tensor(value) for name, value in state.items()}
-    scratch = folder / f"{FILE}.new"
-    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     try:
-        save_file(ready, scratch, metadata={"progress": json.dumps(asdict(progress))})
-        with scratch.open("rb") as file:
-            os.fsync(file.fileno())
-        scratch.replace(folder / FILE)
+        save_tensors(tensors, folder / FILE, {"progress": json.dumps(asdict(progress))})
     except (OSError, SafetensorError) as error:
-        scratch.unlink(missing_ok=True)
         raise ModelError(f"cannot write a checkpoint to {folder}: {error}") from error
 
 

@@ -21,7 +21,7 @@ from nearspan.evidence import NULL, Evidence, Question, explain_candidate, expla
 from nearspan.given import typed, with_spans
 from nearspan.heads import Instances
 from nearspan.input import Input, prepare
-from nearspan.memory import Journal, Memory, Remembered, Revision
+from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
 from nearspan.network import Network
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
@@ -278,9 +278,10 @@ class Model:
         """
         self._silence(revision.forgotten)
         try:
-            return remembering.revised(self.network, self.labels[1:], memory, revision, self.labelled)
-        finally:
+            sources = remembering.sources(self.network, self.labels[1:], memory, revision, self.labelled)
+        finally:  # at once: others may be reading with this model
             self._silence(self.memory.forgotten if self.memory is not None else frozenset())
+        return replace(gathered(sources, revision.sentences, self.labels[1:]), forgotten=revision.forgotten)
 
     def refresh(self, prepared: Prepared) -> None:
         """Compute the memory's vectors again after the weights have changed."""

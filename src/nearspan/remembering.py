@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -12,7 +11,7 @@ from torch.nn import functional
 from nearspan.document import Document
 from nearspan.encoders import Encoded, Prepared
 from nearspan.input import prepare
-from nearspan.memory import Memory, Remembered, Revision, gathered
+from nearspan.memory import Memory, Remembered, Revision
 from nearspan.network import Network
 from nearspan.spans import LabelledSentences, Minus, WordEntity, WordSums, how_many
 from nearspan.text import Gold, Sentence
@@ -34,27 +33,27 @@ def _remembered(sentence: Sentence, entities: Sequence[WordEntity], discontinuou
     return Remembered(sentence.document.id, sentence.index, sentence.text, words, whole, broken)
 
 
-def revised(
+def sources(
     network: Network,
     labels: Sequence[str],
     memory: Memory,
     revision: Revision,
     labelled: Callable[[Sequence[Document]], LabelledSentences],
-) -> Memory:
-    """A memory after edits: vectors are taken from `memory`, those of added documents are computed.
+) -> list[Memory]:
+    """Memories that hold what a revision does: `memory`, and one for each added document that it lacks.
 
     They are computed again where something else is forgotten, so that they are the same whenever that was. `labelled`
     says how documents are read.
     """
-    known, sources = set(memory.ids) if memory.forgotten == revision.forgotten else set(), [memory]
+    known, found_in = set(memory.ids) if memory.forgotten == revision.forgotten else set(), [memory]
     for first, document in revision.added.items():
         found = labelled([document])
         ids = range(first, first + len(found.sentences))
         if any(number in revision.sentences and number not in known for number in ids):
             vectors = corpus_vectors(network, prepare(network, found.sentences))
             own = kept(found.sentences, found.entities, found.discontinuous)
-            sources.append(Memory.of(own, labels, network.max_width, *vectors, ids))
-    return replace(gathered(sources, revision.sentences, labels), forgotten=revision.forgotten)
+            found_in.append(Memory.of(own, labels, network.max_width, *vectors, ids))
+    return found_in
 
 
 @torch.inference_mode()

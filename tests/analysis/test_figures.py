@@ -17,9 +17,13 @@ def test_a_scatter_has_a_title_for_each_point():
 
 
 def test_lines_have_the_ticks_and_levels_they_are_given():
-    svg = lines([{1.0: [60.0, 61.0], 0.125: [50.0]}], "curve", ("share", "F1"), {0.125: "1/8", 1.0: "1"}, levels=[55.0])
+    svg = lines(
+        {1: {1.0: [60.0, 61.0], 0.125: [50.0]}}, "curve", ("share", "F1"), {0.125: "1/8", 1.0: "1"}, levels={1: 55.0}
+    )
     assert ">1/8</text>" in svg
     assert "stroke-dasharray" in svg
+    assert COLOURS[1].lower() in svg
+    assert COLOURS[0].lower() not in svg
     assert "currentColor" in svg
 
 

@@ -224,6 +224,8 @@ def test_what_cannot_be_reported_is_refused(tmp_path: Path, tiny: Callable[..., 
         report(instance, [], out=tmp_path)
     with pytest.raises(ConfigError, match="--train and --dev"):
         report(instance, [Document("Ada")], out=tmp_path, train=[Document("Ada")])
+    with pytest.raises(ConfigError, match="give --sizes or --occurrences"):
+        report(instance, [Document("Ada")], out=tmp_path, train=[Document("Ada")], dev=[Document("Ada")], sizes=())
     with pytest.raises(ModelError):
         report(tmp_path / "nowhere", [Document("Ada")], out=tmp_path)
 

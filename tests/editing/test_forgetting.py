@@ -3,6 +3,7 @@
 import shutil
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from nearspan.document import Document, Span
 from nearspan.editing import Editor
 from nearspan.editing.build import replace_memory
 from nearspan.encoders.recall import Recall
+from nearspan.memory import Memory, gathered
 from nearspan.model import Model
 
 SETTINGS = ("encoder.context.size=3", "head.dropout=0.0", "training.epochs=12", "training.learning_rate=0.5")
@@ -106,6 +108,18 @@ def test_a_text_is_read_before_or_after_an_edit_not_between(editor: Editor, monk
         with torch.inference_mode():
             found = editor.model.network.encoder(given.prepared.batch(torch.tensor([0]))).states[0]
         assert torch.equal(found, (after if first[0] else before)[: len(found)])
+
+
+def test_nothing_is_silent_while_the_next_memory_is_gathered(editor: Editor, monkeypatch: pytest.MonkeyPatch):
+    seen = []
+
+    def watched(*given: Any) -> Memory:
+        seen.append(editor.model.network.encoder.recall.silent)
+        return gathered(*given)
+
+    monkeypatch.setattr("nearspan.model.gathered", watched)
+    editor.forget("d3")
+    assert seen == [None]
 
 
 def test_the_copy_that_is_left_is_still_shown(editor: Editor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nearspan.analysis.elements import section, table
 from nearspan.analysis.figures import Series, lines, summary
@@ -20,7 +20,7 @@ def sizes(found: Findings) -> str:
     sentences = {point.at: point.outcome.sentences for point in points}
     series = [_f1(points, subject.name) for subject in found.subjects]
     ticks = {share: share_text(share) for share in sorted(sentences)}
-    drawn = lines(series, "curve", ("share of the training set", "development F1"), ticks, log=True)
+    drawn = lines(dict(enumerate(series)), "curve", ("share of the training set", "development F1"), ticks, log=True)
     rows = [
         [share_text(share), f"{sentences[share]:,}", *(_plus_minus(own, share) for own in series)]
         for share in sorted(sentences, reverse=True)
@@ -41,21 +41,23 @@ def occurrences(found: Findings) -> str:
     points = found.occurrences
     if not points:
         return ""
-    shown = [(subject.name, name) for subject, name in zip(found.subjects, names(found), strict=True)]
-    shown = [(own, name) for own, name in shown if any(point.name == own for point in points)]
-    f1, times = [_f1(points, own) for own, _ in shown], [proportions(points, own) for own, _ in shown]
+    recalling = {point.name for point in points}
+    own = {number: subject.name for number, subject in enumerate(found.subjects) if subject.name in recalling}
+    shown = [names(found)[number] for number in own]
+    f1 = {number: _f1(points, name) for number, name in own.items()}
+    times = {number: proportions(points, name) for number, name in own.items()}
     counts = sorted({point.at for point in points})
     ticks = {count: f"{count:,.0f}" for count in counts if count}
-    base = [summary(own)[1][0] for own in f1]
+    base = {number: summary(series)[1][0] for number, series in f1.items()}
     where = "T, the most occurrences of a word"
     pictures = [
-        lines([_recalled(own) for own in f1], "recalled", (where, "development F1"), ticks, levels=base),
-        lines([_recalled(own) for own in times], "recalling", (where, "time of an epoch"), ticks, levels=[1.0]),
+        lines(_recalled(f1), "recalled", (where, "development F1"), ticks, levels=base),
+        lines(_recalled(times), "recalling", (where, "time of an epoch"), ticks, levels={min(own): 1.0}),
     ]
-    measured = [own for pair in zip(f1, times, strict=True) for own in pair]
-    rows = [[ticks.get(count, "no memory"), *(_plus_minus(own, count) for own in measured)] for count in counts]
-    heads = [f"{name} {what}" if len(shown) > 1 else what for _, name in shown for what in ("F1", "time")]
-    caption = f"<figcaption>{' '.join(name for _, name in shown)}</figcaption>"
+    measured = [series for number in own for series in (f1[number], times[number])]
+    rows = [[ticks.get(count, "no memory"), *(_plus_minus(series, count) for series in measured)] for count in counts]
+    heads = [f"{name} {what}" if len(shown) > 1 else what for name in shown for what in ("F1", "time")]
+    caption = f"<figcaption>{' '.join(shown)}</figcaption>"
     return section(
         "occurrences",
         "Memory of training words",
@@ -78,9 +80,9 @@ def _f1(points: Sequence[Point], name: str) -> dict[float, list[float]]:
     return found
 
 
-def _recalled(series: Series) -> Series:
-    """All but the model without a memory."""
-    return {count: values for count, values in series.items() if count}
+def _recalled(measured: Mapping[int, Series]) -> dict[int, Series]:
+    """All but what was measured without a memory."""
+    return {number: {at: values for at, values in own.items() if at} for number, own in measured.items()}
 
 
 def _plus_minus(series: Series, place: float) -> str:

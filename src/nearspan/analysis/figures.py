@@ -75,24 +75,24 @@ Series = Mapping[float, Sequence[float]]  # by x, what was measured there
 
 
 def lines(
-    series: Sequence[Series],
+    series: Mapping[int, Series],
     name: str,
     axes: tuple[str, str],
     ticks: Mapping[float, str],
     *,
     log: bool = False,
-    levels: Sequence[float] = (),
+    levels: Mapping[int, float] | None = None,
 ) -> str:
-    """Means with their deviations, a line for each model. `levels` are drawn across, one for each model."""
+    """Means with their deviations, a line for each model by its number. `levels` are drawn across, by model too."""
     matplotlib = require()
     with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": name}):
         figure = matplotlib.figure.Figure(figsize=(6.4, 3.4), layout="constrained")
         plane = figure.add_subplot()
-        for number, own in enumerate(series):
+        for number, own in series.items():
             places, means, deviations = summary(own)
             style = {"color": colour(number), "marker": MARKERS[number % len(MARKERS)], "linewidth": 2}
             plane.errorbar(places, means, yerr=deviations if any(deviations) else None, capsize=3, **style)
-        for number, level in enumerate(levels):
+        for number, level in (levels or {}).items():
             plane.axhline(level, color=colour(number), linewidth=1.5, linestyle="--")
         if log:
             plane.set_xscale("log", base=2)

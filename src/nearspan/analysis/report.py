@@ -77,9 +77,11 @@ def report(
     if not documents:
         raise ConfigError("there are no documents to report on")
     if bool(train) != bool(dev):
-        raise ConfigError("the data-size curve needs both --train and --dev")
+        raise ConfigError("a curve needs both --train and --dev")
     if occurrences and not train:
         raise ConfigError("the curve over the occurrences of a word needs --train and --dev")
+    if train and not sizes and not occurrences:
+        raise ConfigError("--train and --dev are for curves: give --sizes or --occurrences, or leave them out")
     folder = _made(Path(out))
     given = [model] if compare is None else [model, compare]
     models = [(None, one) if isinstance(one, Model) else (Path(one), Model.load(one, device)) for one in given]
@@ -108,7 +110,9 @@ def _typed(models: Sequence[Named], documents: Sequence[Document], folder: Path,
     if not all(model.typing for _, model, _ in models):
         raise ConfigError("one model labels given spans and the other finds entities: they cannot be compared")
     if curve:
-        raise ConfigError("the data-size curve is of recognition, and this model was trained for typing")
+        raise ConfigError(
+            "curves are of recognition, and this model was trained for typing: leave --train and --dev out"
+        )
     found = TypingFindings.of(models, documents, digest(documents), MOST_SPANS)
     write_file(folder / NUMBERS, [json.dumps(found.as_dict(), indent=1), "\n"])
     write_file(folder / PAGE, [found.page()])

@@ -30,7 +30,7 @@ def parse_sizes(text: str) -> tuple[Fraction, ...]:
     try:
         sizes = {Fraction(part.strip()) for part in text.split(",")}
     except (ValueError, ZeroDivisionError):
-        raise ConfigError(f"--sizes takes shares such as 1,1/2,1/4, found {text!r}") from None
+        raise ConfigError(f"--sizes takes shares such as 1,1/2,1/4, or none, found {text!r}") from None
     if not all(0 < size <= 1 for size in sizes):
         raise ConfigError(f"--sizes takes shares above 0 and up to 1, found {text!r}")
     return tuple(sorted(sizes, reverse=True))

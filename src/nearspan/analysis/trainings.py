@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from nearspan.corpora.atomic import write_file
+from nearspan.device import usable_device
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import Evaluation
@@ -68,8 +69,9 @@ class Trainings:
             self.console.print(what, style="dim", markup=False, highlight=False)
 
     def outcome(self, recipe: Recipe, documents: Sequence[Document], seed: int) -> Outcome:
-        """An outcome from the folder, or else from a training."""
-        what = f"{recipe.model_dump_json()}\0{digest(documents)}\0{digest(self.dev)}\0{seed}"
+        """An outcome from the folder, or else from a training; times of another kind of device are not taken."""
+        place = usable_device(self.device).type
+        what = f"{recipe.model_dump_json()}\0{digest(documents)}\0{digest(self.dev)}\0{seed}\0{place}"
         key = hashlib.sha256(what.encode()).hexdigest()[:16]
         kept, folder = self.out / FOLDER / f"{key}.json", self.out / FOLDER / key
         try:
@@ -89,5 +91,5 @@ class Trainings:
         if not isinstance(run.dev, Evaluation):
             raise ConfigError("a curve needs development documents and a recipe whose task is recognition")
         scores = run.dev.scores
-        sentences = len(run.model.memory.sentences) if run.model.memory is not None else 0
+        sentences = sum(len(run.model.split(document)) for document in documents)  # a memory may hold fewer
         return Outcome(sentences, scores.f1, scores.precision, scores.recall, run.epochs, round(run.seconds, 3))

@@ -21,7 +21,7 @@ def report(
     out: Annotated[Path, typer.Option(help="Folder for report.html, report.json and the curves' points.")],
     compare: Annotated[Path | None, typer.Option(help="A second model folder, shown side by side.")] = None,
     train: Annotated[
-        list[Path] | None, typer.Option("--train", help="Training corpus: adds the data-size curve (needs --dev).")
+        list[Path] | None, typer.Option("--train", help="Training corpus of the curves (needs --dev).")
     ] = None,
     dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus of the curves.")] = None,
     sizes: Annotated[

@@ -11,6 +11,8 @@ from nearspan.analysis.occurrences import proportions
 from nearspan.analysis.sections import names
 from nearspan.analysis.trainings import Point
 
+FAR = 20  # numbers so many times another are drawn on a logarithmic scale, or the small ones would be one
+
 
 def sizes(found: Findings) -> str:
     """The data-size curve with its numbers."""
@@ -49,10 +51,10 @@ def occurrences(found: Findings) -> str:
     counts = sorted({point.at for point in points})
     ticks = {count: f"{count:,.0f}" for count in counts if count}
     base = {number: summary(series)[1][0] for number, series in f1.items()}
-    where = "T, the most occurrences of a word"
+    where, log = "T, the most occurrences of a word", max(ticks) > FAR * min(ticks)
     pictures = [
-        lines(_recalled(f1), "recalled", (where, "development F1"), ticks, levels=base),
-        lines(_recalled(times), "recalling", (where, "time of an epoch"), ticks, levels={min(own): 1.0}),
+        lines(_recalled(f1), "recalled", (where, "development F1"), ticks, log=log, levels=base),
+        lines(_recalled(times), "recalling", (where, "time of an epoch"), ticks, log=log, levels={min(own): 1.0}),
     ]
     measured = [series for number in own for series in (f1[number], times[number])]
     rows = [[ticks.get(count, "no memory"), *(_plus_minus(series, count) for series in measured)] for count in counts]

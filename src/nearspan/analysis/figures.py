@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from io import StringIO
-from statistics import fmean, pstdev
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
@@ -205,7 +205,8 @@ def _ruled(axes: Any) -> None:
 def summary(series: Series) -> tuple[list[float], list[float], list[float]]:
     """Places in ascending order, with the mean and the deviation of what was measured there."""
     places = sorted(series)
-    return places, [fmean(series[place]) for place in places], [pstdev(series[place]) for place in places]
+    deviations = [stdev(series[place]) if len(series[place]) > 1 else 0.0 for place in places]
+    return places, [fmean(series[place]) for place in places], deviations
 
 
 def _svg(figure: Any, name: str) -> str:

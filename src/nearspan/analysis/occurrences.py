@@ -26,8 +26,6 @@ def parse_occurrences(text: str) -> tuple[int, ...]:
         found = {int(part) for part in text.split(",")}
     except ValueError:
         raise ConfigError(f"--occurrences takes numbers such as 100,300,500, found {text!r}") from None
-    if min(found) < 1:
-        raise ConfigError(f"--occurrences takes numbers above 0, found {text!r}")
     return tuple(sorted(found))
 
 

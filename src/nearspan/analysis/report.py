@@ -78,6 +78,8 @@ def report(
         raise ConfigError("there are no documents to report on")
     if bool(train) != bool(dev):
         raise ConfigError("a curve needs both --train and --dev")
+    if occurrences and min(occurrences) < 1:
+        raise ConfigError(f"--occurrences takes numbers above 0, found {min(occurrences)}")
     if occurrences and not train:
         raise ConfigError("the curve over the occurrences of a word needs --train and --dev")
     if train and not sizes and not occurrences:

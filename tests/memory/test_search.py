@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nearspan.memory import nearest_sentences, nearest_spans, rows_of
+from nearspan.memory import nearest_sentences, nearest_spans, rows_of, scores_of, search
 from nearspan.memory.search import pools
 
 LENGTHS = [4, 1, 7, 2, 2, 5]
@@ -65,3 +65,24 @@ def test_the_nearest_spans_are_those_of_the_highest_score(make_memory, cosine: b
     assert rows.tolist() == sorted(range(len(memory)), key=lambda row: -naive[row])[:4]
     assert scores.tolist() == pytest.approx(sorted(naive, reverse=True)[:4], abs=1e-5)
     assert len(nearest_spans(memory, vector, 10**6)[1]) == len(memory)
+
+
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
+@pytest.mark.parametrize("cosine", [True, False])
+@pytest.mark.parametrize("width", [1, 3, 9])
+def test_scores_with_all_spans_are_those_with_each(make_memory, cosine: bool, kept: str, width: int):
+    memory = make_memory(LENGTHS, max_width=width, kept=kept)
+    memory.labels[5] = -1  # removed
+    asked = torch.randn(3, memory.rows(slice(0, 1)).shape[1], generator=torch.Generator().manual_seed(1))
+    rows = torch.arange(len(memory))
+    each = scores_of(memory, asked, rows, cosine=cosine)
+    assert each[:, 5].tolist() == [-torch.inf] * 3
+    torch.testing.assert_close(scores_of(memory, asked, cosine=cosine), each, rtol=1e-5, atol=1e-5)
+
+
+def test_many_rows_are_taken_from_the_scores_with_all(make_memory, monkeypatch: pytest.MonkeyPatch):
+    memory = make_memory(LENGTHS, kept="own")
+    asked, rows = torch.randn(2, memory.rows(slice(0, 1)).shape[1]), torch.tensor([7, 2, 11])
+    each = scores_of(memory, asked, rows)
+    monkeypatch.setattr(search, "PART", 2)
+    torch.testing.assert_close(scores_of(memory, asked, rows), each, rtol=1e-5, atol=1e-5)

@@ -81,8 +81,14 @@ def scores_of(memory: Memory, vectors: Tensor, rows: Tensor | None = None, *, co
 
     They are -inf for spans that were removed; how much a sentence counts is no matter here.
     """
-    rows = torch.arange(len(memory), device=memory.labels.device) if rows is None else rows
     asked = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()
+    if rows is not None and len(rows) > PART:
+        return scores_of(memory, vectors, cosine=cosine)[:, rows]
+    if rows is None:
+        found = memory.scores(asked)
+        if cosine:
+            found /= memory.lengths.clamp(min=torch.finfo(found.dtype).tiny)
+        return found.masked_fill_(memory.labels < 0, -torch.inf)
     found = asked.new_empty(len(asked), len(rows))
     for some, place in zip(rows.split(PART), found.split(PART, dim=1), strict=True):
         own = memory.rows(some).float()

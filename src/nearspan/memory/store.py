@@ -18,7 +18,7 @@ from torch import Tensor
 from nearspan.document import Fragment, Span
 from nearspan.encoders import Given
 from nearspan.errors import ModelError
-from nearspan.memory.words import WordTable
+from nearspan.memory.words import PART, WordTable
 from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
 from nearspan.tensors import save_tensors
 from nearspan.text import Gold, digests
@@ -192,6 +192,28 @@ class Memory:
             return self.vectors[rows]
         first, stop = self.first[rows], self.stop[rows]
         return self.vectors.spans(self.vectors.starts[self.sentence[rows]] + first, stop - first)
+
+    def scores(self, asked: Tensor) -> Tensor:
+        """Inner products [n, N] of vectors [n, H] with all spans."""
+        if isinstance(self.vectors, WordTable):
+            return self.vectors.scores(asked, self.max_width).flatten(1)[:, self._cells]
+        found = asked.new_empty(len(asked), len(self))
+        for some, place in zip(self.vectors.split(PART), found.split(PART, dim=1), strict=True):
+            torch.mm(asked, some.to(asked.dtype).T, out=place)
+        return found
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """The lengths [N] of all spans' vectors."""
+        if isinstance(self.vectors, WordTable):
+            return self.vectors.lengths(self.max_width).flatten()[self._cells]
+        return torch.cat([some.float().norm(dim=1) for some in self.vectors.split(PART)])
+
+    @property
+    def _cells(self) -> Tensor:
+        """Where the spans [N] are among those by the row of their first word and their width."""
+        assert isinstance(self.vectors, WordTable)
+        return (self.vectors.starts[self.sentence] + self.first) * self.max_width + self.stop - self.first - 1
 
     def offsets(self, rows: Tensor | slice) -> Tensor:
         """What is added to the scores [...] of the spans at some rows: log of their weight, -inf where removed."""

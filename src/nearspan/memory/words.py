@@ -11,6 +11,8 @@ from torch import Tensor
 from nearspan.heads import WordPool
 from nearspan.spans import WordSums
 
+PART = 65_536  # words that are read at once
+
 
 @dataclass(frozen=True)
 class WordTable:
@@ -90,6 +92,37 @@ class WordTable:
         for more in range(int(width.max()) if width.numel() else 0):
             found = found + self.table[torch.where(width > more, first + more, gap)]
         return found.expand(*first.shape, -1)
+
+    def scores(self, asked: Tensor, max_width: int) -> Tensor:
+        """Inner products [n, W, L] of vectors [n, H] with spans, by the row of their first word and their width.
+
+        Scores add up over words as vectors do, so there is no need for the spans' own. What reaches beyond a sentence
+        has no meaning.
+        """
+        words = len(self.gaps)
+        parts = self.table[:words].split(PART)
+        steps = torch.cat([asked @ part.to(asked.dtype).T for part in parts], dim=1)  # [n, W]
+        begins = self.shared if self.alike else self.table[-words:]
+        whole = (asked @ begins.to(asked.dtype).T).expand_as(steps).clone()
+        found = steps.new_zeros(*steps.shape, max_width)
+        for more in range(min(max_width, words)):
+            whole[:, : words - more] += steps[:, more:]
+            found[..., more] = whole
+        return found
+
+    def lengths(self, max_width: int) -> Tensor:
+        """The lengths [W, L] of the vectors of spans, by the row of their first word and their width."""
+        words = len(self.gaps)
+        found = self.table.new_empty(words, max_width, dtype=torch.float32)
+        for first in range(0, words, PART):
+            place = found[first : first + PART]
+            begins = self.shared if self.alike else self.table[-words:][first : first + PART]
+            whole = begins.float().expand(len(place), -1).clone()
+            for more in range(max_width):
+                steps = self.table[first + more : min(first + more + len(place), words)]
+                whole[: len(steps)] += steps
+                place[:, more] = whole.norm(dim=1)
+        return found
 
     def pool(self, sentences: Tensor) -> WordPool:
         """The words and entities of some sentences [B, K]."""

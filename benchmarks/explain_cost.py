@@ -20,7 +20,7 @@ import torch
 
 import nearspan
 from nearspan.memory import scores_of
-from nearspan.memory.search import PART
+from nearspan.memory.words import PART
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from nearspan.analysis.trainings import Point, Trainings
+from nearspan.analysis.trainings import Point, Trainings, say
 from nearspan.document import Document
 from nearspan.errors import ConfigError
 from nearspan.recipes import Recipe
@@ -58,7 +58,7 @@ def occurrence_curve(
     points = []
     for number, (name, recipe, count, seed) in enumerate(todo, start=1):
         what = f"with at most {count:,} occurrences of a word" if count else "without its memory of words"
-        trainings.say(f"memory curve {number}/{len(todo)}: {name} {what}, seed {seed}")
+        say(trainings.console, f"memory curve {number}/{len(todo)}: {name} {what}, seed {seed}")
         points.append(Point(name, count, seed, trainings.outcome(recipe, documents, seed)))
     return points
 

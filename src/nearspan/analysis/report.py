@@ -26,7 +26,7 @@ from nearspan.analysis.projection import principal, project
 from nearspan.analysis.retrieval import agreement, neighbours, queries
 from nearspan.analysis.sizes import SIZES, size_curve
 from nearspan.analysis.subject import Named, Subject, named
-from nearspan.analysis.trainings import Trainings
+from nearspan.analysis.trainings import Trainings, say
 from nearspan.analysis.typed import TypingFindings
 from nearspan.analysis.vectors import GoldSpan, gold_spans, negative_spans, reachable_spans, span_vectors
 from nearspan.corpora.atomic import write_file
@@ -87,7 +87,7 @@ def report(
     folder = _made(Path(out))
     given = [model] if compare is None else [model, compare]
     models = [(None, one) if isinstance(one, Model) else (Path(one), Model.load(one, device)) for one in given]
-    _say(console, "scoring")
+    say(console, "scoring")
     called = named(models)
     if any(one.typing for _, one in models):
         return _typed(called, documents, folder, curve=bool(train))
@@ -124,7 +124,7 @@ def _typed(models: Sequence[Named], documents: Sequence[Document], folder: Path,
 def _findings(examined: list[Subject], documents: Sequence[Document], console: Console | None) -> Findings:
     """All but the curves."""
     placed = [gold_spans(subject.model, documents) for subject in examined]
-    _say(console, "explaining errors")
+    say(console, "explaining errors")
     errors = [by_kind(subject, reachable_spans(subject.model, documents)) for subject in examined]
     explained = failures(examined[0], errors[0], MOST_FAILURES)
     shared = [key for key in placed[0] if all(key in own for own in placed)]
@@ -136,7 +136,7 @@ def _findings(examined: list[Subject], documents: Sequence[Document], console: C
     widest = min(subject.model.network.max_width for subject in examined)  # the same pairs for all
     agreements, spaces, retrieved, outputs = [], [], [], []
     for subject, own in zip(examined, placed, strict=True):
-        _say(console, f"span vectors of {subject.name}: retrieval, likeness and pictures of {len(keys):,} spans")
+        say(console, f"span vectors of {subject.name}: retrieval, likeness and pictures of {len(keys):,} spans")
         spans = [own[key] for key in keys]
         vectors = span_vectors(subject.model, spans)
         agreements.append(agreement(subject, spans, vectors))
@@ -187,8 +187,3 @@ def _made(folder: Path) -> Path:
     except OSError as error:
         raise NearspanError(f"cannot make the folder {folder}: {error}") from error
     return folder
-
-
-def _say(console: Console | None, what: str) -> None:
-    if console is not None:
-        console.print(what, style="dim", markup=False, highlight=False)

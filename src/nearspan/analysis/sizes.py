@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from nearspan.analysis.trainings import Point, Trainings
+from nearspan.analysis.trainings import Point, Trainings, say
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError
 from nearspan.recipes import Recipe
@@ -85,6 +85,6 @@ def size_curve(
     ]
     points = []
     for number, (name, recipe, size, some, seed) in enumerate(todo, start=1):
-        trainings.say(f"data-size curve {number}/{len(todo)}: {name} on {size} of the data, seed {seed}")
+        say(trainings.console, f"data-size curve {number}/{len(todo)}: {name} on {size} of the data, seed {seed}")
         points.append(Point(name, float(size), seed, trainings.outcome(recipe, some, seed)))
     return points

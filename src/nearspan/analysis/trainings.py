@@ -50,6 +50,12 @@ class Point:
         return {"name": self.name, at: self.at, "seed": self.seed, **asdict(self.outcome)}
 
 
+def say(console: Console | None, what: str) -> None:
+    """Tell what comes now, if there is anyone to tell."""
+    if console is not None:
+        console.print(what, style="dim", markup=False, highlight=False)
+
+
 @dataclass(frozen=True)
 class Trainings:
     """Trains, and keeps what came of it in a folder.
@@ -62,11 +68,6 @@ class Trainings:
     out: Path
     device: str = ""
     console: Console | None = None
-
-    def say(self, what: str) -> None:
-        """Tell which training comes now."""
-        if self.console is not None:
-            self.console.print(what, style="dim", markup=False, highlight=False)
 
     def outcome(self, recipe: Recipe, documents: Sequence[Document], seed: int) -> Outcome:
         """An outcome from the folder, or else from a training; times of another kind of device are not taken."""

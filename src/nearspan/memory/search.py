@@ -10,12 +10,11 @@ from torch.nn import functional
 
 from nearspan.heads import Pool
 from nearspan.memory.store import Memory
-from nearspan.memory.words import WordTable, spread
+from nearspan.memory.words import PART, WordTable, spread
 
 GROUP = 16  # about the root of sentences over neighbours
 SENTENCES = 32  # that are compared with all of the memory at once: what a CPU's caches like
 TIE = 1e-6  # cosines that differ by less are taken to be the same
-PART = 65_536  # spans whose vectors are put together at once
 
 
 def nearest_sentences(memory: Memory, vectors: Tensor, count: int) -> Tensor:

@@ -16,8 +16,9 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from nearspan.memory.search import PART, TIE
+from nearspan.memory.search import TIE
 from nearspan.memory.store import Memory
+from nearspan.memory.words import PART
 from nearspan.settings import Settings
 
 ROWS = 512  # spans compared with a part of the memory at once: 128 MB of similarities

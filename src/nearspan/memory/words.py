@@ -11,7 +11,7 @@ from torch import Tensor
 from nearspan.heads import WordPool
 from nearspan.spans import WordSums
 
-PART = 65_536  # words that are read at once
+PART = 65_536  # words or spans whose vectors are looked at at once
 
 
 @dataclass(frozen=True)

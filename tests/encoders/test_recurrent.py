@@ -46,3 +46,29 @@ def test_forward_states_come_first():
     one, other = read(module, states, [4])[0, 0], read(module, changed, [4])[0, 0]
     assert torch.equal(one[:4], other[:4])
     assert not torch.equal(one[4:], other[4:])
+
+
+def test_step_by_step_without_dropout_is_the_same():
+    module, states = built(), torch.randn(4, 5, 3)
+    quick = read(module.train(), states, LENGTHS)
+    module.state_dropout = 1e-12  # next to no state is dropped, so this is the slow way alone
+    torch.testing.assert_close(read(module, states, LENGTHS), quick)
+
+
+def test_dropped_states_change_all_words_but_the_first_ones_read():
+    settings = RecurrentSettings(layers=1, size=4, dropout=0.0, state_dropout=0.9)
+    torch.manual_seed(0)
+    module, states = Recurrent(settings, inputs=3), torch.randn(1, 5, 3)
+    dropped, whole = (read(module.train(training), states, [5])[0] for training in (True, False))
+    changed = (dropped - whole).abs() > 1e-7
+    assert changed[1:, :4].all(1).all()
+    assert changed[:-1, 4:].all(1).all()
+    assert not changed[0, :4].any()
+    assert not changed[-1, 4:].any()
+
+
+def test_outputs_are_dropped_in_training_only():
+    settings = RecurrentSettings(layers=1, size=50, dropout=0.0, output_dropout=0.5)
+    module, states = Recurrent(settings, inputs=3), torch.randn(1, 5, 3)
+    assert 0.3 < (read(module.train(), states, [5]) == 0).float().mean() < 0.7
+    assert (read(module.eval(), states, [5]) != 0).all()

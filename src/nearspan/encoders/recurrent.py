@@ -5,8 +5,11 @@ from __future__ import annotations
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.nn import functional
 
 from nearspan.settings import Settings
+
+LSTM_PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class RecurrentSettings(Settings):
@@ -15,6 +18,8 @@ class RecurrentSettings(Settings):
     layers: int = Field(default=2, ge=1)
     size: int = Field(default=100, ge=1)  # hidden units in each direction
     dropout: float = Field(default=0.5, ge=0, lt=1)  # on the input of every layer
+    state_dropout: float = Field(default=0.0, ge=0, lt=1)  # on the state that goes from word to word, anew at each
+    output_dropout: float = Field(default=0.0, ge=0, lt=1)  # on the output of every layer
 
 
 class Recurrent(nn.Module):
@@ -27,7 +32,8 @@ class Recurrent(nn.Module):
     def __init__(self, settings: RecurrentSettings, inputs: int) -> None:
         super().__init__()
         self.size = 2 * settings.size
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout, self.output_dropout = nn.Dropout(settings.dropout), nn.Dropout(settings.output_dropout)
+        self.state_dropout = settings.state_dropout
         widths = [inputs, *[self.size] * (settings.layers - 1)]
         self.forwards = nn.ModuleList(lstm(width, settings.size) for width in widths)
         self.backwards = nn.ModuleList(lstm(width, settings.size) for width in widths)
@@ -42,10 +48,30 @@ class Recurrent(nn.Module):
             states = states.float()
             for onwards, back in zip(self.forwards, self.backwards, strict=True):
                 states = self.dropout(states)
-                ahead, _ = onwards(states)
-                behind, _ = back(states.gather(1, turned.expand_as(states)))
+                read = states, states.gather(1, turned.expand_as(states))
+                if self.training and self.state_dropout:
+                    ahead, behind = _step_by_step((onwards, back), torch.stack(read), self.state_dropout)
+                else:
+                    (ahead, _), (behind, _) = onwards(read[0]), back(read[1])
                 states = torch.cat([ahead, behind.gather(1, turned.expand_as(behind))], dim=-1)
+                states = self.output_dropout(states)
         return states * mask[..., None]
+
+
+def _step_by_step(pair: tuple[nn.Module, nn.Module], inputs: Tensor, dropout: float) -> Tensor:
+    """States [2, B, T, size] of two LSTMs side by side over inputs [2, B, T, D], with dropout from word to word."""
+    both = [torch.stack([one.get_parameter(f"{name}_l0") for one in pair]) for name in LSTM_PARAMETERS]
+    weight, recurrent, bias = both[0], both[1].transpose(1, 2), both[2] + both[3]
+    read = torch.einsum("pbti,pgi->tpbg", inputs, weight) + bias[:, None]  # [T, 2, B, 4 * size]
+    hidden = cell = read.new_zeros(*read.shape[1:3], recurrent.shape[1])
+    states = []
+    for step in read.unbind():
+        gates = torch.baddbmm(step, functional.dropout(hidden, dropout), recurrent)
+        enter, forget, new, leave = gates.chunk(4, dim=-1)
+        cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
+        hidden = leave.sigmoid() * cell.tanh()
+        states.append(hidden)
+    return torch.stack(states, dim=2)
 
 
 def _turned(mask: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from nearspan.memory import (
     WordTable,
     compared_by_words,
     compared_side_by_side,
+    entities_by_words,
     nearest_sentences,
     vote,
 )
@@ -235,9 +236,18 @@ class Network(nn.Module):
         return self.judged(self.encoder(batch), candidates, memory, sentences)[0], candidates
 
     def judged(
-        self, encoded: Encoded, candidates: Candidates, memory: Memory | None, sentences: Tensor | None = None
+        self,
+        encoded: Encoded,
+        candidates: Candidates,
+        memory: Memory | None,
+        sentences: Tensor | None = None,
+        *,
+        entities: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """P(y|s) [S, 1 + Y] of candidates, and their vectors [S, H] unless the head can do without."""
+        """P(y|s) [S, 1 + Y] of candidates, and their vectors [S, H] unless the head can do without.
+
+        Where only `entities` matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
+        """
         head = self.head
         if not isinstance(head, Instances):
             vectors = self.vectors(encoded, candidates).float()
@@ -254,9 +264,10 @@ class Network(nn.Module):
             sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
         spans = self.adds_up
         if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
-            asked = spans.end_sums(encoded.states)
-            table = memory.vectors
-            return compared_by_words(head, memory, table, sentences, asked, candidates, self.max_width), None
+            asked, table, width = spans.end_sums(encoded.states), memory.vectors, self.max_width
+            if sentences is not None and entities:
+                return entities_by_words(head, memory, table, sentences, asked, candidates, width), None
+            return compared_by_words(head, memory, table, sentences, asked, candidates, width), None
         vectors = self.vectors(encoded, candidates).float()
         if sentences is None:
             return streamed_probabilities(vectors, memory, head.labels, head.budget), vectors
@@ -272,7 +283,7 @@ class Network(nn.Module):
         if isinstance(self.head, Crf) and (self.vote is None or memory is None):
             return _guessed(*self.head.entities(encoded.states.float(), batch.mask), len(batch))
         candidates = self.candidates(batch)
-        return self.guessed(encoded, candidates, *self.judged(encoded, candidates, memory))
+        return self.guessed(encoded, candidates, *self.judged(encoded, candidates, memory, entities=not self.typing))
 
     def guessed(
         self, encoded: Encoded, candidates: Candidates, probabilities: Tensor, vectors: Tensor | None

@@ -8,7 +8,7 @@ import torch
 
 from nearspan.heads import ClassifierSettings, InstanceSettings, Pool
 from nearspan.heads.instances import neighbour_probabilities, streamed_probabilities
-from nearspan.heads.windows import WordScores, sure_window_sums, window_sums
+from nearspan.heads.windows import WordScores, row_sums, window_sums
 from nearspan.memory import WordTable
 from nearspan.spans import EndSums, Minus, MinusSettings, WordSums, enumerate_spans
 
@@ -282,7 +282,7 @@ def test_window_sums_are_exact_in_any_range(scale, begun):
     steps, begins = (scale * torch.randint(-3, 4, (5, 12)).float() for _ in range(2))
     scores, gaps = WordScores(steps, begins if begun else None), torch.zeros(5, 12)
     gaps[:, [4, 11]] = -torch.inf
-    found = sure_window_sums(scores, gaps, max_width=3)
+    found = row_sums(scores, gaps, max_width=3)
     torch.testing.assert_close(found, log_sums(log_weights(*scores, gaps, 3)), atol=1e-6, rtol=1e-9)
 
 

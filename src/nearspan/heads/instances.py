@@ -11,11 +11,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nearspan.heads.pool import LabelledRows, Pool, WordPool
-from nearspan.heads.windows import LN_2, sure_window_sums, window_sums
+from nearspan.heads.windows import LN_2, row_sums, window_sums
 from nearspan.settings import Settings
 from nearspan.spans.sums import EndSums
 
 LOG2_E = 1.4426950408889634
+SURE = 0.49  # of some spans' weight, entities have less than null for certain: a half, less what rounding may do
 
 
 class InstanceSettings(Settings):
@@ -76,17 +77,67 @@ class Instances(nn.Module):
         total = asked.left.new_full((1, 1, 1), -torch.inf, dtype=torch.double)  # [B, T, L] log2 of all weights so far
         shares = asked.left.new_zeros(1, 1, 1, self.labels)  # [B, T, L, 1 + Y] of them
         for pool in pools:
-            votes = functional.one_hot(pool.labels.clamp(min=0), self.labels).float()  # [B, N, 1 + Y]
             if isinstance(pool, Pool):
-                weight, claims = _weighed_spans(asked, pool, votes, max_width)
+                weight, claims = _weighed_spans(asked, pool, self.votes(pool), max_width)
             else:
-                weight, claims = _weighed(asked, pool, votes, max_width)
+                weight, claims = _weighed(asked, pool, self.votes(pool), max_width)
             both = torch.logaddexp2(total, weight)
             before, now = ((one - both).exp2().nan_to_num_(0).float() for one in (total, weight))  # NaN: no weight yet
             shares = shares * before[..., None] + claims * now[..., None]
             total = both
-        shares[..., 0] = (1 - shares[..., 1:].sum(-1)).clamp(min=0)
-        return shares.div_(shares.sum(-1, keepdim=True))
+        return _normalized(shares)
+
+    def doubtful(self, asked: EndSums, pool: WordPool, max_width: int) -> Tensor:
+        """Which spans [B, T, L] may be more than null, given a pool with some words and all entities of the neighbours.
+
+        More words add to the weight of null alone, so that spans which are null with some are null with all.
+        """
+        asked = asked.balanced()
+        length = asked.left.shape[1]
+        widths = min(max_width, length)
+        left, right = asked.halves(pool.scores(asked.rows() * LOG2_E))  # [B, T, X]
+        total, held = window_sums(pool.by_words(left), pool.by_words(right), pool.gaps, widths, max_width)
+        left[..., pool.entities].masked_fill_(pool.labels[:, None] < 0, -torch.inf)
+        share = _claims(left, right, pool.entities, total.float()).sum(-1)
+        return _inside(length, widths) & ~(held & (share < SURE))
+
+    def probabilities_of(self, vectors: Tensor, own: Tensor, pool: WordPool, max_width: int) -> Tensor:
+        """P(y|s) [N, 1 + Y] of spans [N, H] in the order of the sentences `own` [N] that ask pools [B, ...]."""
+        scores = vectors.new_empty(len(vectors), pool.index.shape[1])
+        counts = torch.bincount(own, minlength=len(pool.index)).tolist()
+        for place, some, rows in zip(scores.split(counts), (vectors * LOG2_E).split(counts), pool.index, strict=True):
+            torch.mm(some, pool.table.index_select(0, rows).T, out=place)
+        return _normalized(_weighed_rows(scores, own, pool, self.votes(pool), max_width)[1])
+
+    def votes(self, pool: WordPool | Pool) -> Tensor:
+        """One-hot labels [B, N, 1 + Y] of a pool; what is padding seems to vote for null."""
+        return functional.one_hot(pool.labels.clamp(min=0), self.labels).float()
+
+
+def _normalized(shares: Tensor) -> Tensor:
+    """P(y|s) [..., 1 + Y] from shares of which null has the rest."""
+    shares[..., 0] = (1 - shares[..., 1:].sum(-1)).clamp(min=0)
+    return shares.div_(shares.sum(-1, keepdim=True))
+
+
+def _inside(length: int, widths: int) -> Tensor:
+    """Which first words and widths [T, L] make spans of a sentence."""
+    return torch.arange(length)[:, None] + torch.arange(widths) < length
+
+
+def _claims(left: Tensor, right: Tensor, entities: slice, total: Tensor) -> Tensor:
+    """The weights [B, T, L, E] of entities, as shares of 2^total [B, T, L], from scores [B, T, X] of ends."""
+    widths = total.shape[2]
+    stops = functional.pad(right[..., entities], (0, 0, 0, widths - 1)).unfold(1, widths, 1).mT
+    return (left[..., None, entities] - total[..., None]).add_(stops).exp2_()
+
+
+def _weighed_rows(scores: Tensor, own: Tensor, pool: WordPool, votes: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
+    """As `_weighed`, [N] and [N, 1 + Y], for spans with scores [N, X] that ask the pools `own`."""
+    total = row_sums(pool.by_words(scores), pool.gaps[own], max_width)
+    named = scores[:, pool.entities].masked_fill(pool.labels[own] < 0, -torch.inf)  # [N, E]
+    claims = (named - total[:, None]).exp2().nan_to_num(0).float()  # NaN: nothing has weight
+    return total, (claims[:, None] @ votes[own])[:, 0]
 
 
 def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
@@ -95,21 +146,16 @@ def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> t
     widths = min(max_width, length)
     left, right = asked.halves(pool.scores(asked.rows() * LOG2_E))  # [B, T, X]
     total, held = window_sums(pool.by_words(left), pool.by_words(right), pool.gaps, widths, max_width)
-    stops = functional.pad(right[..., pool.entities], (0, 0, 0, widths - 1)).unfold(1, widths, 1).mT
-    near = total.float()[..., None]
-    claims = (left[..., None, pool.entities] - near).add_(stops).exp2_()  # [B, T, L, E]
+    near = total.float()
+    claims = _claims(left, right, pool.entities, near)  # [B, T, L, E]
     shares = (votes.mT @ claims.flatten(1, 2).mT).mT.view(*total.shape, -1)  # quicker than the other way round
-    shares *= (near - total[..., None]).exp2()
-    inside = torch.arange(length)[:, None] + torch.arange(widths) < length
-    lost = (inside & ~held).nonzero()  # [N, 3]
+    shares *= (near - total).exp2()[..., None]
+    lost = (_inside(length, widths) & ~held).nonzero()  # [N, 3]
     for some in lost.split(len(asked) * length) if len(lost) else ():  # as many spans at once as there are ends
         sentence, first, more = place = some.unbind(1)
         scores = left[sentence, first].double() + right[sentence, first + more]  # [N, X]
         own = sentence if len(votes) > 1 else torch.zeros_like(sentence)
-        total[place] = sure_window_sums(pool.by_words(scores), pool.gaps[own], max_width)
-        named = scores[:, None, pool.entities].masked_fill(pool.labels[own][:, None] < 0, -torch.inf)
-        claims = (named - total[place][:, None, None]).exp2().nan_to_num(0).float()  # NaN: nothing has weight
-        shares[place] = (claims @ votes[own])[:, 0]
+        total[place], shares[place] = _weighed_rows(scores, own, pool, votes, max_width)
     return total, shares
 
 

@@ -73,17 +73,27 @@ def window_sums(
     return found, whole & (found < torch.inf) & (found > scale / -4)  # false for NaN too
 
 
-def sure_window_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:
-    """The same [R] for spans with scores [R, W] and gaps [R, W], of any size: in double precision or by logarithms."""
-    least = scores.least()
-    steps, begins = scores.steps.double() + gaps, None if scores.begins is None else scores.begins.double()
-    scale, room = SCALES[steps.dtype], (torch.empty_like(steps), torch.empty_like(steps))
+def row_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:
+    """The same [R] for spans with scores [R, W] and gaps [R, W], of any size.
+
+    In the scores' precision where that holds, else in double precision or by logarithms.
+    """
+    dtype = scores.steps.dtype
+    scale, least = SCALES[dtype], scores.least()
+    factors, begins = (scores.steps + gaps).exp2_(), scores.begins
+    room = (torch.empty_like(factors), torch.empty_like(factors))
     ones = None if begins is None else begins.exp2()
-    found = _nested_sums(steps.exp2(), ones, room, max_width, 2.0**-scale).log2() + scale
-    held = (found < torch.inf) & (found > scale / -4) & (least >= LEAST[steps.dtype])
-    rest = (~held).nonzero().flatten()
+    found = _nested_sums(factors, ones, room, max_width, 2.0**-scale).double().log2() + scale
+    whole = least >= LEAST[dtype]
+    if begins is None:
+        whole |= found < SAFE
+    rest = (~(whole & (found < torch.inf) & (found > scale / -4))).nonzero().flatten()
     if len(rest):
-        found[rest] = _by_logarithms(steps[rest], None if begins is None else begins[rest], max_width)
+        others = WordScores(scores.steps[rest].double(), None if begins is None else begins[rest].double())
+        if dtype == torch.double:
+            found[rest] = _by_logarithms(others.steps + gaps[rest], others.begins, max_width)
+        else:
+            found[rest] = row_sums(others, gaps[rest], max_width)
     return found
 
 

@@ -1,6 +1,6 @@
 """The memory of training spans that predictions rest on, and its edits."""
 
-from nearspan.memory.comparison import compared_by_words, compared_side_by_side
+from nearspan.memory.comparison import compared_by_words, compared_side_by_side, entities_by_words
 from nearspan.memory.edits import Edit, Revision
 from nearspan.memory.gather import gathered
 from nearspan.memory.journal import Journal
@@ -19,6 +19,7 @@ __all__ = [
     "WordTable",
     "compared_by_words",
     "compared_side_by_side",
+    "entities_by_words",
     "gathered",
     "nearest_sentences",
     "nearest_spans",

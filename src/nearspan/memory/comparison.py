@@ -17,6 +17,8 @@ from nearspan.spans import Candidates, EndSums
 
 CELLS = 2**19  # scores of ends of spans with words at once: what a CPU's caches like
 CELL = 128  # bytes that one of them takes, in single and at worst in double precision
+FEW = 2  # neighbours whose words are enough to see that most spans are null
+SOME = 32  # sentences whose other spans are weighed at once
 WORDS = 8192  # of the memory at once, if all its sentences were as long as the longest
 
 
@@ -49,6 +51,61 @@ def compared_by_words(
     rows = (order.argsort()[candidates.sentence] * length + candidates.first) * widths
     rows += candidates.stop - candidates.first - 1
     return torch.cat(found).flatten(0, 2).index_select(0, rows)
+
+
+def entities_by_words(
+    head: Instances,
+    memory: Memory,
+    words: WordTable,
+    sentences: Tensor,
+    asked: EndSums,
+    candidates: Candidates,
+    max_width: int,
+) -> Tensor:
+    """The same for the spans that are not null; for those that are it may be 1 for null.
+
+    Most are, and a few of the neighbours' words are enough to see it, beside the entities of all neighbours.
+    """
+    if bool(words.apart[sentences].any()):  # their entities are in no table
+        return compared_by_words(head, memory, words, sentences, asked, candidates, max_width)
+    rows = _doubtful(head, words, sentences, asked, candidates, max_width)
+    found = asked.left.new_zeros(len(candidates), head.labels)
+    found[:, 0] = 1
+    if not len(rows):
+        return found
+    sizes = words.counts[sentences].sum(1)  # [B]
+    rows = rows[sizes[candidates.sentence[rows]].argsort(stable=True)]  # pools of like size together
+    sentence, first, stop = (places[rows] for places in (candidates.sentence, candidates.first, candidates.stop))
+    vectors = asked.left[sentence, first] + asked.right[sentence, stop - 1]
+    ids, own, counts = sentence.unique_consecutive(return_inverse=True, return_counts=True)
+    size = max(1, min(SOME, len(ids) * (head.budget // CELL) // max(1, int(counts @ sizes[ids]))))
+    begin = 0
+    for some, spans in zip(ids.split(size), own.split(_sums(counts, size)), strict=True):
+        of = slice(begin, begin + len(spans))
+        pool = words.pool(sentences[some])
+        found[rows[of]] = head.probabilities_of(vectors[of], spans - spans[0], pool, max_width)
+        begin = of.stop
+    return found
+
+
+def _doubtful(
+    head: Instances, words: WordTable, sentences: Tensor, asked: EndSums, candidates: Candidates, max_width: int
+) -> Tensor:
+    """The candidates [N] that may be entities, in order."""
+    length, few = asked.left.shape[1], sentences[:, :FEW]
+    sizes = words.counts[few].sum(1) + max_width * words.entity_counts[sentences].sum(1)
+    order, cells = sizes.argsort(), min(CELLS, head.budget // CELL)
+    found = [
+        head.doubtful(asked.some(ids), words.pool(few[ids], sentences[ids]), max_width)
+        for ids in order.split(max(1, cells // ((length + 2) * int(sizes.float().mean()))))
+    ]
+    widths = candidates.stop - candidates.first - 1
+    return torch.cat(found)[order.argsort()[candidates.sentence], candidates.first, widths].nonzero().flatten()
+
+
+def _sums(counts: Tensor, size: int) -> list[int]:
+    """Sums of so many counts [n] after each other."""
+    return [int(some.sum()) for some in counts.split(size)]
 
 
 def compared_side_by_side(

@@ -124,12 +124,13 @@ class WordTable:
                 place[:, more] = whole.norm(dim=1)
         return found
 
-    def pool(self, sentences: Tensor) -> WordPool:
-        """The words and entities of some sentences [B, K]."""
+    def pool(self, sentences: Tensor, named: Tensor | None = None) -> WordPool:
+        """The words and entities of some sentences [B, K], or the entities of others [B, K']."""
         gap = len(self.gaps) - 1
         words, real = spread(self.starts[sentences], self.counts[sentences])
         words = torch.where(real, words, gap)
-        entities, known = spread(self.entity_starts[sentences], self.entity_counts[sentences])
+        named = sentences if named is None else named
+        entities, known = spread(self.entity_starts[named], self.entity_counts[named])
         columns = [words, torch.where(known, entities + len(self.gaps), gap)]
         if not self.alike:
             columns.append(words + (len(self.gaps) + len(self.labels)))

@@ -1,0 +1,56 @@
+"""The comparison of spans with a memory: what is quicker says the same."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import nearspan
+from nearspan.memory import comparison
+from nearspan.model import Model
+from nearspan.training.data import TrainingData
+
+
+@pytest.fixture(params=["flat", "nested"])
+def model(request, tiny, documents) -> Model:
+    """An instance model that learned nothing yet, with a memory."""
+    recipe = tiny("instance", f"representation.form={request.param}", "head.neighbours=9")
+    data = TrainingData.of(documents, recipe.splitter(), recipe.candidates.max_width)
+    torch.manual_seed(3)
+    model = Model.learn(recipe, data.sentences, data.labels)
+    model.network.eval()
+    model.remember(data.sentences, data.entities)
+    return model
+
+
+def judged(model: Model, documents: list[nearspan.Document], scale: float, *, entities: bool) -> torch.Tensor:
+    """P(y|s) of the spans that the model remembers, as if the vectors that ask were `scale` times as large."""
+    network, sentences = model.network, [one for document in documents for one in model.split(document)]
+    with torch.no_grad():
+        encoded = network.encoder(network.encoder.prepare(sentences).batch(torch.arange(len(sentences))))
+        encoded.states.mul_(scale)
+        return network.judged(encoded, network.candidates(encoded.batch), model.memory, entities=entities)[0]
+
+
+@pytest.mark.parametrize("scale", [1, 100, 1000, 10_000])
+@pytest.mark.parametrize("few", [1, 3, 8])
+def test_entities_are_the_same_where_only_they_matter(model, documents, monkeypatch, scale: float, few: int):
+    """Larger scales drive sums out of float32's range, and the largest out of double precision's."""
+    monkeypatch.setattr(comparison, "FEW", few)
+    monkeypatch.setattr(comparison, "SOME", 3)
+    whole, quick = (judged(model, documents, scale, entities=entities) for entities in (False, True))
+    assert torch.equal(quick.argmax(1), whole.argmax(1))
+    settled, found = quick[:, 0] == 1, whole.argmax(1) > 0
+    torch.testing.assert_close(quick[found | ~settled], whole[found | ~settled], atol=1e-5 + 1e-6 * scale, rtol=0)
+    assert found.any() == (scale > 1)
+    assert few == 1 or scale > 1 or (whole[settled, 0] < 1).any()  # some were not weighed to the end
+
+
+def test_sentences_apart_are_weighed_as_ever(model, documents, monkeypatch):
+    """They have no words and entities in the pools that say which spans are null."""
+    monkeypatch.setattr(comparison, "FEW", 3)
+    memory = model.memory
+    memory.sentences[0] = replace(memory.sentences[0], weight=2.0)
+    model.memory = memory.settled()
+    whole, quick = (judged(model, documents, 1, entities=entities) for entities in (False, True))
+    assert torch.equal(quick, whole)

@@ -22,6 +22,7 @@ LN_2 = 0.6931471805599453
 SCALES = {torch.float32: 80, torch.float64: 500}  # 1 stands for 2^-scale, which makes room for large sums
 LEAST = {torch.float32: -126, torch.float64: -1022}  # exponents below vanish
 CELLS = 2**18  # weights of words for spans that may be made in one go; for more, width after width
+ROWS = 2**16  # the same for spans whose scores are given one by one
 SAFE = 90  # up to 2^90 a sum has nothing to lose by a product that vanishes in float32
 
 
@@ -30,6 +31,10 @@ class WordScores(NamedTuple):
 
     steps: Tensor  # [..., W]
     begins: Tensor | None  # [..., W], or None where all spans of the memory begin alike
+
+    def rows(self, rows: slice) -> WordScores:
+        """Those of some spans."""
+        return WordScores(self.steps[rows], None if self.begins is None else self.begins[rows])
 
     def least(self) -> Tensor:
         """A lower bound [...], 0 at most, for each of them and for a step and a begin together."""
@@ -78,16 +83,19 @@ def row_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:
 
     In the scores' precision where that holds, else in double precision or by logarithms.
     """
-    dtype = scores.steps.dtype
-    scale, least = SCALES[dtype], scores.least()
-    factors, begins = (scores.steps + gaps).exp2_(), scores.begins
+    dtype, begins = scores.steps.dtype, scores.begins
+    most = max(1, ROWS // gaps.shape[1])
+    if len(gaps) > most:
+        parts = [slice(first, first + most) for first in range(0, len(gaps), most)]
+        return torch.cat([row_sums(scores.rows(part), gaps[part], max_width) for part in parts])
+    scale, factors = SCALES[dtype], (scores.steps + gaps).exp2_()
     room = (torch.empty_like(factors), torch.empty_like(factors))
     ones = None if begins is None else begins.exp2()
     found = _nested_sums(factors, ones, room, max_width, 2.0**-scale).double().log2() + scale
-    whole = least >= LEAST[dtype]
-    if begins is None:
-        whole |= found < SAFE
-    rest = (~(whole & (found < torch.inf) & (found > scale / -4))).nonzero().flatten()
+    in_range = (found < torch.inf) & (found > scale / -4)
+    if begins is not None or bool((found >= SAFE).any()):
+        in_range &= (scores.least() >= LEAST[dtype]) | (found < SAFE if begins is None else False)
+    rest = (~in_range).nonzero().flatten()
     if len(rest):
         others = WordScores(scores.steps[rest].double(), None if begins is None else begins[rest].double())
         if dtype == torch.double:

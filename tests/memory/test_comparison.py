@@ -43,7 +43,8 @@ def test_entities_are_the_same_where_only_they_matter(model, documents, monkeypa
     settled, found = quick[:, 0] == 1, whole.argmax(1) > 0
     torch.testing.assert_close(quick[found | ~settled], whole[found | ~settled], atol=1e-5 + 1e-6 * scale, rtol=0)
     assert found.any() == (scale > 1)
-    assert few == 1 or scale > 1 or (whole[settled, 0] < 1).any()  # some were not weighed to the end
+    if scale < 1000 and few > 1:
+        assert (whole[settled, 0] < 1).any()  # some were not weighed to the end
 
 
 def test_sentences_apart_are_weighed_as_ever(model, documents, monkeypatch):
@@ -52,5 +53,13 @@ def test_sentences_apart_are_weighed_as_ever(model, documents, monkeypatch):
     memory = model.memory
     memory.sentences[0] = replace(memory.sentences[0], weight=2.0)
     model.memory = memory.settled()
-    whole, quick = (judged(model, documents, 1, entities=entities) for entities in (False, True))
+    whole, quick = (judged(model, documents, 100, entities=entities) for entities in (False, True))
     assert torch.equal(quick, whole)
+
+
+def test_what_might_not_fit_into_the_budget_is_weighed_as_ever(model, documents):
+    quick = judged(model, documents, 100, entities=True)
+    model.network.head.budget = 2**14
+    whole, small = (judged(model, documents, 100, entities=entities) for entities in (False, True))
+    assert torch.equal(small, whole)
+    assert not torch.equal(quick, whole)

@@ -16,7 +16,7 @@ from nearspan.settings import Settings
 from nearspan.spans.sums import EndSums
 
 LOG2_E = 1.4426950408889634
-SURE = 0.49  # of some spans' weight, entities have less than null for certain: a half, less what rounding may do
+SURE = 0.49  # entities with a smaller share of some spans' weight weigh less than null: a half, less some rounding
 
 
 class InstanceSettings(Settings):

@@ -64,21 +64,24 @@ def entities_by_words(
 ) -> Tensor:
     """The same for the spans that are not null; for those that are it may be 1 for null.
 
-    Most are, and a few of the neighbours' words are enough to see it, beside the entities of all neighbours.
+    Most are, and a few of the neighbours' words are enough to see it, beside the entities of all neighbours. Not so
+    with sentences apart among them, whose entities are in no table, nor where a sentence's scores might not fit into
+    the budget.
     """
-    if bool(words.apart[sentences].any()):  # their entities are in no table
+    length, sizes = asked.left.shape[1], words.counts[sentences].sum(1)  # [B]
+    cells = head.budget // CELL
+    if length * max_width * int(sizes.max()) > cells or bool(words.apart[sentences].any()):
         return compared_by_words(head, memory, words, sentences, asked, candidates, max_width)
     rows = _doubtful(head, words, sentences, asked, candidates, max_width)
     found = asked.left.new_zeros(len(candidates), head.labels)
     found[:, 0] = 1
     if not len(rows):
         return found
-    sizes = words.counts[sentences].sum(1)  # [B]
     rows = rows[sizes[candidates.sentence[rows]].argsort(stable=True)]  # pools of like size together
     sentence, first, stop = (places[rows] for places in (candidates.sentence, candidates.first, candidates.stop))
     vectors = asked.left[sentence, first] + asked.right[sentence, stop - 1]
     ids, own, counts = sentence.unique_consecutive(return_inverse=True, return_counts=True)
-    size = max(1, min(SOME, len(ids) * (head.budget // CELL) // max(1, int(counts @ sizes[ids]))))
+    size = max(1, min(SOME, cells // int((counts * sizes[ids]).max())))
     begin = 0
     for some, spans in zip(ids.split(size), own.split(_sums(counts, size)), strict=True):
         of = slice(begin, begin + len(spans))

@@ -103,11 +103,8 @@ class Instances(nn.Module):
 
     def probabilities_of(self, vectors: Tensor, own: Tensor, pool: WordPool, max_width: int) -> Tensor:
         """P(y|s) [N, 1 + Y] of spans [N, H] in the order of the sentences `own` [N] that ask pools [B, ...]."""
-        scores = vectors.new_empty(len(vectors), pool.index.shape[1])
-        room = pool.table.new_empty(pool.index.shape[1], pool.table.shape[1])
         counts = torch.bincount(own, minlength=len(pool.index)).tolist()
-        for place, some, rows in zip(scores.split(counts), (vectors * LOG2_E).split(counts), pool.index, strict=True):
-            torch.mm(some, torch.index_select(pool.table, 0, rows, out=room).T, out=place)
+        scores = pool.scores_of(vectors * LOG2_E, counts)
         return _normalized(_weighed_rows(scores, own, pool, self.votes(pool), max_width)[1])
 
     def votes(self, pool: WordPool | Pool) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,7 +79,12 @@ class WordPool:
         """Inner products [B, R, X] with vectors [B, R, H]; a single pool serves all of them."""
         if len(self.index) == 1:
             return asked @ self.table.index_select(0, self.index[0]).to(asked.dtype).T
-        found = asked.new_empty(*asked.shape[:2], self.index.shape[1])
-        for place, some, rows in zip(found, asked, self.index, strict=True):  # one by one they stay in the cache
-            torch.mm(some, self.table.index_select(0, rows).T, out=place)
+        return self.scores_of(asked.flatten(0, 1), [asked.shape[1]] * len(asked)).view(*asked.shape[:2], -1)
+
+    def scores_of(self, asked: Tensor, counts: Sequence[int]) -> Tensor:
+        """The same [N, X] for vectors [N, H] of which so many belong to each pool, in order."""
+        found = asked.new_empty(len(asked), self.index.shape[1])
+        room = self.table.new_empty(self.index.shape[1], self.table.shape[1])
+        for place, some, rows in zip(found.split(counts), asked.split(counts), self.index, strict=True):
+            torch.mm(some, torch.index_select(self.table, 0, rows, out=room).T, out=place)  # one by one in the cache
         return found

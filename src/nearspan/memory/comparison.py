@@ -18,6 +18,7 @@ from nearspan.spans import Candidates, EndSums
 CELLS = 2**19  # scores of ends of spans with words at once: what a CPU's caches like
 CELL = 128  # bytes that one of them takes, in single and at worst in double precision
 FEW = 2  # neighbours whose words are enough to see that most spans are null
+LEAST = 8  # sentences for which this is quicker
 SOME = 32  # sentences whose other spans are weighed at once
 WORDS = 8192  # of the memory at once, if all its sentences were as long as the longest
 
@@ -66,11 +67,12 @@ def entities_by_words(
 
     Most are, and a few of the neighbours' words are enough to see it, beside the entities of all neighbours. Not so
     with sentences apart among them, whose entities are in no table, nor where a sentence's scores might not fit into
-    the budget.
+    the budget; and for few sentences it does not pay, because calls cost more than numbers there.
     """
     length, sizes = asked.left.shape[1], words.counts[sentences].sum(1)  # [B]
     cells = head.budget // CELL
-    if length * max_width * int(sizes.max()) > cells or bool(words.apart[sentences].any()):
+    fits = length * max_width * int(sizes.max()) <= cells
+    if len(sentences) < LEAST or not fits or bool(words.apart[sentences].any()):
         return compared_by_words(head, memory, words, sentences, asked, candidates, max_width)
     rows = _doubtful(head, words, sentences, asked, candidates, max_width)
     found = asked.left.new_zeros(len(candidates), head.labels)

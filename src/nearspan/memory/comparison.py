@@ -82,14 +82,13 @@ def entities_by_words(
     rows = rows[sizes[candidates.sentence[rows]].argsort(stable=True)]  # pools of like size together
     sentence, first, stop = (places[rows] for places in (candidates.sentence, candidates.first, candidates.stop))
     vectors = asked.left[sentence, first] + asked.right[sentence, stop - 1]
-    ids, own, counts = sentence.unique_consecutive(return_inverse=True, return_counts=True)
+    ids, pools_of, counts = sentence.unique_consecutive(return_inverse=True, return_counts=True)
     size = max(1, min(SOME, cells // int((counts * sizes[ids]).max())))
-    begin = 0
-    for some, spans in zip(ids.split(size), own.split(_sums(counts, size)), strict=True):
-        of = slice(begin, begin + len(spans))
-        pool = words.pool(sentences[some])
-        found[rows[of]] = head.probabilities_of(vectors[of], spans - spans[0], pool, max_width)
-        begin = of.stop
+    spans = [int(some.sum()) for some in counts.split(size)]
+    for some, place, asking, own in zip(
+        ids.split(size), *(one.split(spans) for one in (rows, vectors, pools_of)), strict=True
+    ):
+        found[place] = head.probabilities_of(asking, own - own[0], words.pool(sentences[some]), max_width)
     return found
 
 
@@ -106,11 +105,6 @@ def _doubtful(
     ]
     widths = candidates.stop - candidates.first - 1
     return torch.cat(found)[order.argsort()[candidates.sentence], candidates.first, widths].nonzero().flatten()
-
-
-def _sums(counts: Tensor, size: int) -> list[int]:
-    """Sums of so many counts [n] after each other."""
-    return [int(some.sum()) for some in counts.split(size)]
 
 
 def compared_side_by_side(

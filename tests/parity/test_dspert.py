@@ -101,25 +101,41 @@ def aggregated(pool, words):
     return sum(share * word for share, word in zip(scores.softmax(0), words, strict=True))
 
 
-def attended(query, keys, values):
-    """Multi-head attention of one query [d] over keys and values [k, d]."""
+def attended(query, keys, values, bias=None):
+    """Multi-head attention of one query [d] over keys and values [k, d], with a bias [heads, k] on its scores."""
     found = []
-    for q, k, v in zip(query.chunk(HEADS), keys.chunk(HEADS, dim=1), values.chunk(HEADS, dim=1), strict=True):
-        scores = torch.stack([q @ one / math.sqrt(len(q)) for one in k])
+    bias = torch.zeros(HEADS, len(keys)) if bias is None else bias
+    for q, k, v, b in zip(query.chunk(HEADS), keys.chunk(HEADS, dim=1), values.chunk(HEADS, dim=1), bias, strict=True):
+        scores = torch.stack([q @ one / math.sqrt(len(q)) for one in k]) + b
         found.append(sum(share * one for share, one in zip(scores.softmax(0), v, strict=True)))
     return torch.cat(found)
 
 
-def span_block(family, layer, span, words):
+def relative(model, asking, asked):
+    """MPNet's bias [heads, k] for places that ask about k places: the mean over those that ask; None for others."""
+    if model.config.model_type != "mpnet":
+        return None
+    own = model.encoder
+    return torch.stack(
+        [
+            sum(own.relative_attention_bias(own.relative_position_bucket(torch.tensor(word - one))) for one in asking)
+            / len(asking)
+            for word in asked
+        ],
+        dim=1,
+    ).detach()
+
+
+def span_block(family, layer, span, words, bias=None):
     """Equation 3 for one span [d] and its words [k, d], by the sub-modules of a Hugging Face layer."""
     if family == "distilbert":
         own = layer.attention
         found = own.out_lin(attended(own.q_lin(span), own.k_lin(words), own.v_lin(words)))
         middle = layer.sa_layer_norm(found + span)
         return layer.output_layer_norm(layer.ffn(middle[None])[0] + middle)
-    if family == "mpnet":  # no bias by relative position: a span stands nowhere
+    if family == "mpnet":
         own = layer.attention.attn
-        found = own.o(attended(own.q(span), own.k(words), own.v(words)))
+        found = own.o(attended(own.q(span), own.k(words), own.v(words), bias))
         middle = layer.attention.LayerNorm(found + span)
     else:
         own = layer.attention.self
@@ -136,8 +152,9 @@ def span_transformer(model, pool, states, lengths, max_width):
         for k in range(2, max_width + 1):
             for i in range(length - k + 1):
                 span = aggregated(pool, states[0][sentence, i : i + k])
+                bias = relative(model, range(k), range(k))
                 for layer, below in zip(layers, states, strict=True):
-                    span = span_block(family, layer, span, below[sentence, i : i + k])
+                    span = span_block(family, layer, span, below[sentence, i : i + k], bias)
                 found[sentence, i, k] = span
     return found
 
@@ -196,9 +213,16 @@ def test_asked_by_a_word_about_a_sentence_the_loops_block_is_the_encoders_own_la
     """Which shows that the loop above is right about the layers."""
     model, [states] = pretrained(family), random_states([6], 1)
     layer = layers_of(model)[1]
-    whole = layer(states)
+    added = {"position_bias": model.encoder.compute_position_bias(states)} if family == "mpnet" else {}
+    whole = layer(states, **added)
     whole = whole[0] if isinstance(whole, tuple) else whole
-    found = torch.stack([span_block(family, layer, word, states[0]) for word in states[0]])
+    places = range(len(states[0]))
+    found = torch.stack(
+        [
+            span_block(family, layer, word, states[0], relative(model, [place], places))
+            for place, word in enumerate(states[0])
+        ]
+    )
     torch.testing.assert_close(found, whole.view_as(found), atol=1e-5, rtol=1e-5)
 
 

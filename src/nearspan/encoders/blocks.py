@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -95,6 +96,14 @@ def blocks(encoder: Any) -> list[Block]:
         Block({part: _at(layer, place) for part, place in family.items() if part != "layers"}, heads)
         for layer in _at(encoder, family["layers"])
     ]
+
+
+def position_bias(encoder: Any, length: int) -> Tensor | None:
+    """What places add to the scores of words that ask words [heads, length, length]; None where that is nothing."""
+    if encoder.config.model_type != "mpnet":
+        return None
+    bias: Tensor = encoder.encoder.compute_position_bias(torch.zeros(1, length, 1))[0]
+    return bias.detach()
 
 
 def _at(module: Any, place: str) -> Any:

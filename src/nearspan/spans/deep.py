@@ -14,7 +14,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from nearspan.encoders import Encoded, Encoder
-from nearspan.encoders.blocks import Block, blocks
+from nearspan.encoders.blocks import Block, blocks, position_bias
 from nearspan.errors import ConfigError
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
@@ -44,7 +44,8 @@ class Deep(nn.Module):
 
     Keys and values are projected once for a word, not once for every span it is in, and all widths go through a
     layer together: the feed-forward of the spans is the only large cost left. Spans of one word are the
-    encoder's own last states. Features beside the transformer's are pooled by their maximum.
+    encoder's own last states. Features beside the transformer's are pooled by their maximum. Where an encoder adds
+    a bias for relative places to its scores, as MPNet does, a span adds the mean of its words' biases.
     """
 
     def __init__(self, settings: DeepSettings, encoder: Encoder, max_width: int) -> None:
@@ -69,6 +70,8 @@ class Deep(nn.Module):
         self.copies = nn.ModuleList(() if settings.shared else copy.deepcopy(top)).requires_grad_()  # frozen or not
         self.own = () if not settings.shared else tuple(top)  # a tuple: these weights are the encoder's
         self.max_width = max_width
+        self.bias: Tensor | None  # [heads, widths, words of a span]
+        self.register_buffer("bias", mean_bias(position_bias(transformer.encoder, max_width)))
         self.dropout = nn.Dropout(settings.dropout)
         self.budget = settings.budget_mb * 2**20
         self.pool = Pool(settings.pooling, transformer.size)
@@ -129,7 +132,7 @@ class Deep(nn.Module):
 
     def _through(self, layers: Sequence[Tensor], layout: Layout) -> Tensor:
         spans: Tensor = self.pool(self.dropout(layers[0]), layout)
-        groups = Groups.of(layout)
+        groups = Groups.of(layout, None if self.bias is None else self.bias.to(spans.dtype))
         for block, states in zip(self.layers, layers, strict=True):
             spans = self._layer(block, spans, states, groups)
         return spans
@@ -141,7 +144,7 @@ class Deep(nn.Module):
         query = asked.view(count, groups.size * groups.widths, block.heads, -1).transpose(1, 2)  # [G, heads, spans, h]
         key, value = (groups.words(project(states), block.heads) for project in (block.key, block.value))
         rate = self.dropout.p if self.training else 0.0
-        found = functional.scaled_dot_product_attention(query, key, value, attn_mask=groups.inside, dropout_p=rate)
+        found = functional.scaled_dot_product_attention(query, key, value, attn_mask=groups.seen, dropout_p=rate)
         context = taken(found.transpose(1, 2).reshape(len(asked), -1), groups.cells)
         return block.after(spans, context, rate)
 
@@ -158,11 +161,11 @@ class Groups:
     count: int  # groups of a sentence
     size: int  # first words of a group
     widths: int
-    inside: Tensor  # [size * widths, size + widths] which words are in a span
+    seen: Tensor  # [size * widths, size + widths] which words a span sees, or [heads, ...] what is added to its scores
 
     @classmethod
-    def of(cls, layout: Layout) -> Groups:
-        """The groups of a layout's first words."""
+    def of(cls, layout: Layout, bias: Tensor | None) -> Groups:
+        """The groups of a layout's first words, with a bias [heads, widths, words of a span] if there is one."""
         size = min(group_size(layout.widths), layout.starts)
         count = -(-layout.starts // size)
         cells = (layout.sentence * (count * size) + layout.first) * layout.widths + layout.width - 2
@@ -171,7 +174,11 @@ class Groups:
         last = first + torch.arange(1, layout.widths + 1, device=device)[:, None]
         word = torch.arange(size + layout.widths, device=device)
         inside = ((first <= word) & (word <= last)).flatten(0, 1)
-        return cls(cells, count, size, layout.widths, inside)
+        if bias is None:
+            return cls(cells, count, size, layout.widths, inside)
+        width = torch.arange(layout.widths, device=device)[:, None]
+        added = bias[:, width, (word - first).clamp(0, layout.widths)].flatten(1, 2)
+        return cls(cells, count, size, layout.widths, added.masked_fill(~inside, -torch.inf))
 
     def words(self, states: Tensor, heads: int) -> Tensor:
         """The words of each group [B * count, heads, size + widths, h] from [B, T, d]; zeros beyond the end."""
@@ -180,6 +187,14 @@ class Groups:
         parted = seen.unfold(1, self.size + self.widths, self.size)  # [B, count, d, size + widths]
         split: Tensor = parted.unflatten(2, (heads, -1)).transpose(3, 4).flatten(0, 1)
         return split
+
+
+def mean_bias(bias: Tensor | None) -> Tensor | None:
+    """The mean bias of a span's words for each word in it [heads, widths, K], from that of words [heads, K, K]."""
+    if bias is None:
+        return None
+    count = torch.arange(1, bias.shape[1] + 1)[:, None]
+    return (bias.cumsum(1) / count)[:, 1:]  # a span of k words has the k first rows
 
 
 def group_size(widths: int) -> int:

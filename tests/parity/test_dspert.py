@@ -209,6 +209,18 @@ def test_every_family_gives_its_own_blocks(family: str):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @torch.no_grad()
+def test_a_span_of_one_word_may_go_through_the_layers_too(family: str):
+    model, states = pretrained(family), random_states([3, 2], LAYERS)
+    found = built(model, 2, single="layers").eval().alone(states)
+    for sentence, place in [(0, 0), (0, 2), (1, 1)]:
+        span = states[0][sentence, place]
+        for layer, below in zip(layers_of(model), states, strict=True):
+            span = span_block(model.config.model_type, layer, span, below[sentence, place : place + 1])
+        torch.testing.assert_close(found[sentence, place], span, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@torch.no_grad()
 def test_asked_by_a_word_about_a_sentence_the_loops_block_is_the_encoders_own_layer(family: str):
     """Which shows that the loop above is right about the layers."""
     model, [states] = pretrained(family), random_states([6], 1)

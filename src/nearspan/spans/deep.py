@@ -31,6 +31,7 @@ class DeepSettings(Settings):
     pooling: How = "max"  # how a span begins, from the states below its first layer
     shared: bool = False  # use the encoder's own weights instead of a copy of them
     dropout: float = Field(default=0.2, ge=0, lt=1)  # in the span Transformer and on what is pooled
+    single: Literal["states", "layers"] = "states"  # a span of one word is the encoder's last state, or a span as any
     budget_mb: int = Field(default=8192, ge=1)  # the most memory that its layers take at once
     reader: SpanReaderSettings = SpanReaderSettings()
 
@@ -73,6 +74,7 @@ class Deep(nn.Module):
         self.bias: Tensor | None  # [heads, widths, words of a span]
         self.register_buffer("bias", mean_bias(position_bias(transformer.encoder, max_width)))
         self.dropout = nn.Dropout(settings.dropout)
+        self.single = settings.single
         self.budget = settings.budget_mb * 2**20
         self.pool = Pool(settings.pooling, transformer.size)
         self.beside = Pool("max", 0)
@@ -93,13 +95,24 @@ class Deep(nn.Module):
         """Span vectors [S, size]."""
         words, batch = encoded.layers[-1], encoded.batch
         layout = Layout.of(candidates, batch.lengths, words.shape[1], self.max_width)
-        spans = self.wide(encoded.layers[-len(self.layers) - 1 : -1], layout)
+        below = encoded.layers[-len(self.layers) - 1 : -1]
+        spans = self.wide(below, layout)
+        if self.single == "layers":
+            words = self.alone(below)
         beside = encoded.beside
         if beside is not None:
             spans = torch.cat([spans, self.beside(beside, layout)], dim=-1)
             words = torch.cat([words, beside], dim=-1)
         vectors: Tensor = self.reader(words, spans, layout, candidates, batch)
         return vectors
+
+    def alone(self, layers: Sequence[Tensor]) -> Tensor:
+        """Equation 3 for spans of one word [B, T, d]: who asks a single word gets its value."""
+        spans: Tensor = self.dropout(layers[0])
+        rate = self.dropout.p if self.training else 0.0
+        for block, states in zip(self.layers, layers, strict=True):
+            spans = block.after(spans, block.value(states), rate)
+        return spans
 
     def wide(self, layers: Sequence[Tensor], layout: Layout) -> Tensor:
         """The top states of the wide spans [N, d], from the layers [B, T, d] below each of the span layers.

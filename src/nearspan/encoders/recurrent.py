@@ -7,6 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nearspan.encoders.steps import stepped
 from nearspan.settings import Settings
 
 LSTM_PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -63,15 +64,8 @@ def _step_by_step(pair: tuple[nn.Module, nn.Module], inputs: Tensor, dropout: fl
     both = [torch.stack([one.get_parameter(f"{name}_l0") for one in pair]) for name in LSTM_PARAMETERS]
     weight, recurrent, bias = both[0], both[1].transpose(1, 2), both[2] + both[3]
     read = torch.einsum("pbti,pgi->tpbg", inputs, weight) + bias[:, None]  # [T, 2, B, 4 * size]
-    hidden = cell = read.new_zeros(*read.shape[1:3], recurrent.shape[1])
-    states = []
-    for step in read.unbind():
-        gates = torch.baddbmm(step, functional.dropout(hidden, dropout), recurrent)
-        enter, forget, new, leave = gates.chunk(4, dim=-1)
-        cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
-        hidden = leave.sigmoid() * cell.tanh()
-        states.append(hidden)
-    return torch.stack(states, dim=2)
+    kept = functional.dropout(read.new_ones(*read.shape[:3], recurrent.shape[1]), dropout)
+    return stepped(read, recurrent, kept).movedim(0, 2)
 
 
 def _turned(mask: Tensor) -> Tensor:

@@ -49,7 +49,7 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     found: dict[str, Any] = json.loads(result.read_text()) if result.is_file() else {"failed": code}
     if code > 0:
         found["log"] = (scratch / f"{name}.log").read_text()[-2000:]
-    found |= {"name": job["name"], "wall": round(time.monotonic() - began, 1)}
+    found |= {"name": job["name"], "seed": seed, "wall": round(time.monotonic() - began, 1)}
     if metrics.is_file():
         found["curve"] = [json.loads(line) for line in metrics.read_text().splitlines()]
     beside = Path(__file__).parent
@@ -98,9 +98,9 @@ def main() -> None:
     with ThreadPoolExecutor(options.at_once) as pool:
         found = list(pool.map(lambda pair: run(*pair, options.out, scratch, limit), pairs))
     for job in jobs:
-        runs = [one for one in found if one["name"] == job["name"] and one.get("test")]
+        runs = [one for one in found if one["name"] == job["name"]]
         for split in ("dev", "test"):
-            scores = [100 * one[split]["f1"] for one in runs]
+            scores = [100 * one[split]["f1"] for one in runs if one.get(split)]
             spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
             print(
                 f"{job['name']:30} {split:4} {statistics.fmean(scores or [0]):.2f} ± {spread:.2f} ({len(scores)} runs)"

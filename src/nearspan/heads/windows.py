@@ -47,7 +47,8 @@ def window_sums(
 ) -> tuple[Tensor, Tensor]:
     """log2 [B, T, L] of the weights of all memory spans together, for spans by first word and width.
 
-    And whether they hold [B, T, L]. Scores of ends are [B, T, W]; `gaps` [B, W] are -inf at gaps and 0 at words.
+    And whether they hold [B, T, L]. Scores of ends are [B, T, W]; `gaps` [B, W] are -inf at gaps and 0 at words. What
+    reaches beyond a sentence has no meaning.
 
     While no factor vanishes and the result is in range nothing that counts is lost: what a sum lacks on the way is
     little beside its 1, and what it is multiplied with is the weight of a span, which the result has in it too. Where
@@ -57,7 +58,7 @@ def window_sums(
     scale = SCALES[left.steps.dtype]
     batch, length, words = left.steps.shape
     at_once = min(widths, max(1, CELLS // left.steps.numel()))
-    beyond = (0, 0, 0, at_once - 1)  # right ends beyond the sentence, of which nothing is wanted
+    beyond = (0, 0, 0, at_once - 1)  # right ends for those too that reach beyond: all widths in one go take fewer calls
     starts, stops = left.steps.exp2().mul_(gaps.exp2()[:, None]), functional.pad(right.steps, beyond).exp2_()
     begins = None
     if left.begins is not None and right.begins is not None:

@@ -42,19 +42,18 @@ def compared_by_words(
         return head.probabilities_by_words(asked, parts, max_width)
 
     if sentences is None:
-        sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(asked),), WORDS // 8)
-    elif len(asked) > 1:
-        sizes = (words.counts + memory.counts * words.apart)[sentences].sum(1)
+        sentences = torch.arange(len(words.starts))[None]  # one pool for all
+    widths = candidates.stop - candidates.first - 1
     if len(asked) == 1:
-        found, place = compared(asked, sentences), candidates.sentence
-    else:
-        order = sizes.argsort()  # pools of like size together
-        cells = min(CELLS, head.budget // CELL)
-        groups = order.split(max(1, cells // ((length + 2) * int(sizes.float().mean()))))
-        owns = [sentences[ids] if len(sentences) > 1 else sentences for ids in groups]
-        found = torch.cat([compared(asked.some(ids), own) for ids, own in zip(groups, owns, strict=True)])
-        place = order.argsort()[candidates.sentence]
-    return found[place, candidates.first, candidates.stop - candidates.first - 1]
+        return compared(asked, sentences)[candidates.sentence, candidates.first, widths]
+    one = len(sentences) == 1
+    sizes = words.counts + memory.counts * words.apart  # [M]
+    sizes = torch.full((len(asked),), WORDS // 8) if one else sizes[sentences].sum(1)
+    order = sizes.argsort()  # pools of like size together
+    cells = min(CELLS, head.budget // CELL)
+    groups = order.split(max(1, cells // ((length + 2) * int(sizes.float().mean()))))
+    found = [compared(asked.some(ids), sentences if one else sentences[ids]) for ids in groups]
+    return torch.cat(found)[order.argsort()[candidates.sentence], candidates.first, widths]
 
 
 def entities_by_words(
@@ -72,11 +71,14 @@ def entities_by_words(
     with sentences apart among them, whose entities are in no table, nor where a sentence's scores might not fit into
     the budget; and for few sentences it does not pay, because calls cost more than numbers there.
     """
-    if len(sentences) < LEAST or (words.some_apart and bool(words.apart[sentences].any())):
+    length, cells = asked.left.shape[1], head.budget // CELL
+    if (
+        len(sentences) < LEAST
+        or length * max_width * int(words.counts[sentences].sum(1).max()) > cells
+        or (words.some_apart and bool(words.apart[sentences].any()))
+    ):
         return compared_by_words(head, memory, words, sentences, asked, candidates, max_width)
-    length, sizes, cells = asked.left.shape[1], words.counts[sentences].sum(1), head.budget // CELL  # sizes [B]
-    if length * max_width * int(sizes.max()) > cells:
-        return compared_by_words(head, memory, words, sentences, asked, candidates, max_width)
+    sizes = words.counts[sentences].sum(1)  # [B]
     rows = _doubtful(head, words, sentences, asked, candidates, max_width)
     found = asked.left.new_zeros(len(candidates), head.labels)
     found[:, 0] = 1

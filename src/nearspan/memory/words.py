@@ -163,13 +163,12 @@ def spread(starts: Tensor, counts: Tensor, padding: int = 0) -> Tensor:
     >>> spread(torch.tensor([[4, 9], [7, 0]]), torch.tensor([[3, 2], [1, 2]]), padding=-1).tolist()
     [[4, 5, 6, 9, 10], [7, 0, 1, -1, -1]]
     """
-    sizes = counts.flatten()
-    ends = sizes.cumsum(0)
-    total = int(ends[-1])
-    ahead = starts.flatten() + sizes - ends  # how much farther a run is from its places
-    rows = torch.arange(total, device=ends.device) + torch.repeat_interleave(ahead, sizes, output_size=total)
-    if len(counts) == 1:
+    sizes, lengths = counts.flatten(), counts.sum(1)
+    known = lengths.tolist()
+    total = sum(known)
+    ahead = starts.flatten() + sizes - sizes.cumsum(0)  # how much farther a run is from its places
+    rows = torch.arange(total, device=ahead.device) + torch.repeat_interleave(ahead, sizes, output_size=total)
+    if len(known) == 1:
         return rows[None]
-    lengths = counts.sum(1)
-    real = torch.arange(int(lengths.max()), device=ends.device) < lengths[:, None]
+    real = torch.arange(max(known), device=ahead.device) < lengths[:, None]
     return rows.new_full(real.shape, padding).masked_scatter_(real, rows)

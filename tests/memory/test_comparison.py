@@ -63,3 +63,15 @@ def test_what_might_not_fit_into_the_budget_is_weighed_as_ever(model, documents)
     whole, small = (judged(model, documents, 100, entities=entities) for entities in (False, True))
     assert torch.equal(small, whole)
     assert not torch.equal(quick, whole)
+
+
+@pytest.mark.parametrize("scale", [1, 100])
+@pytest.mark.parametrize("apart", [0, 2, 100])
+def test_a_sentence_alone_is_weighed_as_in_a_batch(model, documents, scale: float, apart: int):
+    """Some of its neighbours stand apart, or all of them, so that no words are left."""
+    memory = model.memory
+    memory.sentences[:apart] = [replace(one, weight=2.0) for one in memory.sentences[:apart]]
+    model.memory = memory.settled()
+    together = judged(model, documents, scale, entities=False)
+    alone = torch.cat([judged(model, [one], scale, entities=False) for one in documents])
+    torch.testing.assert_close(alone, together, atol=1e-5 * scale, rtol=0)

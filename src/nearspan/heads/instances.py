@@ -40,11 +40,14 @@ class Instances(nn.Module):
     """P(y|s) is the share of the neighbour probability that falls on spans labelled y."""
 
     uses_memory: ClassVar[bool] = True
+    one_hot: Tensor  # [1 + Y + 1, 1 + Y]
 
     def __init__(self, settings: InstanceSettings, labels: int) -> None:
         super().__init__()
         self.settings = settings
         self.labels = labels + 1  # null is a label like the others
+        one_hot = functional.pad(torch.eye(self.labels), (0, 0, 0, 1))  # the last row is padding's, of label -1
+        self.register_buffer("one_hot", one_hot, persistent=False)
         self.budget = settings.budget_mb * 2**20
 
     def loss(self, vectors: Tensor, targets: Tensor, pool: Pool | None = None) -> Tensor:
@@ -74,13 +77,14 @@ class Instances(nn.Module):
         A pool of spans, for sentences that some were removed from or that do not count once, goes by the same account.
         """
         asked = asked.balanced()
-        total = asked.left.new_full((1, 1, 1), -torch.inf, dtype=torch.double)  # [B, T, L] log2 of all weights so far
-        shares = asked.left.new_zeros(1, 1, 1, self.labels)  # [B, T, L, 1 + Y] of them
-        for pool in pools:
-            if isinstance(pool, Pool):
-                weight, claims = _weighed_spans(asked, pool, self.votes(pool), max_width)
-            else:
-                weight, claims = _weighed(asked, pool, self.votes(pool), max_width)
+        parts = (
+            _weighed(asked, pool, self.votes(pool), max_width)
+            if isinstance(pool, WordPool)
+            else _weighed_spans(asked, pool, self.votes(pool), max_width)
+            for pool in pools
+        )
+        total, shares = next(parts)  # log2 of all weights so far [B, T, L], and what entities have of them
+        for weight, claims in parts:
             both = torch.logaddexp2(total, weight)
             before, now = ((one - both).exp2().nan_to_num_(0).float() for one in (total, weight))  # NaN: no weight yet
             shares = shares * before[..., None] + claims * now[..., None]
@@ -108,8 +112,8 @@ class Instances(nn.Module):
         return _normalized(_weighed_rows(scores, own, pool, self.votes(pool), max_width)[1])
 
     def votes(self, pool: WordPool | Pool) -> Tensor:
-        """One-hot labels [B, N, 1 + Y] of a pool; what is padding seems to vote for null."""
-        return functional.one_hot(pool.labels.clamp(min=0), self.labels).float()
+        """One-hot labels [B, N, 1 + Y] of a pool; padding votes for nothing."""
+        return self.one_hot[pool.labels]
 
 
 def _normalized(shares: Tensor) -> Tensor:
@@ -148,6 +152,8 @@ def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> t
     claims = _claims(left, right, pool.entities, near)  # [B, T, L, E]
     shares = (votes.mT @ claims.flatten(1, 2).mT).mT.view(*total.shape, -1)  # quicker than the other way round
     shares *= (near - total).exp2()[..., None]
+    if bool(held.all()):
+        return total, shares
     lost = (_inside(length, widths) & ~held).nonzero()  # [N, 3]
     for some in lost.split(len(asked) * length) if len(lost) else ():  # as many spans at once as there are ends
         sentence, first, more = place = some.unbind(1)

@@ -47,35 +47,48 @@ def window_sums(
 ) -> tuple[Tensor, Tensor]:
     """log2 [B, T, L] of the weights of all memory spans together, for spans by first word and width.
 
-    And whether they hold [B, T, L]. Scores of ends are [B, T, W]; `gaps` [B, W] are -inf at gaps and 0 at words.
+    And whether they hold [B, T, L]. Scores of ends are [B, T, W]; `gaps` [B, W] are -inf at gaps and 0 at words. What
+    reaches beyond a sentence has no meaning.
 
     While no factor vanishes and the result is in range nothing that counts is lost: what a sum lacks on the way is
     little beside its 1, and what it is multiplied with is the weight of a span, which the result has in it too. Where
     spans begin alike a q that vanishes lacks no more than 2^-126 times the weights of two spans, which it would have
     joined: nothing beside a result up to 2^90.
     """
-    scale, floor = SCALES[left.steps.dtype], LEAST[left.steps.dtype]
-    starts, stops = left.steps.exp2().mul_(gaps.exp2()[:, None]), right.steps.exp2()
-    batch, length, words = starts.shape
-    begins = (left.begins.exp2(), right.begins.exp2()) if left.begins is not None and right.begins is not None else None
-    sums = starts.new_ones(batch, length, widths)  # those that reach beyond the sentence stay so
-    at_once = min(widths, max(1, CELLS // starts.numel()))
-    room = starts.new_empty(3, at_once * batch * length, words)
+    scale = SCALES[left.steps.dtype]
+    batch, length, words = left.steps.shape
+    at_once = min(widths, max(1, CELLS // left.steps.numel()))
+    beyond = (0, 0, 0, at_once - 1)  # right ends for those too that reach beyond: all widths in one go take fewer calls
+    starts, stops = left.steps.exp2().mul_(gaps.exp2()[:, None]), functional.pad(right.steps, beyond).exp2_()
+    begins = None
+    if left.begins is not None and right.begins is not None:
+        begins = left.begins.exp2(), functional.pad(right.begins, beyond).exp2_()
+    sums = starts.new_ones(batch, length, widths)
+    room = starts.new_empty(3, batch * length * at_once, words)
     for first in range(0, widths, at_once):
-        shifts = range(first, min(first + at_once, widths))  # right ends are so many words after left ones
-        counts = [batch * (length - more) for more in shifts]
-        q, *rest = room[:, : sum(counts)]
-        _multiply(starts, stops, shifts, q)
-        ones = None if begins is None else _multiply(*begins, shifts, torch.empty_like(q))
+        more = range(widths)[first : first + at_once]  # right ends are so many words after left ones
+        shape = (batch, length - first, len(more), words)
+        q, *rest = room[:, : batch * shape[1] * shape[2]]
+        _multiply(starts, stops, more, q.view(shape))
+        ones = None if begins is None else _multiply(*begins, more, torch.empty_like(q).view(shape)).view_as(q)
         found = _nested_sums(q, ones, rest, max_width, 2.0**-scale)
-        for more, part in zip(shifts, found.split(counts), strict=True):
-            sums[:, : length - more, more] = part.view(batch, -1)
+        sums[:, : length - first, first : more.stop] = found.view(shape[:3])
     found = sums.double().log2() + scale  # float32 is too coarse for differences of large logarithms
-    least = left.least()[..., None], functional.pad(right.least(), (0, widths - 1)).unfold(1, widths, 1)
-    whole = least[0] + least[1] >= floor
-    if begins is None:
-        whole |= (least[0] >= floor) & (least[1] >= floor) & (found < SAFE)
-    return found, whole & (found < torch.inf) & (found > scale / -4)  # false for NaN too
+    return found, _held(left, right, found)
+
+
+def _held(left: WordScores, right: WordScores, found: Tensor) -> Tensor:
+    """Whether log2 of sums [B, T, L] from ends with these scores hold."""
+    floor, widths = LEAST[left.steps.dtype], found.shape[2]
+    held = (found < torch.inf) & (found > SCALES[left.steps.dtype] / -4)  # false for NaN too
+    first, last = left.least(), right.least()  # [B, T]
+    if float(first.min() + last.min()) >= floor:  # as nearly always
+        return held
+    first, last = first[..., None], functional.pad(last, (0, widths - 1)).unfold(1, widths, 1)
+    whole = first + last >= floor
+    if left.begins is None:
+        whole |= (first >= floor) & (last >= floor) & (found < SAFE)
+    return held & whole
 
 
 def row_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:
@@ -105,12 +118,11 @@ def row_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:
     return found
 
 
-def _multiply(starts: Tensor, stops: Tensor, shifts: Sequence[int], out: Tensor) -> Tensor:
-    """Products [R, W] of left and right ends [B, T, W]: all pairs at the first distance, then all at the second."""
-    lefts = [starts[:, : starts.shape[1] - more] for more in shifts]
-    for more, left, place in zip(shifts, lefts, out.split([one.shape[:2].numel() for one in lefts]), strict=True):
-        torch.mul(left, stops[:, more:], out=place.view_as(left))
-    return out
+def _multiply(starts: Tensor, stops: Tensor, more: range, out: Tensor) -> Tensor:
+    """Products [B, T', M, W] of left ends [B, T, W] and the right ends that come so many words after them."""
+    _, length, count, _ = out.shape
+    ends = stops[:, more.start : more.start + length + count - 1].unfold(1, count, 1).mT
+    return torch.mul(starts[:, :length, None], ends, out=out)
 
 
 def _nested_sums(factors: Tensor, begins: Tensor | None, room: Sequence[Tensor], max_width: int, one: float) -> Tensor:
@@ -121,9 +133,10 @@ def _nested_sums(factors: Tensor, begins: Tensor | None, room: Sequence[Tensor],
     q, unit = factors.view(-1), factors.new_full((), one)
     inner, other = (part.view(-1) for part in room)
     inner[-1] = other[-1] = one
-    torch.add(unit, q[1:], alpha=one if max_width > 1 else 0, out=inner[:-1])
+    after = q[1:]
+    torch.add(unit, after, alpha=one if max_width > 1 else 0, out=inner[:-1])
     for _ in range(max_width - 2):  # inner[a] = 1 + q[a + 1] * inner[a + 1]
-        torch.addcmul(unit, q[1:], inner[1:], out=other[:-1])
+        torch.addcmul(unit, after, inner[1:], out=other[:-1])
         inner, other = other, inner
     ones = factors if begins is None else factors.mul_(begins)  # the weights of spans of one word
     return ones.mul_(inner.view_as(ones)).sum(-1)

@@ -34,24 +34,26 @@ def compared_by_words(
 ) -> Tensor:
     """P(y|s) [S, 1 + Y] from words of the memory, as a CPU likes it: those of `sentences` [B, K], or of all."""
     _, length, size = asked.left.shape
-    if sentences is None:
-        sentences, sizes = torch.arange(len(words.starts))[None], torch.full((len(candidates.counts),), WORDS // 8)
-    else:
-        sizes = (words.counts + memory.counts * words.apart)[sentences].sum(1)
-    order = sizes.argsort()  # pools of like size together
-    found = []
-    cells = min(CELLS, head.budget // CELL)
-    for ids in order.split(max(1, cells // ((length + 2) * int(sizes.float().mean())))):
-        some = asked.some(ids)
-        most = min(WORDS, head.budget // (len(ids) * ((length + 2) * CELL + 8 * size)))
-        own = sentences[ids] if len(sentences) > 1 else sentences
+
+    def compared(asked: EndSums, own: Tensor) -> Tensor:
+        most = min(WORDS, head.budget // (len(asked) * ((length + 2) * CELL + 8 * size)))
         parts: Iterable[WordPool | Pool]
         parts = chain(words.pools(own, most), pools_apart(memory, words, own, most))
-        found.append(head.probabilities_by_words(some, parts, max_width))
-    widths = found[0].shape[2]
-    rows = (order.argsort()[candidates.sentence] * length + candidates.first) * widths
-    rows += candidates.stop - candidates.first - 1
-    return torch.cat(found).flatten(0, 2).index_select(0, rows)
+        return head.probabilities_by_words(asked, parts, max_width)
+
+    if sentences is None:
+        sentences = torch.arange(len(words.starts))[None]  # one pool for all
+    widths = candidates.stop - candidates.first - 1
+    if len(asked) == 1:
+        return compared(asked, sentences)[candidates.sentence, candidates.first, widths]
+    one = len(sentences) == 1
+    sizes = words.counts + memory.counts * words.apart  # [M]
+    sizes = torch.full((len(asked),), WORDS // 8) if one else sizes[sentences].sum(1)
+    order = sizes.argsort()  # pools of like size together
+    cells = min(CELLS, head.budget // CELL)
+    groups = order.split(max(1, cells // ((length + 2) * int(sizes.float().mean()))))
+    found = [compared(asked.some(ids), sentences if one else sentences[ids]) for ids in groups]
+    return torch.cat(found)[order.argsort()[candidates.sentence], candidates.first, widths]
 
 
 def entities_by_words(
@@ -69,11 +71,14 @@ def entities_by_words(
     with sentences apart among them, whose entities are in no table, nor where a sentence's scores might not fit into
     the budget; and for few sentences it does not pay, because calls cost more than numbers there.
     """
-    length, sizes = asked.left.shape[1], words.counts[sentences].sum(1)  # [B]
-    cells = head.budget // CELL
-    fits = length * max_width * int(sizes.max()) <= cells
-    if len(sentences) < LEAST or not fits or bool(words.apart[sentences].any()):
+    length, cells = asked.left.shape[1], head.budget // CELL
+    if (
+        len(sentences) < LEAST
+        or length * max_width * int(words.counts[sentences].sum(1).max()) > cells
+        or (words.some_apart and bool(words.apart[sentences].any()))
+    ):
         return compared_by_words(head, memory, words, sentences, asked, candidates, max_width)
+    sizes = words.counts[sentences].sum(1)  # [B]
     rows = _doubtful(head, words, sentences, asked, candidates, max_width)
     found = asked.left.new_zeros(len(candidates), head.labels)
     found[:, 0] = 1

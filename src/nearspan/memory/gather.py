@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nearspan.memory.store import Memory, Remembered, log_weights, span_labels
+from nearspan.memory.store import Memory, Remembered, log_weights, searchable, span_labels
 from nearspan.memory.words import WordTable, spread
 from nearspan.spans import WordSums
 
@@ -24,8 +24,8 @@ def gathered(sources: Sequence[Memory], sentences: Mapping[int, Remembered], lab
     units = [_units(source) for source in sources]
     counts = torch.cat([own for _, own in units])  # [M] of all sources
     means = torch.cat([source.sentence_vectors for source in sources])
-    rows, _ = spread((counts.cumsum(0) - counts)[chosen][None], counts[chosen][None])
-    chosen, rows = chosen.to(means.device), rows[0].to(means.device)
+    [rows] = spread((counts.cumsum(0) - counts)[chosen][None], counts[chosen][None])
+    chosen, rows = chosen.to(means.device), rows.to(means.device)
     vectors = _joined([own for own, _ in units], rows)
     kept = [sentences[number] for number in ids]
     return Memory.of(kept, labels, sources[0].max_width, vectors, means.index_select(0, chosen), ids)
@@ -51,7 +51,7 @@ def joined(sources: Sequence[Memory]) -> Memory:
         WordTable.joined(tables) if tables else together("vectors"),
         together("labels"),
         torch.cat(further, dim=1),
-        together("sentence_vectors"),
+        searchable(together("sentence_vectors")),
         together("sentence", sizes),
         together("first"),
         together("stop"),
@@ -71,13 +71,13 @@ def relabelled(memory: Memory, sentences: Mapping[int, Remembered], labels: Sequ
     device = memory.labels.device
     table = span_labels([kept[place] for place in changed], labels, memory.max_width).to(device)
     places = torch.tensor(changed, device=device)
-    rows, _ = spread(memory.starts[places][None], memory.counts[places][None])
+    [rows] = spread(memory.starts[places][None], memory.counts[places][None])
     more = max(0, len(table.further) - len(memory.further))
     own, further = memory.labels.clone(), functional.pad(memory.further, (0, 0, 0, more)).clone()
-    own[rows[0]], further[:, rows[0]] = table.labels, 0
-    further[: len(table.further), rows[0]] = table.further
+    own[rows], further[:, rows] = table.labels, 0
+    further[: len(table.further), rows] = table.further
     weights = memory.log_weights.clone()
-    weights[rows[0]] = log_weights([kept[place] for place in changed], memory.max_width).to(device)
+    weights[rows] = log_weights([kept[place] for place in changed], memory.max_width).to(device)
     return replace(memory, sentences=kept, labels=own, further=further, log_weights=weights).settled()
 
 

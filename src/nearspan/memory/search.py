@@ -14,7 +14,6 @@ from nearspan.memory.words import PART, WordTable, spread
 
 GROUP = 16  # about the root of sentences over neighbours
 SENTENCES = 32  # that are compared with all of the memory at once: what a CPU's caches like
-TIE = 1e-6  # cosines that differ by less are taken to be the same
 
 
 def nearest_sentences(memory: Memory, vectors: Tensor, count: int) -> Tensor:
@@ -22,10 +21,11 @@ def nearest_sentences(memory: Memory, vectors: Tensor, count: int) -> Tensor:
 
     Of those that are equally near, such as many copies of one sentence, the ones made to count more come first.
     """
-    asked, first = functional.normalize(vectors.float(), dim=1), TIE * memory.heavy
+    asked = functional.normalize(vectors.float(), dim=1)
     parts = asked.split(len(asked) if asked.is_cuda else SENTENCES)
     count = min(count, len(memory.sentence_vectors))
-    return torch.cat([highest((part @ memory.sentence_vectors.T).add_(first), count) for part in parts])
+    first, others = memory.head_starts, memory.sentence_vectors.T
+    return torch.cat([highest(torch.addmm(first, part, others), count) for part in parts])
 
 
 def highest(values: Tensor, count: int) -> Tensor:
@@ -36,17 +36,18 @@ def highest(values: Tensor, count: int) -> Tensor:
     columns = values.shape[1] // GROUP
     if columns <= 2 * count:
         return values.topk(count, dim=1).indices
-    table = values[:, : GROUP * columns].unflatten(1, (GROUP, columns))
-    best = table.amax(1).topk(count, dim=1).indices  # [B, count]
-    rows = torch.arange(GROUP, device=values.device)[:, None] * columns
-    rest = torch.arange(GROUP * columns, values.shape[1], device=values.device)
+    cells = GROUP * columns
+    best = values[:, :cells].view(-1, GROUP, columns).amax(1).topk(count, dim=1).indices  # [B, count]
+    rows = torch.arange(0, cells, columns, device=values.device)[:, None]
+    rest = torch.arange(cells, values.shape[1], device=values.device)
     among = torch.cat([(best[:, None] + rows).flatten(1), rest.expand(len(values), -1)], dim=1)
     return among.gather(1, values.gather(1, among).topk(count, dim=1).indices)
 
 
 def rows_of(memory: Memory, sentences: Tensor) -> tuple[Tensor, Tensor]:
     """Rows of all spans of some sentences [B, K]: rows [B, N], and which of them are real rather than padding."""
-    return spread(memory.starts[sentences], memory.counts[sentences])
+    rows = spread(memory.starts[sentences], memory.counts[sentences], padding=-1)
+    return rows.clamp(min=0), rows >= 0
 
 
 def pools(memory: Memory, sentences: Tensor) -> Pool:
@@ -61,6 +62,8 @@ def pools_apart(memory: Memory, words: WordTable, sentences: Tensor, most: int) 
 
     As in pools of words, what all spans begin with is left out: it adds the same to every score.
     """
+    if not words.some_apart:
+        return
     wanted = words.apart[sentences]  # [B, K]
     count = int(wanted.sum(1).max()) if wanted.numel() else 0
     if not count:
@@ -70,8 +73,9 @@ def pools_apart(memory: Memory, words: WordTable, sentences: Tensor, most: int) 
     counts = memory.counts[chosen] * real
     size = max(1, most // int(counts.max()))
     for ids, own in zip(chosen.split(size, dim=1), counts.split(size, dim=1), strict=True):
-        rows, known = spread(memory.starts[ids], own)
-        labels, weights = memory.labels[rows].masked_fill(~known, -1), memory.log_weights[rows]
+        rows = spread(memory.starts[ids], own, padding=-1)
+        labels, rows = memory.labels[rows].masked_fill(rows < 0, -1), rows.clamp(min=0)
+        weights = memory.log_weights[rows]
         yield Pool(memory.rows(rows) - words.shared, labels, weights)
 
 

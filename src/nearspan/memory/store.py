@@ -24,6 +24,7 @@ from nearspan.tensors import save_tensors
 from nearspan.text import Gold, digests
 
 SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
+TIE = 1e-6  # cosines that differ by less are taken to be the same
 NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
 
 
@@ -162,6 +163,7 @@ class Memory:
 
     def with_vectors(self, vectors: Tensor | WordSums, sentence_vectors: Tensor) -> Memory:
         """The same spans with other vectors."""
+        sentence_vectors = searchable(sentence_vectors)
         if not isinstance(vectors, WordSums):
             return replace(self, vectors=vectors, sentence_vectors=sentence_vectors)
         lengths = torch.tensor([len(one.words) for one in self.sentences], dtype=torch.long)
@@ -220,10 +222,10 @@ class Memory:
         return self.log_weights[rows].masked_fill(self.labels[rows] < 0, -torch.inf)
 
     @cached_property
-    def heavy(self) -> Tensor:
-        """Which sentences [M] have spans that count more than once."""
-        found = torch.zeros_like(self.starts, dtype=torch.bool)
-        found[self.sentence[self.log_weights > 0]] = True
+    def head_starts(self) -> Tensor:
+        """What is added to the sentences' cosines [M]: a little where spans count more than once."""
+        found = torch.zeros_like(self.starts, dtype=torch.float32)
+        found[self.sentence[self.log_weights > 0]] = TIE
         return found
 
     @cached_property
@@ -289,6 +291,11 @@ class Memory:
             return replace(found, forgotten=forgotten)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
             raise ModelError(f"the memory in {folder} is damaged: {error}") from error
+
+
+def searchable(sentence_vectors: Tensor) -> Tensor:
+    """The same vectors [M, E] with all first numbers in a row, then all second ones: a search is quicker so."""
+    return sentence_vectors.T.contiguous().T
 
 
 def found_in(folder: Path, name: str) -> Path:

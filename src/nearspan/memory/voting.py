@@ -16,8 +16,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from nearspan.memory.search import TIE
-from nearspan.memory.store import Memory
+from nearspan.memory.store import TIE, Memory
 from nearspan.memory.words import PART
 from nearspan.settings import Settings
 

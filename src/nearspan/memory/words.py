@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from nearspan.heads import WordPool
 from nearspan.spans import WordSums
@@ -24,7 +26,7 @@ class WordTable:
     starts: Tensor  # [M] each sentence's first word
     counts: Tensor  # [M] its words, and its gap; 0 for sentences apart
     labels: Tensor  # [E] of the entities
-    entity_starts: Tensor  # [M]
+    entity_starts: Tensor  # [M] the row of each sentence's first entity
     entity_counts: Tensor  # [M] 0 for sentences apart
     apart: Tensor  # [M] whether spans are weighed one by one: some were removed, or do not count once
 
@@ -59,7 +61,7 @@ class WordTable:
         table = torch.cat([self.table[:words], found, self.table[words + len(self.labels) :]])
         apart = apart.to(device)
         sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~apart
-        starts = counts.cumsum(0) - counts
+        starts = words + counts.cumsum(0) - counts
         return WordTable(table, self.shared, self.gaps, self.starts, sizes, labels, starts, counts * ~apart, apart)
 
     @classmethod
@@ -126,38 +128,47 @@ class WordTable:
 
     def pool(self, sentences: Tensor, named: Tensor | None = None) -> WordPool:
         """The words and entities of some sentences [B, K], or the entities of others [B, K']."""
-        gap = len(self.gaps) - 1
-        words, real = spread(self.starts[sentences], self.counts[sentences])
-        words = torch.where(real, words, gap)
+        gap = len(self.gaps) - 1  # the row before the first entity's
         named = sentences if named is None else named
-        entities, known = spread(self.entity_starts[named], self.entity_counts[named])
-        columns = [words, torch.where(known, entities + len(self.gaps), gap)]
-        if not self.alike:
-            columns.append(words + (len(self.gaps) + len(self.labels)))
-        index = torch.cat(columns, dim=1)  # [B, X]
-        labels = self.labels[entities].masked_fill(~known, -1) if len(self.labels) else entities - 1
-        return WordPool(self.table, index, self.gaps.take(words), labels, not self.alike)
+        words = spread(self.starts[sentences], self.counts[sentences], gap)
+        entities = spread(self.entity_starts[named], self.entity_counts[named], gap)
+        columns = [words, entities] if self.alike else [words, entities, words + (len(self.gaps) + len(self.labels))]
+        labels = self._labels_from_gap[entities - gap]
+        return WordPool(self.table, torch.cat(columns, dim=1), self.gaps.take(words), labels, not self.alike)
+
+    @cached_property
+    def _labels_from_gap(self) -> Tensor:
+        """-1 for a gap, then the labels of the entities [1 + E]."""
+        return functional.pad(self.labels, (1, 0), value=-1)
+
+    @cached_property
+    def some_apart(self) -> bool:
+        """Whether there are sentences apart at all."""
+        return bool(self.apart.any())
 
     def pools(self, sentences: Tensor, most: int) -> Iterator[WordPool]:
         """The same in parts of at most `most` words, or of one sentence; parts without words are left out."""
-        counts = self.counts[sentences]
-        size = max(1, most // max(1, int(counts.max())))
-        parts = zip(sentences.split(size, dim=1), counts.split(size, dim=1), strict=True)
-        return (self.pool(part) for part, own in parts if bool(own.any()))
+        size = max(1, most // max(1, int(self.counts[sentences].max())))
+        parts = (self.pool(part) for part in sentences.split(size, dim=1))
+        return (part for part in parts if part.gaps.shape[1])
 
     def to(self, device: torch.device | str) -> WordTable:
         """The same words on a device."""
         return WordTable(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
 
 
-def spread(starts: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows [B, N] of runs that begin at `starts` [B, K] and are `counts` long, and which are real, not padding."""
-    ends = counts.cumsum(1)  # [B, K]
-    begins = ends - counts
-    column = torch.arange(int(ends[:, -1].max()), device=ends.device)  # [N]
-    ahead = torch.diff(
-        starts - begins, prepend=torch.zeros_like(starts[:, :1])
-    )  # how much farther a run is from its columns
-    jumps = starts.new_zeros(len(starts), len(column) + 1).scatter_add_(1, begins, ahead)
-    real = column < ends[:, -1:]
-    return (column + jumps.cumsum(1)[:, :-1]) * real, real
+def spread(starts: Tensor, counts: Tensor, padding: int = 0) -> Tensor:
+    """Rows [B, N] of runs that begin at `starts` [B, K] and are `counts` long, with `padding` after the last.
+
+    >>> spread(torch.tensor([[4, 9], [7, 0]]), torch.tensor([[3, 2], [1, 2]]), padding=-1).tolist()
+    [[4, 5, 6, 9, 10], [7, 0, 1, -1, -1]]
+    """
+    sizes, lengths = counts.flatten(), counts.sum(1)
+    known = lengths.tolist()
+    total = sum(known)
+    ahead = starts.flatten() + sizes - sizes.cumsum(0)  # how much farther a run is from its places
+    rows = torch.arange(total, device=ahead.device) + torch.repeat_interleave(ahead, sizes, output_size=total)
+    if len(known) == 1:
+        return rows[None]
+    real = torch.arange(max(known), device=ahead.device) < lengths[:, None]
+    return rows.new_full(real.shape, padding).masked_scatter_(real, rows)

@@ -41,7 +41,7 @@ class EndSums:
 
     def balanced(self) -> EndSums:
         """The same spans with ends that are alike in the mean, so that neither is far larger than the spans."""
-        middle = (self.right.mean(1, keepdim=True) - self.left.mean(1, keepdim=True)) / 2
+        middle = (self.right - self.left).mean(1, keepdim=True) / 2
         return EndSums(self.left + middle, self.right - middle, self.shared)
 
     def rows(self) -> Tensor:

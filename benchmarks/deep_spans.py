@@ -202,7 +202,7 @@ def within_budgets(options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for budget in BUDGETS:
         case = Case.of(*SETTINGS[1], options.batch, options.device, budget)
-        parts = len(case.deep._parts(case.states[0], case.layout))
+        parts = len(case.deep._parts(case.states[0], case.layout.starts, case.layout.widths))
         seconds = timed(case, ("ours",), max(1, options.repeat // 3))["ours"]
         del case
         row = {"budget_mb": budget, "parts": parts, "peak_mb": round(peak("ours", *SETTINGS[1], options, budget))}

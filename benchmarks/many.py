@@ -101,10 +101,10 @@ def main() -> None:
         runs = [one for one in found if one["name"] == job["name"]]
         for split in ("dev", "test"):
             scores = [100 * one[split]["f1"] for one in runs if one.get(split)]
-            spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
-            print(
-                f"{job['name']:30} {split:4} {statistics.fmean(scores or [0]):.2f} ± {spread:.2f} ({len(scores)} runs)"
-            )
+            if scores:
+                spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
+                mean = f"{statistics.fmean(scores):.2f} ± {spread:.2f}"
+                print(f"{job['name']:30} {split:4} {mean} ({len(scores)} runs)")
 
 
 if __name__ == "__main__":

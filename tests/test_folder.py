@@ -87,7 +87,7 @@ def test_no_folder_an_empty_one_a_file_and_a_foreign_one(tmp_path: Path):
     ("old", "new", "message"),
     [
         ("max_width", "max_widht", "did you mean 'max_width'"),
-        ("nearspan = 3", "nearspan = 99", "format 99"),
+        ("nearspan = 4", "nearspan = 99", "format 99"),
         ('overlap = "flat"', 'overlap = "sideways"', "sideways"),
         ("max_width = 6", "max_width = 0", "max_width"),
         ("max_width = 6", 'max_width = "six"', "max_width"),

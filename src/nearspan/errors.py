@@ -42,9 +42,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """The beginning of an error's message.
+    """The beginning of an error's message; two lines of it where the first one only announces the second.
 
     >>> first_line(ValueError("no such row\\nin a long trace")), first_line(KeyError())
     ('no such row', 'KeyError')
+    >>> first_line(RuntimeError("errors in loading:\\n\\tno row 'a'\\n\\tno row 'b'"))
+    "errors in loading: no row 'a'"
     """
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    first, *rest = (str(error).strip() or type(error).__name__).splitlines()
+    return f"{first} {rest[0].strip()}" if rest and first.endswith(":") else first

@@ -29,7 +29,7 @@ from nearspan.tensors import save_tensors
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
 STRINGS = "strings.json"  # the majority by string, where spans are given
 GENERATION = "generation.json"  # the words that generators know, where there are any
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True)

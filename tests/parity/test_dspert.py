@@ -207,11 +207,13 @@ def test_every_family_gives_its_own_blocks(family: str):
     check(built(model, 4).eval(), model, [5, 2, 4], 4)
 
 
+@pytest.mark.parametrize("budget", [1, 2**30])
 @pytest.mark.parametrize("family", FAMILIES)
-@torch.no_grad()
-def test_a_span_of_one_word_may_go_through_the_layers_too(family: str):
+def test_a_span_of_one_word_may_go_through_the_layers_too(family: str, budget: int):
     model, states = pretrained(family), random_states([3, 2], LAYERS)
-    found = built(model, 2, single="layers").eval().alone(states)
+    deep = built(model, 2, single="layers").eval()
+    deep.budget = budget  # one word at a time, or all
+    found = deep.alone(states)
     for sentence, place in [(0, 0), (0, 2), (1, 1)]:
         span = states[0][sentence, place]
         for layer, below in zip(layers_of(model), states, strict=True):
@@ -267,7 +269,7 @@ def test_parts_equal_the_whole(share: float, training: bool, pooling: str, share
     layout, [states] = laid_out(lengths, 4), random_states(lengths, 1)
     whole = deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
     deep.budget = int(share * whole)
-    assert len(deep._parts(states, layout)) == (6 if share == 0 else 3)
+    assert len(deep._parts(states, layout.starts, layout.widths)) == (6 if share == 0 else 3)
     check(deep, model, lengths, 4)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -45,8 +45,9 @@ class Deep(nn.Module):
 
     Keys and values are projected once for a word, not once for every span it is in, and all widths go through a
     layer together: the feed-forward of the spans is the only large cost left. Spans of one word are the
-    encoder's own last states. Features beside the transformer's are pooled by their maximum. Where an encoder adds
-    a bias for relative places to its scores, as MPNet does, a span adds the mean of its words' biases.
+    encoder's own last states, unless `single` says otherwise. Features beside the transformer's are pooled by their
+    maximum. Where an encoder adds a bias for relative places to its scores, as MPNet does, a span adds the mean of its
+    words' biases, as they were pretrained.
     """
 
     def __init__(self, settings: DeepSettings, encoder: Encoder, max_width: int) -> None:
@@ -107,12 +108,11 @@ class Deep(nn.Module):
         return vectors
 
     def alone(self, layers: Sequence[Tensor]) -> Tensor:
-        """Equation 3 for spans of one word [B, T, d]: who asks a single word gets its value."""
-        spans: Tensor = self.dropout(layers[0])
-        rate = self.dropout.p if self.training else 0.0
-        for block, states in zip(self.layers, layers, strict=True):
-            spans = block.after(spans, block.value(states), rate)
-        return spans
+        """Equation 3 for spans of one word [B, T, d], in parts like wide ones: who asks one word gets its value."""
+        parts = self._parts(layers[0], layers[0].shape[1], 1)
+        if len(parts) == 1:
+            return self._through_alone(layers)
+        return torch.cat([_again(self._through_alone, [one[:, a:b] for one in layers]) for a, b in parts], dim=1)
 
     def wide(self, layers: Sequence[Tensor], layout: Layout) -> Tensor:
         """The top states of the wide spans [N, d], from the layers [B, T, d] below each of the span layers.
@@ -122,7 +122,7 @@ class Deep(nn.Module):
         """
         if not len(layout):
             return layers[0].new_zeros(0, layers[0].shape[-1])
-        parts = self._parts(layers[0], layout)
+        parts = self._parts(layers[0], layout.starts, layout.widths)
         if len(parts) == 1:
             return self._through(layers, layout)
         out: list[Tensor] = []
@@ -130,18 +130,22 @@ class Deep(nn.Module):
         for first, stop in parts:
             part, own = layout.window(first, stop)
             seen = [layer[:, first : stop + layout.widths] for layer in layers]
-            if torch.is_grad_enabled():
-                out.append(checkpoint(self._through, seen, part, use_reentrant=False))
-            else:
-                out.append(self._through(seen, part))
+            out.append(_again(self._through, seen, part))
             rows.append(own)
         return taken(torch.cat(out), torch.cat(rows).argsort())
 
-    def _parts(self, states: Tensor, layout: Layout) -> list[tuple[int, int]]:
+    def _parts(self, states: Tensor, starts: int, widths: int) -> list[tuple[int, int]]:
         """First words to do together."""
         kept = self.layers if torch.is_grad_enabled() else self.layers[:1]
-        step = max(1, self.budget // (span_bytes(kept, layout.widths) * len(states) * layout.widths))
-        return [(first, min(first + step, layout.starts)) for first in range(0, layout.starts, step)]
+        step = max(1, self.budget // (span_bytes(kept, widths) * len(states) * widths))
+        return [(first, min(first + step, starts)) for first in range(0, starts, step)]
+
+    def _through_alone(self, layers: Sequence[Tensor]) -> Tensor:
+        spans: Tensor = self.dropout(layers[0])
+        rate = self.dropout.p if self.training else 0.0
+        for block, states in zip(self.layers, layers, strict=True):
+            spans = block.after(spans, block.value(states), rate)
+        return spans
 
     def _through(self, layers: Sequence[Tensor], layout: Layout) -> Tensor:
         spans: Tensor = self.pool(self.dropout(layers[0]), layout)
@@ -160,6 +164,12 @@ class Deep(nn.Module):
         found = functional.scaled_dot_product_attention(query, key, value, attn_mask=groups.seen, dropout_p=rate)
         context = taken(found.transpose(1, 2).reshape(len(asked), -1), groups.cells)
         return block.after(spans, context, rate)
+
+
+def _again(call: Callable[..., Tensor], *given: Any) -> Tensor:
+    """What a call gives; in training it is computed once more on the way back instead of being kept."""
+    found: Tensor = checkpoint(call, *given, use_reentrant=False) if torch.is_grad_enabled() else call(*given)
+    return found
 
 
 @dataclass(frozen=True)

@@ -71,14 +71,11 @@ def entities_by_words(
     with sentences apart among them, whose entities are in no table, nor where a sentence's scores might not fit into
     the budget; and for few sentences it does not pay, because calls cost more than numbers there.
     """
-    length, cells = asked.left.shape[1], head.budget // CELL
-    if (
-        len(sentences) < LEAST
-        or length * max_width * int(words.counts[sentences].sum(1).max()) > cells
-        or (words.some_apart and bool(words.apart[sentences].any()))
-    ):
-        return compared_by_words(head, memory, words, sentences, asked, candidates, max_width)
     sizes = words.counts[sentences].sum(1)  # [B]
+    length, cells = asked.left.shape[1], head.budget // CELL
+    fits = length * max_width * int(sizes.max()) <= cells
+    if len(sentences) < LEAST or not fits or (words.some_apart and bool(words.apart[sentences].any())):
+        return compared_by_words(head, memory, words, sentences, asked, candidates, max_width)
     rows = _doubtful(head, words, sentences, asked, candidates, max_width)
     found = asked.left.new_zeros(len(candidates), head.labels)
     found[:, 0] = 1

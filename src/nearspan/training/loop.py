@@ -15,7 +15,7 @@ from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
 from nearspan.decoding import found_joined, found_overlap
-from nearspan.device import usable_device
+from nearspan.device import repeatable, usable_device
 from nearspan.document import Document
 from nearspan.encoders import Prepared, buckets
 from nearspan.errors import ConfigError, NearspanError
@@ -69,7 +69,8 @@ def train(
     if not resume:
         _refuse_used(folder)
     try:
-        run = _train(recipe, train, dev, test, folder, seed, resume, watch, accelerator, synonyms)
+        with repeatable(accelerator.device):
+            run = _train(recipe, train, dev, test, folder, seed, resume, watch, accelerator, synonyms)
     finally:
         watch.close()
     watch.end(run)

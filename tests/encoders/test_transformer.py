@@ -1,9 +1,12 @@
 """Pretrained encoders: words from pieces, long input in windows, saved and loaded with the model."""
 
+import logging
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import nearspan
 from nearspan.encoders import buckets
@@ -244,6 +247,29 @@ def test_what_is_no_encoder_is_a_resource_error(encoders, tmp_path: Path, conten
         (folder / spoilt).write_text("{garbage")
     with pytest.raises(ResourceError, match="cannot load the encoder"):
         built(folder)
+
+
+def without(folder: Path, part: str, target: Path) -> Path:
+    """A copy of an encoder whose file lacks the weights whose names begin so."""
+    shutil.copytree(folder, target)
+    kept = {name: one for name, one in load_file(folder / "model.safetensors").items() if not name.startswith(part)}
+    save_file(kept, target / "model.safetensors", metadata={"format": "pt"})
+    return target
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_that_an_encoder_lacks_are_named_and_not_made_up(encoders, tmp_path: Path, kind: str):
+    with pytest.raises(ResourceError, match=r"lacks 16 weights .*: encoder\.layer\.1\..*, \.\.\."):
+        built(without(encoders[kind], "encoder.layer.1.", tmp_path / "folder"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pooler_is_not_needed_and_not_spoken_of(encoders, tmp_path: Path, caplog, monkeypatch, kind: str):
+    folder = without(encoders[kind], "pooler.", tmp_path / "folder")
+    monkeypatch.setattr(logging.getLogger("transformers"), "handlers", [caplog.handler])
+    own, whole = features(built(folder), *SHORT), features(built(encoders[kind]), *SHORT)
+    assert all(map(torch.equal, own, whole))
+    assert not caplog.records
 
 
 def recipe(tiny, folder: Path, kind: str, *settings: str):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -241,15 +242,36 @@ class _Share:
 def _load(settings: TransformerSettings) -> tuple[Any, Any]:
     from transformers import AutoConfig, AutoModel
 
+    asked = {"trust_remote_code": False, "output_loading_info": True}
     try:
         config = AutoConfig.from_pretrained(settings.name, trust_remote_code=False)
         for key in DROPOUTS if settings.dropout is not None else ():
             if hasattr(config, key):
                 setattr(config, key, settings.dropout)
-        encoder = AutoModel.from_pretrained(settings.name, config=config, trust_remote_code=False).float()
+        with _unreported():
+            encoder, told = AutoModel.from_pretrained(settings.name, config=config, **asked)
     except Exception as error:  # transformers raises what it likes
         raise unloadable(settings.name, error) from error
-    return encoder, load_tokenizer(settings.name)
+    lacking = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))  # that one is not used
+    if lacking:
+        raise ResourceError(
+            f"the encoder {settings.name!r} lacks {len(lacking)} weights that its config.json asks for: {lacking[0]}"
+            f"{', ...' if lacking[1:] else ''}. Give a folder whose weights and config.json belong together."
+        )
+    return encoder.float(), load_tokenizer(settings.name)
+
+
+@contextmanager
+def _unreported() -> Iterator[None]:
+    """Without transformers' report on the weights of heads, which are not used."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
 
 
 def _specials(tokenizer: Any) -> tuple[list[int], list[int]]:

@@ -1,5 +1,7 @@
 """Search in a memory against loops."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -26,6 +28,19 @@ def test_many_sentences_are_searched_in_groups_with_the_same_result(make_memory,
     vectors = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
     cosines = torch.nn.functional.normalize(vectors, dim=1) @ memory.sentence_vectors.T
     assert torch.equal(nearest_sentences(memory, vectors, 3), cosines.topk(3, dim=1).indices)
+
+
+def test_of_equal_sentences_the_earlier_ones_are_nearest_whatever_is_asked_beside(make_memory):
+    memory = make_memory([1] * 600)
+    few = torch.nn.functional.normalize(torch.randn(4, 4, generator=torch.Generator().manual_seed(2)), dim=1)
+    noise = 1e-8 * torch.randn(600, 4, generator=torch.Generator().manual_seed(3))  # what rounding leaves
+    memory = replace(memory, sentence_vectors=few[torch.arange(600) % 4] + noise)
+    vectors = torch.randn(40, 4, generator=torch.Generator().manual_seed(1))
+    found = nearest_sentences(memory, vectors, 9)
+    for vector, own in zip(vectors, found, strict=True):
+        nearest = int((few @ vector).argmax())
+        assert own.tolist() == [nearest + 4 * i for i in range(9)]
+        assert nearest_sentences(memory, vector[None], 9)[0].tolist() == own.tolist()
 
 
 def test_no_more_sentences_than_there_are(make_memory):

@@ -19,7 +19,8 @@ SENTENCES = 32  # that are compared with all of the memory at once: what a CPU's
 def nearest_sentences(memory: Memory, vectors: Tensor, count: int) -> Tensor:
     """The `count` sentences of the memory with the highest cosine, for sentence vectors [B, E]: ids [B, count].
 
-    Of those that are equally near, such as many copies of one sentence, the ones made to count more come first.
+    Of those that are equally near, such as many copies of one sentence, the ones made to count more come first,
+    then the earlier ones.
     """
     asked = functional.normalize(vectors.float(), dim=1)
     parts = asked.split(len(asked) if asked.is_cuda else SENTENCES)

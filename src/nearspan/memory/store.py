@@ -223,10 +223,11 @@ class Memory:
 
     @cached_property
     def head_starts(self) -> Tensor:
-        """What is added to the sentences' cosines [M]: a little where spans count more than once."""
-        found = torch.zeros_like(self.starts, dtype=torch.float32)
-        found[self.sentence[self.log_weights > 0]] = TIE
-        return found
+        """What is added to the sentences' cosines [M]: of equal ones those whose spans count more come first, then the
+        earlier ones, whatever the rounding of a cosine."""
+        heavier = torch.zeros_like(self.starts, dtype=torch.bool)
+        heavier[self.sentence[self.log_weights > 0]] = True
+        return -TIE * equals_before(self.sentence_vectors, heavier).float()
 
     @cached_property
     def known(self) -> dict[int, int]:
@@ -296,6 +297,23 @@ class Memory:
 def searchable(sentence_vectors: Tensor) -> Tensor:
     """The same vectors [M, E] with all first numbers in a row, then all second ones: a search is quicker so."""
     return sentence_vectors.T.contiguous().T
+
+
+def equals_before(vectors: Tensor, favoured: Tensor) -> Tensor:
+    """How many vectors that are the same but for rounding come before each of [M, E]: the favoured ones first.
+
+    >>> equals_before(torch.tensor([[1.0], [0.0], [1.0], [1.0]]), torch.tensor([False, False, False, True])).tolist()
+    [1, 0, 2, 0]
+    """
+    factors = torch.randint(2**62, vectors.shape[1:], generator=torch.Generator().manual_seed(0)).to(vectors.device)
+    marks = torch.cat([((some.float() * 2**12).round().long() * factors).sum(1) for some in vectors.split(PART)])
+    order = favoured.byte().argsort(descending=True, stable=True)
+    order = order[marks[order].argsort(stable=True)]
+    steps = torch.arange(len(order), device=order.device)
+    begins = torch.ones_like(steps)
+    begins[1:] = marks[order].diff() != 0
+    before = steps - (steps * begins).cummax(0).values
+    return torch.empty_like(before).scatter_(0, order, before)
 
 
 def found_in(folder: Path, name: str) -> Path:

@@ -6,16 +6,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearspan.encoders import Prepared, buckets
+from nearspan.encoders import Prepared
 
 sizes = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 
 
 @given(sizes, st.integers(1, 9), st.integers(0, 5))
 def test_buckets_hold_every_sentence_once(lengths: list[int], size: int, seed: int):
-    batches = buckets(
-        torch.tensor(lengths), [[i] for i in range(len(lengths))], size, torch.Generator().manual_seed(seed)
-    )
+    batches = Prepared.of(lengths, {}).buckets(size, torch.Generator().manual_seed(seed))
     assert sorted(i for batch in batches for i in batch.tolist()) == list(range(len(lengths)))
     assert all(len(batch) <= size for batch in batches)
     assert len(batches) == -(-len(lengths) // size)
@@ -35,7 +33,8 @@ def numbered(passages: list[list[int]]) -> tuple[torch.Tensor, list[list[int]]]:
 @given(groups, st.integers(1, 9), st.integers(0, 5))
 def test_sentences_that_are_read_together_are_in_one_batch(passages: list[list[int]], size: int, seed: int):
     lengths, together = numbered(passages)
-    batches = [batch.tolist() for batch in buckets(lengths, together, size, torch.Generator().manual_seed(seed))]
+    prepared = replace(Prepared.of(lengths.tolist(), {}), together=together)
+    batches = [batch.tolist() for batch in prepared.buckets(size, torch.Generator().manual_seed(seed))]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for group in together:
         assert sum(set(group) <= set(batch) for batch in batches) == 1

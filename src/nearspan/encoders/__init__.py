@@ -1,7 +1,7 @@
 """Encoders: sentences to contextual word states [B, T, H]."""
 
 from nearspan.encoders.encoder import Encoded, Encoder, EncoderSettings
-from nearspan.encoders.inputs import Batch, Given, Prepared, buckets
+from nearspan.encoders.inputs import Batch, Given, Prepared
 from nearspan.encoders.pieces import Splitter, load_tokenizer
 from nearspan.encoders.recall import Attention
 
@@ -14,6 +14,5 @@ __all__ = [
     "Given",
     "Prepared",
     "Splitter",
-    "buckets",
     "load_tokenizer",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -81,6 +82,37 @@ class Prepared:
         given = self.given.to(device) if self.given is not None else None
         return replace(self, first=self.first.to(device), features=moved, given=given)
 
+    @cached_property
+    def sizes(self) -> list[tuple[int, int]]:
+        """What those that are read together take: their words, and of the windows that are read the most pieces."""
+        words, read = self.lengths.tolist(), self.features.get("transformer", {})
+        sums = [sum(words[i] for i in group) for group in self.together]
+        if "pieces" not in read or "states" in read:  # no pieces, or read already
+            return [(count, 0) for count in sums]
+        own = (read["pieces"][group[0]].passage for group in self.together)
+        return [(count, read["passages"][passage].longest) for count, passage in zip(sums, own, strict=True)]
+
+    def buckets(self, size: int, generator: torch.Generator | None = None) -> list[Tensor]:
+        """Batches of sentences of like length: `size` sentences each, shuffled when a generator is given.
+
+        Sentences are shuffled first and sorted by words and pieces after (a stable sort), so those of equal size meet
+        in another order each time; then the batches are shuffled. Sentences that are read `together` stay so, and
+        their size is that of all of them.
+
+        >>> [batch.tolist() for batch in Prepared.of([3, 1, 2, 1], {}).buckets(2)]
+        [[1, 3], [2, 0]]
+        """
+        count = len(self.together)
+        order = torch.arange(count) if generator is None else torch.randperm(count, generator=generator)
+        batches: list[list[int]] = []
+        for group in sorted(order.tolist(), key=self.sizes.__getitem__):
+            if not batches or len(batches[-1]) + len(self.together[group]) > size:
+                batches.append([])
+            batches[-1].extend(self.together[group])
+        if generator is not None:
+            batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
+        return [torch.tensor(batch) for batch in batches]
+
     def order(self, device: torch.device, some: Collection[int] | None = None) -> Iterator[Tensor]:
         """Batches for reading the whole corpus: like lengths together, a bounded number of padded words each.
 
@@ -89,9 +121,9 @@ class Prepared:
         most = CPU_WORDS if device.type == "cpu" else GPU_WORDS
         batch: list[int] = []
         longest, lengths = 0, self.lengths.tolist()
-        order = torch.tensor(_sums(self.lengths, self.together)).argsort(descending=True, stable=True)
+        order = sorted(range(len(self.together)), key=self.sizes.__getitem__, reverse=True)
         wanted = set(range(len(self)) if some is None else some)
-        for group in (self.together[i] for i in order.tolist()):
+        for group in (self.together[i] for i in order):
             if wanted.isdisjoint(group):
                 continue
             own = max(lengths[i] for i in group)
@@ -126,33 +158,3 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-
-def buckets(
-    lengths: Tensor, together: Sequence[list[int]], size: int, generator: torch.Generator | None = None
-) -> list[Tensor]:
-    """Batches of sentences of like length: `size` sentences each, shuffled when a generator is given.
-
-    Sentences are shuffled first and sorted by length after (a stable sort), so equal lengths meet in
-    another order each time; then the batches are shuffled. Sentences that are read `together` stay so, and
-    their length is that of all of them.
-
-    >>> [batch.tolist() for batch in buckets(torch.tensor([3, 1, 2, 1]), [[0], [1], [2], [3]], size=2)]
-    [[1, 3], [2, 0]]
-    """
-    count = len(together)
-    order = torch.arange(count) if generator is None else torch.randperm(count, generator=generator)
-    sizes = torch.tensor(_sums(lengths, together))
-    batches: list[list[int]] = []
-    for group in order[torch.argsort(sizes[order], stable=True)].tolist():
-        if not batches or len(batches[-1]) + len(together[group]) > size:
-            batches.append([])
-        batches[-1].extend(together[group])
-    if generator is not None:
-        batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
-    return [torch.tensor(batch) for batch in batches]
-
-
-def _sums(lengths: Tensor, together: Sequence[list[int]]) -> list[int]:
-    words = lengths.tolist()
-    return [sum(words[i] for i in group) for group in together]

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from nearspan.decoding import found_joined, found_overlap
 from nearspan.device import repeatable, usable_device
 from nearspan.document import Document
-from nearspan.encoders import Prepared, buckets
+from nearspan.encoders import Prepared
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import Judge, TypingJudge
 from nearspan.heads import Instances, SigmoidSettings
@@ -296,7 +296,7 @@ class _Trainer:
         """
         generator = torch.Generator().manual_seed(_chance(self.seed, epoch))
         size = self.settings.batch or PART
-        batches = [[ids] for ids in buckets(self.prepared.lengths, self.prepared.together, size, generator)]
+        batches = [[ids] for ids in self.prepared.buckets(size, generator)]
         if not self.settings.batch:
             return [[ids for batch in batches for ids in batch]]
         rank, count = self.accelerator.process_index, self.accelerator.num_processes

@@ -262,15 +262,33 @@ def test_first_words_ask_in_groups(words: int):
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("share", [0, 0.4])
-def test_parts_equal_the_whole(share: float, training: bool, pooling: str, shared: bool):
+def test_parts_equal_the_whole(share: float, training: bool, pooling: str, shared: bool, monkeypatch):
     """In training a part is computed a second time on the way back; without dropout that changes nothing."""
     model, lengths = pretrained(), [5, 1, 7, 2]
+    monkeypatch.setattr(deep_spans, "weight_bytes", lambda _: 0)  # those of so small a span Transformer are the larger
     deep = built(model, 4, pooling=pooling, shared=shared, dropout=0.0).train(training)
     layout, [states] = laid_out(lengths, 4), random_states(lengths, 1)
     whole = deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
     deep.budget = int(share * whole)
     assert len(deep._parts(states, layout.starts, layout.widths)) == (6 if share == 0 else 3)
     check(deep, model, lengths, 4)
+
+
+def test_parts_leave_room_for_the_gradients_that_are_added_up_over_them(monkeypatch: pytest.MonkeyPatch):
+    deep, layout, [states] = built(pretrained(), 4), laid_out([5, 1, 7, 2], 4), random_states([5, 1, 7, 2], 1)
+    weights = deep_spans.weight_bytes(deep.layers)
+    assert weights == 4 * sum(weight.numel() for weight in deep.pretrained())
+    one = deep_spans.span_bytes(deep.layers, layout.widths) * 4 * layout.widths  # first word of the four sentences
+
+    def parts(budget: int) -> int:
+        deep.budget = budget
+        return len(deep._parts(states, layout.starts, layout.widths))
+
+    monkeypatch.setattr(deep_spans, "weight_bytes", lambda _: 2 * one)
+    assert layout.starts == 6
+    assert [parts(count * one) for count in (6, 5, 4, 3, 2, 1)] == [1, 2, 3, 6, 6, 6]
+    with torch.no_grad():
+        assert parts(5 * one) == 1  # no gradients, and one layer at a time
 
 
 def test_parts_drop_the_same_states_on_the_way_back(monkeypatch: pytest.MonkeyPatch):

@@ -135,9 +135,12 @@ class Deep(nn.Module):
         return taken(torch.cat(out), torch.cat(rows).argsort())
 
     def _parts(self, states: Tensor, starts: int, widths: int) -> list[tuple[int, int]]:
-        """First words to do together."""
-        kept = self.layers if torch.is_grad_enabled() else self.layers[:1]
-        step = max(1, self.budget // (span_bytes(kept, widths) * len(states) * widths))
+        """First words to do together: all if that is within the budget, and else as many as leave room for the weights'
+        gradients, which are added up over the parts."""
+        learning = torch.is_grad_enabled()
+        one = span_bytes(self.layers if learning else self.layers[:1], widths) * len(states) * widths
+        summed = weight_bytes(self.layers) if learning and one * starts > self.budget else 0
+        step = max(1, (self.budget - summed) // one)
         return [(first, min(first + step, starts)) for first in range(0, starts, step)]
 
     def _through_alone(self, layers: Sequence[Tensor]) -> Tensor:
@@ -233,6 +236,11 @@ def span_bytes(layers: Sequence[Block], widths: int) -> int:
     """What a span takes in full precision: all that these layers keep of it, and one layer's gradients."""
     kept = [_floats(block, widths) for block in layers]
     return 4 * (sum(kept) + max(kept))
+
+
+def weight_bytes(layers: Sequence[Block]) -> int:
+    """What the layers' weights take in full precision, and their gradients once more."""
+    return 4 * sum(weight.numel() for block in layers for weight in block.parameters())
 
 
 def _floats(block: Block, widths: int) -> int:

@@ -1,0 +1,16 @@
+"""How many sentences of a file have the words of an earlier one: python benchmarks/twice.py FILE... > twice.json"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import nearspan
+from nearspan.text import split
+
+if __name__ == "__main__":
+    found = []
+    for file in sys.argv[1:]:
+        tokens = [tuple(one.tokens) for document in nearspan.read(file).documents for one in split(document)]
+        found.append({"file": file, "sentences": len(tokens), "again": len(tokens) - len(set(tokens))})
+    print(json.dumps(found, indent=1))

@@ -8,9 +8,10 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file
+from torch.nn import functional
 
 import nearspan
-from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings
+from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings, blocks
 from nearspan.encoders.recurrent import RecurrentSettings
 from nearspan.errors import ConfigError
 from nearspan.heads import BiaffineSettings, ClassifierSettings
@@ -46,6 +47,8 @@ FAMILIES = {
     "bert": lambda: transformers.BertModel(transformers.BertConfig(**shape())),
     "roberta": lambda: transformers.RobertaModel(transformers.RobertaConfig(**shape())),
     "xlm-roberta": lambda: transformers.XLMRobertaModel(transformers.XLMRobertaConfig(**shape())),
+    "camembert": lambda: transformers.CamembertModel(transformers.CamembertConfig(**shape())),
+    "ernie": lambda: transformers.ErnieModel(transformers.ErnieConfig(**shape())),
     "electra": lambda: transformers.ElectraModel(transformers.ElectraConfig(**shape(embedding_size=8))),
     "distilbert": lambda: transformers.DistilBertModel(
         transformers.DistilBertConfig(dim=SIZE, n_layers=LAYERS, n_heads=HEADS, hidden_dim=24, vocab_size=30)
@@ -144,18 +147,23 @@ def span_block(family, layer, span, words, bias=None):
     return layer.output(layer.intermediate(middle), middle)
 
 
-def span_transformer(model, pool, states, lengths, max_width):
+def through(model, span, words, bias=None):
+    """Equation 3 from layer to layer, for one span [d] and its words [k, d] below each."""
+    for layer, below in zip(layers_of(model)[-len(words) :], words, strict=True):
+        span = span_block(model.config.model_type, layer, span, below, bias)
+    return span
+
+
+def span_transformer(model, pool, states, lengths, max_width, pooled=None):
     """Equations 2 and 3: the top states of the wide spans by (sentence, first word, width)."""
-    family, layers = model.config.model_type, layers_of(model)[-len(states) :]
     found = {}
+    pooled = states[0] if pooled is None else pooled
     for sentence, length in enumerate(lengths):
-        for k in range(2, max_width + 1):
+        for k in range(2, min(max_width, length) + 1):
+            bias = relative(model, range(k), range(k))
             for i in range(length - k + 1):
-                span = aggregated(pool, states[0][sentence, i : i + k])
-                bias = relative(model, range(k), range(k))
-                for layer, below in zip(layers, states, strict=True):
-                    span = span_block(family, layer, span, below[sentence, i : i + k], bias)
-                found[sentence, i, k] = span
+                span = aggregated(pool, pooled[sentence, i : i + k])
+                found[sentence, i, k] = through(model, span, [below[sentence, i : i + k] for below in states], bias)
     return found
 
 
@@ -207,6 +215,10 @@ def test_every_family_gives_its_own_blocks(family: str):
     check(built(model, 4).eval(), model, [5, 2, 4], 4)
 
 
+def test_every_family_that_is_announced_is_among_these():
+    assert set(FAMILIES) == set(blocks.FAMILIES)
+
+
 @pytest.mark.parametrize("budget", [1, 2**30])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_span_of_one_word_may_go_through_the_layers_too(family: str, budget: int):
@@ -215,9 +227,7 @@ def test_a_span_of_one_word_may_go_through_the_layers_too(family: str, budget: i
     deep.budget = budget  # one word at a time, or all
     found = deep.alone(states)
     for sentence, place in [(0, 0), (0, 2), (1, 1)]:
-        span = states[0][sentence, place]
-        for layer, below in zip(layers_of(model), states, strict=True):
-            span = span_block(model.config.model_type, layer, span, below[sentence, place : place + 1])
+        span = through(model, states[0][sentence, place], [below[sentence, place : place + 1] for below in states])
         torch.testing.assert_close(found[sentence, place], span, atol=1e-5, rtol=1e-5)
 
 
@@ -256,6 +266,16 @@ def test_first_words_ask_in_groups(words: int):
     deep = built(model, 8).eval()
     assert deep_spans.group_size(7) == 17
     check(deep, model, [words, 5], 8)
+
+
+@pytest.mark.parametrize("together", [1, 19, 99])
+@pytest.mark.parametrize("lengths", [[3, 2], [17, 5], [21]], ids=["shorter than K", "one group", "two groups"])
+def test_mpnets_places_are_those_within_a_span(lengths: list[int], together: int):
+    """Of one first word at a time, of parts with more than a group, and of all."""
+    model, layout = pretrained("mpnet"), laid_out(lengths, 8)
+    deep = built(model, 8, depth=1).eval()
+    deep.budget = together * deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.widths
+    check(deep, model, lengths, 8)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -332,6 +352,54 @@ def test_what_a_layer_keeps_is_no_more_than_is_counted_for_it(lengths: list[int]
     counted = deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
     found = kept([*states, *deep.parameters()], lambda: deep.wide(states, layout))
     assert 0.3 * counted < found < counted
+
+
+@pytest.mark.parametrize(("alone", "words", "max_width"), [(False, 40, 6), (True, 200, 2)], ids=["wide", "alone"])
+def test_with_a_small_budget_little_is_kept_for_the_way_back(alone: bool, words: int, max_width: int):
+    lengths = [words, words]
+    layout, states = laid_out(lengths, max_width), random_states(lengths, LAYERS)
+
+    def size(megabytes):
+        deep = built(pretrained(), max_width, budget_mb=megabytes).train()
+        return kept([*states, *deep.parameters()], lambda: deep.alone(states) if alone else deep.wide(states, layout))
+
+    assert 10 * size(1) < size(8192)
+
+
+def dropping(states, p=0.5, training=True, inplace=False):
+    """A dropout without chance: it drops what is below 0."""
+    return states.relu() / (1 - p) if training and p else states
+
+
+@pytest.mark.parametrize("training", [False, True])
+@torch.no_grad()
+def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
+    training: bool, monkeypatch: pytest.MonkeyPatch
+):
+    model, lengths = pretrained().train(training), [5, 1, 4]
+    rate, attention = model.config.hidden_dropout_prob, functional.scaled_dot_product_attention
+    deep = built(model, 3, pooling="mean", dropout=rate).train(training)
+    states, layout = random_states(lengths, LAYERS), laid_out(lengths, 3)
+    monkeypatch.setattr(functional, "dropout", dropping)
+    monkeypatch.setattr(
+        functional, "scaled_dot_product_attention", lambda *given, dropout_p, **more: attention(*given, **more)
+    )
+    pooled = dropping(states[0], rate, training)
+    expected = span_transformer(model, deep.pool, states, lengths, 3, pooled)
+    torch.testing.assert_close(deep.wide(states, layout), in_order(expected, layout), atol=1e-5, rtol=1e-5)
+    word = through(model, pooled[2, 3], [below[2, 3:4] for below in states])
+    torch.testing.assert_close(deep.alone(states)[2, 3], word, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("family", ["bert", "mpnet"])
+@torch.no_grad()
+def test_only_training_drops_words_that_a_span_sees(family: str, training: bool, monkeypatch: pytest.MonkeyPatch):
+    lengths = [5, 3]
+    deep, layout = built(pretrained(family), 3).train(training), laid_out(lengths, 3)
+    states = random_states(lengths, LAYERS)
+    monkeypatch.setattr(functional, "dropout", lambda states, *_: states)
+    assert torch.equal(deep.wide(states, layout), deep.wide(states, layout)) != training
 
 
 def test_a_span_of_padding_changes_no_gradient():
@@ -674,3 +742,14 @@ def test_copies_learn_at_the_encoders_rate(trained):
     assert {p for block in model.network.representation.layers for p in block.parameters()} <= own
     assert not own & set(model.network.representation.reader.parameters())
     assert bool(model.network.representation.pretrained()) != shared
+
+
+def test_over_a_frozen_encoder_the_copies_learn_and_the_encoder_does_not(folder: Path, documents, tmp_path: Path):
+    frozen = recipe(folder, "encoder.transformer.frozen=true", "encoder.transformer.learning_rate=0.01")
+    network = nearspan.train(frozen, documents, out=tmp_path / "m", device="cpu").model.network
+    before = transformers.AutoModel.from_pretrained(folder)
+    for name, weights in network.encoder.transformer.encoder.named_parameters():
+        assert torch.equal(weights, before.get_parameter(name)), name
+    for block, began in zip(network.representation.layers, blocks.blocks(before), strict=True):
+        for part in ("query", "key", "value", "out", "middle", "up", "down", "end"):
+            assert not torch.equal(getattr(block, part).weight, getattr(began, part).weight), part

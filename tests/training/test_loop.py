@@ -1,11 +1,15 @@
 """The training loop: the same run twice, what it refuses, and what it leaves behind."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import nearspan
+from nearspan.encoders import Batch, Encoder
 from nearspan.errors import ConfigError, ModelError, NearspanError
 
 RECIPES = ("instance", "classifier")
@@ -162,3 +166,42 @@ def test_a_full_disk_is_a_clear_error(tiny, documents, tmp_path: Path, full_disk
 def test_a_disk_that_takes_no_metrics_is_a_clear_error(tiny, documents, tmp_path: Path, full_disk, limit: int):
     with full_disk(limit), pytest.raises(NearspanError):
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cpu")
+
+
+@pytest.fixture
+def norms() -> Iterator[list[float]]:
+    """The norm of the gradient at every step that an optimizer takes."""
+    found: list[float] = []
+
+    def seen(optimizer, *_) -> None:
+        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        found.append(float(torch.cat([one.flatten() for one in gradients]).norm()))
+
+    hook = register_optimizer_step_pre_hook(seen)
+    yield found
+    hook.remove()
+
+
+def test_no_step_follows_a_gradient_that_is_longer_than_the_clip(tiny, documents, tmp_path: Path, norms: list[float]):
+    for out, clip in (("loose", 1e6), ("tight", 0.01)):
+        recipe = tiny("classifier", "training.optimizer=sgd", "training.learning_rate=0.1", f"training.clip={clip}")
+        nearspan.train(recipe, documents, out=tmp_path / out, device="cpu")
+    steps = len(norms) // 2
+    assert min(norms[:steps]) > 0.1
+    assert norms[steps:] == pytest.approx([0.01] * steps, rel=1e-3)
+    assert weights(tmp_path / "loose") != weights(tmp_path / "tight")
+
+
+def test_an_epochs_batches_hold_sentences_of_like_length(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    documents = [nearspan.markup("[Ada](PERSON)" + " left" * (7 * number % 40)) for number in range(40)]
+    padding: list[int] = []
+    read = Encoder.forward
+
+    def watched(encoder: Encoder, batch: Batch):
+        if encoder.training:
+            padding.append(int((~batch.mask).sum()))
+        return read(encoder, batch)
+
+    monkeypatch.setattr(Encoder, "forward", watched)
+    nearspan.train(tiny("classifier", "training.epochs=1"), documents, out=tmp_path / "m", device="cpu")
+    assert padding == [0 + 1 + 2 + 3] * 10  # 40 lengths in batches of 4

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nearspan
+from nearspan import model as model_
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError
 from nearspan.model import Model
@@ -56,6 +57,19 @@ def test_texts_without_words_have_no_entities(instance: Model, classifier: Model
 
 def test_no_documents(instance: Model):
     assert list(instance.annotate([])) == []
+
+
+def test_a_very_long_document_is_read_some_sentences_at_a_time(instance: Model, documents, monkeypatch):
+    long = Document("\n\n".join(document.text for document in documents))
+    [whole] = instance.annotate([long])
+    read, seen = instance.read, []
+    monkeypatch.setattr(instance, "read", lambda sentences: seen.append(sum(map(len, sentences))) or read(sentences))
+    monkeypatch.setattr(model_, "BLOCK", 12)
+    [found] = instance.annotate([long])
+    assert len(seen) > 3
+    assert max(seen) <= 12
+    assert [(one.span, one.label) for one in found.entities] == [(one.span, one.label) for one in whole.entities]
+    assert found.entities
 
 
 def test_documents_are_annotated_in_order_whatever_their_company(instance: Model, documents):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import torch
@@ -28,8 +28,9 @@ from nearspan.recipes import Recipe
 from nearspan.spans import Asked, LabelledSentences, Placed, WordEntity, WordSums
 from nearspan.strings import StringMajority
 from nearspan.text import Gold, Sentence, in_blocks
+from nearspan.text.windows import balanced
 
-BLOCK = 50_000  # words that `annotate` reads before it gives results
+BLOCK = 50_000  # words that `annotate` reads at once, before it gives results
 DOCUMENTS = 1_000  # the same where spans are given
 
 
@@ -179,7 +180,9 @@ class Model:
             return
         bare = (replace(_document(one), entities=()) for one in documents)
         for block in in_blocks(bare, self.split, BLOCK):
-            found = iter(self.entities(self.read([sentence for _, sentences in block for sentence in sentences])))
+            every = [sentence for _, sentences in block for sentence in sentences]
+            runs = balanced(list(map(len, every)), BLOCK)  # several where a document is very long
+            found = chain.from_iterable(self.entities(self.read(every[first:stop])) for first, stop in runs)
             for document, sentences in block:
                 yield document.with_entities(entity for _ in sentences for entity in next(found))
 

@@ -158,6 +158,62 @@ def test_wrong_records_are_listed_with_their_line(record: Any, kind: str):
     assert kinds({"text": "first"}, record) == [(kind, 2)]
 
 
+@pytest.mark.parametrize("score", ["1" + "0" * 400, "NaN", "Infinity", "-Infinity", "1e999", '"high"'])
+def test_a_score_that_is_no_finite_number_is_listed_and_the_entity_read_without_it(score: str):
+    found = corpus(f'{{"text": "Ada", "entities": [{{"start": 0, "end": 3, "label": "P", "score": {score}}}]}}')
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 1)]
+    assert [entity.score for entity in found.documents[0].entities] == [None]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"text": "Ada", "entities": [], "spans": [[0, 3, "P"]]}',
+        '{"text": "Ada", "entities": [[0, 3, "P"]], "ner": [[0, 2, "P"]]}',
+        '{"text": "Ada", "doc_text": "Eve", "entities": []}',
+        '{"tokens": ["Ada"], "sentence": ["Eve"], "ner": []}',
+    ],
+)
+def test_a_second_key_that_says_otherwise_is_listed(record: str):
+    [problem] = corpus({"text": "first"}, record).problems
+    assert (problem.kind, problem.line) == ("malformed", 2)
+    assert "not read" in problem.message
+
+
+def test_a_second_key_that_says_the_same_or_holds_no_entities_is_not_listed():
+    spans = [[0, 3, "P"]]
+    assert kinds({"text": "Ada", "entities": spans, "spans": spans, "label": "news", "labels": ["P"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        ('{"text": "Ada", "entities": [[0, 3, "P"]], "entities": []}', 1),
+        ('[{"text": "a"},\n{"text": "Ada", "entities": [{"start": 0, "end": 3, "label": "P", "label": "Q"}]}]', 2),
+    ],
+)
+def test_a_key_that_is_there_twice_is_listed(record: str, line: int):
+    found = corpus(record)
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", line)]
+    assert "more than once" in found.problems[0].message
+
+
+@pytest.mark.parametrize("key", ["text", "doc_text"])
+def test_a_text_beside_words_is_listed_as_the_offsets_may_be_of_either(key: str):
+    record = {key: "Ada wrote", "tokens": ["Ada", "wrote"], "entities": [[0, 1, "P"]]}
+    assert kinds({"text": "first"}, record) == [("malformed", 2)]
+
+
+def test_a_text_beside_words_is_fine_where_it_is_theirs_and_entities_are_lists_of_indexes():
+    ner = [{"index": [0], "type": "P"}]
+    assert kinds({"text": "Ada wrote", "sentence": ["Ada", "wrote"], "ner": ner}) == []
+    assert kinds({"text": "Ada  wrote", "sentence": ["Ada", "wrote"], "ner": ner}) == [("malformed", 1)]
+
+
+def test_word_indexes_far_out_of_range_are_listed_at_once():
+    assert kinds({"tokens": ["a"], "entities": [[0, 10**300, "X"]]}) == [("out of range", 1)]
+
+
 def test_a_broken_array_says_where_reading_stopped():
     found = corpus('[{"text": "a"},\n{"text": "b"\n{"text": "c"}]')
     assert len(found) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +13,8 @@ from nearspan.document import Fragment
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ENTITIES = ("entities", "spans", "labels", "label", "ner")
+_TEXTS = ("text", "doc_text")
+_WORDS = ("tokens", "sentence")
 _IDS = ("id", "doc_id", "doc_key")
 _STARTS, _ENDS = ("start", "start_offset"), ("end", "end_offset")
 _LABELS = ("label", "type")
@@ -30,7 +33,7 @@ def draft(record: Any, name: str, path: str, line: int, problems: list[Problem])
     context: dict[str, Any] = {"id": id, "path": path, "line": line, "problems": problems}
     if "sentence" in record or "tokens" in record:
         return _of_words(record, line, context)
-    text = _first(record, ("text", "doc_text"))
+    text = _first(record, _TEXTS)
     if text is None:
         keys = ", ".join(map(excerpt, list(record)[:8])) or "none"
         raise Malformed(f"found the keys {keys}; expected text and entities, tokens and entities, or sentence and ner")
@@ -42,18 +45,13 @@ def draft(record: Any, name: str, path: str, line: int, problems: list[Problem])
         sentences=_offsets(record, "sentences", len(text), path, line, problems),
         **context,
     )
+    _list_unread(record, _TEXTS, result, line)
     for item in _items(record, result, line):
         try:
             fragments, label = _characters(item)
             said = item.get("text") if isinstance(item, dict) else None
-            score = item.get("score") if isinstance(item, dict) else None
-            result.add(
-                fragments,
-                label,
-                line,
-                said=said if isinstance(said, str) else None,
-                score=float(score) if isinstance(score, int | float) else None,
-            )
+            score = _score(item, result, line)
+            result.add(fragments, label, line, said=said if isinstance(said, str) else None, score=score)
         except Malformed as error:
             result.problem("malformed", f"{error}: {excerpt(repr(item))}", line)
     return result
@@ -74,7 +72,7 @@ def mended(value: Any) -> tuple[int, Any]:
 
 
 def _of_words(record: dict[str, Any], line: int, context: dict[str, Any]) -> Draft:
-    words = record.get("tokens", record.get("sentence"))
+    words = _first(record, _WORDS)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise Malformed("the words are not a list of strings")
     offsets = laid_out(words)
@@ -84,17 +82,20 @@ def _of_words(record: dict[str, Any], line: int, context: dict[str, Any]) -> Dra
     for index, word in enumerate(words):
         if not word:
             result.problem("empty", f"word {index} is empty; it is left out", line)
-    for item in _items(record, result, line):
+    _list_unread(record, _WORDS, result, line)
+    items = _items(record, result, line)
+    _list_text(record, text, items, result, line)
+    for item in items:
         try:
             indexes, label = _indexes(item)
         except Malformed as error:
             result.problem("malformed", f"{error}: {excerpt(repr(item))}", line)
             continue
         found = f"{excerpt(label)[1:-1]} at words {excerpt(repr(indexes))[1:-1]}"
-        chosen = range(*indexes) if isinstance(indexes, tuple) else indexes
+        chosen = range(*indexes) if isinstance(indexes, tuple) else sorted(indexes)
         if isinstance(indexes, tuple) and indexes[1] < indexes[0]:
             result.problem("inverted", f"{found} ends before it begins", line)
-        elif chosen and not 0 <= min(chosen) <= max(chosen) < len(words):
+        elif chosen and not 0 <= chosen[0] <= chosen[-1] < len(words):
             result.problem("out of range", f"{found} in a sentence of {len(words)} words", line)
         elif not (full := [index for index in chosen if words[index]]):
             result.problem("empty", f"{found} holds no word", line)
@@ -114,7 +115,46 @@ def _items(record: dict[str, Any], result: Draft, line: int) -> list[Any]:
     if not isinstance(items, list):
         result.problem("malformed", f"the entities are {_kind(items)}, expected a list", line)
         return []
+    _list_unread(record, _ENTITIES, result, line)
     return items
+
+
+def _list_unread(record: dict[str, Any], keys: Sequence[str], result: Draft, line: int) -> None:
+    """List the keys that say what the first of them says, but otherwise, as only the first is read."""
+    first, *others = [key for key in keys if key in record]
+    for key in others:
+        differs = record[key] != record[first]
+        if differs and (_annotates(key, record[key]) if keys is _ENTITIES else record[key]):
+            message = f"{excerpt(key)} is there beside {excerpt(first)} and differs; it is not read"
+            result.problem("malformed", message, line)
+
+
+def _list_text(record: dict[str, Any], joined: str, items: list[Any], result: Draft, line: int) -> None:
+    """List a text beside words unless it is theirs and the entities can only be of words."""
+    key = next((key for key in _TEXTS if key in record), None)
+    indexed = all(isinstance(item, dict) and "index" in item for item in items)
+    if key is not None and not (indexed and record[key] == joined):
+        words = "tokens" if "tokens" in record else "sentence"
+        message = (
+            f"{excerpt(key)} is there beside {words!r}; it is not read, and start and end are read as word indexes"
+        )
+        result.problem("malformed", message, line)
+
+
+def _score(item: Any, result: Draft, line: int) -> float | None:
+    """The score of an entity, if it has one that is a finite number."""
+    given = item.get("score") if isinstance(item, dict) else None
+    if given is None:
+        return None
+    try:
+        score = float(given) if isinstance(given, int | float) else math.nan
+    except OverflowError:
+        score = math.inf
+    if math.isfinite(score):
+        return score
+    message = f"the score is not a finite number; the entity is read without it: {excerpt(repr(item))}"
+    result.problem("malformed", message, line)
+    return None
 
 
 def _annotates(key: str, value: Any) -> bool:

@@ -15,17 +15,17 @@ label]]}` with half-open word indexes; and `{"sentence": [...], "ner": [{"index"
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from nearspan.corpora.atomic import write_file
-from nearspan.corpora.corpus import Corpus, Place, Problem
+from nearspan.corpora.corpus import Corpus, Place, Problem, excerpt
 from nearspan.corpora.forms import Malformed, draft, mended
 from nearspan.corpora.source import Source
 from nearspan.document import Document, Entity
 
-_DECODER = json.JSONDecoder()
 _SPACE = " \t\r\n"
 
 
@@ -97,11 +97,12 @@ def _pieces(corpus: Corpus, array: bool) -> Iterator[str]:
 
 
 def _lines(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Any]]:
+    decoder = _Decoder()
     for number, line in enumerate(source.lines, 1):
         if not line.strip():
             continue
         try:
-            yield number, _checked(json.loads(line), line, source.name, number, problems)
+            yield number, decoder.decode(line, source.name, number, problems)
         except (ValueError, RecursionError) as error:
             message = f"not JSON: {_reason(error)}; the line is not read"
             problems.append(Problem("malformed", message, source.name, number))
@@ -111,7 +112,7 @@ def _array(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Any]]
     """The elements of an array, one by one, each with its line."""
     text, size = source.text, len(source.text)
     at, line, counted = text.index("[") + 1, 1, 0
-    expected = "a value"
+    expected, decoder = "a value", _Decoder()
     while True:
         while at < size and text[at] in _SPACE:
             at += 1
@@ -124,8 +125,8 @@ def _array(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Any]]
         try:
             if expected != "a value":
                 raise ValueError("expected a comma or the end of the array")
-            record, end = _DECODER.raw_decode(text, at)
-            yield line, _checked(record, text[at:end], source.name, line, problems)
+            record, end = decoder.first(text, at, source.name, line, problems)
+            yield line, record
         except (ValueError, RecursionError) as error:
             message = f"not JSON: {_reason(error)}; the file is not read from here on"
             problems.append(Problem("malformed", message, source.name, line))
@@ -133,15 +134,42 @@ def _array(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Any]]
         at, expected = end, "a comma"
 
 
-def _checked(record: Any, text: str, path: str, line: int, problems: list[Problem]) -> Any:
-    """The record without lone surrogates, which only an escape can bring in."""
-    if "\\ud" not in text and "\\uD" not in text:
+class _Decoder:
+    """Reads JSON values; keys that an object repeats and lone surrogates are listed."""
+
+    def __init__(self) -> None:
+        self._repeated: list[str] = []
+        self._decoder = json.JSONDecoder(object_pairs_hook=self._object)
+
+    def decode(self, text: str, path: str, line: int, problems: list[Problem]) -> Any:
+        """The value that the whole text is."""
+        self._repeated.clear()
+        return self._checked(self._decoder.decode(text), text, path, line, problems)
+
+    def first(self, text: str, at: int, path: str, line: int, problems: list[Problem]) -> tuple[Any, int]:
+        """The value that begins at `at`, and where it ends."""
+        self._repeated.clear()
+        record, end = self._decoder.raw_decode(text, at)
+        return self._checked(record, text[at:end], path, line, problems), end
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            given = Counter(key for key, _ in pairs)
+            self._repeated += [key for key, count in given.items() if count > 1]
+        return found
+
+    def _checked(self, record: Any, text: str, path: str, line: int, problems: list[Problem]) -> Any:
+        for key in self._repeated:
+            message = f"the key {excerpt(key)} is there more than once in an object; only its last value is read"
+            problems.append(Problem("malformed", message, path, line))
+        if "\\ud" not in text and "\\uD" not in text:  # only an escape can bring in a lone surrogate
+            return record
+        count, record = mended(record)
+        if count:
+            message = f"{count} lone surrogates, which are no characters; each is read as U+FFFD"
+            problems.append(Problem("lone surrogate", message, path, line))
         return record
-    count, record = mended(record)
-    if count:
-        message = f"{count} lone surrogates, which are no characters; each is read as U+FFFD"
-        problems.append(Problem("lone surrogate", message, path, line))
-    return record
 
 
 def _reason(error: Exception) -> str:

@@ -61,10 +61,19 @@ def test_a_text_file_is_one_document(annotate, tmp_path: Path, content: str):
     assert set(EXPECTED) <= set(spans(found))
 
 
-def test_an_empty_text_file(annotate, tmp_path: Path):
-    (tmp_path / "a.txt").write_bytes(b"")
-    [found] = documents_of(annotate(tmp_path / "a.txt"))
-    assert (found["text"], found["entities"]) == ("", [])
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf\r\n"])
+def test_an_empty_text_file_is_a_document_and_said_to_be_empty(annotate, tmp_path: Path, content: bytes):
+    (tmp_path / "a.txt").write_bytes(content)
+    ran = annotate(tmp_path / "a.txt")
+    [found] = documents_of(ran)
+    assert (found["text"].strip(), found["entities"]) == ("", [])
+    assert "a.txt is empty" in ran.err
+
+
+def test_a_byte_order_mark_before_standard_input_is_no_text(annotate):
+    found = documents_of(annotate(stdin=f"\ufeff{TEXT}\r\n\ufeff{TEXT}\n".encode()))
+    assert [document["text"] for document in found] == [TEXT, "\ufeff" + TEXT]
+    assert spans(found[0]) == EXPECTED
 
 
 def test_a_text_file_that_is_not_utf8_is_refused(annotate, tmp_path: Path):
@@ -128,7 +137,7 @@ def test_an_out_that_cannot_be_written(annotate, tmp_path: Path):
         "👩‍🚀 Ada 🇳🇴 lives in Oslo 👍🏽",
         "e\u0301 Ada lives in Oslo e\u0301",
         "北京 Ada 住在 Oslo",
-        "\ufeffAda lives in Oslo",
+        "Yes: \ufeffAda lives in Oslo",
         "𝔸 Ada lives in Oslo",
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from nearspan.cli.evaluate import Search, Vote, load
 from nearspan.cli.train import Device
 from nearspan.corpora import write
 from nearspan.corpora.atomic import write_file
+from nearspan.corpora.corpus import shown
 from nearspan.corpora.jsonl import encoded
 from nearspan.document import Document
 from nearspan.errors import ConfigError, CorpusError
@@ -87,6 +89,7 @@ def _documents(files: list[str], format: str | None, *, typing: bool) -> Iterato
             )
         if name == "-":
             for number, raw in enumerate(sys.stdin.buffer, start=1):
+                raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
                 yield Document(_line(raw, number), id=f"stdin-{number}")
         elif plain:
             yield Document(_text(Path(name)), id=Path(name).stem)
@@ -99,16 +102,22 @@ def _line(raw: bytes, number: int) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        problem = f"standard input: line {number} is not UTF-8 at its byte {error.start + 1}; read as U+FFFD"
-        Console(stderr=True).print(problem, style="yellow", highlight=False, soft_wrap=True)
+        _warn(f"standard input: line {number} is not UTF-8 at its byte {error.start + 1}; read as U+FFFD")
         text = raw.decode("utf-8", errors="replace")
     return text.rstrip("\r\n")
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path} is not UTF-8 at byte {error.start}: convert it first") from error
     except OSError as error:
         raise CorpusError(f"cannot read {path}: {error.strerror}") from error
+    if not text.strip():
+        _warn(f"{shown(path)} is empty")
+    return text
+
+
+def _warn(problem: str) -> None:
+    Console(stderr=True).print(problem, style="yellow", markup=False, highlight=False, soft_wrap=True)

@@ -96,6 +96,17 @@ def test_a_hash_with_a_tag_is_a_word():
     assert marked("# O\nOslo B-LOC\n") == ["# [Oslo](LOC)"]
 
 
+@pytest.mark.parametrize("line", ["#1\tB_ORG", "#\tB_ORG", "#1 B_ORG"])
+def test_a_hash_with_the_columns_of_a_word_is_a_word(line: str):
+    text = f"{line}\nOslo\tB-LOC\n\nBergen\tB-LOC\n"
+    assert [document.text for document in corpus(text)] == [f"{line.split()[0]} Oslo\nBergen"]
+    assert kinds(text) == [("unknown tag", 1)]
+
+
+def test_a_comment_may_have_as_many_words_as_there_are_columns():
+    assert marked("# source\nOslo B-LOC\n") == ["[Oslo](LOC)"]
+
+
 def test_docstart_begins_a_document():
     found = corpus("-DOCSTART- -X- O O\n\na N N B-X\n\n-DOCSTART- -X- O O\n\nb N N O\n")
     assert [document.text for document in found] == ["a", "b"]
@@ -105,6 +116,17 @@ def test_docstart_begins_a_document():
 
 def test_docstart_may_name_its_document():
     assert [document.id for document in corpus("-DOCSTART- (1 EU)\na O\n")] == ["(1 EU)"]
+
+
+@pytest.mark.parametrize(
+    "line", ["-DOCSTART-\tB-PER", "-DOCSTART-\tB-PER\tO", "-DOCSTART- x\tB_PER", "-DOCSTART- B-PER"]
+)
+def test_a_tag_at_docstart_is_listed(line: str):
+    assert kinds(f"a\tO\n\n{line}\n\nb\tO\n") == [("unknown tag", 3)]
+
+
+def test_a_word_that_begins_like_docstart_is_a_word():
+    assert marked("-DOCSTART-foo\tI-PER\nleft\tO\n") == ["[-DOCSTART-foo](PER) left"]
 
 
 def test_a_document_without_sentences_is_kept():
@@ -143,6 +165,17 @@ def test_a_line_without_a_word_keeps_its_entity():
 
 def test_crlf_is_a_line_end():
     assert marked("a B-X\r\n\r\nb O\r\n") == ["[a](X)\nb"]
+
+
+def test_a_carriage_return_ends_lines_where_there_is_no_newline():
+    assert marked("a B-X\r\rb O\rc Q-X\r") == ["[a](X)\nb c"]
+    assert kinds("a B-X\r\rb O\rc Q-X\r") == [("unknown tag", 4)]
+
+
+def test_problems_of_bytes_are_listed_with_their_line_where_carriage_returns_end_lines(put):
+    found = read(put("old.conll", b"a\tB-X\rb\0\tO\rc\xff\tO\r"))
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("NUL byte", 2), ("broken UTF-8", 3)]
+    assert [render(document) for document in found] == ["[a](X) b\0 c\ufffd"]
 
 
 def written(tmp_path: Path, *documents: Document) -> str:

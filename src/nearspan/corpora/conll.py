@@ -2,7 +2,8 @@
 
 The text of a document is its words joined by blanks and its sentences joined by newlines. Lines with a tab
 are split at tabs, others at blanks. A `-DOCSTART-` line begins a document; a file without one is one
-document. A line before a sentence that begins with # and does not end in a tag is a comment.
+document. A line before a sentence that begins with # and does not end in a tag is a comment, unless it has the
+columns of a word: as many as most lines, and a tab or no blank after the #.
 
 Which columns hold labels: a label column is one most of whose values are `O` or PREFIX-LABEL. If all
 columns after the word are label columns, each is a layer of (nested) entities; otherwise only the last
@@ -22,7 +23,7 @@ from nearspan.corpora.corpus import Corpus, Problem, excerpt
 from nearspan.corpora.draft import Draft, laid_out
 from nearspan.corpora.layers import DOCSTART, write
 from nearspan.corpora.source import Source
-from nearspan.corpora.tags import OUTSIDE, Chunk, Tag, chunks, fault, parse, scheme
+from nearspan.corpora.tags import OUTSIDE, Chunk, Tag, chunks, fault, is_labelled, parse, scheme
 from nearspan.document import Fragment
 
 __all__ = ["detect", "read", "write"]
@@ -35,9 +36,8 @@ _NO_ID = frozenset({"O", "-X-", "_", "-DOCSTART-"})
 def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
     """Read column text; `columns` names the label columns, counted from 0 or, if negative, from the end."""
     problems = list(source.problems)
-    blocks, docstarts = _blocks(source)
-    for block in blocks:
-        _drop_comments(block)
+    blocks, docstarts = _blocks(source, problems)
+    _drop_comments(blocks, source)
     layout = Columns.found(blocks, columns, source.name)
     drafts = [_draft(block, layout, source, problems) for block in blocks]
     _tag(blocks, drafts, layout, problems, source.name)
@@ -53,9 +53,9 @@ def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
 
 def detect(source: Source) -> bool:
     """Whether most of the first lines end in a tag."""
-    rows = [_cells(line) for line in source.lines[:2000] if line.strip(" \t") and not line.startswith(DOCSTART)]
+    rows = [_cells(line) for line in source.lines[:2000] if line.strip(" \t") and not _is_docstart(line)]
     tagged = sum(len(cells) > 1 and parse(cells[-1]) is not None for cells in rows)
-    return 2 * tagged > len(rows) or (not rows and any(line.startswith(DOCSTART) for line in source.lines))
+    return 2 * tagged > len(rows) or (not rows and any(map(_is_docstart, source.lines)))
 
 
 def _cells(line: str) -> list[str]:
@@ -68,13 +68,16 @@ def _cells(line: str) -> list[str]:
     return _BLANKS.split(line, maxsplit=_MOST_COLUMNS) if "  " in line else line.split(" ", _MOST_COLUMNS)
 
 
-def _blocks(source: Source) -> tuple[list[Block], int]:
+def _blocks(source: Source, problems: list[Problem]) -> tuple[list[Block], int]:
     blocks: list[Block] = []
     docstarts = 0
     sentence: list[Row] = []
     for number, line in enumerate(source.lines, 1):
-        if line.startswith(DOCSTART):
+        if line.startswith(DOCSTART) and _is_docstart(line):
             docstarts += 1
+            if tag := _docstart_tag(line):
+                message = f"{excerpt(tag)} at {DOCSTART}, which is no word; expected O, not read"
+                problems.append(Problem("unknown tag", message, source.name, number))
             blocks.append(Block(_docstart_id(line), number))
             sentence = []
         elif not line or not line.strip(" \t"):
@@ -96,16 +99,46 @@ def _docstart_id(line: str) -> str:
     return "" if _NO_ID.issuperset(named.split(" ")) else named
 
 
-def _drop_comments(block: Block) -> None:
-    """Leave out lines before a sentence that begin with # and do not end in a tag."""
-    for sentence in block.sentences:
-        while sentence and _is_comment(sentence[0][1]):
-            del sentence[0]
-    block.sentences = [sentence for sentence in block.sentences if sentence]
+def _is_docstart(line: str) -> bool:
+    return line.startswith(DOCSTART) and line[len(DOCSTART) :][:1] in ("", " ", "\t")
 
 
-def _is_comment(cells: list[str]) -> bool:
+def _docstart_tag(line: str) -> str:
+    """The tag of a -DOCSTART- line that is not `O` or the like; after blanks alone it may be part of an id."""
+    cells = _cells(line)[1:]
+    wrong = [cell for cell in cells if cell != "O" and is_labelled(cell)] if "\t" in line else []
+    wrong += [cell for cell in cells[-1:] if cell not in _NO_ID and ("\t" in line or is_labelled(cell))]
+    return wrong[0] if wrong else ""
+
+
+def _drop_comments(blocks: list[Block], source: Source) -> None:
+    """Leave out lines before a sentence that begin with # and do not end in a tag, if they have no word's columns."""
+    size: int | None = None
+    for block in blocks:
+        for sentence in block.sentences:
+            while sentence and _may_be_comment(sentence[0][1]):
+                number, cells = sentence[0]
+                size = size or _usual_size(blocks)
+                if len(cells) == size and ("\t" in source.lines[number - 1] or cells[0] != "#"):
+                    break
+                del sentence[0]
+        block.sentences = [sentence for sentence in block.sentences if sentence]
+
+
+def _may_be_comment(cells: list[str]) -> bool:
     return cells[0].startswith("#") and len(cells) > 1 and parse(cells[-1]) is None
+
+
+def _usual_size(blocks: list[Block]) -> int:
+    """How many columns most lines have that are no comments for sure."""
+    sizes = Counter(
+        len(cells)
+        for block in blocks
+        for sentence in block.sentences
+        for _, cells in sentence
+        if not _may_be_comment(cells)
+    )
+    return sizes.most_common(1)[0][0] if sizes else 2
 
 
 def _draft(block: Block, layout: Columns, source: Source, problems: list[Problem]) -> Draft:

@@ -39,7 +39,7 @@ class Source:
         except UnicodeDecodeError:
             text = _mended(data, shown(path), problems)
         if "\0" in text:
-            for number, line in enumerate(text.split("\n"), 1):
+            for number, line in enumerate(text.split(line_end(text)), 1):
                 list_nuls(line, shown(path), number, problems)
         return cls(path, text, problems, marked)
 
@@ -50,11 +50,20 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines: only \\n and \\r\\n end one, as other line separators may be part of a word."""
-        lines = self.text.split("\n")
+        """The lines: only \\n and \\r\\n end one (see `line_end`), as other separators may be part of a word."""
+        lines = self.text.split(line_end(self.text))
         if not lines[-1]:
             lines.pop()
         return [line[:-1] if line.endswith("\r") else line for line in lines]
+
+
+def line_end(text: str) -> str:
+    """What ends the lines of a file: a carriage return if there is no newline, as on old Macintoshes.
+
+    >>> line_end("one\\rtwo"), line_end("one\\r\\ntwo")
+    ('\\r', '\\n')
+    """
+    return "\r" if "\r" in text and "\n" not in text else "\n"
 
 
 def load(path: Path) -> bytes:
@@ -91,5 +100,6 @@ def list_nuls(line: str, path: str, number: int, problems: list[Problem]) -> Non
 
 
 def _mended(data: bytes, path: str, problems: list[Problem]) -> str:
-    lines = data.split(b"\n")
-    return "\n".join(decoded(line, path, number, problems) for number, line in enumerate(lines, 1))
+    end = line_end(data.decode("utf-8", "replace"))
+    lines = data.split(end.encode())
+    return end.join(decoded(line, path, number, problems) for number, line in enumerate(lines, 1))

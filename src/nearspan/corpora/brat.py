@@ -1,7 +1,8 @@
 """brat standoff: a `.txt` with the text and an `.ann` with the annotations, offsets in characters.
 
 Text-bound annotations (`T1<tab>ADR 9 19;25 30<tab>the text`) are read; relations, events, attributes,
-normalisations and notes are left out. The text is taken exactly as it is, line ends included. If the `.txt`
+normalisations and notes are left out; a line that has not the shape of what its first letter says is listed. The
+text is taken exactly as it is, line ends included. If the `.txt`
 has a byte order mark or CRLF line ends, the reading (with or without the mark, CRLF as two characters or
 one) that most annotations agree with is used.
 """
@@ -24,7 +25,25 @@ __all__ = ["detect", "find", "read", "write"]
 
 _TYPED = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
 _DIGITS = re.compile(r"([0-9]{1,18})")
-_OTHER = ("R", "E", "A", "M", "N", "#", "*")
+_OTHER = {
+    "R": re.compile(r"R\d\S*\t\S+(?: \S+:\S+){2,}\s*"),
+    "E": re.compile(r"E\d\S*\t\S+:\S+(?: \S+:\S+)*\s*"),
+    "A": re.compile(r"A\d\S*\t\S+ [A-Z]\S*(?:\s.*)?"),
+    "M": re.compile(r"M\d\S*\t\S+ [A-Z]\S*(?:\s.*)?"),
+    "N": re.compile(r"N\d\S*\t\S+ [A-Z]\S* [^\s:]+:.*"),
+    "#": re.compile(r"#\S*\t\S+ [A-Z*#]\S*(?:\s.*)?"),
+    "*": re.compile(r"\*\t\S+(?: [A-Z]\S*)+\s*"),
+}
+"""The shapes of annotations that are left out, by the first letter of the line."""
+_NAMES = {
+    "R": "relation (R1<tab>TYPE Arg1:T1 Arg2:T2)",
+    "E": "event (E1<tab>TYPE:T1 ROLE:T2)",
+    "A": "attribute (A1<tab>NAME T1)",
+    "M": "modification (M1<tab>NAME E1)",
+    "N": "normalisation (N1<tab>TYPE T1 SOURCE:ID<tab>text)",
+    "#": "note (#1<tab>TYPE T1<tab>text)",
+    "*": "equivalence (*<tab>TYPE T1 T2)",
+}
 _MOST_DIGITS = 4000  # Python refuses to read longer numbers
 
 
@@ -96,7 +115,12 @@ def _pair(annotations: Path, text: Path, id: str) -> Corpus:
 
 def _annotations(marks: Source, problems: list[Problem]) -> Iterator[_Annotation]:
     for number, line in enumerate(marks.lines, 1):
-        if not line.strip() or line.startswith(_OTHER):
+        if not line.strip():
+            continue
+        if (other := _OTHER.get(line[0])) is not None:
+            if not other.fullmatch(line):
+                message = f"found {excerpt(line)}, which is no {_NAMES[line[0]]}; not read"
+                problems.append(Problem("malformed", message, marks.name, number))
             continue
         columns = line.split("\t", 2)
         match = _TYPED.fullmatch(columns[1]) if line.startswith("T") and len(columns) > 1 else None

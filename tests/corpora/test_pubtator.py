@@ -32,6 +32,13 @@ def test_blank_lines_or_titles_begin_documents():
     assert [document.id for document in corpus(f"\n{HEAD}\n8|t|b\n9|t|c\n")] == ["7", "8", "9"]
 
 
+def test_an_abstract_before_its_title_is_of_the_same_document():
+    found = corpus("7|a|We gave it.\n7|t|Aspirin works\n7\t0\t7\tAspirin\tChemical\n8|t|b\n8|a|c\n9|a|d\n")
+    assert [document.text for document in found] == ["Aspirin works\nWe gave it.", "b\nc"]
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 6)]
+    assert [document.id for document in corpus("7|a|b\n8|t|c\n7|a|d\n\n7|t|e\n7|t|f\n")] == ["7", "8", "7", "7"]
+
+
 def test_a_title_alone_is_the_text():
     assert [document.text for document in corpus("1|t|only a title\n\n2|t|title\n2|a|\n")] == [
         "only a title",
@@ -49,6 +56,8 @@ def test_a_title_alone_is_the_text():
         ("7\t-1\t7\tAspirin\tChemical\tD1", "out of range"),
         ("7\t0\t7\tAspirin", "malformed"),
         ("7\tzero\t7\tAspirin\tChemical", "malformed"),
+        ("7\tzero\tseven\tAspirin\tChemical", "malformed"),
+        ("7\tzero\tseven\tAspirin", "malformed"),
         ("7\t0\t7\tAspirin\t\tD1", "malformed"),
         ("8\t0\t7\tAspirin\tChemical\tD1", "malformed"),
         ("7|a|a second abstract", "malformed"),

@@ -5,7 +5,7 @@
     1	0	7	Aspirin	Chemical	D001241
 
 The text is the title, a newline and the abstract; a document without an abstract line is its title alone.
-Relations (`1<tab>CID<tab>...`) and concept identifiers are left out.
+Relations (`1<tab>CID<tab>D001241<tab>D002`) and concept identifiers are left out.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from nearspan.errors import CorpusError
 _TEXT = re.compile(r"([^|\t]{1,200})\|([ta])\|(.*)", re.DOTALL)
 _NUMBER = re.compile(r"-?\d{1,18}")
 _RELATION = re.compile(r"[A-Za-z_]{3,}")
+_CONCEPT = re.compile(r"-|.*\d.*")
 _UNSAFE = re.compile(r"[|\t\r\n]")
 
 Line = tuple[int, str]
@@ -56,13 +57,19 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
 
 
 def _blocks(source: Source) -> Iterator[list[Line]]:
-    """The lines of each document: a blank line or a new title begins another."""
+    """The lines of each document: a blank line begins another, and so does a title unless it follows its abstract."""
     block: list[Line] = []
+    untitled = ""
     for number, line in enumerate(source.lines, 1):
         match = _TEXT.match(line)
-        if block and (not line.strip() or (match is not None and match[2] == "t")):
+        titled = match is not None and match[2] == "t"
+        if block and (not line.strip() or (match is not None and titled and match[1] != untitled)):
             yield block
             block = []
+        if match is not None and not block:
+            untitled = "" if titled else match[1]
+        elif titled or not line.strip():
+            untitled = ""
         if line.strip():
             block.append((number, line))
     if block:
@@ -96,7 +103,7 @@ def _drafts(block: list[Line], source: Source, problems: list[Problem]) -> Itera
 
 def _add(draft: Draft, line: str, number: int) -> None:
     columns = line.split("\t", 6)
-    if len(columns) >= 4 and _RELATION.fullmatch(columns[1]) and not _NUMBER.fullmatch(columns[2]):
+    if _is_relation(columns):
         return
     if len(columns) < 5 or not _NUMBER.fullmatch(columns[1]) or not _NUMBER.fullmatch(columns[2]):
         found = f"found {excerpt(line)}, expected ID<tab>START<tab>END<tab>TEXT<tab>LABEL"
@@ -105,6 +112,12 @@ def _add(draft: Draft, line: str, number: int) -> None:
         draft.problem("malformed", f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}", number)
     else:
         draft.add([(int(columns[1]), int(columns[2]))], columns[4], number, said=columns[3])
+
+
+def _is_relation(columns: list[str]) -> bool:
+    """Whether a line names two concepts, such as D001241, and not a mention whose offsets are no numbers."""
+    named = len(columns) >= 4 and _RELATION.fullmatch(columns[1]) and not _NUMBER.fullmatch(columns[2])
+    return bool(named) and all(_CONCEPT.fullmatch(column) for column in columns[2:4])
 
 
 def _pieces(corpus: Corpus) -> Iterator[str]:

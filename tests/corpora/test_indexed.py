@@ -40,5 +40,19 @@ def test_wrong_mentions_are_listed_with_their_line(mentions: str, kind: str):
     assert [(problem.kind, problem.line) for problem in corpus(f"a b c\n{mentions}\n\n").problems] == [(kind, 2)]
 
 
+@pytest.mark.parametrize("before", ["", "a b\n0,0 X\n\n", "a b\n\n\n", "\n\n\n", "\n0,0 X\n\n"])
+def test_mentions_after_an_empty_sentence_are_listed(before: str):
+    found = corpus(f"{before}\n0,0 Y|0,1 X\n\nc d\n0,0 Z\n\n")
+    assert [render(document) for document in found][-1] == "[c](Z) d"
+    assert "Y" not in " ".join(document.text for document in found)
+    assert (found.problems[-1].kind, found.problems[-1].line) == ("malformed", before.count("\n") + 2)
+
+
+def test_a_sentence_that_looks_like_mentions_is_a_sentence_in_its_place():
+    found = corpus("1,5 kg\n\n\n2,5 kg\n1,1 UNIT\n\n3,5 kg\n")
+    assert [render(document) for document in found] == ["1,5 kg", "2,5 [kg](UNIT)", "3,5 kg"]
+    assert found.problems == ()
+
+
 def test_a_line_too_many_is_listed():
     assert [(problem.kind, problem.line) for problem in corpus("a b\n0,0 X\nc\n\n").problems] == [("malformed", 3)]

@@ -25,11 +25,18 @@ def read(source: Source) -> Corpus:
     problems = list(source.problems)
     drafts: list[Draft] = []
     numbered = enumerate(source.lines, 1)
+    due = 1  # the line of the next sentence
     for blank, group in groupby(numbered, key=lambda line: not line[1].strip()):
         if blank:
             continue
         lines = list(group)
         number, sentence = lines[0]
+        late, due = number - due, number + max(3, len(lines) + 1)
+        if len(lines) == 1 and late % 3 == 1 and _are_mentions(sentence):
+            message = f"found {excerpt(sentence)} after an empty line, expected a sentence before mentions; not read"
+            problems.append(Problem("malformed", message, source.name, number))
+            due = number + 2
+            continue
         words = [word for word in sentence.split(" ") if word]
         offsets = laid_out(words)
         draft = Draft(
@@ -61,8 +68,12 @@ def detect(source: Source) -> bool:
     """Whether every third line is blank and those before it hold mentions or nothing."""
     lines = source.lines[:3000]
     mentions = [line for line in lines[1::3] if line.strip()]
-    right = all(_MENTION.fullmatch(part) for line in mentions for part in line.split("|"))
+    right = all(map(_are_mentions, mentions))
     return bool(mentions) and right and not any(line.strip() for line in lines[2::3])
+
+
+def _are_mentions(line: str) -> bool:
+    return all(_MENTION.fullmatch(part) for part in line.split("|"))
 
 
 def _add(draft: Draft, number: int, line: str) -> None:

@@ -10,7 +10,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import nearspan
 from nearspan.encoders import Batch, Encoder
-from nearspan.errors import ConfigError, ModelError, NearspanError
+from nearspan.errors import ConfigError, CorpusError, ModelError, NearspanError
 
 RECIPES = ("instance", "classifier")
 
@@ -119,6 +119,15 @@ def test_no_entity_to_learn_is_a_clear_error(tiny, tmp_path: Path, texts: list[s
     documents = [nearspan.markup(text) for text in texts]
     with pytest.raises(NearspanError, match="holds no entity that this recipe can learn"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cpu")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("changes", [[], ["task=typing"]], ids=["recognition", "typing"])
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_label_named_like_no_entity_is_refused(tiny, documents, tmp_path: Path, name: str, changes: list[str]):
+    train = [*documents, nearspan.markup("[Ada](null) left")]
+    with pytest.raises(CorpusError, match=r"a label 'null'.*rename it"):
+        nearspan.train(tiny(name, *changes), train, out=tmp_path / "m", device="cpu")
     assert not (tmp_path / "m").exists()
 
 

@@ -18,7 +18,7 @@ from nearspan.decoding import found_joined, found_overlap
 from nearspan.device import repeatable, usable_device
 from nearspan.document import Document
 from nearspan.encoders import Prepared
-from nearspan.errors import ConfigError, NearspanError
+from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Judge, TypingJudge
 from nearspan.heads import Instances, SigmoidSettings
 from nearspan.model import Model
@@ -97,6 +97,11 @@ def _train(
         data = TrainingData.of(train, split, width, head.multilabel, joining, head.tags_words)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
+    if "null" in data.labels:
+        raise CorpusError(
+            "the training data has a label 'null', which is the name of 'no entity' in the JSON of explain, audit and "
+            "serve: rename it in the corpus"
+        )
     generation = recipe.objective.generation
     alone = generation.pretraining if generation else 0  # epochs that teach the head nothing
     if recipe.training.epochs <= alone:

@@ -119,6 +119,21 @@ def test_every_output_can_be_read_back(annotate, tmp_path: Path, format: str):
     assert {"Ada", "Oslo"} <= found
 
 
+def test_a_model_that_joins_fragments_says_before_it_reads_that_columns_cannot_hold_them(
+    nearspan_command, tiny, tmp_path: Path
+):
+    model, out = tmp_path / "model", tmp_path / "out.conll"
+    documents = [nearspan.markup("[pain in](S#1) arms and [legs](S#1)"), nearspan.markup("[fever](S) again")]
+    nearspan.train(tiny("classifier", "training.epochs=1"), documents, out=model, device="cpu")
+    absent = tmp_path / "absent.txt"  # reading it ends the command
+    ran = nearspan_command("annotate", model, absent, "--to", "conll", "--out", out, "--device", "cpu")
+    assert ran.code == 2
+    assert "discontinuous entities, which CoNLL columns cannot hold" in ran.err
+    assert ran.err.index("discontinuous") < ran.err.index("cannot read")
+    ran = nearspan_command("annotate", model, absent, "--to", "brat", "--out", out, "--device", "cpu")
+    assert "discontinuous" not in ran.err
+
+
 def test_scores_are_in_the_json(annotate):
     [found] = documents_of(annotate(stdin=TEXT.encode()))
     assert all(0.3 < entity["score"] <= 1 for entity in found["entities"])

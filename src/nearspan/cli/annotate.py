@@ -49,6 +49,11 @@ def annotate(
     if to != "jsonl" and out is None:
         raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
     loaded = load(model, device, search, vote)
+    if to == "conll" and loaded.network.joiner is not None:
+        _warn(
+            "this model can find discontinuous entities, which CoNLL columns cannot hold: if it finds one, nothing is "
+            "written. --to jsonl and --to brat keep them"
+        )
     documents = loaded.annotate(_documents(files or ["-"], format, typing=loaded.typing))
     if out is not None:
         console = Console(stderr=True)

@@ -21,7 +21,7 @@ from itertools import zip_longest
 from nearspan.corpora.columns import Block, Columns, Row
 from nearspan.corpora.corpus import Corpus, Problem, excerpt
 from nearspan.corpora.draft import Draft, laid_out
-from nearspan.corpora.layers import DOCSTART, write
+from nearspan.corpora.layers import DOCSTART, NO_ID, write
 from nearspan.corpora.source import Source
 from nearspan.corpora.tags import OUTSIDE, Chunk, Tag, chunks, fault, is_labelled, parse, scheme
 from nearspan.document import Fragment
@@ -30,7 +30,6 @@ __all__ = ["detect", "read", "write"]
 
 _BLANKS = re.compile(" +")
 _MOST_COLUMNS = 64
-_NO_ID = frozenset({"O", "-X-", "_", "-DOCSTART-"})
 
 
 def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
@@ -96,7 +95,7 @@ def _blocks(source: Source, problems: list[Problem]) -> tuple[list[Block], int]:
 
 def _docstart_id(line: str) -> str:
     named = line.removeprefix(DOCSTART).split("\t")[0].strip(" ")
-    return "" if _NO_ID.issuperset(named.split(" ")) else named
+    return "" if NO_ID.issuperset(named.split(" ")) else named
 
 
 def _is_docstart(line: str) -> bool:
@@ -107,7 +106,7 @@ def _docstart_tag(line: str) -> str:
     """The tag of a -DOCSTART- line that is not `O` or the like; after blanks alone it may be part of an id."""
     cells = _cells(line)[1:]
     wrong = [cell for cell in cells if cell != "O" and is_labelled(cell)] if "\t" in line else []
-    wrong += [cell for cell in cells[-1:] if cell not in _NO_ID and ("\t" in line or is_labelled(cell))]
+    wrong += [cell for cell in cells[-1:] if cell not in NO_ID and ("\t" in line or is_labelled(cell))]
     return wrong[0] if wrong else ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,9 +13,11 @@ from nearspan.corpora.atomic import write_file
 from nearspan.corpora.corpus import Corpus, Problem, excerpt, shown
 from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
-from nearspan.text import split
+from nearspan.text import Sentence, split
 
 DOCSTART = "-DOCSTART-"
+NO_ID = frozenset({"O", "-X-", "_", DOCSTART})
+"""What may follow -DOCSTART- and is no id."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +30,16 @@ class Grid:
     layers: list[list[str]]
     cut: int
     joined: int
+    same: int
+    respaced: bool
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write a corpus as columns; the problems returned are what the format could not keep.
 
-    A word is cut where an entity begins or ends inside it, and two sentences become one where an entity
-    spans both. Discontinuous entities do not fit into this format: they raise a CorpusError and nothing is
-    written.
+    A word is cut where an entity begins or ends inside it, two sentences become one where an entity spans both, and
+    entities of the same words and label become one. Discontinuous entities do not fit into this format: they raise a
+    CorpusError and nothing is written.
     """
     grids = [grid(document) for document in corpus.documents]
     depth = max((len(each.layers) for each in grids), default=1)
@@ -44,6 +48,11 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     changed = {
         "words were cut where an entity begins or ends inside them": sum(each.cut for each in grids),
         "sentences were joined to the one before, as an entity spans both": sum(each.joined for each in grids),
+        "entities were left out, as others have their words and label": sum(each.same for each in grids),
+        "documents have other blanks than one between words and a newline between sentences, which were not kept": sum(
+            each.respaced for each in grids
+        ),
+        "document ids were not kept": sum(_loses_id(each.document, docstarts, path.name) for each in grids),
     }
     return tuple(Problem("changed", f"{n} {what}", shown(path)) for what, n in changed.items() if n)
 
@@ -61,15 +70,31 @@ def grid(document: Document) -> Grid:
     words, begins = _cut(document, [list(sentence.words) for sentence in sentences])
     starts, ends = [start for start, _ in words], [end for _, end in words]
     inside: set[int] = set()
-    placed: list[tuple[int, int, str]] = []
+    placed: set[tuple[int, int, str]] = set()
     for entity in document.entities:
         first, stop = bisect_right(ends, entity.start), bisect_left(starts, entity.end)
         if first >= stop:
             _refuse(document, f"the entity {excerpt(entity.span.text(document.text))} holds no word")
-        placed.append((first, stop, entity.label))
+        placed.add((first, stop, entity.label))
         inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
     kept = [begin for begin in begins if begin not in inside]
-    return Grid(document, words, kept, _layers(placed, len(words)), len(words) - len(given), len(inside))
+    same = len(document.entities) - len(placed)
+    cut, layers = len(words) - len(given), _layers(placed, len(words))
+    return Grid(document, words, kept, layers, cut, len(inside), same, _respaced(document, sentences))
+
+
+def _respaced(document: Document, sentences: list[Sentence]) -> bool:
+    """Whether the text is not its words joined by blanks and its sentences joined by newlines."""
+    text = document.text
+    lines = (" ".join(text[start:end] for start, end in sentence.words) for sentence in sentences)
+    return "\n".join(lines) != text
+
+
+def _loses_id(document: Document, docstarts: bool, name: str) -> bool:
+    """Whether a document that has an id has another when it is read again."""
+    if not docstarts:
+        return document.id not in ("", name)
+    return bool(document.id) and (" ".join(document.id.split()) != document.id or NO_ID.issuperset(document.id.split()))
 
 
 def _cut(document: Document, sentences: list[list[Fragment]]) -> tuple[list[Fragment], list[int]]:
@@ -85,7 +110,7 @@ def _cut(document: Document, sentences: list[list[Fragment]]) -> tuple[list[Frag
     return words, begins
 
 
-def _layers(placed: list[tuple[int, int, str]], size: int) -> list[list[str]]:
+def _layers(placed: Iterable[tuple[int, int, str]], size: int) -> list[list[str]]:
     """Tags by layer: an entity lies above all narrower ones that it shares a word with."""
     layers: list[list[str]] = []
     height = [0] * size

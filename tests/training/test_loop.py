@@ -83,6 +83,14 @@ def test_a_folder_with_a_model_or_a_run_is_refused(tiny, documents, tmp_path: Pa
     assert weights(tmp_path / "m") == before
 
 
+@pytest.mark.parametrize("name", ["README.md", "result.json", "model.safetensors"])
+def test_files_of_others_are_not_written_over(tiny, documents, tmp_path: Path, name: str):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(NearspanError, match=f"already holds a model or a run: there is {name}"):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path, device="cpu")
+    assert (tmp_path / name).read_text() == "mine"
+
+
 def test_other_files_in_the_folder_are_left_alone(tiny, documents, tmp_path: Path):
     (tmp_path / "notes.txt").write_text("mine")
     nearspan.train(tiny("classifier"), documents, out=tmp_path, device="cpu")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,8 @@ from nearspan import recipes, training
 from nearspan.cli.explain import show
 from nearspan.corpora import read
 from nearspan.corpora.sample import path
+from nearspan.document import Document
+from nearspan.training.data import digest
 
 SETTINGS = (
     "training.epochs=16",
@@ -27,7 +30,7 @@ QUESTION = "Marie Curie studied physics at the University of Paris. I took ibupr
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model; an earlier demo's is replaced.")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the model; an earlier demo is replaced.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
 ) -> None:
     """Train the instance-based system on the bundled sample, score it and question it.
@@ -37,9 +40,12 @@ def demo(
     console = Console()
     documents = [read(path(split)).documents for split in ("train", "dev", "test")]
     recipe = recipes.load("instance").override(SETTINGS)
-    if (out / training.RESULT).is_file() or (out / training.CHECKPOINT).is_file():
-        shutil.rmtree(out)
-    run = training.train(recipe, *documents, out=out, seed=seed, device="cpu", watch=training.Watch(console))
+    if _is_demo(out, documents[0]):
+        for name in training.REFUSED:  # all else that is its own is written over; what is not stays
+            (out / name).unlink(missing_ok=True)
+    stopped = (out / training.CHECKPOINT).is_file() and not (out / training.RESULT).exists()
+    watch = training.Watch(console)
+    run = training.train(recipe, *documents, out=out, seed=seed, device="cpu", resume=stopped, watch=watch)
     if run.test is not None:
         console.print()
         console.print(str(run.test.scores), highlight=False)
@@ -49,3 +55,12 @@ def demo(
     console.print(f"The model is in {out}. Ask it yourself, in the terminal or in a browser:", highlight=False)
     for command in (f"explain {folder} 'Darwin sailed to Brazil with a sore throat.'", f"serve {folder}"):
         console.print(f"  nearspan {command}", highlight=False, soft_wrap=True)
+
+
+def _is_demo(folder: Path, sample: Sequence[Document]) -> bool:
+    """Whether a folder holds a finished demo: its record says that this command made it, of this sample."""
+    try:
+        record = json.loads((folder / training.RESULT).read_text(encoding="utf-8"))
+        return bool(record["command"][1] == "demo" and record["data"] == digest(sample))
+    except (OSError, ValueError, LookupError, TypeError):  # no record, or no record of ours
+        return False

@@ -20,6 +20,7 @@ from nearspan.document import Document
 from nearspan.encoders import Prepared
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Judge, TypingJudge
+from nearspan.folder import CARD, CONFIG, WEIGHTS
 from nearspan.heads import Instances, SigmoidSettings
 from nearspan.model import Model
 from nearspan.network import Labelled
@@ -30,12 +31,13 @@ from nearspan.strings import StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
-from nearspan.training.run import Run
+from nearspan.training.run import RESULT, Run
 from nearspan.training.schedule import rate
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.watch import Watch
 
 PART = 64  # sentences of a batch of all of them that are read at once
+REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, checkpoint.FILE)  # what a new run would write over, whoever it is from
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
 
 
@@ -367,9 +369,11 @@ def _accelerator(recipe: Recipe, device: str) -> Accelerator:
 
 
 def _refuse_used(folder: Path) -> None:
-    if any((folder / name).exists() for name in ("config.toml", checkpoint.FILE)):
+    found = [name for name in REFUSED if (folder / name).exists()]
+    if found:
         raise NearspanError(
-            f"{folder} already holds a model or a run: give another --out, or --resume to go on with it"
+            f"{folder} already holds a model or a run: there is {', '.join(found)}. "
+            "Give another --out, or --resume to go on with it"
         )
 
 

@@ -1,0 +1,75 @@
+"""`nearspan demo`: it may replace an earlier demo, and nothing else."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nearspan.cli import demo
+from nearspan.corpora.sample import path
+
+TINY = (
+    "training.epochs=1",
+    "training.batch=64",
+    "encoder.words.size=4",
+    "encoder.characters.filters=2",
+    "encoder.recurrent.size=4",
+    "head.neighbours=2",
+)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(demo.__globals__, "SETTINGS", TINY)
+
+
+def test_a_demo_is_replaced_and_what_is_not_its_own_stays(nearspan_command, tmp_path: Path):
+    out = tmp_path / "demo"
+    assert nearspan_command("demo", "--out", out, "--seed", "1").code == 0
+    (out / "notes.txt").write_text("mine")
+    (out / "vocabularies" / "mine.json").write_text("[]")
+    ran = nearspan_command("demo", "--out", out, "--seed", "2")
+    assert ran.code == 0, ran.err
+    assert json.loads((out / "result.json").read_text())["seed"] == 2
+    assert (out / "notes.txt").read_text() == "mine"
+    assert (out / "vocabularies" / "mine.json").exists()
+
+
+def test_a_demo_that_was_stopped_goes_on(nearspan_command, tmp_path: Path):
+    assert nearspan_command("demo", "--out", tmp_path / "m").code == 0
+    (tmp_path / "m" / "config.toml").unlink()
+    (tmp_path / "m" / "result.json").unlink()
+    assert nearspan_command("demo", "--out", tmp_path / "m", "--seed", "1").code == 2  # another run
+    assert nearspan_command("demo", "--out", tmp_path / "m").code == 0
+    assert (tmp_path / "m" / "config.toml").exists()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "{}",
+        "[]",
+        "no JSON",
+        json.dumps({"command": ["nearspan", "train"], "data": "0"}),
+        json.dumps({"command": ["nearspan", "demo"], "data": "0"}),
+    ],
+)
+def test_a_folder_that_is_no_demo_is_left_as_it_is(nearspan_command, tmp_path: Path, record: str):
+    (tmp_path / "result.json").write_text(record)
+    (tmp_path / "precious.txt").write_text("x")
+    ran = nearspan_command("demo", "--out", tmp_path)
+    assert ran.code == 2
+    assert "already holds a model or a run" in ran.err
+    assert (tmp_path / "result.json").read_text() == record
+    assert (tmp_path / "precious.txt").read_text() == "x"
+
+
+def test_a_training_is_no_demo(nearspan_command, tmp_path: Path):
+    settings = [part for setting in TINY for part in ("--set", setting)]
+    common = ("--train", path("train"), "--out", tmp_path / "m", "--device", "cpu", *settings)
+    assert nearspan_command("train", "instance", *common).code == 0
+    before = (tmp_path / "m" / "model.safetensors").read_bytes()
+    ran = nearspan_command("demo", "--out", tmp_path / "m")
+    assert ran.code == 2
+    assert "already holds a model or a run" in ran.err
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == before

@@ -1,10 +1,12 @@
 """The device that a model computes on."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 import nearspan
-from nearspan.device import repeatable
+from nearspan.device import repeatable, usable_seed
 from nearspan.errors import ConfigError
 
 
@@ -14,6 +16,26 @@ def test_a_device_that_is_not_there_is_a_clear_error(folders, device: str):
         pytest.skip("this machine has a GPU")
     with pytest.raises(ConfigError, match="--device"):
         nearspan.load(folders["classifier"], device=device)
+
+
+@pytest.mark.parametrize("seed", [-(2**63) - 1, 2**64])
+def test_a_seed_that_torch_does_not_take_is_a_clear_error(nearspan_command, documents, tmp_path: Path, seed: int):
+    message = rf"--seed takes a whole number from -2\^63 to 2\^64 - 1, found {seed}"
+    with pytest.raises(ConfigError, match=message):
+        nearspan.train("classifier", documents, out=tmp_path / "m", seed=seed, device="cpu")
+    with pytest.raises(ConfigError, match=message):
+        nearspan.tune("classifier", documents, documents, space={"training.batch": "1|2"}, out=tmp_path, seed=seed)
+    with pytest.raises(ConfigError, match=message):
+        nearspan.learn_vectors(documents, tmp_path / "v.txt", seed=seed)
+    nearspan.write(documents, tmp_path / "data.jsonl")
+    common = ("--train", tmp_path / "data.jsonl", "--out", tmp_path / "m", "--device", "cpu")
+    ran = nearspan_command("train", "classifier", *common, "--seed", seed)
+    assert (ran.code, "error: --seed takes" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("seed", [-(2**63), -1, 2**64 - 1])
+def test_torch_takes_all_other_seeds(seed: int):
+    torch.Generator().manual_seed(usable_seed(seed))
 
 
 def gradients_of_rows_read_often() -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The device: where a model computes."""
+"""The device: where a model computes, and what makes it compute the same again."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ def usable_device(wanted: str = "") -> torch.device:
         reason = str(error).strip().splitlines()[0]
         raise ConfigError(f"--device {wanted}: {reason}; use cpu, cuda or cuda:1 as this machine has them") from error
     return device
+
+
+def usable_seed(seed: int) -> int:
+    """The seed, if torch takes it; a clear error where it does not.
+
+    >>> usable_seed(-1)
+    -1
+    """
+    if not -(2**63) <= seed < 2**64:
+        raise ConfigError(f"--seed takes a whole number from -2^63 to 2^64 - 1, found {seed}")
+    return seed
 
 
 @contextmanager

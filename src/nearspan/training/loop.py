@@ -15,7 +15,7 @@ from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
 from nearspan.decoding import found_joined, found_overlap
-from nearspan.device import repeatable, usable_device
+from nearspan.device import repeatable, usable_device, usable_seed
 from nearspan.document import Document
 from nearspan.encoders import Prepared
 from nearspan.errors import ConfigError, CorpusError, NearspanError
@@ -64,7 +64,7 @@ def train(
     stopped goes on from its checkpoint, and on a CPU ends with the very same weights.
     """
     recipe = load(recipe) if isinstance(recipe, str) else recipe
-    folder, watch = Path(out), watch or Watch()
+    folder, watch, seed = Path(out), watch or Watch(), usable_seed(seed)
     accelerator = _accelerator(recipe, device)
     if not recipe.training.batch and accelerator.num_processes > 1:
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from rich.console import Console
 
-from nearspan.device import usable_device
+from nearspan.device import usable_device, usable_seed
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError, ResourceError
 from nearspan.objectives import SynonymSource
@@ -81,7 +81,7 @@ def tune(
         raise ConfigError(f"--trials takes a number from 1, found {trials}")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("tuning runs in one process: start it without accelerate launch, and train best.toml with it")
-    place = usable_device(device)
+    place, seed = usable_device(device), usable_seed(seed)
     board = TuneWatch(console, trials)
     with _opened(folder, recipe, space, train, dev, seed, synonyms, resume=resume) as study:
         tuner = _Tuner(study, recipe, train, dev, folder, seed, place, board, synonyms)

@@ -76,11 +76,37 @@ def test_no_folder_an_empty_one_a_file_and_a_foreign_one(tmp_path: Path):
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "config.json").write_text("{}")
-    with pytest.raises(ModelError, match=r"not a nearspan model"):
+    with pytest.raises(ModelError, match=r"holds no config\.toml, so it is not a nearspan model$"):
+        nearspan.load(foreign, device="cpu")
+    (foreign / "checkpoint.safetensors").touch()
+    with pytest.raises(ModelError, match=r"not a nearspan model yet: its training did not finish, .* --resume"):
         nearspan.load(foreign, device="cpu")
     (foreign / "config.toml").write_text('[tool]\nname = "other"\n')
     with pytest.raises(ModelError, match="damaged"):
         nearspan.load(foreign, device="cpu")
+
+
+@pytest.mark.parametrize("content", ["", "model = 3", "[model]", "[model]\nnearspan", "[recipe]"])
+def test_a_config_that_is_none_is_named(folders, tmp_path: Path, content: str):
+    folder = shutil.copytree(folders["instance"], tmp_path / "m")
+    (folder / "config.toml").write_text(content)
+    with pytest.raises(ModelError, match=r"config\.toml is damaged"):
+        nearspan.load(folder, device="cpu")
+
+
+def test_a_config_without_a_recipe_says_so(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["instance"], tmp_path / "m")
+    (folder / "config.toml").write_text((folder / "config.toml").read_text().split("[recipe]")[0])
+    with pytest.raises(ModelError, match=r"config\.toml has wrong settings:\n  name: Field required"):
+        nearspan.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize("name", ["labels", "words"])
+def test_a_vocabulary_that_is_no_json_is_named(folders, tmp_path: Path, name: str):
+    folder = shutil.copytree(folders["instance"], tmp_path / "m")
+    (folder / "vocabularies" / f"{name}.json").write_text("{")
+    with pytest.raises(ModelError, match=rf"{name}\.json is damaged: Expecting"):
+        nearspan.load(folder, device="cpu")
 
 
 @pytest.mark.parametrize(

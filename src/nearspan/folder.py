@@ -28,6 +28,7 @@ from nearspan.tensors import save_tensors
 
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
 STRINGS = "strings.json"  # the majority by string, where spans are given
+CHECKPOINT = "checkpoint.safetensors"  # of a training under way
 GENERATION = "generation.json"  # the words that generators know, where there are any
 FORMAT = 4
 
@@ -88,18 +89,20 @@ def load(path: Path, remembers: bool = True) -> Saved:
     if not path.is_dir():
         raise ModelError(f"no model folder at {path}: give the folder that `nearspan train --out` wrote")
     if not (path / CONFIG).is_file():
-        hint = "its training did not finish: run it again with --resume" if any(path.iterdir()) else "it is empty"
-        raise ModelError(f"{path} holds no {CONFIG}, so it is not a nearspan model ({hint})")
+        hint = "" if any(path.iterdir()) else " (it is empty)"
+        if (path / CHECKPOINT).exists():
+            hint = " yet: its training did not finish, so run it again with --resume"
+        raise ModelError(f"{path} holds no {CONFIG}, so it is not a nearspan model{hint}")
     try:
-        config = tomllib.loads((path / CONFIG).read_text(encoding="utf-8"))
+        config = _read_config(path / CONFIG)
         head = config["model"]
         if head["nearspan"] != FORMAT:
             raise ModelError(f"{path} was written in format {head['nearspan']!r}; this nearspan reads format {FORMAT}")
-        levels = (head["overlap"], head.get("joined_overlap", "any"))
+        levels = (head.get("overlap"), head.get("joined_overlap", "any"))
         for level in levels:
             if level not in get_args(Overlap):
                 raise ModelError(f"{path / CONFIG}: overlap is {level!r}; known: {', '.join(get_args(Overlap))}")
-        recipe = Recipe.parse(config["recipe"], str(path / CONFIG))
+        recipe = Recipe.parse(config.get("recipe", {}), str(path / CONFIG))
         labels = [str(label) for label in _read_json(path / VOCABULARIES / "labels.json")]
         encoder = Encoder.restore(recipe.encoder, path, lambda name: _read_json(path / VOCABULARIES / f"{name}.json"))
         joined = [labels.index(label) + 1 for label in head.get("joined", [])]
@@ -146,4 +149,19 @@ def _write_json(path: Path, content: Any) -> None:
 
 
 def _read_json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is damaged: {first_line(error)}") from error
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is damaged: {first_line(error)}") from error
+    if not isinstance(head := found.get("model"), dict) or "nearspan" not in head:
+        raise ModelError(
+            f"{path} is damaged, or not a nearspan model's: it does not say `nearspan = {FORMAT}` in [model]"
+        )
+    return found

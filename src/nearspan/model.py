@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ from nearspan.encoders import Encoder, Prepared
 from nearspan.errors import ConfigError, ModelError, NearspanError
 from nearspan.evidence import NULL, Evidence, Question, explain_candidate, explain_fragments
 from nearspan.given import typed, with_spans
-from nearspan.heads import Instances
+from nearspan.heads import Instances, InstanceSettings
 from nearspan.input import Input, prepare
 from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
 from nearspan.network import Network
@@ -147,6 +148,9 @@ class Model:
             raise ConfigError(
                 f"only the instance head searches its memory; this model's head is {self.recipe.head.kind!r}"
             )
+        known = get_args(InstanceSettings.model_fields["search"].annotation)
+        if how not in known:
+            raise ConfigError(f"--search takes {' or '.join(known)}, found {how!r}")
         self.recipe = self.recipe.override([f"head.search={how}"])
         head.settings = head.settings.model_copy(update={"search": how})
         return self

@@ -121,6 +121,23 @@ def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept:
         Memory.load(tmp_path, ["A", "B"], 3)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("null", "found None, expected an object"),
+        ('{"words": []}', "no 'entities'"),
+        ("{", "Expecting property name"),
+        ("", "Expecting value"),
+    ],
+)
+def test_a_damaged_line_is_named(make_memory, tmp_path: Path, line: str, message: str):
+    make_memory(LENGTHS).save(tmp_path)
+    lines = (tmp_path / SENTENCES).read_text().splitlines()
+    (tmp_path / SENTENCES).write_text("\n".join([lines[0], line, *lines[2:]]) + "\n")
+    with pytest.raises(ModelError, match=rf"memory\.jsonl:2 is damaged: {message}"):
+        Memory.load(tmp_path, ["A", "B"], 3)
+
+
 def test_discontinuous_entities_are_kept_and_checked():
     words = ((0, 3), (4, 7), (8, 11))
     one = Remembered("d", 0, "Ada met Bob", words, (), (Gold(((0, 1), (2, 3)), "A"),))

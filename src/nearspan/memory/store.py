@@ -17,7 +17,7 @@ from torch import Tensor
 
 from nearspan.document import Fragment, Span
 from nearspan.encoders import Given
-from nearspan.errors import ModelError
+from nearspan.errors import ModelError, first_line
 from nearspan.memory.words import PART, WordTable
 from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
 from nearspan.tensors import save_tensors
@@ -73,6 +73,8 @@ class Remembered:
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> Remembered:
         """Read one line of `memory.jsonl`."""
+        if not isinstance(found, dict):
+            raise TypeError(f"found {found!r}, expected an object")
         words = tuple((int(a), int(b)) for a, b in found["words"])
         entities = tuple((int(a), int(b), str(label)) for a, b, label in found["entities"])
         broken = tuple(
@@ -282,8 +284,7 @@ class Memory:
     def load(cls, folder: Path, labels: Sequence[str], max_width: int, given: bool = False) -> Memory:
         """Read what `save` wrote."""
         try:
-            with found_in(folder, SENTENCES).open(encoding="utf-8") as file:
-                sentences = [Remembered.from_dict(json.loads(line)) for line in file]
+            sentences = _read(found_in(folder, SENTENCES))
             tensors = load_file(found_in(folder, VECTORS))
             by_words = "steps" in tensors
             vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
@@ -353,3 +354,14 @@ def log_weights(sentences: Sequence[Remembered], max_width: int) -> Tensor:
 
 def _lines(sentences: Iterable[Remembered]) -> Iterator[str]:
     return (json.dumps(one.as_dict(), ensure_ascii=False) + "\n" for one in sentences)
+
+
+def _read(path: Path) -> list[Remembered]:
+    found = []
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            found.append(Remembered.from_dict(json.loads(line)))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            said = f"no {error}" if isinstance(error, KeyError) else first_line(error)
+            raise ModelError(f"{path}:{number} is damaged: {said}") from error
+    return found

@@ -1,6 +1,6 @@
 """Training: the loop, its checkpoints and what it tells on the way; and tuning."""
 
-from nearspan.training.checkpoint import FILE as CHECKPOINT
+from nearspan.folder import CHECKPOINT
 from nearspan.training.loop import REFUSED, train
 from nearspan.training.run import RESULT, Run
 from nearspan.training.space import Space

@@ -15,9 +15,9 @@ from torch.optim import Optimizer
 
 from nearspan.encoders.recall import WRITTEN, Recall
 from nearspan.errors import ModelError
+from nearspan.folder import CHECKPOINT
 from nearspan.tensors import save_tensors
 
-FILE = "checkpoint.safetensors"
 Weights = dict[str, Tensor]
 
 
@@ -69,16 +69,16 @@ def write(folder: Path, progress: Progress, network: nn.Module, best: Weights, o
     for number, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": torch.as_tensor(value) for name, value in state.items()}
     try:
-        save_tensors(tensors, folder / FILE, {"progress": json.dumps(asdict(progress))})
+        save_tensors(tensors, folder / CHECKPOINT, {"progress": json.dumps(asdict(progress))})
     except (OSError, SafetensorError) as error:
         raise ModelError(f"cannot write a checkpoint to {folder}: {error}") from error
 
 
 def read(folder: Path, fingerprint: str, network: nn.Module, optimizer: Optimizer) -> tuple[Progress, Weights]:
     """Put network and optimizer where a checkpoint left them."""
-    path = folder / FILE
+    path = folder / CHECKPOINT
     if not path.is_file():
-        raise ModelError(f"nothing to resume in {folder}: there is no {FILE}; leave --resume out to begin")
+        raise ModelError(f"nothing to resume in {folder}: there is no {CHECKPOINT}; leave --resume out to begin")
     try:
         with safe_open(path, framework="pt") as file:
             progress = Progress(**json.loads(file.metadata()["progress"]))

@@ -20,7 +20,7 @@ from nearspan.document import Document
 from nearspan.encoders import Prepared
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Judge, TypingJudge
-from nearspan.folder import CARD, CONFIG, WEIGHTS
+from nearspan.folder import CARD, CHECKPOINT, CONFIG, WEIGHTS
 from nearspan.heads import Instances, SigmoidSettings
 from nearspan.model import Model
 from nearspan.network import Labelled
@@ -37,7 +37,7 @@ from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.watch import Watch
 
 PART = 64  # sentences of a batch of all of them that are read at once
-REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, checkpoint.FILE)  # what a new run would write over, whoever it is from
+REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT)  # what a new run would write over, whoever it is from
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
 
 

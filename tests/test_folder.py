@@ -8,6 +8,7 @@ import pytest
 from safetensors.torch import load_file
 
 import nearspan
+from nearspan.editing import Editor
 from nearspan.errors import ModelError
 from nearspan.model import Model
 
@@ -64,6 +65,25 @@ def test_a_folder_swapped_for_another_models_part_is_seen(folders, tmp_path: Pat
         nearspan.load(folder, device="cpu")
 
 
+@pytest.mark.parametrize("name", ["memory.safetensors", "model.safetensors"])
+def test_the_memory_of_another_training_is_seen_and_filled_anew(
+    folders, documents, tmp_path: Path, nearspan_command, name: str
+):
+    folder = shutil.copytree(folders["instance"], tmp_path / "m")
+    recipe = nearspan.load(folder, device="cpu").recipe.override(["training.epochs=1"])
+    nearspan.train(recipe, documents, documents, out=tmp_path / "other", seed=1, device="cpu")
+    shutil.copy(tmp_path / "other" / name, folder / name)
+    with pytest.raises(ModelError, match="memory of another training"):
+        nearspan.load(folder, device="cpu")
+    with pytest.raises(ModelError, match="memory of another training"):
+        Editor.open(folder, device="cpu")
+    for file in ("memory.jsonl", "memory.safetensors"):  # as the message says
+        (folder / file).unlink()
+    nearspan.write(documents, tmp_path / "data.jsonl")
+    assert nearspan_command("memory", folder, "build", tmp_path / "data.jsonl", "--device", "cpu").code == 0
+    assert nearspan.load(folder, device="cpu").memory
+
+
 def test_no_folder_an_empty_one_a_file_and_a_foreign_one(tmp_path: Path):
     with pytest.raises(ModelError, match="no model folder at"):
         nearspan.load(tmp_path / "absent", device="cpu")
@@ -113,7 +133,7 @@ def test_a_vocabulary_that_is_no_json_is_named(folders, tmp_path: Path, name: st
     ("old", "new", "message"),
     [
         ("max_width", "max_widht", "did you mean 'max_width'"),
-        ("nearspan = 4", "nearspan = 99", "format 99"),
+        ("nearspan = 5", "nearspan = 99", "format 99"),
         ('overlap = "flat"', 'overlap = "sideways"', "sideways"),
         ("max_width = 6", "max_width = 0", "max_width"),
         ("max_width = 6", 'max_width = "six"', "max_width"),

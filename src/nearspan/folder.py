@@ -24,13 +24,14 @@ from nearspan.network import Network
 from nearspan.objectives import Generators, Vocabulary
 from nearspan.recipes import Recipe
 from nearspan.strings import StringMajority
-from nearspan.tensors import save_tensors
+from nearspan.tensors import digest_of, metadata_of, save_tensors
 
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
 STRINGS = "strings.json"  # the majority by string, where spans are given
 CHECKPOINT = "checkpoint.safetensors"  # of a training under way
 GENERATION = "generation.json"  # the words that generators know, where there are any
-FORMAT = 4
+RECALL = "encoder.recall."
+FORMAT = 5
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,10 @@ def save(saved: Saved, path: Path, card: str) -> None:
         _write_json(path / VOCABULARIES / "labels.json", list(saved.labels))
         _write_optional(path / VOCABULARIES / GENERATION, _told(saved.network.generators))
         _write_optional(path / VOCABULARIES / STRINGS, saved.strings.as_dict() if saved.strings else None)
-        save_weights(saved.network, path)
+        weights = save_weights(saved.network, path)
         clear(path)
         if saved.memory is not None:
-            saved.memory.save(path)
+            saved.memory.save(path, weights)
         if card:
             (path / CARD).write_text(card, encoding="utf-8")
         joiner = saved.network.joiner
@@ -76,12 +77,20 @@ def save(saved: Saved, path: Path, card: str) -> None:
         raise ModelError(f"cannot save the model to {path}: {error}") from error
 
 
-def save_weights(network: Network, path: Path) -> None:
-    """Write the weights in one step, without what the encoder shall recall no more."""
+def save_weights(network: Network, path: Path) -> str:
+    """Write the weights in one step, without what the encoder shall recall no more; what they are known by."""
     recall = network.encoder.recall
     emptied = recall.emptied() if recall is not None else {}
-    weights = network.state_dict() | {f"encoder.recall.{name}": tensor for name, tensor in emptied.items()}
-    save_tensors(weights, path / WEIGHTS)
+    weights = network.state_dict() | {f"{RECALL}{name}": tensor for name, tensor in emptied.items()}
+    # words that are recalled no more do not make them other weights: the memory that says so is on disk before
+    known_by = digest_of({name: tensor for name, tensor in weights.items() if not name.startswith(RECALL)})
+    save_tensors(weights, path / WEIGHTS, {"digest": known_by})
+    return known_by
+
+
+def weights_of(path: Path) -> str:
+    """What the weights in a model folder are known by, as it was written with them: a memory belongs to these alone."""
+    return metadata_of(path / WEIGHTS)["digest"]
 
 
 def load(path: Path, remembers: bool = True) -> Saved:
@@ -110,7 +119,7 @@ def load(path: Path, remembers: bool = True) -> Saved:
         network = assemble(recipe, encoder, len(labels), vocabulary, joined)
         network.load_state_dict(load_file(path / WEIGHTS))
         remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
-        memory = Memory.load(path, labels, network.max_width, network.typing) if remembers else None
+        memory = Memory.load(path, weights_of(path), labels, network.max_width, network.typing) if remembers else None
         return Saved(recipe, labels, network, *levels, memory, _read_strings(path / VOCABULARIES / STRINGS))
     except ConfigError as error:
         raise ModelError(str(error)) from error

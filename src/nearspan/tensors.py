@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -33,3 +36,22 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, 
         scratch.replace(path)
     finally:
         shutil.rmtree(room, ignore_errors=True)
+
+
+def metadata_of(path: Path) -> dict[str, str]:
+    """What was written beside the tensors of a file; these are not read."""
+    with safe_open(path, framework="pt") as file:
+        return dict(file.metadata() or {})
+
+
+def digest_of(tensors: Mapping[str, Tensor]) -> str:
+    """Sixteen hexadecimal digits that change with the names, the shapes and any bit of tensors.
+
+    >>> digest_of({"a": torch.zeros(2)}) == digest_of({"a": torch.zeros(2)}) != digest_of({"a": torch.zeros(2, 1)})
+    True
+    """
+    found = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        found.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()[:16]

@@ -14,6 +14,7 @@ from nearspan.document import Document, Span
 from nearspan.editing import Editor
 from nearspan.editing.build import replace_memory
 from nearspan.encoders.recall import Recall
+from nearspan.folder import weights_of
 from nearspan.memory import Memory, gathered
 from nearspan.model import Model
 
@@ -205,7 +206,7 @@ def test_the_very_same_memory_does_not_bring_it_back_either(editor: Editor, docu
 def test_a_crash_before_the_weights_are_erased_leaves_them_silent(editor: Editor):
     editor.forget("d3")
     after, slots = states(editor.model), held(editor.folder)
-    replace_memory(editor.folder, editor.model.memory)  # and no further
+    replace_memory(editor.folder, editor.model.memory, weights_of(editor.folder))  # and no further
     again = Editor.open(editor.folder, "cpu")
     assert torch.equal(states(again.model), after)
     again.build()

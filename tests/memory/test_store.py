@@ -53,8 +53,8 @@ def test_a_span_of_words_is_a_span_of_characters():
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])
 def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path, kept: str):
     memory = make_memory(LENGTHS, kept=kept)
-    memory.save(tmp_path)
-    again = Memory.load(tmp_path, ["A", "B"], 3)
+    memory.save(tmp_path, "w")
+    again = Memory.load(tmp_path, "w", ["A", "B"], 3)
     assert list(again.sentences) == list(memory.sentences)
     assert torch.equal(again.rows(slice(None)), memory.rows(slice(None)))
     for name in ("labels", "sentence_vectors", "sentence", "first", "stop", "starts", "counts"):
@@ -64,8 +64,8 @@ def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path, kept: s
 def test_any_unicode_survives(tmp_path: Path):
     text = "القاهرة 北京 e\u0301 👩‍🚀 \u2028 x"
     one = Remembered("d\n", 0, text, ((0, 7),), ((0, 1, "A"),))
-    Memory.of([one], ["A"], 2, torch.randn(1, 3), torch.randn(1, 2)).save(tmp_path)
-    assert Memory.load(tmp_path, ["A"], 2).sentences[0] == one
+    Memory.of([one], ["A"], 2, torch.randn(1, 3), torch.randn(1, 2)).save(tmp_path, "w")
+    assert Memory.load(tmp_path, "w", ["A"], 2).sentences[0] == one
 
 
 def spoil_vectors(folder: Path) -> None:
@@ -115,10 +115,10 @@ DAMAGE = {
 @pytest.mark.parametrize("kept", ["spans", "words"])
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept: str):
-    make_memory(LENGTHS, kept=kept).save(tmp_path)
+    make_memory(LENGTHS, kept=kept).save(tmp_path, "w")
     DAMAGE[damage](tmp_path)
     with pytest.raises(ModelError, match=r"memory"):
-        Memory.load(tmp_path, ["A", "B"], 3)
+        Memory.load(tmp_path, "w", ["A", "B"], 3)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,25 @@ def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept:
     ],
 )
 def test_a_damaged_line_is_named(make_memory, tmp_path: Path, line: str, message: str):
-    make_memory(LENGTHS).save(tmp_path)
+    make_memory(LENGTHS).save(tmp_path, "w")
     lines = (tmp_path / SENTENCES).read_text().splitlines()
     (tmp_path / SENTENCES).write_text("\n".join([lines[0], line, *lines[2:]]) + "\n")
     with pytest.raises(ModelError, match=rf"memory\.jsonl:2 is damaged: {message}"):
-        Memory.load(tmp_path, ["A", "B"], 3)
+        Memory.load(tmp_path, "w", ["A", "B"], 3)
+
+
+def test_the_memory_of_other_weights_is_refused(make_memory, tmp_path: Path):
+    make_memory(LENGTHS).save(tmp_path, "w")
+    with pytest.raises(ModelError, match=r"memory of another training.* `nearspan memory \S+ build CORPUS`"):
+        Memory.load(tmp_path, "v", ["A", "B"], 3)
+
+
+def test_sentences_that_have_changed_places_are_refused(make_memory, tmp_path: Path):
+    make_memory([4, 4, 2]).save(tmp_path, "w")
+    lines = (tmp_path / SENTENCES).read_text().splitlines(keepends=True)
+    (tmp_path / SENTENCES).write_text("".join([lines[1], lines[0], lines[2]]))
+    with pytest.raises(ModelError, match=r"memory\.jsonl is not as it was when memory\.safetensors was made of it"):
+        Memory.load(tmp_path, "w", ["A", "B"], 3)
 
 
 def test_discontinuous_entities_are_kept_and_checked():
@@ -161,7 +175,7 @@ def test_weights_are_those_of_the_sentence_times_those_of_its_spans(make_memory,
     times = {0: 1.0, 1: 4.0, 2: 0.5}
     expected = [3.0 if place == (2, 1, 3) else times[place[0]] for place in places]
     assert weighed.log_weights.exp().tolist() == pytest.approx(expected)
-    weighed.save(tmp_path)
-    again = Memory.load(tmp_path, ["A", "B"], 3)
+    weighed.save(tmp_path, "w")
+    again = Memory.load(tmp_path, "w", ["A", "B"], 3)
     assert list(again.sentences) == list(weighed.sentences)
     assert torch.equal(again.log_weights, weighed.log_weights)

@@ -15,8 +15,8 @@ from nearspan.editing.sentences import as_document, in_documents
 from nearspan.errors import EditError
 from nearspan.folder import save_weights
 from nearspan.memory import Memory
-from nearspan.memory.journal import begin, digest, settle
-from nearspan.memory.store import BASE, NEXT, SENTENCES
+from nearspan.memory.journal import begin, settle
+from nearspan.memory.store import BASE, NEXT, SENTENCES, digest
 from nearspan.model import Model
 from nearspan.network import Network
 from nearspan.text import Coverage
@@ -58,7 +58,7 @@ def erase_recalled(folder: Path, network: Network) -> None:
     sync(folder)
 
 
-def replace_memory(folder: Path, memory: Memory) -> None:
+def replace_memory(folder: Path, memory: Memory, weights: str) -> None:
     """Write a memory with an empty journal in place of what the folder has; only while its journal is locked.
 
     The new files are whole in a folder of their own before its renaming makes them count. They are then moved one by
@@ -68,7 +68,7 @@ def replace_memory(folder: Path, memory: Memory) -> None:
     shutil.rmtree(scratch, ignore_errors=True)  # what a crash has left
     scratch.mkdir()
     try:
-        memory.save(scratch)
+        memory.save(scratch, weights)
         for name in BASE:
             sync(scratch / name)
         begin(scratch, digest(scratch / SENTENCES), [])

@@ -220,7 +220,7 @@ class Editor:
                     coverage, memory = Coverage(), renewed(self.model, self._follower.memory())
                 else:
                     coverage, memory = filled(self.model, documents)
-                replace_memory(self.folder, memory)
+                replace_memory(self.folder, memory, self._follower.weights)
             except BaseException:
                 self.model.memory = before  # the folder has it still
                 raise

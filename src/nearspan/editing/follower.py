@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nearspan.errors import EditError, ModelError
+from nearspan.folder import weights_of
 from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
 from nearspan.memory.edits import Kind
 from nearspan.memory.store import BASE
@@ -23,6 +24,7 @@ class Follower:
     def __init__(self, folder: Path, model: Model, patience: float) -> None:
         self.folder = folder
         self.model = model
+        self.weights = weights_of(folder)  # the model's, whatever may come to the folder later
         self.journal = Journal(folder, patience)
         self.base: Sequence[Remembered] = ()  # the memory without its edits
         self.edits: list[Edit] = []
@@ -101,5 +103,5 @@ class Follower:
         return True
 
     def _load(self) -> Memory:
-        memory = Memory.load(self.folder, self.model.labels[1:], self.model.network.max_width)
+        memory = Memory.load(self.folder, self.weights, self.model.labels[1:], self.model.network.max_width)
         return memory.to(self.model.device)

@@ -8,7 +8,6 @@ before the edit, or as it is after it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from filelock import FileLock, Timeout
 from nearspan.corpora.atomic import sync
 from nearspan.errors import EditError, ModelError
 from nearspan.memory.edits import Edit
-from nearspan.memory.store import BASE, NEXT, SENTENCES, found_in
+from nearspan.memory.store import BASE, NEXT, SENTENCES, digest, found_in
 
 JOURNAL, LOCK = "journal.jsonl", "journal.lock"
 FORMAT = 2
@@ -119,12 +118,6 @@ class Journal:
         if head["journal"] != FORMAT:
             raise ValueError(f"it is in format {head['journal']!r}, this nearspan reads format {FORMAT}")
         return bool(head["base"] == self.base())
-
-
-def digest(path: Path) -> str:
-    """Sixteen hexadecimal digits that change with a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def begin(folder: Path, base: str, lines: list[bytes]) -> None:

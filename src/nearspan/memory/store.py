@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +21,7 @@ from nearspan.encoders import Given
 from nearspan.errors import ModelError, first_line
 from nearspan.memory.words import PART, WordTable
 from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
-from nearspan.tensors import save_tensors
+from nearspan.tensors import metadata_of, save_tensors
 from nearspan.text import Gold, digests
 
 SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
@@ -266,8 +267,11 @@ class Memory:
         }
         return replace(self, **moved)
 
-    def save(self, folder: Path) -> None:
-        """Write the sentences as JSON lines and the vectors as safetensors."""
+    def save(self, folder: Path, weights: str) -> None:
+        """Write the sentences as JSON lines and the vectors as safetensors.
+
+        `weights` is what those are known by that made the vectors; they are of no use to others.
+        """
         with (folder / SENTENCES).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(_lines(self.sentences))
         tensors = {"sentence_vectors": self.sentence_vectors}
@@ -278,13 +282,14 @@ class Memory:
             tensors["spans"] = self.vectors
         if self.forgotten:
             tensors["forgotten"] = torch.tensor(sorted(self.forgotten))
-        save_tensors(tensors, folder / VECTORS)
+        save_tensors(tensors, folder / VECTORS, _made(weights, folder / SENTENCES))
 
     @classmethod
-    def load(cls, folder: Path, labels: Sequence[str], max_width: int, given: bool = False) -> Memory:
-        """Read what `save` wrote."""
+    def load(cls, folder: Path, weights: str, labels: Sequence[str], max_width: int, given: bool = False) -> Memory:
+        """Read what `save` wrote for a model with these weights; an error where it was for another."""
         try:
             sentences = _read(found_in(folder, SENTENCES))
+            _refuse_others(folder, weights)
             tensors = load_file(found_in(folder, VECTORS))
             by_words = "steps" in tensors
             vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
@@ -321,6 +326,12 @@ def found_in(folder: Path, name: str) -> Path:
     """Where a file of a folder's memory is: in its place, or still in that of a memory which takes over."""
     new = folder / NEXT / name
     return new if new.exists() else folder / name
+
+
+def digest(path: Path) -> str:
+    """Sixteen hexadecimal digits that change with a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def span_labels(
@@ -365,3 +376,24 @@ def _read(path: Path) -> list[Remembered]:
             said = f"no {error}" if isinstance(error, KeyError) else first_line(error)
             raise ModelError(f"{path}:{number} is damaged: {said}") from error
     return found
+
+
+def _refuse_others(folder: Path, weights: str) -> None:
+    """Refuse vectors that other weights have made, or that are of other sentences."""
+    vectors, sentences = found_in(folder, VECTORS), found_in(folder, SENTENCES)
+    made, expected = metadata_of(vectors), _made(weights, sentences)
+    if made == expected:
+        return
+    if made.get("of", "").split()[:1] != expected["of"].split()[:1]:
+        wrong = f"{vectors} was made with other weights than this model's: it is the memory of another training"
+    else:
+        wrong = f"{sentences} is not as it was when {vectors.name} was made of it"
+    raise ModelError(
+        f"{wrong}. Put back the files that belong together, or delete {' and '.join(BASE)} and fill the memory anew "
+        f"with `nearspan memory {folder} build CORPUS`"
+    )
+
+
+def _made(weights: str, sentences: Path) -> dict[str, str]:
+    """What vectors were made of, as it stands beside them: one entry, for several come in any order."""
+    return {"of": f"{weights} {digest(sentences)}"}

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+import nearspan
 from nearspan.cli import demo
-from nearspan.corpora.sample import path
 
 TINY = (
     "training.epochs=1",
-    "training.batch=64",
+    "training.batch=4",
     "encoder.words.size=4",
     "encoder.characters.filters=2",
     "encoder.recurrent.size=4",
@@ -19,8 +19,13 @@ TINY = (
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def sample(documents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A dozen sentences in place of the bundled sample, and a tiny system."""
+    data = tmp_path / "data.jsonl"
+    nearspan.write(documents, data)
     monkeypatch.setitem(demo.__globals__, "SETTINGS", TINY)
+    monkeypatch.setitem(demo.__globals__, "path", lambda _: data)
+    return data
 
 
 def test_a_demo_is_replaced_and_what_is_not_its_own_stays(nearspan_command, tmp_path: Path):
@@ -64,9 +69,9 @@ def test_a_folder_that_is_no_demo_is_left_as_it_is(nearspan_command, tmp_path: P
     assert (tmp_path / "precious.txt").read_text() == "x"
 
 
-def test_a_training_is_no_demo(nearspan_command, tmp_path: Path):
+def test_a_training_is_no_demo(nearspan_command, sample: Path, tmp_path: Path):
     settings = [part for setting in TINY for part in ("--set", setting)]
-    common = ("--train", path("train"), "--out", tmp_path / "m", "--device", "cpu", *settings)
+    common = ("--train", sample, "--out", tmp_path / "m", "--device", "cpu", *settings)
     assert nearspan_command("train", "instance", *common).code == 0
     before = (tmp_path / "m" / "model.safetensors").read_bytes()
     ran = nearspan_command("demo", "--out", tmp_path / "m")

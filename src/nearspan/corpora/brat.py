@@ -26,24 +26,15 @@ __all__ = ["detect", "find", "read", "write"]
 _TYPED = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
 _DIGITS = re.compile(r"([0-9]{1,18})")
 _OTHER = {
-    "R": re.compile(r"R\d\S*\t\S+(?: \S+:\S+){2,}\s*"),
-    "E": re.compile(r"E\d\S*\t\S+:\S+(?: \S+:\S+)*\s*"),
-    "A": re.compile(r"A\d\S*\t\S+ [A-Z]\S*(?:\s.*)?"),
-    "M": re.compile(r"M\d\S*\t\S+ [A-Z]\S*(?:\s.*)?"),
-    "N": re.compile(r"N\d\S*\t\S+ [A-Z]\S* [^\s:]+:.*"),
-    "#": re.compile(r"#\S*\t\S+ [A-Z*#]\S*(?:\s.*)?"),
-    "*": re.compile(r"\*\t\S+(?: [A-Z]\S*)+\s*"),
+    "R": ("relation (R1<tab>TYPE Arg1:T1 Arg2:T2)", re.compile(r"R\d\S*\t\S+(?: \S+:\S+){2,}\s*")),
+    "E": ("event (E1<tab>TYPE:T1 ROLE:T2)", re.compile(r"E\d\S*\t\S+:\S+(?: \S+:\S+)*\s*")),
+    "A": ("attribute (A1<tab>NAME T1)", re.compile(r"A\d\S*\t\S+ [A-Z]\S*(?:\s.*)?")),
+    "M": ("modification (M1<tab>NAME E1)", re.compile(r"M\d\S*\t\S+ [A-Z]\S*(?:\s.*)?")),
+    "N": ("normalisation (N1<tab>TYPE T1 SOURCE:ID<tab>text)", re.compile(r"N\d\S*\t\S+ [A-Z]\S* [^\s:]+:.*")),
+    "#": ("note (#1<tab>TYPE T1<tab>text)", re.compile(r"#\S*\t\S+ [A-Z*#]\S*(?:\s.*)?")),
+    "*": ("equivalence (*<tab>TYPE T1 T2)", re.compile(r"\*\t\S+(?: [A-Z]\S*)+\s*")),
 }
-"""The shapes of annotations that are left out, by the first letter of the line."""
-_NAMES = {
-    "R": "relation (R1<tab>TYPE Arg1:T1 Arg2:T2)",
-    "E": "event (E1<tab>TYPE:T1 ROLE:T2)",
-    "A": "attribute (A1<tab>NAME T1)",
-    "M": "modification (M1<tab>NAME E1)",
-    "N": "normalisation (N1<tab>TYPE T1 SOURCE:ID<tab>text)",
-    "#": "note (#1<tab>TYPE T1<tab>text)",
-    "*": "equivalence (*<tab>TYPE T1 T2)",
-}
+"""Annotations that are left out, by the first letter of the line: what they are, and their shape."""
 _MOST_DIGITS = 4000  # Python refuses to read longer numbers
 
 
@@ -117,9 +108,10 @@ def _annotations(marks: Source, problems: list[Problem]) -> Iterator[_Annotation
     for number, line in enumerate(marks.lines, 1):
         if not line.strip():
             continue
-        if (other := _OTHER.get(line[0])) is not None:
-            if not other.fullmatch(line):
-                message = f"found {excerpt(line)}, which is no {_NAMES[line[0]]}; not read"
+        if line[0] in _OTHER:
+            name, shape = _OTHER[line[0]]
+            if not shape.fullmatch(line):
+                message = f"found {excerpt(line)}, which is no {name}; not read"
                 problems.append(Problem("malformed", message, marks.name, number))
             continue
         columns = line.split("\t", 2)

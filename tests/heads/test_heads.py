@@ -47,7 +47,7 @@ def test_streaming_is_exact_for_any_budget_and_scale(budget: int, scale: float):
     found = streamed_probabilities(vectors, pool, 3, budget)
     weights = (vectors.double() @ pool.vectors.double().T).softmax(1)
     expected = torch.stack([weights[:, pool.labels == label].sum(1) for label in range(3)], 1)
-    torch.testing.assert_close(found, expected.float(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found, expected.float(), atol=1e-7, rtol=1e-6)
 
 
 def test_streaming_of_no_spans():

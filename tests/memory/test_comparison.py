@@ -7,14 +7,19 @@ import torch
 
 import nearspan
 from nearspan.memory import comparison
+from nearspan.memory.store import log_weights
 from nearspan.model import Model
+from nearspan.recipes import Recipe
 from nearspan.training.data import TrainingData
 
 
 @pytest.fixture(params=["flat", "nested"])
 def model(request, tiny, documents) -> Model:
     """An instance model that learned nothing yet, with a memory."""
-    recipe = tiny("instance", f"representation.form={request.param}", "head.neighbours=9")
+    return made(tiny("instance", f"representation.form={request.param}", "head.neighbours=9"), documents)
+
+
+def made(recipe: Recipe, documents: list[nearspan.Document]) -> Model:
     data = TrainingData.of(documents, recipe.splitter(), recipe.candidates.max_width)
     torch.manual_seed(3)
     model = Model.learn(recipe, data.sentences, data.labels)
@@ -75,3 +80,33 @@ def test_a_sentence_alone_is_weighed_as_in_a_batch(model, documents, scale: floa
     together = judged(model, documents, scale, entities=False)
     alone = torch.cat([judged(model, [one], scale, entities=False) for one in documents])
     torch.testing.assert_close(alone, together, atol=1e-5 * scale, rtol=0)
+
+
+@pytest.mark.parametrize("apart", [0, 2])
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize(("form", "scale"), [("flat", 900), ("nested", 300)])
+@torch.no_grad()
+def test_the_whole_memory_is_exact_where_scores_are_large(tiny, documents, form, scale, together: bool, apart: int):
+    """As those of trained weights are: single precision would be 1e-5 to 1e-4 off."""
+    settings = (f"representation.form={form}", "representation.size=32", "head.search=whole")
+    model = made(tiny("instance", *settings), documents)
+    memory = model.memory
+    memory.sentences[:apart] = [replace(one, weight=3.0) for one in memory.sentences[:apart]]
+    weights = log_weights(memory.sentences, memory.max_width)
+    model.memory = memory = replace(memory, log_weights=weights).settled()
+    network, largest, furthest = model.network, 0.0, 0.0
+    for some in [documents] if together else [[one] for one in documents]:
+        sentences = [one for document in some for one in model.split(document)]
+        encoded = network.encoder(network.encoder.prepare(sentences).batch(torch.arange(len(sentences))))
+        encoded.states.mul_(scale)
+        candidates = network.candidates(encoded.batch)
+        asked = network.adds_up.end_sums(encoded.states).double().vectors(memory.max_width)
+        asked = asked[candidates.sentence, candidates.first, candidates.stop - candidates.first - 1]
+        scores = asked @ memory.rows(slice(None)).double().T
+        expected = torch.zeros(len(scores), network.head.labels, dtype=torch.double)
+        expected.index_add_(1, memory.labels, (scores + weights).softmax(1))
+        found = network.judged(encoded, candidates, memory)[0]
+        largest = max(largest, float(scores.abs().max()))
+        furthest = max(furthest, float((found.double() - expected).abs().max()))
+    assert 300 < largest < 1000
+    assert furthest < 1e-5

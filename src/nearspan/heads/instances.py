@@ -16,6 +16,7 @@ from nearspan.settings import Settings
 from nearspan.spans.sums import EndSums
 
 LOG2_E = 1.4426950408889634
+CACHE = 2**25  # bytes that a CPU is quickest with
 SURE = 0.49  # entities with a smaller share of some spans' weight weigh less than null: a half, less some rounding
 
 
@@ -148,8 +149,8 @@ def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> t
     widths = min(max_width, length)
     left, right = asked.halves(pool.scores(asked.rows() * LOG2_E))  # [B, T, X]
     total, held = window_sums(pool.by_words(left), pool.by_words(right), pool.gaps, widths, max_width)
-    near = total.float()
-    claims = _claims(left, right, pool.entities, near)  # [B, T, L, E]
+    near = total.to(left.dtype)
+    claims = _claims(left, right, pool.entities, near).float()  # [B, T, L, E]
     shares = (votes.mT @ claims.flatten(1, 2).mT).mT.view(*total.shape, -1)  # quicker than the other way round
     shares *= (near - total).exp2()[..., None]
     if bool(held.all()):
@@ -166,7 +167,9 @@ def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> t
 def _weighed_spans(asked: EndSums, pool: Pool, votes: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
     """The same for spans that are weighed one by one."""
     vectors = asked.vectors(min(max_width, asked.left.shape[1])) * LOG2_E
-    scores = vectors.flatten(1, 2) @ pool.vectors.mT + pool.offsets()[:, None] * LOG2_E  # [B, T * L, N]
+    scores = (
+        vectors.flatten(1, 2) @ pool.vectors.to(vectors.dtype).mT + pool.offsets()[:, None] * LOG2_E
+    )  # [B, T * L, N]
     scores = scores.double()
     total = torch.logsumexp(scores * LN_2, -1) / LN_2
     claims = (scores - total[..., None]).exp2().nan_to_num(0).float() @ votes  # NaN: nothing has weight
@@ -237,22 +240,24 @@ def streamed_probabilities(vectors: Tensor, pool: LabelledRows, labels: int, bud
 
     A running maximum m and sums of exp(score - m) by label are carried from chunk to chunk and
     rescaled whenever m grows: a log-sum-exp that never holds more than one chunk of scores.
+    All in double precision: single precision is too coarse for differences of large scores and for many small weights.
     """
     spans, width = vectors.shape
+    budget = budget if vectors.is_cuda else min(budget, CACHE)
     out = vectors.new_empty(spans, labels, dtype=torch.float32)
-    per_neighbour = 12 * width + 12 * (labels + 1)  # its vector as it is put together and its vote, beside scores
-    rows = max(1, min(spans, 1024, budget // (256 * 8)))
-    chunk = max(1, budget // (8 * rows + per_neighbour))
+    per_neighbour = 20 * (width + labels + 1)  # its vector as it is put together and its vote, beside scores
+    rows = max(1, min(spans, 1024, budget // (256 * 16)))
+    chunk = max(1, budget // (16 * rows + per_neighbour))
     for start in range(0, spans, rows):
-        some = vectors[start : start + rows].float()
+        some = vectors[start : start + rows].double()
         best = some.new_full((len(some), 1), -torch.inf)
         sums = some.new_zeros(len(some), labels)
         for first in range(0, len(pool.labels), chunk):
             some_rows = slice(first, first + chunk)
-            part = Pool(pool.rows(some_rows).float(), pool.labels[some_rows])
+            part = Pool(pool.rows(some_rows).double(), pool.labels[some_rows])
             scores = (some @ part.vectors.T).add_(pool.offsets(some_rows))
             higher = torch.maximum(best, scores.amax(1, keepdim=True)).clamp_(min=torch.finfo(scores.dtype).min)
-            sums = sums * (best - higher).exp() + scores.sub_(higher).exp_() @ part.votes(labels)
+            sums = sums * (best - higher).exp() + scores.sub_(higher).exp_() @ part.votes(labels).double()
             best = higher
         out[start : start + rows] = _or_null(sums / sums.sum(1, keepdim=True))
     return out

@@ -42,7 +42,7 @@ def compared_by_words(
         return head.probabilities_by_words(asked, parts, max_width)
 
     if sentences is None:
-        sentences = torch.arange(len(words.starts))[None]  # one pool for all
+        sentences, asked = torch.arange(len(words.starts))[None], asked.double()  # one pool for all
     widths = candidates.stop - candidates.first - 1
     if len(asked) == 1:
         return compared(asked, sentences)[candidates.sentence, candidates.first, widths]

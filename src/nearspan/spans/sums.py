@@ -39,6 +39,10 @@ class EndSums:
         """Some of the sentences."""
         return EndSums(self.left.index_select(0, ids), self.right.index_select(0, ids), self.shared)
 
+    def double(self) -> EndSums:
+        """The same in double precision."""
+        return EndSums(self.left.double(), self.right.double(), None if self.shared is None else self.shared.double())
+
     def balanced(self) -> EndSums:
         """The same spans with ends that are alike in the mean, so that neither is far larger than the spans."""
         middle = (self.right - self.left).mean(1, keepdim=True) / 2

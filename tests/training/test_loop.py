@@ -1,6 +1,7 @@
 """The training loop: the same run twice, what it refuses, and what it leaves behind."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -207,6 +208,20 @@ def test_no_step_follows_a_gradient_that_is_longer_than_the_clip(tiny, documents
     assert min(norms[:steps]) > 0.1
     assert norms[steps:] == pytest.approx([0.01] * steps, rel=1e-3)
     assert weights(tmp_path / "loose") != weights(tmp_path / "tight")
+
+
+def test_dropout_is_on_again_after_an_epoch_was_scored(tiny, documents, tmp_path, monkeypatch: pytest.MonkeyPatch):
+    modes: list[bool] = []
+    read = Encoder.forward
+
+    def watched(encoder: Encoder, batch: Batch):
+        if torch.is_grad_enabled():
+            modes.append(encoder.training)
+        return read(encoder, batch)
+
+    monkeypatch.setattr(Encoder, "forward", watched)
+    nearspan.train(tiny("instance", "training.epochs=3"), documents, documents, out=tmp_path / "m", device="cpu")
+    assert modes == [True] * 3 * math.ceil(len(documents) / 4)
 
 
 def test_an_epochs_batches_hold_sentences_of_like_length(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

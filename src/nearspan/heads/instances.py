@@ -167,10 +167,8 @@ def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> t
 def _weighed_spans(asked: EndSums, pool: Pool, votes: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
     """The same for spans that are weighed one by one."""
     vectors = asked.vectors(min(max_width, asked.left.shape[1])) * LOG2_E
-    scores = (
-        vectors.flatten(1, 2) @ pool.vectors.to(vectors.dtype).mT + pool.offsets()[:, None] * LOG2_E
-    )  # [B, T * L, N]
-    scores = scores.double()
+    scores = vectors.flatten(1, 2) @ pool.vectors.to(vectors.dtype).mT  # [B, T * L, N]
+    scores = (scores + pool.offsets()[:, None] * LOG2_E).double()
     total = torch.logsumexp(scores * LN_2, -1) / LN_2
     claims = (scores - total[..., None]).exp2().nan_to_num(0).float() @ votes  # NaN: nothing has weight
     return total.view(vectors.shape[:3]), claims.view(*vectors.shape[:3], -1)

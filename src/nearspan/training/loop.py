@@ -226,6 +226,7 @@ class _Trainer:
         self.tags = data.word_tags().to(accelerator.device) if recipe.head.tags_words else None
         self.texts, self.fragments = texts, fragments
         self.optimizer = self._optimizer(recipe)
+        self.weights = [weight for weight in model.network.parameters() if weight.requires_grad]
         self.network: nn.Module = accelerator.prepare_model(model.network)
         head = model.network.head
         self.neighbours = head.settings.neighbours if isinstance(head, Instances) else 0
@@ -314,7 +315,8 @@ class _Trainer:
         done = (epoch + step / steps) / self.settings.epochs  # of all training
         chance = _chance(self.seed, epoch, step, self.accelerator.process_index)
         torch.manual_seed(chance)  # dropout, and what is drawn
-        self.network.train()
+        if not self.model.network.training:  # asking is quicker than telling every part of it
+            self.network.train()
         self.optimizer.zero_grad(set_to_none=True)
         count, total = sum(map(len, parts)), torch.zeros((), device=self.accelerator.device)
         for ids in parts:
@@ -324,7 +326,7 @@ class _Trainer:
             loss = loss * (len(ids) / count)  # the loss is a mean over sentences
             self.accelerator.backward(loss)
             total += loss.detach()
-        self.accelerator.clip_grad_norm_(self.network.parameters(), self.settings.clip)
+        nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
         self.optimizer.step()
         return total
 

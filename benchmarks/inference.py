@@ -1,12 +1,12 @@
 """Inference time of the instance head against the classifier, in one run on the same sentences.
 
-    python benchmarks/inference.py TRAIN TEST [--vectors F] [--epochs 2] [--out results.json]
+    python benchmarks/inference.py TRAIN TEST [--vectors F] [--epochs 2] [--whole 76] [--out results.json]
 
 Both heads are trained for a few epochs on part of TRAIN (time does not depend on how good they are, but the number
 of entities found should be sensible); the instance head's memory holds all of TRAIN. Then both annotate TEST in
 turns: all sentences in batches, and 300 of them one at a time, as they come from a person who types. Times are medians
 over the turns, per sentence, splitting and decoding included; on a CPU of processor time, all threads together, so that
-what else runs on the machine counts little.
+what else runs on the machine counts little. With --whole so many sentences ask the whole memory too, in batches.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import platform
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -44,6 +45,18 @@ def model_of(recipe: str, options: argparse.Namespace) -> Model:
     return run.model
 
 
+def whole(model: Model, documents: list[nearspan.Document], clock: Callable[[], float]) -> dict[str, float]:
+    """Milliseconds for a sentence that asks the whole memory, by budget."""
+    model.search("whole")
+    found = {}
+    for budget in (512, 64):
+        model.network.head.budget = budget * 2**20
+        began = clock()
+        list(model.annotate(documents))
+        found[f"budget_{budget}_mb"] = round(1000 * (clock() - began) / len(documents), 1)
+    return found
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("train", type=Path)
@@ -51,6 +64,7 @@ def main() -> None:
     arguments.add_argument("--vectors", default="")
     arguments.add_argument("--epochs", type=int, default=2)
     arguments.add_argument("--turns", type=int, default=5)
+    arguments.add_argument("--whole", type=int, default=0)
     arguments.add_argument("--device", default="cpu")
     arguments.add_argument("--out", type=Path)
     options = arguments.parse_args()
@@ -84,6 +98,8 @@ def main() -> None:
         "hardware": f"{options.device}, {platform.machine()}, {torch.get_num_threads()} threads",
         "torch": torch.__version__,
     }
+    if options.whole:
+        result["whole_memory_ms_per_sentence"] = whole(models["instance"], singles[: options.whole], clock)
     print(json.dumps(result, indent=1))
     if options.out:
         options.out.write_text(json.dumps(result, indent=1))

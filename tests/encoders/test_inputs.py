@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nearspan.encoders import Prepared
+from nearspan.encoders.inputs import CPU_WORDS, PIECES
+from nearspan.encoders.transformer import Passage, Pieces
 
 sizes = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 
@@ -55,6 +58,16 @@ def test_the_reading_order_holds_every_sentence_once(lengths: list[int]):
     prepared = Prepared.of(lengths, {})
     ids = [i for batch in prepared.order(torch.device("cpu")) for i in batch.tolist()]
     assert sorted(ids) == list(range(len(lengths)))
+
+
+def test_words_of_many_pieces_are_read_in_smaller_batches():
+    """60 sentences of 10 words fit into one batch, but not their 20 windows each."""
+    passage = Passage([np.zeros(32, dtype=np.int64)] * 20, np.zeros((600, 2), dtype=np.int64))
+    pieces = [Pieces(number, np.arange(600), np.full(10, 60)) for number in range(60)]
+    prepared = Prepared.of([10] * 60, {"transformer": {"passages": [passage] * 60, "pieces": pieces}})
+    batches = [batch.tolist() for batch in prepared.order(torch.device("cpu"))]
+    assert sorted(i for batch in batches for i in batch) == list(range(60))
+    assert [len(batch) for batch in batches] == [PIECES * CPU_WORDS // (20 * 32)] * 5
 
 
 @given(sizes, st.data())

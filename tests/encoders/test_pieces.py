@@ -198,6 +198,18 @@ def test_the_tokenizer_of_nothing_is_a_resource_error(tmp_path):
         load_tokenizer(str(tmp_path))
 
 
+@pytest.mark.parametrize(("words", "expected"), [("ada Ada IL gene", ["Ada", "IL"]), ("ada il gene", ["ada", "il"])])
+def test_a_cased_vocabulary_is_read_as_such_though_its_tokenizer_was_published_without_settings(
+    tmp_path, words: str, expected: list[str]
+):
+    from transformers import BertConfig
+
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words.split()]
+    (tmp_path / "vocab.txt").write_text("\n".join(names))
+    BertConfig(vocab_size=len(names)).save_pretrained(tmp_path)
+    assert load_tokenizer(str(tmp_path)).tokenize("Ada IL") == expected
+
+
 def recipe(folder: Path, name: str, *settings: str) -> Recipe:
     chosen = nearspan.recipe(name).override(
         ["candidates.unit=pieces", "candidates.max_width=7", f'encoder.transformer.name="{folder}"', *TINY]

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 CPU_WORDS, GPU_WORDS = 2048, 8192  # padded words in a batch that is only read
+PIECES = 4  # padded pieces that it may have for each of them: words of many pieces are rare
 
 Features = dict[str, Any]  # tensors, which follow the device, and whatever else an embedder keeps
 
@@ -83,14 +84,15 @@ class Prepared:
         return replace(self, first=self.first.to(device), features=moved, given=given)
 
     @cached_property
-    def sizes(self) -> list[tuple[int, int]]:
-        """What those that are read together take: their words, and of the windows that are read the most pieces."""
+    def sizes(self) -> list[tuple[int, int, int]]:
+        """What those that are read together take: their words, of the windows that are read the most pieces, and the
+        windows."""
         words, read = self.lengths.tolist(), self.features.get("transformer", {})
         sums = [sum(words[i] for i in group) for group in self.together]
         if "pieces" not in read or "states" in read:  # no pieces, or read already
-            return [(count, 0) for count in sums]
-        own = (read["pieces"][group[0]].passage for group in self.together)
-        return [(count, read["passages"][passage].longest) for count, passage in zip(sums, own, strict=True)]
+            return [(count, 0, 0) for count in sums]
+        own = (read["passages"][read["pieces"][group[0]].passage] for group in self.together)
+        return [(count, one.longest, len(one.windows)) for count, one in zip(sums, own, strict=True)]
 
     def buckets(self, size: int, generator: torch.Generator | None = None) -> list[Tensor]:
         """Batches of sentences of like length: `size` sentences each, shuffled when a generator is given.
@@ -114,23 +116,24 @@ class Prepared:
         return [torch.tensor(batch) for batch in batches]
 
     def order(self, device: torch.device, some: Collection[int] | None = None) -> Iterator[Tensor]:
-        """Batches for reading the whole corpus: like lengths together, a bounded number of padded words each.
+        """Batches for reading the whole corpus: like lengths together, so many padded words and pieces each at most.
 
         Or for reading `some` of its sentences, and those that an encoder reads together with them.
         """
         most = CPU_WORDS if device.type == "cpu" else GPU_WORDS
         batch: list[int] = []
-        longest, lengths = 0, self.lengths.tolist()
+        longest, widest, windows, lengths = 0, 0, 0, self.lengths.tolist()
         order = sorted(range(len(self.together)), key=self.sizes.__getitem__, reverse=True)
         wanted = set(range(len(self)) if some is None else some)
-        for group in (self.together[i] for i in order):
+        for group, (_, wide, count) in ((self.together[i], self.sizes[i]) for i in order):
             if wanted.isdisjoint(group):
                 continue
             own = max(lengths[i] for i in group)
-            if batch and (len(batch) + len(group)) * max(longest, own) > most:
+            words, pieces = (len(batch) + len(group)) * max(longest, own), (windows + count) * max(widest, wide)
+            if batch and (words > most or pieces > PIECES * most):
                 yield torch.tensor(batch)
-                batch, longest = [], 0
-            batch, longest = [*batch, *group], max(longest, own)
+                batch, longest, widest, windows = [], 0, 0, 0
+            batch, longest, widest, windows = [*batch, *group], max(longest, own), max(widest, wide), windows + count
         if batch:
             yield torch.tensor(batch)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any
 from nearspan.document import Document, Fragment
 from nearspan.errors import ResourceError, first_line
 from nearspan.text import Sentence, split
+
+CAPITAL = re.compile("[A-Z]")
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,23 @@ def load_tokenizer(name: str) -> Any:
         tokenizer = AutoTokenizer.from_pretrained(name, **only)
         if getattr(tokenizer, "add_prefix_space", None) is False:  # RoBERTa: a word has its blank in its first piece
             tokenizer = AutoTokenizer.from_pretrained(name, add_prefix_space=True, **only)
+        if _lowers_what_it_knows(tokenizer):  # a BERT published without its tokenizer's settings: uncased by default
+            tokenizer = AutoTokenizer.from_pretrained(name, do_lower_case=False, **only)
     except Exception as error:  # transformers and tokenizers raise what they like
         raise unloadable(name, error) from error
     if not tokenizer.is_fast:
         raise ResourceError(f"the tokenizer of {name!r} has no fast version, which offsets need")
     return tokenizer
+
+
+def _lowers_what_it_knows(tokenizer: Any) -> bool:
+    """Whether a tokenizer makes small letters of all, though its vocabulary has many pieces with capital ones."""
+    normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer.is_fast else None
+    if normalizer is None or normalizer.normalize_str("A") != "a":
+        return False
+    special = set(tokenizer.all_special_tokens)
+    capital = sum(piece not in special and bool(CAPITAL.search(piece)) for piece in tokenizer.get_vocab())
+    return capital > len(tokenizer) / 100
 
 
 def unloadable(name: str, error: Exception) -> ResourceError:

@@ -72,3 +72,10 @@ def test_outputs_are_dropped_in_training_only():
     module, states = Recurrent(settings, inputs=3), torch.randn(1, 5, 3)
     assert 0.3 < (read(module.train(), states, [5]) == 0).float().mean() < 0.7
     assert (read(module.eval(), states, [5]) != 0).all()
+
+
+def test_every_lstm_begins_with_its_forget_gate_open():
+    module = built()
+    for one in (*module.forwards, *module.backwards):
+        biases = one.bias_ih_l0 + one.bias_hh_l0
+        assert biases.view(4, 4).tolist() == [[0] * 4, [1] * 4, [0] * 4, [0] * 4]  # input, forget, cell, output

@@ -475,7 +475,7 @@ def read_along(recurrent, sequence):
     return sequence
 
 
-def pre_logits(reader, spans, lengths, max_width):
+def pre_logits(reader, spans, lengths, max_width, linear=False, before=0.0, after=0.0):
     """Equation 5 by (sentence, first, width), after a BiLSTM along the spans of each width where there is one."""
     found = {}
     for sentence, length in enumerate(lengths):
@@ -486,7 +486,8 @@ def pre_logits(reader, spans, lengths, max_width):
             for i, span in enumerate(row):
                 if reader.widths is not None:
                     span = torch.cat([span, reader.widths.weight[k - 1]])
-                found[sentence, i, k] = torch.relu(reader.reduce.weight @ span + reader.reduce.bias)
+                reduced = reader.reduce.weight @ dropping(span, before) + reader.reduce.bias
+                found[sentence, i, k] = dropping(reduced if linear else torch.relu(reduced), after)
     return found
 
 
@@ -504,9 +505,20 @@ def one_word_spans(states, lengths):
     return {(m, i, 1): states[m, i] for m, length in enumerate(lengths) for i in range(length)}
 
 
+def pooled_spans(pool, states, lengths, max_width):
+    """Appendix A, of all wide spans."""
+    return {
+        (m, i, k): aggregated(pool, states[m, i : i + k])
+        for m, length in enumerate(lengths)
+        for k in range(2, max_width + 1)
+        for i in range(length - k + 1)
+    }
+
+
 READERS = {
     "width embeddings": SpanReaderSettings(size=5, width_size=3),
     "nothing": SpanReaderSettings(size=5, width_size=0),
+    "no activation": SpanReaderSettings(size=5, width_size=3, activation="linear"),
     "a BiLSTM": SpanReaderSettings(size=5, width_size=3, recurrent=RecurrentSettings(layers=1, size=4)),
     "two BiLSTMs": SpanReaderSettings(size=5, width_size=3, recurrent=RecurrentSettings(layers=2, size=3)),
 }
@@ -521,7 +533,8 @@ def test_deep_vectors_equal_the_papers_equations(reader: str, batch: str):
     spans = span_transformer(model, deep.pool, given.layers[:-1], lengths, max_width)
     spans |= one_word_spans(given.layers[-1], lengths)
     found = deep(given, enumerate_spans(torch.tensor(lengths), max_width))
-    check_vectors(found, pre_logits(deep.reader, spans, lengths, max_width), lengths, max_width)
+    expected = pre_logits(deep.reader, spans, lengths, max_width, linear=reader == "no activation")
+    check_vectors(found, expected, lengths, max_width)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -558,15 +571,28 @@ def test_shallow_spans_equal_the_papers_aggregating_functions(batch: str, poolin
     reader = READERS["a BiLSTM"]
     shallow = Pooling(PoolingSettings(pooling=pooling, reader=reader), SIZE, max_width).eval()
     given = encoded(lengths)
-    spans = {
-        (m, i, k): aggregated(shallow.pool, given.states[m, i : i + k])
-        for m, length in enumerate(lengths)
-        for k in range(2, max_width + 1)
-        for i in range(length - k + 1)
-    }
-    spans |= one_word_spans(given.states, lengths)
+    spans = pooled_spans(shallow.pool, given.states, lengths, max_width) | one_word_spans(given.states, lengths)
     found = shallow(given, enumerate_spans(torch.tensor(lengths), max_width))
     check_vectors(found, pre_logits(shallow.reader, spans, lengths, max_width), lengths, max_width)
+
+
+@pytest.mark.parametrize(
+    ("pooled", "before", "after"),
+    [(0.2, 0.0, 0.0), (0.0, 0.4, 0.0), (0.0, 0.0, 0.3)],
+    ids=["the words that are pooled", "what is reduced", "the vectors"],
+)
+@torch.no_grad()
+def test_shallow_spans_drop_in_training(pooled: float, before: float, after: float, monkeypatch: pytest.MonkeyPatch):
+    torch.manual_seed(0)
+    lengths, given = [5, 1, 4], encoded([5, 1, 4])
+    reader = SpanReaderSettings(size=5, width_size=3, activation="linear", dropout=before, vector_dropout=after)
+    shallow = Pooling(PoolingSettings(pooling="mean", dropout=pooled, reader=reader), SIZE, 3).train()
+    torch.nn.init.normal_(shallow.reader.reduce.bias)
+    monkeypatch.setattr(functional, "dropout", dropping)
+    spans = pooled_spans(shallow.pool, dropping(given.states, pooled), lengths, 3)
+    spans |= one_word_spans(given.states, lengths)  # of which none is pooled
+    found = shallow(given, enumerate_spans(torch.tensor(lengths), 3))
+    check_vectors(found, pre_logits(shallow.reader, spans, lengths, 3, True, before, after), lengths, 3)
 
 
 @torch.no_grad()
@@ -612,6 +638,12 @@ def test_the_loss_is_the_cross_entropy_with_soft_targets():
     torch.testing.assert_close(head.loss(vectors, targets), expected)
 
 
+def read_ends(ends, first, last, before=0.0, after=0.0):
+    """A layer for each end, over the states [d] of a span's first and last word."""
+    layers = zip(ends.ends.weight.chunk(2), ends.ends.bias.chunk(2), (first, last), strict=True)
+    return [dropping(torch.relu(weight @ dropping(word, before) + bias), after) for weight, bias, word in layers]
+
+
 @pytest.mark.parametrize("width_size", [0, 3])
 @torch.no_grad()
 def test_the_biaffine_head_equals_its_formula_span_by_span(width_size: int):
@@ -623,15 +655,30 @@ def test_the_biaffine_head_equals_its_formula_span_by_span(width_size: int):
         torch.nn.init.normal_(parameter)
     candidates = enumerate_spans(torch.tensor(lengths), 3)
     found = head.scores(ends(given, candidates))
-    (first, last), (first_bias, last_bias) = ends.ends.weight.chunk(2), ends.ends.bias.chunk(2)
     places = zip(candidates.sentence.tolist(), candidates.first.tolist(), candidates.stop.tolist(), strict=True)
     for row, (m, i, j) in zip(found, places, strict=True):
-        a = torch.relu(first @ given.states[m, i] + first_bias)
-        b = torch.relu(last @ given.states[m, j - 1] + last_bias)
+        a, b = read_ends(ends, given.states[m, i], given.states[m, j - 1])
         whole = torch.cat([a, b, ends.widths.weight[j - i - 1]] if width_size else [a, b])
         for y in range(3):
             score = a @ head.between[y] @ b + head.linear.weight[y] @ whole + head.linear.bias[y]
             torch.testing.assert_close(row[y], score, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.4, 0.0), (0.0, 0.2)], ids=["the states", "the ends"])
+@torch.no_grad()
+def test_ends_drop_in_training(before: float, after: float, monkeypatch: pytest.MonkeyPatch):
+    torch.manual_seed(0)
+    lengths, given = [5, 1, 3], encoded([5, 1, 3])
+    settings = EndsSettings(end_size=4, width_size=3, dropout=before, end_dropout=after)
+    ends = Ends(settings, SIZE, 3).train()
+    torch.nn.init.normal_(ends.ends.bias)
+    monkeypatch.setattr(functional, "dropout", dropping)
+    candidates = enumerate_spans(torch.tensor(lengths), 3)
+    places = zip(candidates.sentence.tolist(), candidates.first.tolist(), candidates.stop.tolist(), strict=True)
+    for row, (m, i, j) in zip(ends(given, candidates), places, strict=True):
+        both = read_ends(ends, given.states[m, i], given.states[m, j - 1], before, after)
+        expected = torch.cat([*both, ends.widths.weight[j - i - 1]])
+        torch.testing.assert_close(row, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_the_biaffine_head_wants_ends():

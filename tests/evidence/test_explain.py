@@ -29,15 +29,15 @@ def test_listed_and_unlisted_add_up_to_every_labels_probability(instance: Model,
     assert found
     for evidence in found:
         assert evidence.strength == "exact"
-        assert sum(evidence.probabilities.values()) == close(1)
+        assert sum(evidence.probabilities.values()) == pytest.approx(1, abs=1e-12)
         for label, probability in evidence.probabilities.items():
             group = evidence.neighbours.get(label, [])
             listed = math.fsum(one.weight for one in group)
-            assert listed + evidence.unlisted.get(label, 0.0) == close(probability)
-            assert evidence.unlisted.get(label, 0.0) >= -1e-5
+            assert listed + evidence.unlisted.get(label, 0.0) == pytest.approx(probability, abs=1e-12)
+            assert evidence.unlisted.get(label, 0.0) >= 0
             assert len(group) <= count
             if count == EVERYTHING:  # nothing can be left unlisted
-                assert listed == close(probability)
+                assert listed == pytest.approx(probability, abs=1e-12)
 
 
 def test_neighbours_of_a_label_come_heaviest_first_and_labels_most_probable_first(instance: Model):

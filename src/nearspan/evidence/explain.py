@@ -33,8 +33,13 @@ def explain_candidate(
     It is evidence for `label`, by default for the likeliest one that holds.
     """
     ((first, stop),) = asked.places
-    row = next(iter(asked.rows(network)), None)
-    found = _probabilities(network, memory, asked, row)  # [1, 1 + Y]
+    row, head = next(iter(asked.rows(network)), None), network.head
+    vector = None if row is None else network.spans(asked.batch)[0][row].float()
+    if vector is not None and isinstance(head, Instances):
+        rows, weights = _weighed(head, network, memory, asked.batch, vector)
+        found = _summed(memory.labels[rows], weights, len(labels))
+    else:
+        rows, weights, found = None, None, _probabilities(network, memory, asked, row)  # [1, 1 + Y]
     ranked = dict(sorted(zip(labels, found[0].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
     if label is None:
         _, chosen = network.chosen(found)
@@ -42,12 +47,11 @@ def explain_candidate(
     number = labels.index(label)
     recalled = recollections(network.encoder, memory, asked.batch, asked.words, first, stop, count)
     attended = any(one.share for one in recalled)
-    if row is None:  # a wide span, which only a head over words knows
+    if vector is None:  # a wide span, which only a head over words knows
         return Evidence(
             asked.span, asked.text, label, "attended" if attended else "nearest", ranked, {}, {}, recalled=recalled
         )
-    vector = network.spans(asked.batch)[0][row].float()
-    if not isinstance(network.head, Instances):
+    if rows is None or weights is None:
         likeness = scores_of(memory, vector[None], cosine=True)[0]  # [N]
         near, against = (
             _best(likeness.where(which, -torch.inf), count) for which in (memory.labels >= 0, ~memory.has(number))
@@ -67,11 +71,9 @@ def explain_candidate(
             voted={name: voted[name] for name in ranked if name in voted},
             recalled=recalled,
         )
-    rows = _compared(network.head, network, memory, asked.batch)
-    weights = (scores_of(memory, vector[None], rows)[0].double() + memory.offsets(rows)).softmax(0)
     listed = grouped(memory, labels, rows, weights, count)
     order = {name: listed[name] for name in ranked if name in listed}
-    unlisted = {name: ranked[name] - sum(one.weight for one in group) for name, group in order.items()}
+    unlisted = {name: max(0.0, ranked[name] - sum(one.weight for one in group)) for name, group in order.items()}
     others = weights.where(memory.labels[rows] != number, -torch.inf)
     heaviest, places = _best(others, count)
     return Evidence(
@@ -150,6 +152,22 @@ def _nearest_entities(
     found: dict[str, list[Neighbour]] = {}
     for one in nearest.values():
         found.setdefault(one.label, []).append(one)
+    return found
+
+
+def _weighed(head: Instances, network: Network, memory: Memory, batch: Batch, vector: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows of the memory that the head compares a span of this sentence with [N], and their weights [N].
+
+    In double precision, so that they add up whatever the scores.
+    """
+    rows = _compared(head, network, memory, batch)
+    return rows, (scores_of(memory, vector[None].double(), rows)[0] + memory.offsets(rows)).softmax(0)
+
+
+def _summed(labels: Tensor, weights: Tensor, count: int) -> Tensor:
+    """The weights [N] of spans with these labels [N] by label [1, count]; null has all where there are none."""
+    found = weights.new_zeros(1, count).index_add_(1, labels, weights[None])
+    found[0, 0] += not len(labels)
     return found
 
 

@@ -83,9 +83,11 @@ def pools_apart(memory: Memory, words: WordTable, sentences: Tensor, most: int) 
 def scores_of(memory: Memory, vectors: Tensor, rows: Tensor | None = None, *, cosine: bool = False) -> Tensor:
     """Inner products [n, N] of span vectors [n, H] with the memory's spans, or with those at some rows.
 
-    They are -inf for spans that were removed; how much a sentence counts is no matter here.
+    They are -inf for spans that were removed; how much a sentence counts is no matter here. In double precision where
+    the vectors are, else in single precision.
     """
-    asked = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()
+    asked = vectors if vectors.dtype == torch.double else vectors.float()
+    asked = functional.normalize(asked, dim=1) if cosine else asked
     if rows is not None and len(rows) > PART:
         return scores_of(memory, vectors, cosine=cosine)[:, rows]
     if rows is None:
@@ -95,7 +97,7 @@ def scores_of(memory: Memory, vectors: Tensor, rows: Tensor | None = None, *, co
         return found.masked_fill_(memory.labels < 0, -torch.inf)
     found = asked.new_empty(len(asked), len(rows))
     for some, place in zip(rows.split(PART), found.split(PART, dim=1), strict=True):
-        own = memory.rows(some).float()
+        own = memory.rows(some).to(asked.dtype)
         place.copy_(asked @ (functional.normalize(own, dim=1) if cosine else own).T)
     return found.masked_fill_(memory.labels[rows] < 0, -torch.inf)
 

@@ -72,6 +72,17 @@ def test_a_very_long_document_is_read_some_sentences_at_a_time(instance: Model, 
     assert found.entities
 
 
+@pytest.mark.parametrize("one", ["Ada lives in Oslo", nearspan.Document("Ada lives in Oslo")])
+def test_a_text_alone_is_no_list_of_letters(instance: Model, one):
+    with pytest.raises(TypeError, match=r"annotate\(\[text\]\)"):
+        instance.annotate(one)
+
+
+def test_no_neighbours_cannot_be_listed(instance: Model):
+    with pytest.raises(ConfigError, match="ask for one at least"):
+        instance.explain("Ada lives in Oslo", 0)
+
+
 def test_documents_are_annotated_in_order_whatever_their_company(instance: Model, documents):
     alone = [next(instance.annotate([document])) for document in documents]
     together = list(instance.annotate(documents))

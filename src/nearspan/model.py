@@ -179,9 +179,11 @@ class Model:
 
         A model for the typing task gives the entities that documents have new labels; those out of reach go.
         """
-        if self.typing:
-            yield from self._retyped(documents)
-            return
+        if isinstance(documents, str | Document):
+            raise TypeError("annotate takes several texts or documents: give it a list, annotate([text])")
+        return self._retyped(documents) if self.typing else self._annotated(documents)
+
+    def _annotated(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         bare = (replace(_document(one), entities=()) for one in documents)
         for block in in_blocks(bare, self.split, BLOCK):
             every = [sentence for _, sentences in block for sentence in sentences]
@@ -321,6 +323,8 @@ class Model:
 
     @torch.inference_mode()
     def _evidence(self, document: Document, span: Span, count: int, label: str | None = None) -> Evidence:
+        if count < 1:
+            raise ConfigError(f"there is no listing {count} neighbours: ask for one at least")
         memory = self.memory  # an editor may put another in its place at any time
         if memory is None or not len(memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")

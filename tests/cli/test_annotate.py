@@ -119,6 +119,29 @@ def test_every_output_can_be_read_back(annotate, tmp_path: Path, format: str):
     assert {"Ada", "Oslo"} <= found
 
 
+@pytest.mark.parametrize(
+    ("format", "out", "expected"),
+    [
+        ("brat", "taken", "taken exists already"),
+        ("brat", "none/out", "there is no folder"),
+        ("conll", "taken", "taken is a folder; name a file"),
+        ("conll", "none/out.conll", "there is no folder"),
+    ],
+)
+def test_what_cannot_be_written_is_said_before_anything_is_read(annotate, tmp_path: Path, format, out, expected):
+    (tmp_path / "taken" / "inside").mkdir(parents=True)
+    ran = annotate(tmp_path / "absent.txt", "--to", format, "--out", tmp_path / out)
+    assert ran.code == 2
+    assert expected in ran.err.replace("\n", "")
+    assert "absent.txt" not in ran.err
+
+
+def test_a_format_is_for_files(annotate):
+    ran = annotate("-", "--format", "jsonl", stdin=b'{"text": "Ada lives in Oslo"}\n')
+    assert (ran.code, ran.out) == (2, "")
+    assert "--format is for files" in ran.err
+
+
 def test_a_model_that_joins_fragments_says_before_it_reads_that_columns_cannot_hold_them(
     nearspan_command, tiny, tmp_path: Path
 ):

@@ -42,7 +42,7 @@ def test_a_lone_surrogate_cannot_be_written(tmp_path: Path):
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path):
-    with pytest.raises(CorpusError, match="No such file"):
+    with pytest.raises(CorpusError, match="there is no folder"):
         write([Document("a")], tmp_path / "no" / "a.jsonl")
 
 

@@ -48,6 +48,8 @@ def annotate(
         raise ConfigError(f"--to takes jsonl, conll or brat, found {to!r}")
     if to != "jsonl" and out is None:
         raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
+    if format and "-" in (files or ["-"]):
+        raise ConfigError("--format is for files: on standard input each line is a text, whatever it looks like")
     loaded = load(model, device, search, vote)
     if to == "conll" and loaded.network.joiner is not None:
         _warn(

@@ -18,14 +18,20 @@ _UNSAFE = re.compile(r"[^\w.,#@+=-]+")
 _LONGEST = 60
 
 
+def refuse_taken(path: Path) -> None:
+    """Refuse to write a folder where there is something already."""
+    with told(path):
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise CorpusError(f"{shown(path)} exists already; brat is written to a new or empty folder")
+
+
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write a folder; documents are named after their ids, made safe and unique.
 
     The folder must be new or empty, so that no documents of another corpus are left between the new ones.
     """
+    refuse_taken(path)
     with told(path):
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise CorpusError(f"{shown(path)} exists already; brat is written to a new or empty folder")
         target = path.resolve()
         beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
         try:

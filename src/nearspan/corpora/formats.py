@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nearspan.corpora import brat, conll, indexed, jsonl, pubtator
 from nearspan.corpora.corpus import Corpus, Problem, shown
+from nearspan.corpora.folder import refuse_taken
 from nearspan.corpora.source import Source
 from nearspan.document import Document
 from nearspan.errors import CorpusError, did_you_mean
@@ -71,7 +72,6 @@ def write(corpus: Corpus | Iterable[Document], path: AnyPath, format: str | None
     The file is written whole or not at all. What the format cannot keep besides entities (words, sentences)
     is returned as problems; an entity that it cannot keep is a CorpusError.
     """
-    corpus = corpus if isinstance(corpus, Corpus) else Corpus(tuple(corpus))
     target = Path(fspath(path))
     if format is None:
         format = _by_ending(target)
@@ -79,7 +79,18 @@ def write(corpus: Corpus | Iterable[Document], path: AnyPath, format: str | None
     if writer is None:
         writable = ", ".join(sorted(each.name for each in FORMATS.values() if each.write))
         raise CorpusError(f"the format {format} can be read but not written; write one of: {writable}")
-    return writer(corpus, target)
+    _refuse_unwritable(target, folder=format == "brat")
+    return writer(corpus if isinstance(corpus, Corpus) else Corpus(tuple(corpus)), target)
+
+
+def _refuse_unwritable(target: Path, *, folder: bool) -> None:
+    """Find out before a corpus is made, which may take hours, that there is no place for it."""
+    if folder:
+        refuse_taken(target)
+    elif target.is_dir():
+        raise CorpusError(f"{shown(target)} is a folder; name a file")
+    if not target.resolve().parent.is_dir():
+        raise CorpusError(f"{shown(target)} cannot be written: there is no folder {shown(target.parent)}")
 
 
 def named(name: str) -> Format:

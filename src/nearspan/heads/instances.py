@@ -110,7 +110,7 @@ class Instances(nn.Module):
         """P(y|s) [N, 1 + Y] of spans [N, H] in the order of the sentences `own` [N] that ask pools [B, ...]."""
         counts = torch.bincount(own, minlength=len(pool.index)).tolist()
         scores = pool.scores_of(vectors * LOG2_E, counts)
-        return _normalized(_weighed_rows(scores, own, pool, self.votes(pool), max_width)[1])
+        return _normalized(_weighed_rows(scores, own, pool, self.labels, max_width)[1])
 
     def votes(self, pool: WordPool | Pool) -> Tensor:
         """One-hot labels [B, N, 1 + Y] of a pool; padding votes for nothing."""
@@ -135,12 +135,14 @@ def _claims(left: Tensor, right: Tensor, entities: slice, total: Tensor) -> Tens
     return (left[..., None, entities] - total[..., None]).add_(stops).exp2_()
 
 
-def _weighed_rows(scores: Tensor, own: Tensor, pool: WordPool, votes: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
+def _weighed_rows(scores: Tensor, own: Tensor, pool: WordPool, count: int, max_width: int) -> tuple[Tensor, Tensor]:
     """As `_weighed`, [N] and [N, 1 + Y], for spans with scores [N, X] that ask the pools `own`."""
     total = row_sums(pool.by_words(scores), pool.gaps[own], max_width)
-    named = scores[:, pool.entities].masked_fill(pool.labels[own] < 0, -torch.inf)  # [N, E]
-    claims = (named - total[:, None]).exp2().nan_to_num(0).float()  # NaN: nothing has weight
-    return total, (claims[:, None] @ votes[own])[:, 0]
+    near, labels = total.to(scores.dtype), pool.labels[own]  # [N], [N, E]
+    claims = (scores[:, pool.entities] - near[:, None]).exp2_().nan_to_num_(0)  # NaN: nothing has weight
+    claims = claims.masked_fill_(labels < 0, 0).float()
+    shares = claims.new_zeros(len(claims), count).scatter_add_(1, labels.clamp(min=0), claims)
+    return total, shares.mul_((near - total).exp2().nan_to_num_(0)[:, None])
 
 
 def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
@@ -160,7 +162,7 @@ def _weighed(asked: EndSums, pool: WordPool, votes: Tensor, max_width: int) -> t
         sentence, first, more = place = some.unbind(1)
         scores = left[sentence, first].double() + right[sentence, first + more]  # [N, X]
         own = sentence if len(votes) > 1 else torch.zeros_like(sentence)
-        total[place], shares[place] = _weighed_rows(scores, own, pool, votes, max_width)
+        total[place], shares[place] = _weighed_rows(scores, own, pool, votes.shape[-1], max_width)
     return total, shares
 
 

@@ -13,9 +13,10 @@ from safetensors.torch import load_file, save_file
 
 import nearspan
 from nearspan import folder as model_folder
-from nearspan.errors import ModelError
+from nearspan.editing import Editor
+from nearspan.errors import ModelError, NearspanError
 from nearspan.model import Model
-from nearspan.training import CHECKPOINT, Watch
+from nearspan.training import CHECKPOINT, REFUSED, Watch
 
 RECIPES = ("instance", "classifier")
 SETTINGS = ("training.epochs=4", "training.batch=2", "training.checkpoint_minutes=0")
@@ -165,6 +166,33 @@ def test_a_finished_run_can_be_resumed_without_harm(train, tmp_path: Path):
     before = weights(tmp_path / "m")
     train("classifier", "m", resume=True)
     assert weights(tmp_path / "m") == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_finished_run_is_not_resumed_over_an_edited_memory(train, tmp_path: Path, built: bool):
+    train("instance", "m")
+    editor = Editor.open(tmp_path / "m", device="cpu")
+    editor.forget("d3")
+    if built:
+        editor.build()
+    before = contents(tmp_path / "m")
+    with pytest.raises(NearspanError, match=r"nothing to resume in .* edited .* another --out"):
+        train("instance", "m", resume=True)
+    assert contents(tmp_path / "m") == before
+
+
+def test_edits_of_a_replaced_model_do_not_stop_its_successor(train, tmp_path: Path):
+    train("instance", "m")
+    Editor.open(tmp_path / "m", device="cpu").forget("d3")
+    for name in REFUSED:  # as `nearspan demo` replaces an earlier one
+        (tmp_path / "m" / name).unlink(missing_ok=True)
+    killed(lambda: train("instance", "m", watch=Doomed(9)))
+    train("instance", "m", resume=True)
+    assert len(nearspan.load(tmp_path / "m", device="cpu").memory.sentences) == 12
 
 
 def test_more_checkpoints_are_no_other_run(train, tmp_path: Path):

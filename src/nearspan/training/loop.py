@@ -22,6 +22,8 @@ from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Judge, TypingJudge
 from nearspan.folder import CARD, CHECKPOINT, CONFIG, WEIGHTS
 from nearspan.heads import Instances, SigmoidSettings
+from nearspan.memory.journal import JOURNAL
+from nearspan.memory.store import found_in
 from nearspan.model import Model
 from nearspan.network import Labelled
 from nearspan.objectives import SpanTexts, SynonymSource
@@ -61,14 +63,17 @@ def train(
     `synonyms` are for recipes that generate them (`objective.generation`): anything with `of(text)`.
 
     Without development documents the last epoch's model is saved. With `resume` a run that was
-    stopped goes on from its checkpoint, and on a CPU ends with the very same weights.
+    stopped goes on from its checkpoint, and on a CPU ends with the very same weights; a finished one whose memory was
+    edited since is refused.
     """
     recipe = load(recipe) if isinstance(recipe, str) else recipe
     folder, watch, seed = Path(out), watch or Watch(), usable_seed(seed)
     accelerator = _accelerator(recipe, device)
     if not recipe.training.batch and accelerator.num_processes > 1:
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
-    if not resume:
+    if resume:
+        _refuse_edited(folder)
+    else:
         _refuse_used(folder)
     try:
         with repeatable(accelerator.device):
@@ -376,6 +381,15 @@ def _refuse_used(folder: Path) -> None:
         raise NearspanError(
             f"{folder} already holds a model or a run: there is {', '.join(found)}. "
             "Give another --out, or --resume to go on with it"
+        )
+
+
+def _refuse_edited(folder: Path) -> None:
+    """Refuse a finished run whose memory has a journal: saving the model again would bring back what was forgotten."""
+    if (folder / CONFIG).exists() and found_in(folder, JOURNAL).exists():
+        raise NearspanError(
+            f"nothing to resume in {folder}: its training is finished, and its memory was edited or built anew since, "
+            f"which {JOURNAL} tells. Give another --out to train anew"
         )
 
 

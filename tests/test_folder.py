@@ -58,6 +58,17 @@ def test_a_model_is_its_needed_files(folders, tmp_path: Path, name: str, documen
     assert list(loaded.annotate(documents)) == list(whole.annotate(documents))
 
 
+@pytest.mark.parametrize("file", ["model.safetensors", "memory.safetensors"])
+@pytest.mark.parametrize("name", ["instance", "classifier"])
+def test_numbers_that_have_changed_on_disk_are_seen(folders, tmp_path: Path, name: str, file: str):
+    folder = shutil.copytree(folders[name], tmp_path / "m")
+    content = bytearray((folder / file).read_bytes())
+    content[-200] ^= 1
+    (folder / file).write_bytes(content)
+    with pytest.raises(ModelError, match=rf"{file} is damaged: its tensors are not as they were written"):
+        nearspan.load(folder, device="cpu")
+
+
 def test_a_folder_swapped_for_another_models_part_is_seen(folders, tmp_path: Path):
     folder = shutil.copytree(folders["instance"], tmp_path / "m")
     shutil.copy(folders["classifier"] / "model.safetensors", folder / "model.safetensors")
@@ -133,7 +144,7 @@ def test_a_vocabulary_that_is_no_json_is_named(folders, tmp_path: Path, name: st
     ("old", "new", "message"),
     [
         ("max_width", "max_widht", "did you mean 'max_width'"),
-        ("nearspan = 5", "nearspan = 99", "format 99"),
+        ("nearspan = 6", "nearspan = 99", "format 99"),
         ('overlap = "flat"', 'overlap = "sideways"', "sideways"),
         ("max_width = 6", "max_width = 0", "max_width"),
         ("max_width = 6", 'max_width = "six"', "max_width"),

@@ -2,10 +2,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from nearspan import tensors
-from nearspan.tensors import save_tensors
+from nearspan.errors import ModelError
+from nearspan.tensors import load_tensors, metadata_of, save_tensors
 
 
 def test_what_is_written_is_read_and_replaced(tmp_path: Path):
@@ -14,6 +15,45 @@ def test_what_is_written_is_read_and_replaced(tmp_path: Path):
         save_tensors({"x": torch.full((2, 3), value).T}, path)  # not contiguous
         assert load_file(path)["x"].tolist() == [[value] * 2] * 3
     assert [file.name for file in tmp_path.iterdir()] == ["a.safetensors"]
+
+
+def test_whatever_tensors_are_written_can_be_loaded(tmp_path: Path):
+    path = tmp_path / "a.safetensors"
+    written = {
+        "none": torch.zeros(0, 3),
+        "one": torch.tensor(2.5),
+        "turned": torch.arange(6.0).view(2, 3).T,
+        "half": torch.ones(3, dtype=torch.bfloat16),
+        "bits": torch.tensor([True, False]),
+    }
+    save_tensors(written, path, {"of": "x"})
+    found = load_tensors(path)
+    assert found.keys() == written.keys()
+    assert all(torch.equal(found[name], written[name]) for name in written)
+    assert metadata_of(path)["of"] == "x"
+
+
+def test_the_same_tensors_make_the_same_file(tmp_path: Path):
+    for name in "abcd":
+        save_tensors({"x": torch.ones(2), "y": torch.ones(3)}, tmp_path / name, {"of": "x", "for": "y"})
+    assert len({(tmp_path / name).read_bytes() for name in "abcd"}) == 1
+
+
+@pytest.mark.parametrize("place", range(1, 13))
+def test_a_changed_bit_is_named_with_its_file(tmp_path: Path, place: int):
+    path = tmp_path / "a.safetensors"
+    save_tensors({"x": torch.ones(2), "y": torch.ones(1)}, path)
+    content = bytearray(path.read_bytes())
+    content[-place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"a\.safetensors is damaged"):
+        load_tensors(path)
+
+
+def test_a_file_that_does_not_say_what_was_written_is_damaged(tmp_path: Path):
+    save_file({"x": torch.ones(2)}, tmp_path / "a.safetensors")
+    with pytest.raises(ModelError, match=r"a\.safetensors is damaged"):
+        load_tensors(tmp_path / "a.safetensors")
 
 
 def test_the_file_may_be_read_by_those_who_may_read_others(tmp_path: Path):

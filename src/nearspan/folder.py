@@ -11,7 +11,6 @@ from typing import Any, get_args
 
 import tomli_w
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 
 from nearspan.assembly import assemble
 from nearspan.decoding import Overlap
@@ -24,14 +23,14 @@ from nearspan.network import Network
 from nearspan.objectives import Generators, Vocabulary
 from nearspan.recipes import Recipe
 from nearspan.strings import StringMajority
-from nearspan.tensors import digest_of, metadata_of, save_tensors
+from nearspan.tensors import digest_of, load_tensors, metadata_of, save_tensors
 
 CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
 STRINGS = "strings.json"  # the majority by string, where spans are given
 CHECKPOINT = "checkpoint.safetensors"  # of a training under way
 GENERATION = "generation.json"  # the words that generators know, where there are any
 RECALL = "encoder.recall."
-FORMAT = 5
+FORMAT = 6
 
 
 @dataclass(frozen=True)
@@ -84,13 +83,13 @@ def save_weights(network: Network, path: Path) -> str:
     weights = network.state_dict() | {f"{RECALL}{name}": tensor for name, tensor in emptied.items()}
     # words that are recalled no more do not make them other weights: the memory that says so is on disk before
     known_by = digest_of({name: tensor for name, tensor in weights.items() if not name.startswith(RECALL)})
-    save_tensors(weights, path / WEIGHTS, {"digest": known_by})
+    save_tensors(weights, path / WEIGHTS, {"known_by": known_by})
     return known_by
 
 
 def weights_of(path: Path) -> str:
     """What the weights in a model folder are known by, as it was written with them: a memory belongs to these alone."""
-    return metadata_of(path / WEIGHTS)["digest"]
+    return metadata_of(path / WEIGHTS)["known_by"]
 
 
 def load(path: Path, remembers: bool = True) -> Saved:
@@ -117,7 +116,7 @@ def load(path: Path, remembers: bool = True) -> Saved:
         joined = [labels.index(label) + 1 for label in head.get("joined", [])]
         vocabulary = _read_vocabulary(path / VOCABULARIES / GENERATION)
         network = assemble(recipe, encoder, len(labels), vocabulary, joined)
-        network.load_state_dict(load_file(path / WEIGHTS))
+        network.load_state_dict(load_tensors(path / WEIGHTS))
         remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
         memory = Memory.load(path, weights_of(path), labels, network.max_width, network.typing) if remembers else None
         return Saved(recipe, labels, network, *levels, memory, _read_strings(path / VOCABULARIES / STRINGS))

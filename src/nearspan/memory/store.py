@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from nearspan.document import Fragment, Span
@@ -21,7 +20,7 @@ from nearspan.encoders import Given
 from nearspan.errors import ModelError, first_line
 from nearspan.memory.words import PART, WordTable
 from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
-from nearspan.tensors import metadata_of, save_tensors
+from nearspan.tensors import load_tensors, metadata_of, save_tensors
 from nearspan.text import Gold, digests
 
 SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
@@ -290,7 +289,7 @@ class Memory:
         try:
             sentences = _read(found_in(folder, SENTENCES))
             _refuse_others(folder, weights)
-            tensors = load_file(found_in(folder, VECTORS))
+            tensors = load_tensors(found_in(folder, VECTORS))
             by_words = "steps" in tensors
             vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
             forgotten = frozenset(tensors["forgotten"].tolist()) if "forgotten" in tensors else frozenset()
@@ -382,9 +381,9 @@ def _refuse_others(folder: Path, weights: str) -> None:
     """Refuse vectors that other weights have made, or that are of other sentences."""
     vectors, sentences = found_in(folder, VECTORS), found_in(folder, SENTENCES)
     made, expected = metadata_of(vectors), _made(weights, sentences)
-    if made == expected:
+    if expected.items() <= made.items():
         return
-    if made.get("of", "").split()[:1] != expected["of"].split()[:1]:
+    if made.get("weights") != weights:
         wrong = f"{vectors} was made with other weights than this model's: it is the memory of another training"
     else:
         wrong = f"{sentences} is not as it was when {vectors.name} was made of it"
@@ -395,5 +394,5 @@ def _refuse_others(folder: Path, weights: str) -> None:
 
 
 def _made(weights: str, sentences: Path) -> dict[str, str]:
-    """What vectors were made of, as it stands beside them: one entry, for several come in any order."""
-    return {"of": f"{weights} {digest(sentences)}"}
+    """What vectors were made of, as it stands beside them."""
+    return {"weights": weights, "sentences": digest(sentences)}

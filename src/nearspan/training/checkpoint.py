@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from nearspan.encoders.recall import WRITTEN, Recall
 from nearspan.errors import ModelError
 from nearspan.folder import CHECKPOINT
-from nearspan.tensors import save_tensors
+from nearspan.tensors import load_tensors, metadata_of, save_tensors
 
 Weights = dict[str, Tensor]
 
@@ -80,9 +80,8 @@ def read(folder: Path, fingerprint: str, network: nn.Module, optimizer: Optimize
     if not path.is_file():
         raise ModelError(f"nothing to resume in {folder}: there is no {CHECKPOINT}; leave --resume out to begin")
     try:
-        with safe_open(path, framework="pt") as file:
-            progress = Progress(**json.loads(file.metadata()["progress"]))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        progress = Progress(**json.loads(metadata_of(path)["progress"]))
+        tensors = load_tensors(path)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"the checkpoint {path} is damaged: {error}") from error
     if progress.fingerprint != fingerprint:

@@ -224,6 +224,25 @@ def test_another_runs_checkpoint_is_refused(train, stopped: Path, documents):
     assert (stopped / CHECKPOINT).read_bytes() == before
 
 
+def write_vectors(path: Path, number: float) -> Path:
+    path.write_text("".join(f"{word} {number} {number / 2} 0.5\n" for word in ("ada", "oslo", "zebra")))
+    return path
+
+
+@pytest.mark.parametrize("trainable", ["false", "true"])
+def test_other_word_vectors_for_the_same_words_are_refused(train, tmp_path: Path, trainable: str):
+    vectors = write_vectors(tmp_path / "vectors.txt", 1.25)
+    settings = [f"encoder.words.file={vectors}", f"encoder.words.trainable={trainable}"]
+    train("classifier", "whole", *settings)
+    killed(lambda: train("classifier", "m", *settings, watch=Doomed(9)))
+    write_vectors(vectors, 2.5)
+    with pytest.raises(ModelError, match="the word vectors or the encoder have changed since"):
+        train("classifier", "m", *settings, resume=True)
+    write_vectors(vectors, 1.25)
+    train("classifier", "m", *settings, resume=True)
+    assert weights(tmp_path / "m") == weights(tmp_path / "whole")
+
+
 def test_nothing_to_resume(train, tmp_path: Path):
     with pytest.raises(ModelError, match="nothing to resume"):
         train("classifier", "absent", resume=True)

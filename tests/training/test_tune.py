@@ -76,7 +76,7 @@ def stub(monkeypatch):
             watch.begin(recipe, None, out, torch.device("cpu"), main=True)
             for epoch in range(1, recipe.training.epochs + 1):
                 scored = SimpleNamespace(value=curve(recipe, epoch))
-                watch.epoch(Progress("", epoch=epoch, done=epoch == recipe.training.epochs), scored)
+                watch.epoch(Progress("", "", epoch=epoch, done=epoch == recipe.training.epochs), scored)
 
         monkeypatch.setattr(MODULE, "train_recipe", follow)
         return trained

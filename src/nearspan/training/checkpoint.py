@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from nearspan.encoders.recall import WRITTEN, Recall
 from nearspan.errors import ModelError
 from nearspan.folder import CHECKPOINT
-from nearspan.tensors import load_tensors, metadata_of, save_tensors
+from nearspan.tensors import digest_of, load_tensors, metadata_of, save_tensors
 
 Weights = dict[str, Tensor]
 
@@ -26,6 +26,7 @@ class Progress:
     """How far a run is."""
 
     fingerprint: str  # of data, recipe and seed: a run only goes on from its own checkpoint
+    fixed: str  # digest of what training does not change, which a checkpoint does not hold
     epoch: int = 0  # epochs completed
     step: int = 0  # batches completed in the epoch under way
     loss: float = 0.0  # summed over those batches
@@ -56,6 +57,12 @@ def kept(network: nn.Module) -> Weights:
     return trained(network) | remembered(network)
 
 
+def fixed(network: nn.Module) -> str:
+    """Sixteen hexadecimal digits that change with what is built again: frozen word vectors, a frozen encoder."""
+    own = kept(network)
+    return digest_of({name: tensor for name, tensor in network.state_dict().items() if name not in own})
+
+
 def copied(weights: Mapping[str, Tensor]) -> Weights:
     """A copy that later steps do not touch."""
     return {name: tensor.detach().clone() for name, tensor in weights.items()}
@@ -74,8 +81,8 @@ def write(folder: Path, progress: Progress, network: nn.Module, best: Weights, o
         raise ModelError(f"cannot write a checkpoint to {folder}: {error}") from error
 
 
-def read(folder: Path, fingerprint: str, network: nn.Module, optimizer: Optimizer) -> tuple[Progress, Weights]:
-    """Put network and optimizer where a checkpoint left them."""
+def read(folder: Path, begun: Progress, network: nn.Module, optimizer: Optimizer) -> tuple[Progress, Weights]:
+    """Put network and optimizer where a checkpoint left them, if it is one of the run that has `begun`."""
     path = folder / CHECKPOINT
     if not path.is_file():
         raise ModelError(f"nothing to resume in {folder}: there is no {CHECKPOINT}; leave --resume out to begin")
@@ -84,7 +91,7 @@ def read(folder: Path, fingerprint: str, network: nn.Module, optimizer: Optimize
         tensors = load_tensors(path)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"the checkpoint {path} is damaged: {error}") from error
-    if progress.fingerprint != fingerprint:
+    if progress.fingerprint != begun.fingerprint:
         raise ModelError(
             f"{path} belongs to another run: its data, recipe, settings or seed differ. "
             "Give the same ones to resume, or another --out to begin anew."
@@ -92,7 +99,7 @@ def read(folder: Path, fingerprint: str, network: nn.Module, optimizer: Optimize
     weights, best = _under("network/", tensors), _under("best/", tensors)
     memory = _under("memory/", tensors)
     fits = _shapes(weights) == _shapes(trained(network)) and _shapes(memory) == _shapes(remembered(network))
-    if not fits or (best and _shapes(best) != _shapes(weights | memory)):
+    if not fits or progress.fixed != begun.fixed or (best and _shapes(best) != _shapes(weights | memory)):
         raise ModelError(
             f"the checkpoint {path} does not fit this network: it is damaged, or the word vectors or the "
             "encoder have changed since. Give the same ones to resume, or another --out to begin anew."

@@ -142,10 +142,10 @@ def _train(
         model.strings = StringMajority.of(train)
     trainer = _Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
     judge = _judge(model, dev) if dev else None
-    progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed, texts))
+    progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed, texts), checkpoint.fixed(model.network))
     best: checkpoint.Weights = {}
     if resume:
-        progress, best = checkpoint.read(folder, progress.fingerprint, model.network, trainer.optimizer)
+        progress, best = checkpoint.read(folder, progress, model.network, trainer.optimizer)
     while not progress.done:
         trainer.epoch(progress, best, folder, watch)
         began = time.monotonic()

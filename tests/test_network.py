@@ -140,6 +140,17 @@ def test_context_and_memory_need_a_bilstm(tiny, documents, part: str):
         Model.learn(recipe, data.sentences, data.labels, entities=data.entities)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [[], ["encoder.recurrent=none", "representation.kind=endpoints"], ["encoder.context.size=3"]],
+)
+def test_an_encoder_needs_something_to_read_words_by(tiny, documents, settings: list[str]):
+    data = TrainingData.of(documents, split, 6)
+    recipe = tiny("classifier", *settings, "encoder.words=none", "encoder.characters=none")
+    with pytest.raises(ConfigError, match=r"needs encoder\.words, encoder\.characters or encoder\.transformer"):
+        Model.learn(recipe, data.sentences, data.labels, entities=data.entities)
+
+
 def test_label_vectors_need_contiguous_entities(tiny, tmp_path):
     broken = [nearspan.markup("[pain](ADR#1) in arms and [legs](ADR#1)")]
     settings = ("encoder.context.size=3", "training.epochs=1")

@@ -100,6 +100,8 @@ class Encoder(nn.Module):
             parts["characters"] = settings.characters.build(known_characters(train))
         if settings.transformer is not None:
             parts["transformer"] = Transformer.learn(settings.transformer, train, others)
+        if not parts:
+            raise ConfigError("an encoder needs encoder.words, encoder.characters or encoder.transformer: set one")
         labels = sorted({label for own in entities for _, _, label in own})
         encoder = cls(settings, parts, Context(settings.context, parts, labels) if settings.context else None)
         if encoder.context is not None and encoder.context.names:

@@ -92,6 +92,44 @@ def test_numbered_words_and_comments_are_understood():
     assert kinds(text) == []
 
 
+NUMBERED = "1\tAda\tB-PER\tO\n2\tlives\tO\tO\n3\tin\tO\tO\n4\tOslo\tB-LOC\tO\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (NUMBERED.replace("3\tin", "5\tin"), 3),
+        (NUMBERED.replace("3\tin", "\n3\tin"), 4),
+        (NUMBERED.replace("3\tin", "3.\tin"), 3),
+        (NUMBERED.replace("3\tin", "\tin"), 3),
+        (NUMBERED.replace("2\tlives", "1\tlives"), 2),
+        (NUMBERED.replace("1\tAda", "0\tAda"), 1),
+    ],
+)
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_wrong_word_number_is_listed_and_costs_no_entity(text: str, line: int, others: int):
+    found = corpus(text + f"\n{NUMBERED}" * others)
+    assert " ".join(found.documents[0].text.split()) == " ".join(["Ada lives in Oslo"] * (others + 1))
+    assert [entity.label for entity in found.documents[0].entities] == ["PER", "LOC"] * (others + 1)
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", line)]
+
+
+def test_a_range_of_word_numbers_is_listed_and_its_word_kept():
+    text = "1\tAda\tB-PER\tO\n2-3\tzum\tO\tO\n2\tzu\tO\tO\n3\tdem\tO\tO\n4\tHaus\tO\tO\n"
+    assert marked(text) == ["[Ada](PER) zum zu dem Haus"]
+    assert kinds(text) == [("malformed", 2)]
+
+
+def test_a_numbered_line_with_too_few_columns_is_listed_once():
+    text = NUMBERED.replace("2\tlives\tO\tO", "2\tlives\tO")
+    assert marked(text) == ["[Ada](PER) lives in [Oslo](LOC)"]
+    assert kinds(text) == [("malformed", 2)]
+
+
+def test_numbers_that_do_not_count_are_words():
+    assert marked("1 CD O\nOslo NNP B-LOC\n\n1 CD B-NUM\n7 CD B-NUM\n") == ["1 [Oslo](LOC)\n[1](NUM) [7](NUM)"]
+
+
 def test_a_hash_with_a_tag_is_a_word():
     assert marked("# O\nOslo B-LOC\n") == ["# [Oslo](LOC)"]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nearspan.corpora.tags import is_labelled
 from nearspan.errors import CorpusError
+
+_NUMBER = re.compile("[0-9]{1,9}")
 
 Row = tuple[int, list[str]]
 """A line's number and its columns."""
@@ -28,7 +31,7 @@ class Columns:
 
     A label column is one most of whose values are `O` or PREFIX-LABEL. If all columns after the word are
     label columns, each is a layer; otherwise only the last column is read. The word is in the first column,
-    or in the second if the first counts the words of each sentence.
+    or in the second if most lines of the first count the words of their sentence.
 
     >>> rows = [(1, ["EU", "NNP", "I-NP", "I-ORG"]), (2, ["rejects", "VBZ", "I-VP", "O"])]
     >>> Columns.found([Block("", 1, [rows])]).labels
@@ -48,7 +51,7 @@ class Columns:
         size = Counter(map(len, rows)).most_common(1)[0][0] if rows else 2
         usual = [cells for cells in rows if len(cells) == size]
         tagged = [index for index in range(1, size) if _holds_labels(usual, index)]
-        word = int(size > 2 and 1 not in tagged and all(_counts(sentence, size) for sentence in sentences))
+        word = int(size > 2 and 1 not in tagged and _are_numbered(sentences, size))
         if labels is not None:
             for index in labels:
                 if not -size <= index < size or index % size == word:
@@ -71,7 +74,28 @@ def _holds_labels(rows: list[list[str]], index: int) -> bool:
     return 2 * sum(count for value, count in values.items() if is_labelled(value)) > len(rows)
 
 
-def _counts(sentence: list[list[str]], size: int) -> bool:
-    """Whether the first column counts the words from 1, as in GermEval's own files."""
-    numbers = [cells[0] for cells in sentence if len(cells) == size]
-    return numbers == [str(number) for number in range(1, len(numbers) + 1)]
+def _are_numbered(sentences: list[list[list[str]]], size: int) -> bool:
+    """Whether the first column counts the words from 1 in most lines, as in GermEval's own files."""
+    wrong = sum(len(miscounted(sentence, size)) for sentence in sentences)
+    return 2 * wrong < sum(len(cells) == size for sentence in sentences for cells in sentence)
+
+
+def miscounted(sentence: list[list[str]], size: int) -> list[int]:
+    """Which lines of a sentence have a number that is neither their place nor the next after the last number.
+
+    Lines of other than `size` columns are passed over.
+
+    >>> miscounted([["1", "a", "O"], ["1", "b", "O"], ["3", "c", "O"], ["3-4", "d", "O"], ["4", "e", "O"]], 3)
+    [1, 3]
+    """
+    wrong: list[int] = []
+    last = 0
+    for index, cells in enumerate(sentence):
+        if len(cells) != size:
+            continue
+        number = cells[0]
+        if number not in (str(index + 1), str(last + 1)):
+            wrong.append(index)
+        if _NUMBER.fullmatch(number):
+            last = int(number)
+    return wrong

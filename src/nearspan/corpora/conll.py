@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from nearspan.corpora.columns import Block, Columns, Row
+from nearspan.corpora.columns import Block, Columns, Row, miscounted
 from nearspan.corpora.corpus import Corpus, Problem, excerpt
 from nearspan.corpora.draft import Draft, laid_out
 from nearspan.corpora.layers import DOCSTART, NO_ID, write
@@ -146,6 +146,8 @@ def _draft(block: Block, layout: Columns, source: Source, problems: list[Problem
     lines: list[str] = []
     start = 0
     for rows in block.sentences:
+        if layout.word:
+            _list_miscounted(rows, layout.size, source.name, problems)
         tokens: list[str] = []
         for index, (number, cells) in enumerate(rows):
             if len(cells) != layout.size or len(cells) < 2:
@@ -172,6 +174,14 @@ def _draft(block: Block, layout: Columns, source: Source, problems: list[Problem
         words=words,
         sentences=sentences,
     )
+
+
+def _list_miscounted(rows: list[Row], size: int, path: str, problems: list[Problem]) -> None:
+    """List a sentence whose word numbers do not count from 1, at the first that is wrong."""
+    if wrong := miscounted([cells for _, cells in rows], size):
+        number, cells = rows[wrong[0]]
+        message = f"the word number {excerpt(cells[0])} does not go on counting the sentence from 1; its words are kept"
+        problems.append(Problem("malformed", message, path, number))
 
 
 def _tag(blocks: list[Block], drafts: list[Draft], layout: Columns, problems: list[Problem], path: str) -> None:

@@ -111,6 +111,29 @@ def test_a_text_that_differs_from_the_offsets_is_listed_and_kept():
     assert len(found.documents[0].entities) == 1
 
 
+@pytest.mark.parametrize("where", [{"start": 0, "end": 1}, {"index": [0]}])
+def test_a_text_that_differs_from_the_words_is_listed_and_kept(where: dict[str, Any]):
+    found = corpus({"tokens": ["Ada", "Lovelace"], "entities": [{"label": "PER", "text": "Ada Lovelace", **where}]})
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("misaligned", 1)]
+    assert [render(document) for document in found] == ["[Ada](PER) Lovelace"]
+
+
+def test_a_text_may_have_other_blanks_than_those_between_words():
+    words = ["Ada", "'s", "pain", "in", "legs"]
+    entities = [
+        {"start": 0, "end": 2, "label": "X", "text": "Ada's"},
+        {"index": [2, 4], "label": "X", "text": "pain legs"},
+    ]
+    assert kinds({"tokens": words, "entities": entities}) == []
+
+
+def test_the_score_of_an_entity_of_words_is_kept():
+    found = corpus({"tokens": ["Ada"], "entities": [{"start": 0, "end": 1, "label": "PER", "score": 0.5}]})
+    assert [entity.score for entity in found.documents[0].entities] == [0.5]
+    [problem] = corpus({"tokens": ["Ada"], "entities": [{"index": [0], "label": "PER", "score": "high"}]}).problems
+    assert problem.message.startswith("the score is not a finite number")
+
+
 def test_the_same_entity_twice_is_listed_and_kept_once():
     found = corpus({"text": "Oslo", "entities": [[0, 4, "LOC"], [0, 4, "LOC"]]})
     assert [problem.kind for problem in found.problems] == ["duplicate"]

@@ -49,9 +49,8 @@ def draft(record: Any, name: str, path: str, line: int, problems: list[Problem])
     for item in _items(record, result, line):
         try:
             fragments, label = _characters(item)
-            said = item.get("text") if isinstance(item, dict) else None
             score = _score(item, result, line)
-            result.add(fragments, label, line, said=said if isinstance(said, str) else None, score=score)
+            result.add(fragments, label, line, said=_said(item), score=score)
         except Malformed as error:
             result.problem("malformed", f"{error}: {excerpt(repr(item))}", line)
     return result
@@ -100,7 +99,9 @@ def _of_words(record: dict[str, Any], line: int, context: dict[str, Any]) -> Dra
         elif not (full := [index for index in chosen if words[index]]):
             result.problem("empty", f"{found} holds no word", line)
         else:
-            result.add(runs(full, offsets), label, line)
+            fragments = runs(full, offsets)
+            covered = " ".join(text[start:end] for start, end in fragments)
+            result.add(fragments, label, line, said=_said(item, covered), score=_score(item, result, line))
     return result
 
 
@@ -139,6 +140,14 @@ def _list_text(record: dict[str, Any], joined: str, items: list[Any], result: Dr
             f"{excerpt(key)} is there beside {words!r}; it is not read, and start and end are read as word indexes"
         )
         result.problem("malformed", message, line)
+
+
+def _said(item: Any, found: str | None = None) -> str | None:
+    """The text that an entity says it has; `found`, that of its words, where they differ by blanks alone."""
+    said = item.get("text") if isinstance(item, dict) else None
+    if not isinstance(said, str):
+        return None
+    return found if found is not None and "".join(said.split()) == "".join(found.split()) else said
 
 
 def _score(item: Any, result: Draft, line: int) -> float | None:

@@ -203,6 +203,79 @@ def test_a_second_key_that_says_otherwise_is_listed(record: str):
     assert "not read" in problem.message
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"text": "Ada wrote", "annotations": {"entities": [{"start": 0, "end": 3, "label": "PER"}]}},
+        {"text": "Ada wrote", "tags": ["B-PER", "O"]},
+        {"text": "Ada wrote", "gold": {"tags": ["B-PER", "O"]}},
+        {"text": "Ada wrote", "entities": [], "tags": ["B-PER", "O"]},
+        {"text": "Ada wrote", "entities": None, "tags": ["B-PER", "O"]},
+        {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]},
+        {"tokens": ["Ada", "wrote"], "entities": [], "ner_tags": ["B-PER", "O"]},
+        {"tokens": ["Ada", "wrote"], "entities": [], "labels": ["B-PER", "O"]},
+        {"tokens": ["Ada", "wrote"], "entities": [[0, 2, "PER"]], "ner_tags": ["B-PER", "O"]},
+        {"tokens": ["Ada", "wrote", "it"], "entities": [], "ner_tags": ["B-PER", "0", "O"]},
+    ],
+)
+def test_annotations_in_a_key_that_is_not_read_are_listed(record: Any):
+    [problem] = corpus({"text": "first"}, record).problems
+    assert (problem.kind, problem.line) == ("malformed", 2)
+    assert "not read" in problem.message
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"tokens": ["Ada", "wrote"], "entities": [[0, 1, "PER"], [0, 2, "X"]], "ner_tags": ["B-PER", "O"]},
+        {"text": "Ada", "words": [[0, 3]], "entities": [[0, 3, "PER"]], "tags": ["B-PER"]},
+        {"tokens": ["I-95", "O"], "entities": [], "lemmas": ["I", "be"], "ner_tags": ["O", "O"]},
+        {"text": "Ada", "meta": {"source": "news", "topics": ["B"]}, "topics": ["I"]},
+    ],
+)
+def test_tags_that_say_nothing_else_and_lists_of_words_are_not_listed(record: Any):
+    assert kinds(record) == []
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        {"start": 0, "end": 4, "label": "S", "type": "T"},
+        {"start": 4, "end": 12, "start_offset": 0, "label": "S"},
+        {"start": 0, "end": 4, "end_offset": 5, "label": "S"},
+        {"fragments": [[0, 4], [8, 12]], "start": 0, "end": 4, "label": "S"},
+        {"fragments": [[0, 4]], "start_offset": 1, "label": "S"},
+        {"start": 0, "end": 4, "index": [0, 2], "label": "S"},
+    ],
+)
+def test_an_entity_whose_keys_say_otherwise_is_listed_and_kept(entity: dict[str, Any]):
+    found = corpus({"text": "pain in legs", "entities": [entity]})
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 1)]
+    assert "not read" in found.problems[0].message
+    assert len(found.documents[0].entities) == 1
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        {"index": [0, 2], "start": 0, "end": 1, "type": "S"},
+        {"index": [0], "start": 0, "end": 1, "type": "S", "label": "T"},
+        {"start": 0, "end": 1, "fragments": [[0, 1], [2, 3]], "type": "S"},
+    ],
+)
+def test_an_entity_of_words_whose_keys_say_otherwise_is_listed_and_kept(entity: dict[str, Any]):
+    found = corpus({"tokens": ["pain", "in", "legs"], "entities": [entity]})
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 1)]
+    assert len(found.documents[0].entities) == 1
+
+
+def test_an_entity_whose_keys_say_the_same_is_not_listed():
+    same = {"start": 0, "end": 12, "start_offset": 0, "end_offset": 12, "label": "S", "type": "S", "index": 7}
+    assert kinds({"text": "pain in legs", "entities": [{**same, "fragments": [[0, 4], [8, 12]]}]}) == []
+    words = {"index": [0, 2], "start": 0, "end": 3, "label": "S"}
+    assert kinds({"tokens": ["pain", "in", "legs"], "entities": [words]}) == []
+
+
 def test_a_second_key_that_says_the_same_or_holds_no_entities_is_not_listed():
     spans = [[0, 3, "P"]]
     assert kinds({"text": "Ada", "entities": spans, "spans": spans, "label": "news", "labels": ["P"]}) == []

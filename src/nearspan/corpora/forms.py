@@ -9,12 +9,14 @@ from typing import Any
 
 from nearspan.corpora.corpus import Problem, excerpt
 from nearspan.corpora.draft import Draft, laid_out, runs
+from nearspan.corpora.tags import OUTSIDE, chunks, is_labelled, parse
 from nearspan.document import Fragment
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ENTITIES = ("entities", "spans", "labels", "label", "ner")
 _TEXTS = ("text", "doc_text")
 _WORDS = ("tokens", "sentence")
+_SPLIT = ("words", "sentences", *_WORDS)
 _IDS = ("id", "doc_id", "doc_key")
 _STARTS, _ENDS = ("start", "start_offset"), ("end", "end_offset")
 _LABELS = ("label", "type")
@@ -49,10 +51,12 @@ def draft(record: Any, name: str, path: str, line: int, problems: list[Problem])
     for item in _items(record, result, line):
         try:
             fragments, label = _characters(item)
+            _list_otherwise(item, "fragments", "index", fragments, result, line)
             score = _score(item, result, line)
             result.add(fragments, label, line, said=_said(item), score=score)
         except Malformed as error:
             result.problem("malformed", f"{error}: {excerpt(repr(item))}", line)
+    _list_tags(record, result.words, result, line)
     return result
 
 
@@ -92,6 +96,7 @@ def _of_words(record: dict[str, Any], line: int, context: dict[str, Any]) -> Dra
             continue
         found = f"{excerpt(label)[1:-1]} at words {excerpt(repr(indexes))[1:-1]}"
         chosen = range(*indexes) if isinstance(indexes, tuple) else sorted(indexes)
+        _list_otherwise(item, "index", "fragments", [(chosen[0], chosen[-1] + 1)] if chosen else [], result, line)
         if isinstance(indexes, tuple) and indexes[1] < indexes[0]:
             result.problem("inverted", f"{found} ends before it begins", line)
         elif chosen and not 0 <= chosen[0] <= chosen[-1] < len(words):
@@ -102,13 +107,14 @@ def _of_words(record: dict[str, Any], line: int, context: dict[str, Any]) -> Dra
             fragments = runs(full, offsets)
             covered = " ".join(text[start:end] for start, end in fragments)
             result.add(fragments, label, line, said=_said(item, covered), score=_score(item, result, line))
+    _list_tags(record, offsets, result, line)
     return result
 
 
 def _items(record: dict[str, Any], result: Draft, line: int) -> list[Any]:
     items = _first(record, _ENTITIES)
     if items is None:
-        others = [key for key, value in record.items() if _annotates(key, value)]
+        others = [key for key, value in record.items() if key not in _SPLIT and _annotates(value)]
         if others or "text" not in record:
             found = f"; {', '.join(map(excerpt, others))} not read" if others else ""
             result.problem("malformed", f"no entities, expected the key 'entities'{found}", line)
@@ -122,11 +128,50 @@ def _items(record: dict[str, Any], result: Draft, line: int) -> list[Any]:
 
 def _list_unread(record: dict[str, Any], keys: Sequence[str], result: Draft, line: int) -> None:
     """List the keys that say what the first of them says, but otherwise, as only the first is read."""
-    first, *others = [key for key in keys if key in record]
-    for key in others:
-        differs = record[key] != record[first]
-        if differs and (_annotates(key, record[key]) if keys is _ENTITIES else record[key]):
-            message = f"{excerpt(key)} is there beside {excerpt(first)} and differs; it is not read"
+    present = [key for key in keys if key in record]
+    for key in present[1:]:
+        differs = record[key] != record[present[0]]
+        annotates = _annotates(record[key]) and not _are_tags(record[key])
+        if differs and (annotates if keys is _ENTITIES else record[key] not in (None, "", [])):
+            message = f"{excerpt(key)} is there beside {excerpt(present[0])} and differs; it is not read"
+            result.problem("malformed", message, line)
+
+
+def _list_otherwise(item: Any, read: str, unread: str, fragments: Sequence[Fragment], result: Draft, line: int) -> None:
+    """List the keys of an entity that say otherwise what it is or where, as they are not read.
+
+    `read` is the key that goes before start and end where it is there, `unread` the one of the other kind of record.
+    """
+    if not isinstance(item, dict):
+        return
+    for keys in (_LABELS, _STARTS, _ENDS):
+        _list_unread(item, keys, result, line)
+    others: list[tuple[str, Any]] = []
+    if isinstance(item.get(unread), list):
+        others.append((unread, [list(pair) for pair in fragments]))
+    if read in item and fragments:
+        bounds = min(start for start, _ in fragments), max(end for _, end in fragments)
+        given = (next((key for key in keys if key in item), None) for keys in (_STARTS, _ENDS))
+        others += [(key, bound) for key, bound in zip(given, bounds, strict=True) if key is not None]
+    for key, value in others:
+        if item[key] not in (value, None):
+            message = f"{excerpt(key)} does not say where the entity is read: {excerpt(repr(item))}; it is not read"
+            result.problem("malformed", message, line)
+
+
+def _list_tags(record: dict[str, Any], words: Sequence[Fragment] | None, result: Draft, line: int) -> None:
+    """List tags of words beside the entities, unless they say of no entity what these do not say."""
+    read = next((key for key in _ENTITIES if key in record), None)
+    keys = [key for key, value in record.items() if key not in (read, *_SPLIT) and _are_tags(value)]
+    if read is None or record[read] is None or not keys:  # without entities, `_items` lists what is not read
+        return
+    known = {(entity.span.fragments, entity.label) for entity in result.document().entities}
+    for key in keys:
+        found = chunks([parse(tag) or OUTSIDE for tag in record[key]])
+        fits = words is not None and len(words) == len(record[key])
+        said = {(tuple(runs(range(each.first, each.stop), words or ())), each.label) for each in found if fits}
+        if not fits or not said <= known:
+            message = f"{excerpt(key)} holds tags that say otherwise than {excerpt(read)}; they are not read"
             result.problem("malformed", message, line)
 
 
@@ -166,10 +211,18 @@ def _score(item: Any, result: Draft, line: int) -> float | None:
     return None
 
 
-def _annotates(key: str, value: Any) -> bool:
-    """Whether an unknown key may hold annotations that must not go unmentioned."""
-    known = ("words", "sentences", "tokens", "sentence")
-    return key not in known and isinstance(value, list) and any(isinstance(item, list | dict) for item in value)
+def _annotates(value: Any) -> bool:
+    """Whether the value of an unknown key, or one inside it, may hold annotations that must not go unmentioned."""
+    lists = [each for each in (value.values() if isinstance(value, dict) else [value]) if isinstance(each, list)]
+    return any(_are_tags(each) or any(isinstance(item, list | dict) for item in each) for each in lists)
+
+
+def _are_tags(value: Any) -> bool:
+    """Whether a value is a list most of which are chunk tags, and that holds an entity."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return False
+    tags = [tag for tag in map(parse, value) if tag is not None]
+    return 2 * len(tags) > len(value) and any(map(is_labelled, value)) and any(tag.label for tag in tags)
 
 
 def _characters(item: Any) -> tuple[list[Fragment], str]:

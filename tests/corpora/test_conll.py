@@ -292,6 +292,13 @@ def test_words_that_columns_cannot_hold_are_refused(tmp_path: Path, word: str):
         write([Document(word, words=((0, len(word)),))], tmp_path / "out.conll")
 
 
+def test_a_word_that_becomes_docstart_when_it_is_cut_is_refused(tmp_path: Path):
+    document = Document("X-DOCSTART- foo", (Entity.of(0, 1, "A"),), words=((0, 11), (12, 15)))
+    with pytest.raises(CorpusError, match="begins with -DOCSTART-"):
+        write([document], tmp_path / "out.conll")
+    assert list(tmp_path.iterdir()) == []
+
+
 word = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n "), min_size=1, max_size=6)
 label = st.from_regex(r"[^\W_](?:[\w -]*\w)?", fullmatch=True)
 

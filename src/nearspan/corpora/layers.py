@@ -68,6 +68,7 @@ def grid(document: Document) -> Grid:
     sentences = split(document)
     given = [word for sentence in sentences for word in sentence.words]
     words, begins = _cut(document, [list(sentence.words) for sentence in sentences])
+    _refuse_words(document, words)
     starts, ends = [start for start, _ in words], [end for _, end in words]
     inside: set[int] = set()
     placed: set[tuple[int, int, str]] = set()
@@ -145,13 +146,16 @@ def _refuse_unfit(document: Document) -> None:
             _refuse(document, f"the entity {excerpt(entity.span.text(document.text))} is discontinuous")
         if entity.label != entity.label.strip() or not entity.label or set(entity.label) & set("\t\r\n"):
             _refuse(document, f"the label {excerpt(entity.label)} is empty or holds white space")
-    if document.words is not None:
-        for start, end in document.words:
-            word = document.text[start:end]
-            if "\t" in word or "\n" in word or "\r" in word:
-                _refuse(document, f"the word {excerpt(word)} holds a tab or a line end")
-            if word.startswith(DOCSTART):
-                _refuse(document, f"the word {excerpt(word)} begins with {DOCSTART}")
+
+
+def _refuse_words(document: Document, words: Iterable[Fragment]) -> None:
+    """Refuse words that would be read as something else; cutting may have made them."""
+    for start, end in words:
+        word = document.text[start:end]
+        if "\t" in word or "\n" in word or "\r" in word:
+            _refuse(document, f"the word {excerpt(word)} holds a tab or a line end")
+        if word.startswith(DOCSTART):
+            _refuse(document, f"the word {excerpt(word)} begins with {DOCSTART}")
 
 
 def _refuse(document: Document, reason: str) -> NoReturn:

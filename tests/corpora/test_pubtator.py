@@ -39,6 +39,25 @@ def test_an_abstract_before_its_title_is_of_the_same_document():
     assert [document.id for document in corpus("7|a|b\n8|t|c\n7|a|d\n\n7|t|e\n7|t|f\n")] == ["7", "8", "7", "7"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7|t|Aspirin works\n\n7|a|We gave it.\n",
+        "7|a|We gave it.\n\n7|t|Aspirin works\n",
+        "7|t|Aspirin works\n7\t0\t7\tAspirin\tX\n\n\n7|a|We gave it.\n",
+    ],
+)
+def test_a_blank_line_does_not_part_a_title_from_its_abstract(text: str):
+    found = corpus(text + "7\t22\t24\tit\tX\n\n8|t|b\n")
+    assert [document.text for document in found] == ["Aspirin works\nWe gave it.", "b"]
+    assert found.problems == ()
+
+
+def test_documents_of_one_id_stay_apart_where_each_has_the_same_text():
+    found = corpus(f"{HEAD}\n7|a|c\n\n7|t|d\n7|a|e\n\n7|t|f\n\n8|a|g\n")
+    assert [document.text for document in found] == ["Aspirin works\nWe gave it.", "\nc", "d\ne", "f", "\ng"]
+
+
 def test_a_title_alone_is_the_text():
     assert [document.text for document in corpus("1|t|only a title\n\n2|t|title\n2|a|\n")] == [
         "only a title",

@@ -5,13 +5,14 @@
     1	0	7	Aspirin	Chemical	D001241
 
 The text is the title, a newline and the abstract; a document without an abstract line is its title alone.
+A blank line ends a document, but not between a title and its abstract.
 Relations (`1<tab>CID<tab>D001241<tab>D002`) and concept identifiers are left out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nearspan.corpora.atomic import write_file
@@ -34,7 +35,7 @@ Line = tuple[int, str]
 def read(source: Source) -> Corpus:
     """Read a file of PubTator documents."""
     problems = list(source.problems)
-    drafts = [draft for block in _blocks(source) for draft in _drafts(block, source, problems)]
+    drafts = [draft for block in _joined(_blocks(source)) for draft in _drafts(block, source, problems)]
     return Corpus(
         tuple(draft.document() for draft in drafts),
         tuple(problems),
@@ -74,6 +75,30 @@ def _blocks(source: Source) -> Iterator[list[Line]]:
             block.append((number, line))
     if block:
         yield block
+
+
+def _joined(blocks: Iterable[list[Line]]) -> Iterator[list[Line]]:
+    """The blocks, with an abstract that a blank line parts from its title as one of the same document."""
+    before: list[Line] = []
+    for block in blocks:
+        id, parts = _texts(block)
+        other, others = _texts(before)
+        if id and id == other and not set(parts) & set(others):
+            before = before + block
+            continue
+        if before:
+            yield before
+        before = block
+    if before:
+        yield before
+
+
+def _texts(block: list[Line]) -> tuple[str, str]:
+    """The id of a block that begins with a text, and which of its texts the block holds."""
+    found = [match for _, line in block if (match := _TEXT.match(line))]
+    if not found or not _TEXT.match(block[0][1]):
+        return "", ""
+    return found[0][1], "".join(match[2] for match in found if match[1] == found[0][1])
 
 
 def _drafts(block: list[Line], source: Source, problems: list[Problem]) -> Iterator[Draft]:

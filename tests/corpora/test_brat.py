@@ -187,6 +187,23 @@ def test_lost_words_are_reported(tmp_path: Path):
     assert [change.kind for change in changes] == ["changed"]
 
 
+def changes(tmp_path: Path, *ids: str) -> list[str]:
+    found = write([Document("a", id=id) for id in ids], tmp_path / "out", "brat")
+    assert {change.kind for change in found} <= {"changed"}
+    return [change.message for change in found]
+
+
+def test_ids_that_are_not_kept_are_reported(tmp_path: Path):
+    assert changes(tmp_path, "", "a", "a b", "b?") == ["2 document ids were not kept"]
+    assert [document.id for document in read(tmp_path / "out")] == ["_", "a", "a_b", "b_"]
+
+
+def test_an_order_that_is_not_kept_is_reported(tmp_path: Path):
+    [message] = changes(tmp_path, "10", "9", "1/x")
+    assert message.startswith("the order of the documents was not kept")
+    assert [document.id for document in read(tmp_path / "out")] == ["1/x", "9", "10"]
+
+
 def test_labels_that_brat_cannot_hold_are_refused(tmp_path: Path):
     with pytest.raises(CorpusError, match="label"):
         write([Document("a", (Entity.of(0, 1, "a\tb"),))], tmp_path / "out", "brat")
@@ -211,7 +228,7 @@ def annotated(draw: st.DrawFn) -> Document:
 def test_written_and_read_again_is_equal(tmp_path_factory, documents: list[Document]):
     named = [Document(each.text, each.entities, str(number)) for number, each in enumerate(documents)]
     path = tmp_path_factory.mktemp("brat") / "out"
-    write(named, path)
+    assert write(named, path) == ()
     again = read(path)
     assert again.documents == tuple(named)
     assert [problem for problem in again.problems if problem.kind != "NUL byte"] == []

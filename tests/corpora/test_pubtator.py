@@ -111,6 +111,13 @@ def test_discontinuous_entities_are_refused(tmp_path: Path):
         write([parse("[pain](S#1) in [legs](S#1)")], tmp_path / "out.pubtator")
 
 
+def test_ids_that_are_not_kept_are_reported(tmp_path: Path):
+    documents = [Document("a", id=id) for id in ("", "1", "a b", "a|b", "x" * 201)]
+    [change] = write(documents, tmp_path / "out.pubtator")
+    assert (change.kind, change.message) == ("changed", "2 document ids were not kept")
+    assert [document.id for document in read(tmp_path / "out.pubtator")] == ["1", "1", "a b", "a_b", "x" * 200]
+
+
 line = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), max_size=20)
 label = st.from_regex(r"\w[\w -]*", fullmatch=True)
 
@@ -127,7 +134,7 @@ def annotated(draw: st.DrawFn) -> Document:
 @given(st.lists(annotated(), min_size=1, max_size=3))
 def test_written_and_read_again_is_equal(tmp_path_factory, documents: list[Document]):
     path = tmp_path_factory.mktemp("pubtator") / "out.pubtator"
-    write(documents, path)
+    assert write(documents, path) == ()
     again = read(path)
     assert again.documents == tuple(documents)
     assert [problem for problem in again.problems if problem.kind != "NUL byte"] == []

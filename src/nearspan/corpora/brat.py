@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nearspan.corpora.corpus import Corpus, Place, Problem, excerpt, shown
 from nearspan.corpora.draft import Draft, agree
-from nearspan.corpora.folder import write
+from nearspan.corpora.folder import order, write
 from nearspan.corpora.source import Source
 from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
@@ -24,7 +24,6 @@ from nearspan.errors import CorpusError
 __all__ = ["detect", "find", "read", "write"]
 
 _TYPED = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
-_DIGITS = re.compile(r"([0-9]{1,18})")
 _OTHER = {
     "R": ("relation (R1<tab>TYPE Arg1:T1 Arg2:T2)", re.compile(r"R\d\S*\t\S+(?: \S+:\S+){2,}\s*")),
     "E": ("event (E1<tab>TYPE:T1 ROLE:T2)", re.compile(r"E\d\S*\t\S+:\S+(?: \S+:\S+)*\s*")),
@@ -53,7 +52,9 @@ def read(path: Path) -> Corpus:
     """
     if not path.is_dir():
         return _pair(path.with_suffix(".ann"), path.with_suffix(".txt"), path.stem)
-    annotated = sorted((file for file in path.rglob("*.ann") if file.is_file()), key=_order)
+    annotated = sorted(
+        (file for file in path.rglob("*.ann") if file.is_file()), key=lambda file: order(file.as_posix())
+    )
     if not annotated:
         raise CorpusError(f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder")
     parts: list[Corpus] = []
@@ -83,11 +84,6 @@ def find(annotations: Path) -> Path | None:
 def detect(path: Path) -> bool:
     """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
     return path.is_dir() or path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").is_file())
-
-
-def _order(path: Path) -> list[str | int]:
-    """Numbers in names in the order of their values: 9.ann comes before 10.ann."""
-    return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(path.as_posix()))]
 
 
 def _pair(annotations: Path, text: Path, id: str) -> Corpus:

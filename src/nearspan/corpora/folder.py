@@ -16,6 +16,7 @@ from nearspan.errors import CorpusError
 
 _UNSAFE = re.compile(r"[^\w.,#@+=-]+")
 _LONGEST = 60
+_DIGITS = re.compile(r"([0-9]{1,18})")
 
 
 def refuse_taken(path: Path) -> None:
@@ -26,17 +27,18 @@ def refuse_taken(path: Path) -> None:
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
-    """Write a folder; documents are named after their ids, made safe and unique.
+    """Write a folder; documents are named after their ids, made safe and unique, and read again in order of names.
 
     The folder must be new or empty, so that no documents of another corpus are left between the new ones.
     """
     refuse_taken(path)
+    named = list(names(corpus))
     with told(path):
         target = path.resolve()
         beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
         try:
             beside.mkdir()
-            for name, document in zip(names(corpus), corpus.documents, strict=True):
+            for name, document in zip(named, corpus.documents, strict=True):
                 file = beside / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 _put(file.with_name(file.name + ".txt"), [document.text])
@@ -51,7 +53,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
                 shutil.rmtree(beside)
             raise
         sync(target.parent)
-    return lost_words(corpus, path, "brat")
+    return lost_words(corpus, path, "brat") + lost_ids(corpus, named, path) + _lost_order(named, path)
 
 
 def lost_words(corpus: Corpus, path: Path, format: str) -> tuple[Problem, ...]:
@@ -59,6 +61,29 @@ def lost_words(corpus: Corpus, path: Path, format: str) -> tuple[Problem, ...]:
     given = sum(document.words is not None or document.sentences is not None for document in corpus.documents)
     message = f"{format} keeps the text and its entities, not the word and sentence boundaries of {given} documents"
     return (Problem("changed", message, shown(path)),) if given else ()
+
+
+def lost_ids(corpus: Corpus, named: Iterable[str], path: Path) -> tuple[Problem, ...]:
+    """The note that documents are written under other names than their ids."""
+    pairs = zip(corpus.documents, named, strict=True)
+    changed = sum(document.id not in ("", name) for document, name in pairs)
+    return (Problem("changed", f"{changed} document ids were not kept", shown(path)),) if changed else ()
+
+
+def _lost_order(named: list[str], path: Path) -> tuple[Problem, ...]:
+    """The note that documents are read again in another order."""
+    files = [f"{name}.ann" for name in named]
+    message = "the order of the documents was not kept, as they are read in the order of their names"
+    return (Problem("changed", message, shown(path)),) if files != sorted(files, key=order) else ()
+
+
+def order(path: str) -> tuple[list[str | int], str]:
+    """Numbers in names in the order of their values, and numbers of one value in that of their digits.
+
+    >>> sorted(["10.ann", "9.ann", "09.ann"], key=order)
+    ['09.ann', '9.ann', '10.ann']
+    """
+    return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(path))], path
 
 
 def names(corpus: Corpus) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from nearspan.corpora.atomic import write_file
 from nearspan.corpora.corpus import Corpus, Problem, excerpt
 from nearspan.corpora.draft import Draft
-from nearspan.corpora.folder import lost_words
+from nearspan.corpora.folder import lost_ids, lost_words
 from nearspan.corpora.source import Source
 from nearspan.document import Document
 from nearspan.errors import CorpusError
@@ -53,8 +53,9 @@ def detect(source: Source) -> bool:
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write the text up to its first newline as the title and the rest as the abstract."""
-    write_file(path, _pieces(corpus))
-    return lost_words(corpus, path, "pubtator")
+    named = list(_names(corpus))
+    write_file(path, _pieces(corpus, named))
+    return lost_words(corpus, path, "pubtator") + lost_ids(corpus, named, path)
 
 
 def _blocks(source: Source) -> Iterator[list[Line]]:
@@ -145,9 +146,14 @@ def _is_relation(columns: list[str]) -> bool:
     return bool(named) and all(_CONCEPT.fullmatch(column) for column in columns[2:4])
 
 
-def _pieces(corpus: Corpus) -> Iterator[str]:
+def _names(corpus: Corpus) -> Iterator[str]:
+    """The id that each document is written with."""
     for number, document in enumerate(corpus.documents, 1):
-        id = _UNSAFE.sub("_", document.id)[:200] or str(number)
+        yield _UNSAFE.sub("_", document.id)[:200] or str(number)
+
+
+def _pieces(corpus: Corpus, named: Iterable[str]) -> Iterator[str]:
+    for id, document in zip(named, corpus.documents, strict=True):
         title, newline, abstract = document.text.partition("\n")
         if "\n" in abstract or title.endswith("\r") or abstract.endswith("\r"):
             _refuse(document, "the text has more lines than a title and an abstract")

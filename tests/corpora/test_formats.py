@@ -117,9 +117,11 @@ def test_content_of_no_known_format_is_an_error(put: Put, content: str | bytes):
         read(put("data", content))
 
 
-def test_utf16_is_an_error_that_says_what_to_do(put: Put):
-    with pytest.raises(CorpusError, match="iconv"):
-        read(put("data", "a O\n".encode("utf-16")))
+@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize("name", ["UTF-16", "UTF-32"])
+def test_utf16_and_utf32_are_errors_that_say_what_to_do(put: Put, name: str, order: str):
+    with pytest.raises(CorpusError, match=f"is {name}; .*iconv -f {name} "):
+        read(put("data", "\ufeffa O\n".encode(f"{name}-{order}")))
 
 
 def test_several_files_are_one_corpus(put: Put):

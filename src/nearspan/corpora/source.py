@@ -10,6 +10,11 @@ from pathlib import Path
 from nearspan.corpora.corpus import Problem, shown
 from nearspan.errors import CorpusError
 
+_WIDE = {
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first, as one of its marks begins with one of UTF-16
+    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
+
 
 @dataclass
 class Source:
@@ -30,7 +35,7 @@ class Source:
     def open(cls, path: Path) -> Source:
         """Read a file as UTF-8, whatever its bytes are."""
         data = load(path)
-        refuse_utf16(data, path)
+        refuse_wide(data, path)
         marked = data.startswith(codecs.BOM_UTF8)
         data = data.removeprefix(codecs.BOM_UTF8)
         problems: list[Problem] = []
@@ -77,10 +82,11 @@ def load(path: Path) -> bytes:
         raise CorpusError(f"{shown(path)} cannot be read: {reason}") from None
 
 
-def refuse_utf16(data: bytes, path: Path) -> None:
-    """Raise a CorpusError if the bytes begin with the byte order mark of UTF-16."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise CorpusError(f"{shown(path)} is UTF-16; write it as UTF-8 first: iconv -f UTF-16 -t UTF-8 OLD > NEW")
+def refuse_wide(data: bytes, path: Path) -> None:
+    """Raise a CorpusError if the bytes begin with the byte order mark of UTF-16 or UTF-32."""
+    for name, marks in _WIDE.items():
+        if data.startswith(marks):
+            raise CorpusError(f"{shown(path)} is {name}; write it as UTF-8 first: iconv -f {name} -t UTF-8 OLD > NEW")
 
 
 def decoded(line: bytes, path: str, number: int, problems: list[Problem]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from nearspan.corpora.corpus import Problem, shown
-from nearspan.corpora.source import decoded, list_nuls, refuse_utf16
+from nearspan.corpora.source import decoded, list_nuls, refuse_wide
 from nearspan.errors import CorpusError
 
 _GZIP = b"\x1f\x8b"
@@ -52,7 +52,7 @@ class Lines:
             stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
             for number, line in enumerate(stream, 1):
                 if number == 1:
-                    refuse_utf16(line, self.path)
+                    refuse_wide(line, self.path)
                     line = line.removeprefix(codecs.BOM_UTF8)
                 text = decoded(line.removesuffix(b"\n").removesuffix(b"\r"), self.name, number, self.problems)
                 list_nuls(text, self.name, number, self.problems)

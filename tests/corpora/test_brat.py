@@ -120,6 +120,11 @@ def test_the_same_annotation_twice_is_a_duplicate(put: Put):
     assert [(problem.kind, problem.line) for problem in found.problems] == [("duplicate", 2)]
 
 
+def test_a_duplicate_with_another_text_is_listed_as_both(put: Put):
+    found = pair(put, "Ada", "T1\tPER 0 3\tAda\nT2\tPER 0 3\tEve\n")
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("misaligned", 2), ("duplicate", 2)]
+
+
 def test_broken_utf8_is_listed_in_either_file(put: Put):
     found = pair(put, b"caf\xe9 Oslo", b"T1\tLOC 5 9\tOslo\n#1\tNote T1\t\xff\n")
     assert [render(document) for document in found] == ["caf\ufffd [Oslo](LOC)"]

@@ -68,14 +68,14 @@ class Draft:
         if not fragments:
             return self.problem("empty", f"{written}has no fragment", line)
         entity = Entity(self._span(fragments, written, line), label, score)
-        if entity in self._entities:
-            self._duplicates.append(entity)
-            return self.problem("duplicate", f"{written} is also in line {self._entities[entity]}", line)
-        self._entities[entity] = line
         found = entity.span.text(self.text)
         if said is not None and not agree(said, found, anyhow=entity.span.discontinuous):
             message = f"{written} is {excerpt(found)} in the text, not {excerpt(said)}"
             self.problem("misaligned", message, line)
+        if entity in self._entities:
+            self._duplicates.append(entity)
+            return self.problem("duplicate", f"{written} is also in line {self._entities[entity]}", line)
+        self._entities[entity] = line
         return None
 
     def document(self) -> Document:

@@ -205,6 +205,17 @@ def test_crlf_is_a_line_end():
     assert marked("a B-X\r\n\r\nb O\r\n") == ["[a](X)\nb"]
 
 
+@pytest.mark.parametrize("end", ["\r\r\n", "\r \r\n", "\r\t\n"])
+def test_carriage_returns_before_a_line_end_are_no_part_of_a_label(end: str):
+    text = f"-DOCSTART-\tO{end}{end}a\tB-X\nc\tB-X{end}"
+    assert marked(text) == ["[a](X) [c](X)"]
+    assert kinds(text) == [("malformed", 1), ("malformed", 2), ("malformed", 4)]
+
+
+def test_the_format_is_found_where_two_carriage_returns_end_each_line():
+    assert conll.detect(Source(Path("news.conll"), "a\tB-X\r\r\nc\tO\r\r\n"))
+
+
 def test_a_carriage_return_ends_lines_where_there_is_no_newline():
     assert marked("a B-X\r\rb O\rc Q-X\r") == ["[a](X)\nb c"]
     assert kinds("a B-X\r\rb O\rc Q-X\r") == [("unknown tag", 4)]

@@ -52,7 +52,8 @@ def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
 
 def detect(source: Source) -> bool:
     """Whether most of the first lines end in a tag."""
-    rows = [_cells(line) for line in source.lines[:2000] if line.strip(" \t") and not _is_docstart(line)]
+    lines = [_without_returns(line) for line in source.lines[:2000]]
+    rows = [_cells(line) for line in lines if line.strip(" \t") and not _is_docstart(line)]
     tagged = sum(len(cells) > 1 and parse(cells[-1]) is not None for cells in rows)
     return 2 * tagged > len(rows) or (not rows and any(map(_is_docstart, source.lines)))
 
@@ -72,6 +73,10 @@ def _blocks(source: Source, problems: list[Problem]) -> tuple[list[Block], int]:
     docstarts = 0
     sentence: list[Row] = []
     for number, line in enumerate(source.lines, 1):
+        if "\r" in line and (bare := _without_returns(line)) != line:
+            message = f"the line ends in {excerpt(line[len(bare) :])} before its line end; it is left out"
+            problems.append(Problem("malformed", message, source.name, number))
+            line = bare
         if line.startswith(DOCSTART) and _is_docstart(line):
             docstarts += 1
             if tag := _docstart_tag(line):
@@ -91,6 +96,12 @@ def _blocks(source: Source, problems: list[Problem]) -> tuple[list[Block], int]:
     for index, block in enumerate(blocks, 1):
         block.id = block.id or (f"{name}#{index}" if len(blocks) > 1 else name)
     return blocks, docstarts
+
+
+def _without_returns(line: str) -> str:
+    """A line without the carriage returns at its end, and the blanks among them."""
+    bare = line.rstrip(" \t\r")
+    return bare if "\r" in line[len(bare) :] else line
 
 
 def _docstart_id(line: str) -> str:

@@ -251,6 +251,7 @@ def test_tags_that_say_nothing_else_and_lists_of_words_are_not_listed(record: An
 def test_an_entity_whose_keys_say_otherwise_is_listed_and_kept(entity: dict[str, Any]):
     found = corpus({"text": "pain in legs", "entities": [entity]})
     assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 1)]
+    assert repr(entity)[:40] in found.problems[0].message
     assert "not read" in found.problems[0].message
     assert len(found.documents[0].entities) == 1
 

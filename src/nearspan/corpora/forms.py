@@ -133,7 +133,8 @@ def _list_unread(record: dict[str, Any], keys: Sequence[str], result: Draft, lin
         differs = record[key] != record[present[0]]
         annotates = _annotates(record[key]) and not _are_tags(record[key])
         if differs and (annotates if keys is _ENTITIES else record[key] not in (None, "", [])):
-            message = f"{excerpt(key)} is there beside {excerpt(present[0])} and differs; it is not read"
+            where = f" in {excerpt(repr(record))}" if keys in (_LABELS, _STARTS, _ENDS) else ""
+            message = f"{excerpt(key)} is there beside {excerpt(present[0])} and differs{where}; it is not read"
             result.problem("malformed", message, line)
 
 

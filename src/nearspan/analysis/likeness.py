@@ -20,6 +20,7 @@ def vectors(found: Findings) -> str:
     if not found.spans:
         return section("vectors", "Span vectors", "<p>No gold entity is in reach.</p>")
     unit = " or ".join(sorted({subject.model.recipe.candidates.unit for subject in found.subjects}))
+    widest = min(subject.model.network.max_width for subject in found.subjects)
     return section(
         "vectors",
         "Span vectors",
@@ -27,7 +28,7 @@ def vectors(found: Findings) -> str:
         "the cosine over pairs of spans (tables 4 and 5 of Zhu et al., 2023).</p>",
         "<h3>Entities and their neighbouring spans</h3>",
         _coupling(found),
-        f'<p class="note">Neighbouring: any other candidate of the sentence that begins at most {NEAR} {unit} '
+        f'<p class="note">Neighbouring: any other span of up to {widest} {unit} that begins at most {NEAR} '
         f"before the entity and ends at most {NEAR} after it. α: the {unit} both spans have, as a part of those that "
         "either has. The less the cosine grows with α, the less coupled overlapping spans are.</p>",
         "<h3>Within and between labels</h3>",

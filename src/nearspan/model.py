@@ -311,24 +311,28 @@ class Model:
 
     def evidence(self, annotated: Document, count: int = 5) -> list[Evidence]:
         """As `explain`, of a document that `annotate` gave."""
+        sentences = self.split(annotated)
         return [
-            self._evidence(annotated, span, count, entity.label)
+            self._evidence(sentences, span, span.text(annotated.text), count, entity.label)
             for entity in annotated.entities
             for span in (_fragments(entity.span) if self.typing else [entity.span])
         ]
 
     def neighbours(self, document: Document | str, span: Span, count: int = 5) -> Evidence:
         """What a span of a text is near to, whether it was predicted or not."""
-        return self._evidence(_document(document), span, count)
+        asked = _document(document)
+        return self._evidence(self.split(asked), span, span.text(asked.text), count)
 
     @torch.inference_mode()
-    def _evidence(self, document: Document, span: Span, count: int, label: str | None = None) -> Evidence:
+    def _evidence(
+        self, sentences: Sequence[Sentence], span: Span, text: str, count: int, label: str | None = None
+    ) -> Evidence:
         if count < 1:
             raise ConfigError(f"there is no listing {count} neighbours: ask for one at least")
         memory = self.memory  # an editor may put another in its place at any time
         if memory is None or not len(memory):
             raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
-        asked = Question.of(self.network, self.split(document), span, span.text(document.text))
+        asked = Question.of(self.network, sentences, span, text)
         network = self.network.eval()
         if span.discontinuous and network.joiner is not None:
             return explain_fragments(network, network.joiner, memory, self.labels, asked, count, label)

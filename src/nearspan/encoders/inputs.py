@@ -49,6 +49,24 @@ class Given:
 
 
 @dataclass(frozen=True)
+class Load:
+    """What sentences take when they are read side by side, padded to the longest."""
+
+    sentences: int = 0
+    longest: int = 0  # words
+    windows: int = 0
+    widest: int = 0  # pieces
+
+    def __add__(self, other: Load) -> Load:
+        longest, widest = max(self.longest, other.longest), max(self.widest, other.widest)
+        return Load(self.sentences + other.sentences, longest, self.windows + other.windows, widest)
+
+    def exceeds(self, most: int) -> bool:
+        """Whether there are more than `most` padded words, or more padded pieces than go with them."""
+        return self.sentences * self.longest > most or self.windows * self.widest > PIECES * most
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A corpus for one encoder: per embedder its tensors, whose rows are words or what it likes.
 
@@ -122,18 +140,18 @@ class Prepared:
         """
         most = CPU_WORDS if device.type == "cpu" else GPU_WORDS
         batch: list[int] = []
-        longest, widest, windows, lengths = 0, 0, 0, self.lengths.tolist()
-        order = sorted(range(len(self.together)), key=self.sizes.__getitem__, reverse=True)
+        load, lengths = Load(), self.lengths.tolist()
         wanted = set(range(len(self)) if some is None else some)
-        for group, (_, wide, count) in ((self.together[i], self.sizes[i]) for i in order):
+        for number in sorted(range(len(self.together)), key=self.sizes.__getitem__, reverse=True):
+            group, (_, widest, windows) = self.together[number], self.sizes[number]
             if wanted.isdisjoint(group):
                 continue
-            own = max(lengths[i] for i in group)
-            words, pieces = (len(batch) + len(group)) * max(longest, own), (windows + count) * max(widest, wide)
-            if batch and (words > most or pieces > PIECES * most):
+            own = Load(len(group), max(lengths[i] for i in group), windows, widest)
+            if batch and (load + own).exceeds(most):
                 yield torch.tensor(batch)
-                batch, longest, widest, windows = [], 0, 0, 0
-            batch, longest, widest, windows = [*batch, *group], max(longest, own), max(widest, wide), windows + count
+                batch, load = [], Load()
+            batch.extend(group)
+            load += own
         if batch:
             yield torch.tensor(batch)
 

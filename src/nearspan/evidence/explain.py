@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from nearspan.encoders import Batch
-from nearspan.evidence.evidence import Evidence
+from nearspan.evidence.evidence import Evidence, Strength
 from nearspan.evidence.flip import flip
 from nearspan.evidence.neighbour import NULL, Neighbour, grouped, neighbour
 from nearspan.evidence.question import Question
-from nearspan.evidence.recollection import recollections
+from nearspan.evidence.recollection import Recollection, recollections
 from nearspan.heads import Instances, Joiner
 from nearspan.memory import Memory, nearest_sentences, nearest_spans, rows_of, scores_of
 from nearspan.network import Network
@@ -32,50 +32,59 @@ def explain_candidate(
 
     It is evidence for `label`, by default for the likeliest one that holds.
     """
-    ((first, stop),) = asked.places
-    row, head = next(iter(asked.rows(network)), None), network.head
-    vector = None if row is None else network.spans(asked.batch)[0][row].float()
-    if vector is not None and isinstance(head, Instances):
-        rows, weights = _weighed(head, network, memory, asked.batch, vector)
-        found = _summed(memory.labels[rows], weights, len(labels))
-    else:
-        rows, weights, found = None, None, _probabilities(network, memory, asked, row)  # [1, 1 + Y]
-    ranked = dict(sorted(zip(labels, found[0].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
-    if label is None:
-        _, chosen = network.chosen(found)
-        label = max((labels[number] for number in chosen.tolist()), key=lambda name: ranked[name], default=NULL)
-    number = labels.index(label)
-    recalled = recollections(network.encoder, memory, asked.batch, asked.words, first, stop, count)
+    row = next(iter(asked.rows(network)), None)
+    if row is not None and isinstance(network.head, Instances):
+        return _exact(network.head, network, memory, labels, asked, row, count, label)
+    found = _probabilities(network, memory, asked, row)
+    ranked, label = _ranked(network, labels, found, label)
+    recalled = _recalled(network, memory, asked, count)
     attended = any(one.share for one in recalled)
-    if vector is None:  # a wide span, which only a head over words knows
-        return Evidence(
-            asked.span, asked.text, label, "attended" if attended else "nearest", ranked, {}, {}, recalled=recalled
-        )
-    if rows is None or weights is None:
-        likeness = scores_of(memory, vector[None], cosine=True)[0]  # [N]
-        near, against = (
-            _best(likeness.where(which, -torch.inf), count) for which in (memory.labels >= 0, ~memory.has(number))
-        )
-        said = network.voted(vector[None], memory)
-        voted = dict(zip(labels, said[0].tolist(), strict=True)) if said is not None else {}
-        return Evidence(
-            asked.span,
-            asked.text,
-            label,
-            "attended" if attended else "nearest",
-            ranked,
-            {} if attended else _look_alikes(memory, labels, *near),
-            {},
-            against=_listed(memory, labels, *against),
-            share=network.vote.share if network.vote and voted else 0.0,
-            voted={name: voted[name] for name in ranked if name in voted},
-            recalled=recalled,
-        )
+    strength: Strength = "attended" if attended else "nearest"
+    if row is None:  # a wide span, which only a head over words knows
+        return Evidence(asked.span, asked.text, label, strength, ranked, {}, {}, recalled=recalled)
+    vector = network.spans(asked.batch)[0][row].float()
+    likeness = scores_of(memory, vector[None], cosine=True)[0]  # [N]
+    others = ~memory.has(labels.index(label))
+    near, against = (_best(likeness.where(which, -torch.inf), count) for which in (memory.labels >= 0, others))
+    said = network.voted(vector[None], memory)
+    voted = dict(zip(labels, said[0].tolist(), strict=True)) if said is not None else {}
+    return Evidence(
+        asked.span,
+        asked.text,
+        label,
+        strength,
+        ranked,
+        {} if attended else _look_alikes(memory, labels, *near),
+        {},
+        against=_listed(memory, labels, *against),
+        share=network.vote.share if network.vote and voted else 0.0,
+        voted={name: voted[name] for name in ranked if name in voted},
+        recalled=recalled,
+    )
+
+
+def _exact(
+    head: Instances,
+    network: Network,
+    memory: Memory,
+    labels: list[str],
+    asked: Question,
+    row: int,
+    count: int,
+    label: str | None,
+) -> Evidence:
+    """Evidence for the candidate at a row by the instance head's own account.
+
+    In double precision, so that shares add up to the probabilities whatever the scores.
+    """
+    vector = network.spans(asked.batch)[0][row].double()
+    rows = _compared(head, network, memory, asked.batch)
+    weights = (scores_of(memory, vector[None], rows)[0] + memory.offsets(rows)).softmax(0)
+    ranked, label = _ranked(network, labels, _summed(memory.labels[rows], weights, len(labels)), label)
     listed = grouped(memory, labels, rows, weights, count)
     order = {name: listed[name] for name in ranked if name in listed}
-    unlisted = {name: max(0.0, ranked[name] - sum(one.weight for one in group)) for name, group in order.items()}
-    others = weights.where(memory.labels[rows] != number, -torch.inf)
-    heaviest, places = _best(others, count)
+    number = labels.index(label)
+    heaviest, places = _best(weights.where(memory.labels[rows] != number, -torch.inf), count)
     return Evidence(
         asked.span,
         asked.text,
@@ -83,12 +92,26 @@ def explain_candidate(
         "exact",
         ranked,
         order,
-        unlisted,
+        {name: max(0.0, ranked[name] - sum(one.weight for one in group)) for name, group in order.items()},
         against=_listed(memory, labels, heaviest, rows[places]),
         flip=flip(memory, labels, rows, weights, number),
         share=1.0,
-        recalled=recalled,
+        recalled=_recalled(network, memory, asked, count),
     )
+
+
+def _ranked(network: Network, labels: list[str], found: Tensor, label: str | None) -> tuple[dict[str, float], str]:
+    """Probabilities [1, 1 + Y] by label, likeliest first; and the label, by default the likeliest one that holds."""
+    ranked = dict(sorted(zip(labels, found[0].tolist(), strict=True), key=lambda pair: pair[1], reverse=True))
+    if label is None:
+        _, chosen = network.chosen(found)
+        label = max((labels[number] for number in chosen.tolist()), key=lambda name: ranked[name], default=NULL)
+    return ranked, label
+
+
+def _recalled(network: Network, memory: Memory, asked: Question, count: int) -> list[Recollection]:
+    ((first, stop),) = asked.places
+    return recollections(network.encoder, memory, asked.batch, asked.words, first, stop, count)
 
 
 def _probabilities(network: Network, memory: Memory, asked: Question, row: int | None) -> Tensor:
@@ -153,15 +176,6 @@ def _nearest_entities(
     for one in nearest.values():
         found.setdefault(one.label, []).append(one)
     return found
-
-
-def _weighed(head: Instances, network: Network, memory: Memory, batch: Batch, vector: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows of the memory that the head compares a span of this sentence with [N], and their weights [N].
-
-    In double precision, so that they add up whatever the scores.
-    """
-    rows = _compared(head, network, memory, batch)
-    return rows, (scores_of(memory, vector[None].double(), rows)[0] + memory.offsets(rows)).softmax(0)
 
 
 def _summed(labels: Tensor, weights: Tensor, count: int) -> Tensor:

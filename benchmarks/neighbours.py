@@ -1,7 +1,9 @@
 """How many neighbours the instance head needs: its scores with K sentences, for several K, and with its whole memory.
 
-    python benchmarks/neighbours.py MODEL F [--counts 10 50 200 1000] [--whole] [--out results.json]
+    python benchmarks/neighbours.py MODEL F [--counts 10 50 200 1000] [--ways nearest drawn half] [--whole]
+                                    [--out results.json]
 
+The K sentences are the nearest ones, or `drawn` at random for each sentence, as in training, or `half` and half.
 Beside precision, recall and F1: of the gold entities, how many have a label that no span of their sentence's K nearest
 sentences has (`label absent`; such an entity cannot be found), and how many have neighbours of which none is written
 as they are (`text absent`).
@@ -15,21 +17,42 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import nearspan
+import nearspan.network
 from nearspan.document import Document
 from nearspan.evaluation import evaluate
-from nearspan.memory import nearest_sentences
+from nearspan.memory import Memory, nearest_sentences
 from nearspan.model import Model
 
+CHANCE = torch.Generator()
 
-def scored(model: Model, documents: list[Document], count: int | str) -> dict[str, Any]:
+
+def drawn(memory: Memory, vectors: Tensor, count: int) -> Tensor:
+    """Sentences at random [B, count]."""
+    return torch.randint(len(memory.sentences), (len(vectors), count), generator=CHANCE).to(vectors.device)
+
+
+def half(memory: Memory, vectors: Tensor, count: int) -> Tensor:
+    """The nearest sentences, and as many at random."""
+    near = nearest_sentences(memory, vectors, count // 2)
+    return torch.cat([near, drawn(memory, vectors, count - near.shape[1])], dim=1)
+
+
+WAYS = {"nearest": nearest_sentences, "drawn": drawn, "half": half}
+
+
+def scored(model: Model, documents: list[Document], count: int | str, way: str) -> dict[str, Any]:
+    CHANCE.manual_seed(1)
+    nearspan.network.nearest_sentences = WAYS[way]
     search = {"search": "whole"} if count == "whole" else {"search": "nearest", "neighbours": count}
     head = model.network.head
     head.settings = head.settings.model_copy(update=search)
     scores = evaluate(model, documents).scores
     return {
         "neighbours": count,
+        "way": way,
         "precision": round(100 * scores.precision, 2),
         "recall": round(100 * scores.recall, 2),
         "f1": round(100 * scores.f1, 2),
@@ -65,6 +88,7 @@ def main() -> None:
     arguments.add_argument("model", type=Path)
     arguments.add_argument("file", type=Path)
     arguments.add_argument("--counts", type=int, nargs="*", default=[10, 50, 200, 1000])
+    arguments.add_argument("--ways", choices=WAYS, nargs="+", default=["nearest"])
     arguments.add_argument("--whole", action="store_true")
     arguments.add_argument("--device", default="")
     arguments.add_argument("--out", type=Path)
@@ -73,9 +97,10 @@ def main() -> None:
     documents = list(nearspan.read(options.file).documents)
     rows = []
     with torch.inference_mode():
-        for count in [*options.counts, *(["whole"] if options.whole else [])]:
-            row = scored(model, documents, count)
-            row |= absent(model, documents, count) if isinstance(count, int) else {}
+        asked = [(count, way) for count in options.counts for way in options.ways]
+        for count, way in [*asked, *([("whole", "nearest")] if options.whole else [])]:
+            row = scored(model, documents, count, way)
+            row |= absent(model, documents, count) if isinstance(count, int) and way == "nearest" else {}
             print(row, flush=True)
             rows.append(row)
     if options.out:

@@ -199,7 +199,7 @@ def changes(tmp_path: Path, *ids: str) -> list[str]:
 
 
 def test_ids_that_are_not_kept_are_reported(tmp_path: Path):
-    assert changes(tmp_path, "", "a", "a b", "b?") == ["2 document ids were not kept"]
+    assert changes(tmp_path, "", "a", "a b", "b?") == ["document ids not kept: 2"]
     assert [document.id for document in read(tmp_path / "out")] == ["_", "a", "a_b", "b_"]
 
 

@@ -114,7 +114,7 @@ def test_discontinuous_entities_are_refused(tmp_path: Path):
 def test_ids_that_are_not_kept_are_reported(tmp_path: Path):
     documents = [Document("a", id=id) for id in ("", "1", "a b", "a|b", "x" * 201)]
     [change] = write(documents, tmp_path / "out.pubtator")
-    assert (change.kind, change.message) == ("changed", "2 document ids were not kept")
+    assert (change.kind, change.message) == ("changed", "document ids not kept: 2")
     assert [document.id for document in read(tmp_path / "out.pubtator")] == ["1", "1", "a b", "a_b", "x" * 200]
 
 

@@ -138,6 +138,12 @@ def test_a_damaged_line_is_named(make_memory, tmp_path: Path, line: str, message
         Memory.load(tmp_path, "w", ["A", "B"], 3)
 
 
+def test_a_label_that_the_model_does_not_know_is_named(make_memory, tmp_path: Path):
+    make_memory(LENGTHS).save(tmp_path, "w")
+    with pytest.raises(ModelError, match=r"memory\.jsonl has labels that the model does not know: A, B"):
+        Memory.load(tmp_path, "w", ["C"], 3)
+
+
 def test_the_memory_of_other_weights_is_refused(make_memory, tmp_path: Path):
     make_memory(LENGTHS).save(tmp_path, "w")
     with pytest.raises(ModelError, match=r"memory of another training.* `nearspan memory \S+ build CORPUS`"):

@@ -59,7 +59,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
 def lost_words(corpus: Corpus, path: Path, format: str) -> tuple[Problem, ...]:
     """The note that a format of plain text keeps no word and sentence boundaries."""
     given = sum(document.words is not None or document.sentences is not None for document in corpus.documents)
-    message = f"{format} keeps the text and its entities, not the word and sentence boundaries of {given} documents"
+    message = f"{format} keeps no word and sentence boundaries; documents that had some: {given}"
     return (Problem("changed", message, shown(path)),) if given else ()
 
 
@@ -67,7 +67,7 @@ def lost_ids(corpus: Corpus, named: Iterable[str], path: Path) -> tuple[Problem,
     """The note that documents are written under other names than their ids."""
     pairs = zip(corpus.documents, named, strict=True)
     changed = sum(document.id not in ("", name) for document, name in pairs)
-    return (Problem("changed", f"{changed} document ids were not kept", shown(path)),) if changed else ()
+    return (Problem("changed", f"document ids not kept: {changed}", shown(path)),) if changed else ()
 
 
 def _lost_order(named: list[str], path: Path) -> tuple[Problem, ...]:

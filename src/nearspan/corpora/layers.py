@@ -46,15 +46,15 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     docstarts = len(grids) != 1 or corpus.docstarts > 0 or not grids[0].words
     write_file(path, _lines(grids, max(depth, 1), docstarts))
     changed = {
-        "words were cut where an entity begins or ends inside them": sum(each.cut for each in grids),
-        "sentences were joined to the one before, as an entity spans both": sum(each.joined for each in grids),
-        "entities were left out, as others have their words and label": sum(each.same for each in grids),
-        "documents have other blanks than one between words and a newline between sentences, which were not kept": sum(
+        "words cut where an entity begins or ends inside them": sum(each.cut for each in grids),
+        "sentences joined to the one before, as an entity spans both": sum(each.joined for each in grids),
+        "entities left out, as others have their words and label": sum(each.same for each in grids),
+        "documents whose blanks, other than one between words and a newline between sentences, were not kept": sum(
             each.respaced for each in grids
         ),
-        "document ids were not kept": sum(_loses_id(each.document, docstarts, path.name) for each in grids),
+        "document ids not kept": sum(_loses_id(each.document, docstarts, path.name) for each in grids),
     }
-    return tuple(Problem("changed", f"{n} {what}", shown(path)) for what, n in changed.items() if n)
+    return tuple(Problem("changed", f"{what}: {n}", shown(path)) for what, n in changed.items() if n)
 
 
 def grid(document: Document) -> Grid:

@@ -263,7 +263,10 @@ def changes(tmp_path: Path, *documents: Document) -> list[str]:
 
 def test_entities_that_differ_by_a_blank_alone_are_written_once_and_listed(tmp_path: Path):
     document = Document("Ada wrote", (Entity.of(0, 3, "PER"), Entity.of(0, 4, "PER"), Entity.of(0, 4, "X")))
-    assert changes(tmp_path, document) == ["entities left out, as others have their words and label: 1"]
+    assert changes(tmp_path, document) == [
+        "entities left out, as others have their words and label: 1",
+        "entities cut to their words, as they begin or end between words: 2",
+    ]
     assert (tmp_path / "out.conll").read_text() == "Ada\tB-PER\tB-X\nwrote\tO\tO\n\n"
 
 

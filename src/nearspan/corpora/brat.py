@@ -9,6 +9,7 @@ one) that most annotations agree with is used.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ __all__ = ["detect", "find", "read", "write"]
 
 _TYPED = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
 _OTHER = {
-    "R": ("relation (R1<tab>TYPE Arg1:T1 Arg2:T2)", re.compile(r"R\d\S*\t\S+(?: \S+:\S+){2,}\s*")),
-    "E": ("event (E1<tab>TYPE:T1 ROLE:T2)", re.compile(r"E\d\S*\t\S+:\S+(?: \S+:\S+)*\s*")),
+    "R": ("relation (R1<tab>TYPE Arg1:T1 Arg2:T2)", re.compile(r"R\d\S*\t\S+(?: [^\s:]+:\S+){2,}\s*")),
+    "E": ("event (E1<tab>TYPE:T1 ROLE:T2)", re.compile(r"E\d\S*\t[^\s:]+:\S+(?: [^\s:]+:\S+)*\s*")),
     "A": ("attribute (A1<tab>NAME T1)", re.compile(r"A\d\S*\t\S+ [A-Z]\S*(?:\s.*)?")),
     "M": ("modification (M1<tab>NAME E1)", re.compile(r"M\d\S*\t\S+ [A-Z]\S*(?:\s.*)?")),
     "N": ("normalisation (N1<tab>TYPE T1 SOURCE:ID<tab>text)", re.compile(r"N\d\S*\t\S+ [A-Z]\S* [^\s:]+:.*")),
@@ -52,9 +53,8 @@ def read(path: Path) -> Corpus:
     """
     if not path.is_dir():
         return _pair(path.with_suffix(".ann"), path.with_suffix(".txt"), path.stem)
-    annotated = sorted(
-        (file for file in path.rglob("*.ann") if file.is_file()), key=lambda file: order(file.as_posix())
-    )
+    files, problems = _files(path)
+    annotated = sorted((file for file in files if file.suffix == ".ann"), key=lambda file: order(file.as_posix()))
     if not annotated:
         raise CorpusError(f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder")
     parts: list[Corpus] = []
@@ -68,10 +68,28 @@ def read(path: Path) -> Corpus:
             continue
         used.add(text)
         parts.append(_pair(file, text, shown(file.relative_to(path).with_suffix("").as_posix())))
-    unused = sorted(file for file in path.rglob("*.txt") if file not in used and file.is_file())
-    problems = tuple(Problem("no annotations", "there is no .ann for it; not read", shown(file)) for file in unused)
+    unused = sorted(file for file in files if file.suffix == ".txt" and file not in used)
+    problems += [Problem("no annotations", "there is no .ann for it; not read", shown(file)) for file in unused]
     merged = Corpus.merge(parts)
-    return Corpus(merged.documents, merged.problems + problems, "brat", 0, merged.places)
+    return Corpus(merged.documents, (*merged.problems, *problems), "brat", 0, merged.places)
+
+
+def _files(path: Path) -> tuple[list[Path], list[Problem]]:
+    """The `.ann` and `.txt` files of a folder and all folders in it, and the links among them that lead nowhere."""
+    files: list[Path] = []
+    problems: list[Problem] = []
+    for folder, below, names in os.walk(path, onerror=_raise):
+        links = [Path(folder, name) for name in below if Path(folder, name).is_symlink()]
+        found = [Path(folder, name) for name in names if name.endswith((".ann", ".txt"))]
+        files += [file for file in found if file.is_file()]
+        problems += [Problem("missing text", "it is a link to a folder; not read", shown(link)) for link in links]
+        lost = (file for file in found if file.is_symlink() and not file.exists())
+        problems += [Problem("missing text", "it is a link to nothing; not read", shown(file)) for file in lost]
+    return files, problems
+
+
+def _raise(error: OSError) -> None:
+    raise CorpusError(f"cannot read {shown(error.filename)}: {error.strerror}") from error
 
 
 def find(annotations: Path) -> Path | None:

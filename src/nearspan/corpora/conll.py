@@ -21,7 +21,7 @@ from itertools import zip_longest
 from nearspan.corpora.columns import Block, Columns, Row, miscounted
 from nearspan.corpora.corpus import Corpus, Problem, excerpt
 from nearspan.corpora.draft import Draft, laid_out
-from nearspan.corpora.layers import DOCSTART, NO_ID, write
+from nearspan.corpora.layers import DOCSTART, MOST_LAYERS, NO_ID, write
 from nearspan.corpora.source import Source
 from nearspan.corpora.tags import OUTSIDE, Chunk, Tag, chunks, fault, is_labelled, parse, scheme
 from nearspan.document import Fragment
@@ -29,7 +29,6 @@ from nearspan.document import Fragment
 __all__ = ["detect", "read", "write"]
 
 _BLANKS = re.compile(" +")
-_MOST_COLUMNS = 64
 
 
 def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
@@ -60,12 +59,12 @@ def detect(source: Source) -> bool:
 
 def _cells(line: str) -> list[str]:
     if "\t" in line:
-        cells = line.rstrip(" \t").split("\t", _MOST_COLUMNS)
+        cells = line.rstrip(" \t").split("\t", MOST_LAYERS)
         if " " in line:
             cells[1:] = [cell.strip(" ") for cell in cells[1:]]
         return cells
     line = line.strip(" ")
-    return _BLANKS.split(line, maxsplit=_MOST_COLUMNS) if "  " in line else line.split(" ", _MOST_COLUMNS)
+    return _BLANKS.split(line, maxsplit=MOST_LAYERS) if "  " in line else line.split(" ", MOST_LAYERS)
 
 
 def _blocks(source: Source, problems: list[Problem]) -> tuple[list[Block], int]:

@@ -107,7 +107,11 @@ class Corpus:
             document.with_entities(entity for entity in document.entities if entity.label in wanted)
             for document in self
         )
-        return replace(self, documents=tuple(kept))
+        places = (
+            replace(place, duplicates=tuple(entity for entity in place.duplicates if entity.label in wanted))
+            for place in self.places
+        )
+        return replace(self, documents=tuple(kept), places=tuple(places))
 
     def place(self, index: int) -> Place:
         """Where document `index` was read, or its id where that is not known."""
@@ -132,3 +136,8 @@ def excerpt(text: str, limit: int = 60) -> str:
 def shown(path: str | PathLike[str]) -> str:
     """A path as it can be printed, even where its name is not valid Unicode."""
     return fspath(path).encode("utf-8", "replace").decode("utf-8")
+
+
+def scored(corpus: Corpus) -> int:
+    """How many entities have a score."""
+    return sum(entity.score is not None for document in corpus for entity in document.entities)

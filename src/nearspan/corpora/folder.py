@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nearspan.corpora.atomic import encoded, sync, told
-from nearspan.corpora.corpus import Corpus, Problem, excerpt, shown
+from nearspan.corpora.corpus import Corpus, Problem, excerpt, scored, shown
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 
@@ -53,7 +53,8 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
                 shutil.rmtree(beside)
             raise
         sync(target.parent)
-    return lost_words(corpus, path, "brat") + lost_ids(corpus, named, path) + _lost_order(named, path)
+    lost = lost_words(corpus, path, "brat") + lost_scores(corpus, path)
+    return lost + lost_ids(corpus, named, path) + _lost_order(named, path)
 
 
 def lost_words(corpus: Corpus, path: Path, format: str) -> tuple[Problem, ...]:
@@ -61,6 +62,12 @@ def lost_words(corpus: Corpus, path: Path, format: str) -> tuple[Problem, ...]:
     given = sum(document.words is not None or document.sentences is not None for document in corpus.documents)
     message = f"{format} keeps no word and sentence boundaries; documents that had some: {given}"
     return (Problem("changed", message, shown(path)),) if given else ()
+
+
+def lost_scores(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """The note that entities are written without their scores."""
+    lost = scored(corpus)
+    return (Problem("changed", f"scores not kept: {lost}", shown(path)),) if lost else ()
 
 
 def lost_ids(corpus: Corpus, named: Iterable[str], path: Path) -> tuple[Problem, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from nearspan.corpora.corpus import Problem, excerpt
@@ -123,6 +124,9 @@ def _items(record: dict[str, Any], result: Draft, line: int) -> list[Any]:
         result.problem("malformed", f"the entities are {_kind(items)}, expected a list", line)
         return []
     _list_unread(record, _ENTITIES, result, line)
+    known = (*_ENTITIES, *_SPLIT, *_TEXTS, *_IDS)
+    for key in (key for key, value in record.items() if key not in known and _are_entities(value)):
+        result.problem("malformed", f"{excerpt(key)} holds entities beside those that are read; not read", line)
     return items
 
 
@@ -202,7 +206,7 @@ def _score(item: Any, result: Draft, line: int) -> float | None:
     if given is None:
         return None
     try:
-        score = float(given) if isinstance(given, int | float) else math.nan
+        score = float(given) if isinstance(given, int | float) and not isinstance(given, bool) else math.nan
     except OverflowError:
         score = math.inf
     if math.isfinite(score):
@@ -215,7 +219,22 @@ def _score(item: Any, result: Draft, line: int) -> float | None:
 def _annotates(value: Any) -> bool:
     """Whether the value of an unknown key, or one inside it, may hold annotations that must not go unmentioned."""
     lists = [each for each in (value.values() if isinstance(value, dict) else [value]) if isinstance(each, list)]
-    return any(_are_tags(each) or any(isinstance(item, list | dict) for item in each) for each in lists)
+    return _are_entities([value]) or any(
+        _are_tags(each) or any(isinstance(item, list | dict) for item in each) for each in lists
+    )
+
+
+def _are_entities(value: Any) -> bool:
+    """Whether a value is a list that holds something with the shape of an entity."""
+    return isinstance(value, list) and any(map(_is_entity, value))
+
+
+def _is_entity(value: Any) -> bool:
+    for shape in (_characters, _indexes):
+        with suppress(Malformed):
+            shape(value)
+            return True
+    return False
 
 
 def _are_tags(value: Any) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from nearspan.corpora.atomic import write_file
-from nearspan.corpora.corpus import Corpus, Problem, excerpt, shown
+from nearspan.corpora.corpus import Corpus, Problem, excerpt, scored, shown
 from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
 from nearspan.text import Sentence, split
@@ -18,6 +18,7 @@ from nearspan.text import Sentence, split
 DOCSTART = "-DOCSTART-"
 NO_ID = frozenset({"O", "-X-", "_", DOCSTART})
 """What may follow -DOCSTART- and is no id."""
+MOST_LAYERS = 64  # label columns that are read
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Grid:
     cut: int
     joined: int
     same: int
+    trimmed: int
+    wordless: bool
     respaced: bool
 
 
@@ -43,15 +46,21 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """
     grids = [grid(document) for document in corpus.documents]
     depth = max((len(each.layers) for each in grids), default=1)
+    if depth > MOST_LAYERS:
+        deepest = next(each.document for each in grids if len(each.layers) == depth)
+        _refuse(deepest, f"its entities need {depth} layers, more than {MOST_LAYERS}")
     docstarts = len(grids) != 1 or corpus.docstarts > 0 or not grids[0].words
     write_file(path, _lines(grids, max(depth, 1), docstarts))
     changed = {
         "words cut where an entity begins or ends inside them": sum(each.cut for each in grids),
         "sentences joined to the one before, as an entity spans both": sum(each.joined for each in grids),
         "entities left out, as others have their words and label": sum(each.same for each in grids),
+        "entities cut to their words, as they begin or end between words": sum(each.trimmed for each in grids),
+        "documents with text that is in none of their words, which was not kept": sum(each.wordless for each in grids),
         "documents whose blanks, other than one between words and a newline between sentences, were not kept": sum(
             each.respaced for each in grids
         ),
+        "scores not kept": scored(corpus),
         "document ids not kept": sum(_loses_id(each.document, docstarts, path.name) for each in grids),
     }
     return tuple(Problem("changed", f"{what}: {n}", shown(path)) for what, n in changed.items() if n)
@@ -72,16 +81,24 @@ def grid(document: Document) -> Grid:
     starts, ends = [start for start, _ in words], [end for _, end in words]
     inside: set[int] = set()
     placed: set[tuple[int, int, str]] = set()
+    trimmed = 0
     for entity in document.entities:
         first, stop = bisect_right(ends, entity.start), bisect_left(starts, entity.end)
         if first >= stop:
             _refuse(document, f"the entity {excerpt(entity.span.text(document.text))} holds no word")
         placed.add((first, stop, entity.label))
+        trimmed += (starts[first], ends[stop - 1]) != (entity.start, entity.end)
         inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
     kept = [begin for begin in begins if begin not in inside]
     same = len(document.entities) - len(placed)
     cut, layers = len(words) - len(given), _layers(placed, len(words))
-    return Grid(document, words, kept, layers, cut, len(inside), same, _respaced(document, sentences))
+    wordless = _bare(document.text) != _bare("".join(document.text[start:end] for start, end in given))
+    respaced = not wordless and _respaced(document, sentences)
+    return Grid(document, words, kept, layers, cut, len(inside), same, trimmed, wordless, respaced)
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
 
 
 def _respaced(document: Document, sentences: list[Sentence]) -> bool:

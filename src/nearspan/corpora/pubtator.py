@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from nearspan.corpora.atomic import write_file
 from nearspan.corpora.corpus import Corpus, Problem, excerpt
 from nearspan.corpora.draft import Draft
-from nearspan.corpora.folder import lost_ids, lost_words
+from nearspan.corpora.folder import lost_ids, lost_scores, lost_words
 from nearspan.corpora.source import Source
 from nearspan.document import Document
 from nearspan.errors import CorpusError
@@ -46,16 +47,19 @@ def read(source: Source) -> Corpus:
 
 
 def detect(source: Source) -> bool:
-    """Whether the first line that is not blank is a title."""
-    first = next((line for line in source.lines if line.strip()), "")
-    return (match := _TEXT.match(first)) is not None and match[2] == "t"
+    """Whether the first line that is not blank is a title, not JSON, and what follows belongs to a document."""
+    first, second, *_ = [*islice((line for line in source.lines if line.strip()), 2), "", ""]
+    match = _TEXT.match(first)
+    if match is None or match[2] != "t" or match[1][0] in "{[":
+        return False
+    return not second or _TEXT.match(second) is not None or "\t" in second
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write the text up to its first newline as the title and the rest as the abstract."""
     named = list(_names(corpus))
     write_file(path, _pieces(corpus, named))
-    return lost_words(corpus, path, "pubtator") + lost_ids(corpus, named, path)
+    return lost_words(corpus, path, "pubtator") + lost_scores(corpus, path) + lost_ids(corpus, named, path)
 
 
 def _blocks(source: Source) -> Iterator[list[Line]]:

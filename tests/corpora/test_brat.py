@@ -101,6 +101,8 @@ def test_a_byte_order_mark_counts_only_where_the_annotations_count_it(put: Put, 
         ("R1\tPER 0 3\tAda", "malformed"),
         ("R1\tRel Arg1:T1", "malformed"),
         ("E1\tPER 0 3\tAda", "malformed"),
+        ("R1\tRel" + " a:b:c:d:e" * 40 + " bad", "malformed"),
+        ("E1\tRel:T1" + " a:b:c:d:e" * 40 + " bad", "malformed"),
         ("A1\tPER 0 3\tAda", "malformed"),
         ("M1", "malformed"),
         ("N1\tPER 0 3\tAda", "malformed"),
@@ -242,3 +244,20 @@ def test_written_and_read_again_is_equal(tmp_path_factory, documents: list[Docum
 def test_an_empty_folder_is_written_into(tmp_path: Path):
     write([parse("[Ada](PER)")], tmp_path)
     assert (tmp_path / "_.ann").read_text() == "T1\tPER 0 3\tAda\n"
+
+
+def test_scores_that_are_not_kept_are_reported(tmp_path: Path):
+    document = Document("Ada", (Entity.of(0, 3, "PER", 0.5),), id="a")
+    assert [change.message for change in write([document], tmp_path / "out", "brat")] == ["scores not kept: 1"]
+
+
+def test_links_that_are_not_read_are_listed(tmp_path: Path):
+    write([Document("Ada", id="a")], tmp_path / "in", "brat")
+    (tmp_path / "in" / "b.ann").symlink_to("nowhere")
+    (tmp_path / "in" / "again").symlink_to(tmp_path / "in")
+    found = read(tmp_path / "in")
+    assert [document.id for document in found] == ["a"]
+    assert sorted((Path(problem.path).name, problem.message) for problem in found.problems) == [
+        ("again", "it is a link to a folder; not read"),
+        ("b.ann", "it is a link to nothing; not read"),
+    ]

@@ -347,3 +347,24 @@ def test_written_and_read_again_is_equal(tmp_path_factory, documents: list[Docum
     again = read(path, "conll")
     assert again.documents == tuple(documents)
     assert again.problems == tuple(p for p in again.problems if p.kind == "NUL byte")
+
+
+def test_entities_and_text_between_words_are_listed(tmp_path: Path):
+    document = Document("a xx b", (Entity.of(0, 4, "P", 0.5),), words=((0, 1), (5, 6)))
+    assert changes(tmp_path, document) == [
+        "entities cut to their words, as they begin or end between words: 1",
+        "documents with text that is in none of their words, which was not kept: 1",
+        "scores not kept: 1",
+    ]
+
+
+@pytest.mark.parametrize("depth", [64, 65])
+def test_more_layers_than_are_read_are_not_written(tmp_path: Path, depth: int):
+    document = Document("Ada", tuple(Entity.of(0, 3, f"L{number}") for number in range(depth)), id="deep")
+    if depth > 64:
+        with pytest.raises(CorpusError, match="'deep': its entities need 65 layers, more than 64"):
+            write([document], tmp_path / "out.conll")
+        assert not (tmp_path / "out.conll").exists()
+    else:
+        write([document], tmp_path / "out.conll")
+        assert set(read(tmp_path / "out.conll").documents[0].entities) == set(document.entities)

@@ -1,5 +1,6 @@
 from nearspan.corpora import Corpus, Problem
-from nearspan.document import Document
+from nearspan.corpora.corpus import Place
+from nearspan.document import Document, Entity
 
 
 def test_a_problem_is_printed_as_file_line_kind_message():
@@ -25,3 +26,9 @@ def test_joining_keeps_everything_in_order():
 
 def test_corpora_of_different_formats_are_mixed():
     assert (Corpus((), format="conll") + Corpus((), format="brat")).format == "mixed"
+
+
+def test_duplicates_go_with_the_labels_that_are_not_kept():
+    place, time = Entity.of(0, 4, "PLACE"), Entity.of(8, 11, "TIME")
+    corpus = Corpus((Document("Oslo in May", (place, time)),), places=(Place("a", 1, {}, (place, time)),))
+    assert corpus.only(["TIME"]).places[0].duplicates == (time,)

@@ -171,3 +171,16 @@ def test_a_text_that_begins_with_a_mark_keeps_it(tmp_path: Path, name: str):
     marked = parse("\ufeffOslo [now](TIME)")
     write([Document(marked.text, marked.entities, "\ufeff1", ((0, 5), (6, 9)))], tmp_path / "out", name)
     assert render(read(tmp_path / "out", name).documents[0]) == "\ufeffOslo [now](TIME)"
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ('{"id": "9", "text": "P(s|t|x) is", "entities": [[0, 1, "P"]]}\n', "jsonl"),
+        ("x|t|y O\nOslo B-LOC\n", "conll"),
+        ("1|t|A title\n\n2|t|Another\n", "pubtator"),
+    ],
+)
+def test_bars_in_a_text_make_it_no_pubtator(put: Put, text: str, format: str):
+    found = read(put("data", text))
+    assert (found.format, found.problems) == (format, ())

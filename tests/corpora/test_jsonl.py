@@ -181,7 +181,7 @@ def test_wrong_records_are_listed_with_their_line(record: Any, kind: str):
     assert kinds({"text": "first"}, record) == [(kind, 2)]
 
 
-@pytest.mark.parametrize("score", ["1" + "0" * 400, "NaN", "Infinity", "-Infinity", "1e999", '"high"'])
+@pytest.mark.parametrize("score", ["1" + "0" * 400, "NaN", "Infinity", "-Infinity", "1e999", '"high"', "true"])
 def test_a_score_that_is_no_finite_number_is_listed_and_the_entity_read_without_it(score: str):
     found = corpus(f'{{"text": "Ada", "entities": [{{"start": 0, "end": 3, "label": "P", "score": {score}}}]}}')
     assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 1)]
@@ -211,6 +211,9 @@ def test_a_second_key_that_says_otherwise_is_listed(record: str):
         {"text": "Ada wrote", "gold": {"tags": ["B-PER", "O"]}},
         {"text": "Ada wrote", "entities": [], "tags": ["B-PER", "O"]},
         {"text": "Ada wrote", "entities": None, "tags": ["B-PER", "O"]},
+        {"text": "Ada wrote", "entities": [], "annotations": [[0, 3, "PER"]]},
+        {"text": "Ada wrote", "entities": [[4, 9, "V"]], "mentions": [{"start": 0, "end": 3, "label": "PER"}]},
+        {"text": "Ada wrote", "annotation": {"start": 0, "end": 3, "label": "PER"}},
         {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]},
         {"tokens": ["Ada", "wrote"], "entities": [], "ner_tags": ["B-PER", "O"]},
         {"tokens": ["Ada", "wrote"], "entities": [], "labels": ["B-PER", "O"]},

@@ -123,6 +123,13 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, line: int):
         read(path)
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e10"])
+def test_a_number_that_is_not_finite_in_half_precision_is_named(tmp_path: Path, number: str):
+    path = put(tmp_path / "v.txt", f"a 1 2\nb {number} 2\n")
+    with pytest.raises(ResourceError, match=r"v\.txt:2: the vector holds a number that is not finite"):
+        read(path)
+
+
 def test_a_file_without_vectors_says_so(tmp_path: Path):
     for content in ("", "\n\n", "0 300\n"):
         with pytest.raises(ResourceError, match="holds no word vectors"):

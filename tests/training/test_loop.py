@@ -84,7 +84,7 @@ def test_a_folder_with_a_model_or_a_run_is_refused(tiny, documents, tmp_path: Pa
     assert weights(tmp_path / "m") == before
 
 
-@pytest.mark.parametrize("name", ["README.md", "result.json", "model.safetensors"])
+@pytest.mark.parametrize("name", ["README.md", "result.json", "model.safetensors", "memory.jsonl", "journal.jsonl"])
 def test_files_of_others_are_not_written_over(tiny, documents, tmp_path: Path, name: str):
     (tmp_path / name).write_text("mine")
     with pytest.raises(NearspanError, match=f"already holds a model or a run: there is {name}"):

@@ -44,7 +44,7 @@ def read_vectors(path: Path | str, limit: int, also: Collection[str] = ()) -> tu
 
 def _cached(path: Path) -> tuple[list[str], Vectors]:
     stat = path.stat()
-    key = hashlib.sha256(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}".encode()).hexdigest()[:24]
+    key = hashlib.sha256(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\0finite".encode()).hexdigest()[:24]
     folder = Path(os.environ.get("NEARSPAN_CACHE", Path.home() / ".cache" / "nearspan"))
     cache = folder / f"vectors-{key}.safetensors"
     try:
@@ -86,10 +86,20 @@ def _parse(path: Path) -> tuple[list[str], Vectors]:
         if word and word not in seen:
             seen.add(word)
             words.append(word)
-            rows.append(row.astype(np.float16))
+            rows.append(_halved(row, path, number))
     if not words:
         raise ResourceError(f"{path} holds no word vectors")
     return words, np.stack(rows)
+
+
+def _halved(row: NDArray[np.float32], path: Path, number: int) -> Vectors:
+    with np.errstate(over="ignore"):
+        found = row.astype(np.float16)
+    if not np.isfinite(found).all():
+        raise ResourceError(
+            f"{path}:{number}: the vector holds a number that is not finite or beyond 65504; mend the file"
+        )
+    return found
 
 
 def _numbers(text: str) -> NDArray[np.float32]:

@@ -130,6 +130,7 @@ def _nested_sums(factors: Tensor, begins: Tensor | None, room: Sequence[Tensor],
 
     What is in `factors`, and in two tensors like it, is lost.
     """
+    max_width = min(max_width, factors.shape[-1])
     q, unit = factors.view(-1), factors.new_full((), one)
     inner, other = (part.view(-1) for part in room)
     inner[-1] = other[-1] = one
@@ -145,7 +146,7 @@ def _nested_sums(factors: Tensor, begins: Tensor | None, room: Sequence[Tensor],
 def _by_logarithms(steps: Tensor, begins: Tensor | None, max_width: int) -> Tensor:
     """The same as log2, for scores of any size."""
     inner = torch.zeros_like(steps)
-    for _ in range(max_width - 1):
+    for _ in range(min(max_width, steps.shape[1]) - 1):
         inner = torch.logaddexp2(torch.zeros_like(inner), (steps + inner).roll(-1, 1))
     ends = steps + inner if begins is None else steps + inner + begins
     return torch.logsumexp(ends * LN_2, 1) / LN_2

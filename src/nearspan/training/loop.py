@@ -23,7 +23,7 @@ from nearspan.evaluation import Judge, TypingJudge
 from nearspan.folder import CARD, CHECKPOINT, CONFIG, WEIGHTS
 from nearspan.heads import Instances, SigmoidSettings
 from nearspan.memory.journal import JOURNAL
-from nearspan.memory.store import found_in
+from nearspan.memory.store import BASE, found_in
 from nearspan.model import Model
 from nearspan.network import Labelled
 from nearspan.objectives import SpanTexts, SynonymSource
@@ -39,7 +39,7 @@ from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.watch import Watch
 
 PART = 64  # sentences of a batch of all of them that are read at once
-REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT)  # what a new run would write over, whoever it is from
+REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, *BASE, JOURNAL)  # what a new run would write over or remove
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
 
 

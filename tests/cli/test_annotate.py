@@ -1,11 +1,14 @@
 """`nearspan annotate`: any input, exact offsets, nothing lost."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 import nearspan
+from nearspan.cli.annotate import annotate as annotate_command
+from nearspan.errors import ConfigError
 
 TEXT = "Ada lives in Oslo"
 
@@ -201,3 +204,26 @@ def test_a_very_long_text_file(annotate, tmp_path: Path):
     (tmp_path / "a.txt").write_text((TEXT + ". ") * 5000)
     [found] = documents_of(annotate(tmp_path / "a.txt", model="classifier"))
     assert len(found["entities"]) == 10_000
+
+
+@pytest.mark.parametrize("name", ["n\udcff.txt", "n\udcff.conll"])
+def test_a_file_name_that_is_not_utf8_is_no_failure(annotate, tmp_path: Path, name: str):
+    (tmp_path / name).write_text(TEXT if name.endswith(".txt") else TEXT.replace(" ", " O\n") + " O\n")
+    [found] = documents_of(annotate(tmp_path / name))
+    assert found["id"] == name.replace("\udcff", "?").removesuffix(".txt")
+    assert spans(found) == EXPECTED
+
+
+@pytest.mark.parametrize(("stream", "said"), [("stdin", "closed: name files"), ("stdout", "closed: say with --out")])
+def test_a_closed_stream_is_an_error_that_says_what_to_do(folders, monkeypatch, stream: str, said: str):
+    monkeypatch.setattr(sys, stream, None)
+    with pytest.raises(ConfigError, match=said):
+        annotate_command(folders["instance"])
+
+
+def test_a_target_that_cannot_be_reached_is_one_line(annotate, tmp_path: Path):
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    ran = annotate("--out", tmp_path / "loop.jsonl", stdin=b"Ada\n")
+    assert ran.code == 2
+    assert "loop.jsonl cannot be written" in ran.err
+    assert "Traceback" not in ran.err

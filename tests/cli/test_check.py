@@ -132,3 +132,11 @@ def test_the_format_of_synonyms_can_be_said(good: Path, names: Path):
     assert run(good, "--synonyms", names, "--synonyms-format", "tsv").exit_code == 0
     assert isinstance(run(good, "--synonyms", names, "--synonyms-format", "x").exception, CorpusError)
     assert isinstance(run(good, "--synonyms", "nothing").exception, CorpusError)
+
+
+def test_emoji_names_are_printed_as_they_are(tmp_path: Path):
+    path = tmp_path / "a.conll"
+    path.write_text("Ada O\n" * 98 + "Ada B-:key:\nAda Q\n")
+    result = run(path)
+    assert "a.conll:100: unknown tag" in result.stdout
+    assert ":key:" in result.stdout

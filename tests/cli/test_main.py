@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from errno import EACCES
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ SOURCE = Path(nearspan.__file__).parents[1]
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    own = {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "200", "PYTHONUNBUFFERED": ""}
+    return {**os.environ, **own}
 
 
 def started(*arguments: str | Path, **options) -> subprocess.Popen:
@@ -183,3 +185,35 @@ def test_a_full_gpu_is_told_without_a_traceback(monkeypatch, capsys):
         nearspan.cli.main()
     assert stopped.value.code == 2
     assert "training.batch" in capsys.readouterr().err
+
+
+def test_commands_make_their_consoles_in_one_place():
+    files = (SOURCE / "nearspan" / "cli").glob("*.py")
+    assert [file.name for file in files if "Console(" in file.read_text(encoding="utf-8")] == ["terminal.py"]
+
+
+FULL_DISK = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL_DISK.exists(), reason="no device that is always full")
+@pytest.mark.parametrize("command", ["check", "convert", "annotate"])
+def test_a_full_standard_output_is_told_in_one_line(folders, documents, tmp_path: Path, command: str):
+    data = tmp_path / "data.jsonl"
+    nearspan.write(documents, data)
+    arguments = {"check": [data], "convert": [data, tmp_path / "out.jsonl"], "annotate": [folders["classifier"], data]}
+    with FULL_DISK.open("wb") as full:
+        process = started(command, *arguments[command], stdout=full)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert err.decode() == "error: standard output cannot be written: No space left on device\n"
+
+
+def test_an_error_of_the_system_names_its_file(monkeypatch, capsys):
+    def refused() -> None:
+        raise PermissionError(EACCES, "Permission denied", "secret.txt")
+
+    monkeypatch.setattr(nearspan.cli, "app", refused)
+    with pytest.raises(SystemExit) as stopped:
+        nearspan.cli.main()
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == "error: secret.txt: Permission denied\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import suppress
 
 import torch
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from nearspan import __version__
@@ -22,9 +22,11 @@ from nearspan.cli.memory import memory
 from nearspan.cli.recipes import recipes
 from nearspan.cli.report import report
 from nearspan.cli.serve import serve
+from nearspan.cli.terminal import output_fails, terminal
 from nearspan.cli.train import train
 from nearspan.cli.tune import tune
 from nearspan.cli.vectors import vectors
+from nearspan.corpora.corpus import shown
 from nearspan.errors import NearspanError
 
 FULL = (
@@ -55,14 +57,26 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
 
 
 def main() -> None:
-    """Run the command line; errors of ours become one message and exit code 2."""
+    """Run the command line; errors of ours and of the system become one message and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character shows a question mark
             stream.reconfigure(errors="replace")
     try:
         app()
-    except (NearspanError, torch.OutOfMemoryError) as error:
-        said = str(error) if isinstance(error, NearspanError) else FULL
-        message = Text.assemble(("error: ", "bold red"), said)  # a Text: no markup, no emoji names
-        Console(stderr=True, soft_wrap=True).print(message, highlight=False)
+    except (NearspanError, torch.OutOfMemoryError, OSError) as error:
+        message = Text.assemble(("error: ", "bold red"), _said(error))  # a Text: no markup
+        with suppress(OSError):  # standard error may be on a full disk too
+            terminal(stderr=True, soft_wrap=True).print(message, highlight=False)
         sys.exit(2)
+
+
+def _said(error: Exception) -> str:
+    """What is wrong, in one line."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return FULL
+    if not isinstance(error, OSError):
+        return str(error)
+    reason = error.strerror or str(error)
+    if output_fails():
+        return f"standard output cannot be written: {reason}"
+    return reason if error.filename is None else f"{shown(str(error.filename))}: {reason}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearspan.cli.corpus import read_documents, show_problems
 from nearspan.cli.evaluate import Search, Vote, load
+from nearspan.cli.terminal import discard_output, terminal
 from nearspan.cli.train import Device
 from nearspan.corpora import write
 from nearspan.corpora.atomic import write_file
@@ -50,6 +50,7 @@ def annotate(
         raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
     if format and "-" in (files or ["-"]):
         raise ConfigError("--format is for files: on standard input each line is a text, whatever it looks like")
+    _refuse_closed(files or ["-"], out)
     loaded = load(model, device, search, vote)
     if to == "conll" and loaded.network.joiner is not None:
         _warn(
@@ -58,7 +59,7 @@ def annotate(
         )
     documents = loaded.annotate(_documents(files or ["-"], format, typing=loaded.typing))
     if out is not None:
-        console = Console(stderr=True)
+        console = terminal(stderr=True)
         counted = _counted(documents, console)
         if to == "jsonl":  # a line at a time, so that there may be millions
             write_file(out, (encoded(document) + "\n" for document in counted))
@@ -70,7 +71,15 @@ def annotate(
             sys.stdout.buffer.write((encoded(document) + "\n").encode("utf-8"))
             sys.stdout.buffer.flush()
     except BrokenPipeError:  # `nearspan annotate ... | head` is no failure
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
+        discard_output()
+
+
+def _refuse_closed(files: list[str], out: Path | None) -> None:
+    """Find out before a model is read that a stream which is needed is closed."""
+    if "-" in files and sys.stdin is None:
+        raise ConfigError("standard input is closed: name files to annotate, or pipe in lines of text")
+    if out is None and sys.stdout is None:
+        raise ConfigError("standard output is closed: say with --out where to write")
 
 
 def _counted(documents: Iterable[Document], console: Console) -> Iterator[Document]:
@@ -99,9 +108,9 @@ def _documents(files: list[str], format: str | None, *, typing: bool) -> Iterato
                 raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
                 yield Document(_line(raw, number), id=f"stdin-{number}")
         elif plain:
-            yield Document(_text(Path(name)), id=Path(name).stem)
+            yield Document(_text(Path(name)), id=shown(Path(name).stem))
         else:
-            yield from read_documents([Path(name)], format, Console(stderr=True))
+            yield from read_documents([Path(name)], format, terminal(stderr=True))
 
 
 def _line(raw: bytes, number: int) -> str:
@@ -118,13 +127,13 @@ def _text(path: Path) -> str:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{path} is not UTF-8 at byte {error.start}: convert it first") from error
+        raise CorpusError(f"{shown(path)} is not UTF-8 at byte {error.start}: convert it first") from error
     except OSError as error:
-        raise CorpusError(f"cannot read {path}: {error.strerror}") from error
+        raise CorpusError(f"cannot read {shown(path)}: {error.strerror}") from error
     if not text.strip():
         _warn(f"{shown(path)} is empty")
     return text
 
 
 def _warn(problem: str) -> None:
-    Console(stderr=True).print(problem, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    terminal(stderr=True).print(problem, style="yellow", markup=False, highlight=False, soft_wrap=True)

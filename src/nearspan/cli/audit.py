@@ -17,6 +17,7 @@ from nearspan.analysis.auditpage import audit_page
 from nearspan.analysis.doubts import Doubt
 from nearspan.analysis.opinions import Progress as Told
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
 from nearspan.corpora.atomic import write_file
 from nearspan.evidence import Neighbour, printable
@@ -44,7 +45,7 @@ def audit(
 
     Example: nearspan audit runs/mine train.conll --out doubts.jsonl --html doubts.html
     """
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     documents = read_documents(corpus, format, console, columns)
     loaded = Model.load(model, device)
     everything = bool(out or html or as_json)
@@ -60,7 +61,7 @@ def audit(
         for line in found.lines():
             typer.echo(line, nl=False)
         return
-    screen = Console()
+    screen = terminal()
     for one in found.doubts[: most or SHOWN]:
         screen.print(_rendered(one))
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in found.kinds.items())

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, label_columns
+from nearspan.cli.terminal import terminal
 from nearspan.corpora import Problem, Statistics, read, statistics
 from nearspan.corpora import synonyms as names
 from nearspan.corpora.corpus import Report
@@ -49,7 +50,7 @@ def check(
 
 
 def _print(found: Statistics) -> None:
-    console = Console()
+    console = terminal()
     table = Table(title=f"{found['format']} corpus", show_header=False)
     table.add_column("what")
     table.add_column("count", justify="right")

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from nearspan import recipes, training
 from nearspan.cli.explain import show
+from nearspan.cli.terminal import terminal
 from nearspan.corpora import read
 from nearspan.corpora.sample import path
 from nearspan.document import Document
@@ -37,7 +37,7 @@ def demo(
 
     Example: nearspan demo
     """
-    console = Console()
+    console = terminal()
     documents = [read(path(split)).documents for split in ("train", "dev", "test")]
     recipe = recipes.load("instance").override(SETTINGS)
     if _is_demo(out, documents[0]):
@@ -52,9 +52,11 @@ def demo(
     console.print("\n[bold]Why does it say that?[/]  Every entity with the training spans it rests on:\n")
     show(QUESTION, run.model.explain(QUESTION, 3), console)
     folder = shlex.quote(str(out))
-    console.print(f"The model is in {out}. Ask it yourself, in the terminal or in a browser:", highlight=False)
+    console.print(
+        f"The model is in {out}. Ask it yourself, in the terminal or in a browser:", markup=False, highlight=False
+    )
     for command in (f"explain {folder} 'Darwin sailed to Brazil with a sore throat.'", f"serve {folder}"):
-        console.print(f"  nearspan {command}", highlight=False, soft_wrap=True)
+        console.print(f"  nearspan {command}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _is_demo(folder: Path, sample: Sequence[Document]) -> bool:

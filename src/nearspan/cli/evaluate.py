@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from nearspan import evaluation
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
 from nearspan.model import Model
 
@@ -55,7 +55,7 @@ def evaluate(
 
     Example: nearspan evaluate runs/mine test.conll
     """
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     documents = read_documents(corpus, format, console, columns)
     loaded = load(model, device, search, vote)
     if loaded.typing:
@@ -78,7 +78,7 @@ def evaluate(
         if name in found.discontinuous:
             row = found.discontinuous[name].total.as_dict()
             table.add_row(shown, *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
-    Console().print(table)
+    terminal().print(table)
 
 
 def _typing(found: evaluation.TypingEvaluation, as_json: bool) -> None:
@@ -100,7 +100,7 @@ def _typing(found: evaluation.TypingEvaluation, as_json: bool) -> None:
     both = [(one.accuracy, one.macro) if one else None for one in (found.scores, base)]
     for name, place in (("all", 0), ("typing macro-F1", 1)):
         table.add_row(name, *(f"{100 * pair[place]:.2f}" if pair else "" for pair in both), "", "", "", style="bold")
-    Console().print(table)
+    terminal().print(table)
 
 
 def _percents(row: dict[str, float]) -> list[str]:

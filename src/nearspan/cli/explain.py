@@ -13,6 +13,7 @@ from rich.console import Console
 
 from nearspan.analysis.explained import page
 from nearspan.cli.evaluate import Search, Vote, load
+from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
 from nearspan.corpora.atomic import write_file
 from nearspan.document import Span
@@ -51,7 +52,7 @@ def explain(
     elif html is not None:
         typer.echo(str(html))
     else:
-        show(text, found, Console())
+        show(text, found, terminal())
 
 
 def asked(model: Model, text: str, words: str, count: int) -> Evidence:

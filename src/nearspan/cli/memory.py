@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.evaluate import Search, Vote, chosen
 from nearspan.cli.explain import asked, parted, span_at
+from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
 from nearspan.corpora import markup
 from nearspan.document import Span
@@ -70,7 +70,7 @@ def build(
     Example: nearspan memory runs/mine build train.conll more.jsonl
     """
     editor = Editor.open(context.obj, device)
-    documents = read_documents(corpus, format, Console(stderr=True), columns) if corpus else None
+    documents = read_documents(corpus, format, terminal(stderr=True), columns) if corpus else None
     coverage = editor.build(documents)
     found = editor.model.memory
     sizes = {"sentences": len(found.sentences), "spans": len(found)} if found is not None else {}
@@ -101,7 +101,7 @@ def list_(
         _print({"sentences": [one.as_dict() for one in found]})
         return
     for one in found:
-        Console(soft_wrap=True).print(_shown(one))
+        terminal(soft_wrap=True).print(_shown(one))
 
 
 @memory.command()
@@ -123,7 +123,7 @@ def search(
     if as_json:
         _print(found.as_dict())
     else:
-        Console().print(render(found))
+        terminal().print(render(found))
 
 
 @memory.command()
@@ -151,7 +151,7 @@ def add(
     if corpus and document:
         raise ConfigError("--document names a text; the documents of a corpus have ids of their own")
     documents = (
-        read_documents(corpus, format, Console(stderr=True), columns) if corpus else [markup.parse(text, document)]
+        read_documents(corpus, format, terminal(stderr=True), columns) if corpus else [markup.parse(text, document)]
     )
     editor = _opened(context, device, search, vote)
     _show([editor.add(one, "enough" if weight is None else weight) for one in documents], as_json)

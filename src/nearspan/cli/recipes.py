@@ -6,10 +6,10 @@ from typing import Annotated
 
 import tomli_w
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from nearspan import recipes as known
+from nearspan.cli.terminal import terminal
 
 
 def recipes(
@@ -27,4 +27,4 @@ def recipes(
     table.add_column("what it is")
     for one in known.names():
         table.add_row(one, known.load(one).about)
-    Console().print(table)
+    terminal().print(table)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from nearspan import analysis
 from nearspan.analysis.occurrences import parse_occurrences
 from nearspan.analysis.sizes import parse_sizes
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
 
 
@@ -44,7 +44,7 @@ def report(
     Example: nearspan report runs/mine test.conll --out report --compare runs/classifier
     """
     shares, recalled = parse_sizes(sizes), parse_occurrences(occurrences)
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     documents, training, development = (
         read_documents(paths or [], format, console, columns) for paths in (corpus, train, dev)
     )

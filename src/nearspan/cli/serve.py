@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.evaluate import Search, Vote, chosen
+from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
 from nearspan.editing import Editor
 from nearspan.errors import ResourceError
@@ -49,7 +49,7 @@ def serve(
     except ImportError as error:
         needed = f"serving needs {error.name}, which is not installed: pip install 'nearspan[serve]'"
         raise ResourceError(needed) from error
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     limits = serving.Limits().override(limit or [])
     documents = read_documents(corpus or [], format, console, columns)
     editor = Editor.open(model, device, PATIENCE)

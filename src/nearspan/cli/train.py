@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from nearspan import recipes, training
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.terminal import terminal
 from nearspan.corpora import synonyms as names
 
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
@@ -45,7 +45,7 @@ def train(
     --set encoder.words.file=glove.6B.100d.txt
     """
     chosen = recipes.load(recipe).override(settings or [])
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     documents = [read_documents(paths or [], format, console, columns) for paths in (train, dev, test)]
     try:
         run = training.train(

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from nearspan import recipes, training
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device, Synonyms
 from nearspan.corpora import synonyms as names
 
@@ -49,7 +49,7 @@ def tune(
     chosen = recipes.load(recipe).override(settings or [])
     wanted = training.Space.read(space) if space is not None else training.Space(())
     wanted = (wanted | training.Space.parse(search or [])).checked(chosen)
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     documents = [read_documents(paths, format, console, columns) for paths in (train, dev)]
     try:
         training.tune(

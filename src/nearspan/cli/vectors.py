@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.terminal import terminal
 from nearspan.encoders.glove import GloveSettings
 from nearspan.encoders.learning import learn_vectors
 
@@ -38,7 +38,7 @@ def vectors(
 
     Example: nearspan vectors train.conll --out vectors.txt
     """
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     documents = read_documents(corpus, format, console, columns)
     settings = GloveSettings(size=size, window=window, least=least, epochs=epochs, x_max=x_max, lower=lower)
     columns_shown = (TextColumn("epoch {task.completed:.0f}"), BarColumn(), TextColumn("{task.fields[loss]}"))

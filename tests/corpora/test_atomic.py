@@ -1,6 +1,6 @@
 import os
 from collections.abc import Iterator
-from errno import ENOSPC
+from errno import EACCES, ENOSPC
 from pathlib import Path
 
 import pytest
@@ -62,3 +62,29 @@ def test_a_link_stays_a_link(tmp_path: Path):
 def test_a_device_is_written_to_directly():
     write_file(Path(os.devnull), ["gone"])
     assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".jsonl", "x" * 300, "loop.jsonl", "loop"])
+@pytest.mark.parametrize("format", [None, "jsonl", "brat"])
+def test_a_target_that_cannot_be_reached_is_an_error(tmp_path: Path, name: str, format: str | None):
+    for link in ("loop.jsonl", "loop"):
+        (tmp_path / link).symlink_to(link)
+    with pytest.raises(CorpusError, match=r"cannot be written: (File name too long|Too many levels)"):
+        write([Document("a")], tmp_path / name, format)
+    assert {path.name for path in tmp_path.iterdir()} == {"loop.jsonl", "loop"}
+
+
+@pytest.mark.parametrize("format", [None, "jsonl", "brat"])
+def test_a_target_in_a_closed_folder_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str | None):
+    def closed(*_: object, **__: object) -> None:
+        raise PermissionError(EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", closed)
+    with pytest.raises(CorpusError, match="cannot be written: Permission denied"):
+        write([Document("a")], tmp_path / "a.jsonl", format)
+
+
+@pytest.mark.parametrize("name", ["北" * 80 + ".jsonl", "北" * 80])
+def test_a_long_name_in_wide_characters_can_be_written(tmp_path: Path, name: str):
+    write([Document("a")], tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]

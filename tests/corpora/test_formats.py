@@ -184,3 +184,18 @@ def test_a_text_that_begins_with_a_mark_keeps_it(tmp_path: Path, name: str):
 def test_bars_in_a_text_make_it_no_pubtator(put: Put, text: str, format: str):
     found = read(put("data", text))
     assert (found.format, found.problems) == (format, ())
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, "brat"])
+def test_a_file_name_that_is_not_utf8_leaves_ids_that_can_be_written(put: Put, tmp_path: Path, name: str):
+    path = put("n\udcff.txt", SAMPLES.get(name, "é Oslo"))
+    path.with_suffix(".ann").write_text("")
+    write(read(path, name), tmp_path / "out.jsonl")
+    assert "\udcff" not in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
+
+
+def test_columns_of_a_brat_folder_are_an_error(put: Put):
+    put("a.ann", "")
+    folder = put("a.txt", "Oslo").parent
+    with pytest.raises(CorpusError, match="is brat; columns can be named for CoNLL files only"):
+        read(folder, columns=[1])

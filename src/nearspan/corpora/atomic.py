@@ -26,8 +26,8 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
             with path.open("wb") as stream:  # a pipe or a device: nothing to replace
                 stream.writelines(encoded(pieces))
             return
-        target = path.resolve()
-        beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
+        target = followed(path)
+        beside = scratch(target)
         try:
             with beside.open("wb") as stream:
                 stream.writelines(encoded(pieces))
@@ -39,6 +39,23 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
                 beside.unlink(missing_ok=True)
             raise
         sync(target.parent)
+
+
+def followed(path: Path) -> Path:
+    """Where a path leads, whether something is there or not; an OSError where that cannot be found out."""
+    with suppress(FileNotFoundError):
+        path.stat()  # `resolve` has no OSError for links that lead back to themselves
+    return path.resolve()
+
+
+def scratch(target: Path) -> Path:
+    """A name beside `target` for what will take its place, never longer in bytes than systems allow.
+
+    >>> len(scratch(Path("北" * 80)).name.encode()) < 150
+    True
+    """
+    kept = os.fsencode(target.name)[:100].decode("utf-8", "ignore")
+    return target.with_name(f".{kept}.{os.getpid()}.tmp")
 
 
 @contextmanager

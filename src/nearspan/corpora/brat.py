@@ -52,7 +52,7 @@ def read(path: Path) -> Corpus:
     The `.txt` of an `.ann` is beside it or, as in CADEC, in the sibling folder `text`.
     """
     if not path.is_dir():
-        return _pair(path.with_suffix(".ann"), path.with_suffix(".txt"), path.stem)
+        return _pair(path.with_suffix(".ann"), path.with_suffix(".txt"), shown(path.stem))
     files, problems = _files(path)
     annotated = sorted((file for file in files if file.suffix == ".ann"), key=lambda file: order(file.as_posix()))
     if not annotated:
@@ -63,7 +63,7 @@ def read(path: Path) -> Corpus:
         text = find(file)
         if text is None:
             count = sum(line.startswith("T") for line in Source.open(file).lines)
-            message = f"there is no {file.stem}.txt for it; its {count} annotations are not read"
+            message = f"there is no {shown(file.stem)}.txt for it; its {count} annotations are not read"
             parts.append(Corpus((), (Problem("missing text", message, shown(file)),)))
             continue
         used.add(text)

@@ -91,7 +91,7 @@ def _blocks(source: Source, problems: list[Problem]) -> tuple[list[Block], int]:
             if not sentence:
                 blocks[-1].sentences.append(sentence)
             sentence.append((number, _cells(line)))
-    name = source.path.name
+    name = source.file
     for index, block in enumerate(blocks, 1):
         block.id = block.id or (f"{name}#{index}" if len(blocks) > 1 else name)
     return blocks, docstarts

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from nearspan.corpora.atomic import encoded, sync, told
+from nearspan.corpora.atomic import encoded, followed, scratch, sync, told
 from nearspan.corpora.corpus import Corpus, Problem, excerpt, scored, shown
 from nearspan.document import Document
 from nearspan.errors import CorpusError
@@ -34,8 +33,8 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     refuse_taken(path)
     named = list(names(corpus))
     with told(path):
-        target = path.resolve()
-        beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
+        target = followed(path)
+        beside = scratch(target)
         try:
             beside.mkdir()
             for name, document in zip(named, corpus.documents, strict=True):

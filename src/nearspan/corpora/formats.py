@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from nearspan.corpora import brat, conll, indexed, jsonl, pubtator
+from nearspan.corpora.atomic import followed, told
 from nearspan.corpora.corpus import Corpus, Problem, shown
 from nearspan.corpora.folder import refuse_taken
 from nearspan.corpora.source import Source
@@ -85,12 +86,13 @@ def write(corpus: Corpus | Iterable[Document], path: AnyPath, format: str | None
 
 def _refuse_unwritable(target: Path, *, folder: bool) -> None:
     """Find out before a corpus is made, which may take hours, that there is no place for it."""
-    if folder:
-        refuse_taken(target)
-    elif target.is_dir():
-        raise CorpusError(f"{shown(target)} is a folder; name a file")
-    if not target.resolve().parent.is_dir():
-        raise CorpusError(f"{shown(target)} cannot be written: there is no folder {shown(target.parent)}")
+    with told(target):
+        if folder:
+            refuse_taken(target)
+        elif target.is_dir():
+            raise CorpusError(f"{shown(target)} is a folder; name a file")
+        if not followed(target).parent.is_dir():
+            raise CorpusError(f"{shown(target)} cannot be written: there is no folder {shown(target.parent)}")
 
 
 def named(name: str) -> Format:
@@ -104,6 +106,7 @@ def _read_one(path: Path, chosen: Format | None, columns: Sequence[int] | None) 
     if not _exists(path):
         raise CorpusError(f"{shown(path)} does not exist")
     if chosen is FORMATS["brat"] or (chosen is None and brat.detect(path)):
+        _refuse_columns(path, FORMATS["brat"], columns)
         return brat.read(path)
     if path.is_dir():
         raise CorpusError(f"{shown(path)} is a folder; only brat is read from a folder, name the files instead")
@@ -111,11 +114,15 @@ def _read_one(path: Path, chosen: Format | None, columns: Sequence[int] | None) 
     if not source.text.strip():
         raise CorpusError(f"{shown(path)} is empty")
     found = chosen or _by_content(source)
+    _refuse_columns(path, found, columns)
     if columns is not None:
-        if found is not FORMATS["conll"]:
-            raise CorpusError(f"{shown(path)} is {found.name}; columns can be named for CoNLL files only")
         return conll.read(source, columns)
     return found.read(source) if found.read is not None else brat.read(path)
+
+
+def _refuse_columns(path: Path, found: Format, columns: Sequence[int] | None) -> None:
+    if columns is not None and found is not FORMATS["conll"]:
+        raise CorpusError(f"{shown(path)} is {found.name}; columns can be named for CoNLL files only")
 
 
 def _exists(path: Path) -> bool:
@@ -134,8 +141,9 @@ def _by_content(source: Source) -> Format:
 
 
 def _by_ending(path: Path) -> str:
-    if path.is_dir():
-        return "brat"
+    with told(path):
+        if path.is_dir():
+            return "brat"
     for each in FORMATS.values():
         if path.suffix.lower() in each.endings and each.write is not None:
             return each.name

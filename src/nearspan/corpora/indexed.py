@@ -41,7 +41,7 @@ def read(source: Source) -> Corpus:
         offsets = laid_out(words)
         draft = Draft(
             " ".join(words),
-            id=f"{source.path.name}#{len(drafts) + 1}",
+            id=f"{source.file}#{len(drafts) + 1}",
             path=source.name,
             line=number,
             problems=problems,

@@ -38,7 +38,7 @@ def read(source: Source) -> Corpus:
     records = _array(source, problems) if is_array else _lines(source, problems)
     for number, (line, record) in enumerate(records, 1):
         try:
-            read_one = draft(record, f"{source.path.name}#{number}", source.name, line, problems)
+            read_one = draft(record, f"{source.file}#{number}", source.name, line, problems)
         except Malformed as error:
             problems.append(Problem("malformed", f"{error}; the document is not read", source.name, line))
             continue

@@ -53,6 +53,11 @@ class Source:
         """The path for messages."""
         return shown(self.path)
 
+    @property
+    def file(self) -> str:
+        """The name of the file alone, for the ids of documents."""
+        return shown(self.path.name)
+
     @cached_property
     def lines(self) -> list[str]:
         """The lines: only \\n and \\r\\n end one (see `line_end`), as other separators may be part of a word."""

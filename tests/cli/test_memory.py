@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from nearspan import markup
 from nearspan.corpora import write
 
 
@@ -72,6 +73,13 @@ def test_a_corpus_can_be_added_and_built(memory, documents, tmp_path):
     assert (found["sentences"], found["coverage"]["entities"]) == (3, 7)
     assert memory("log").out == ""
     assert "holds 3 sentences" in memory("build").out
+
+
+@pytest.mark.parametrize("bad", ["[Rex](DOG) barks", " "])
+def test_a_corpus_with_one_bad_document_adds_nothing(memory, tmp_path, bad: str):
+    write([markup("[Zed](PERSON) sings"), markup(bad)], tmp_path / "half.jsonl")
+    memory("add", "--corpus", tmp_path / "half.jsonl", code=2)
+    assert memory("log").out == ""
 
 
 @pytest.mark.parametrize(

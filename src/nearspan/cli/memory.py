@@ -17,7 +17,7 @@ from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
 from nearspan.corpora import markup
 from nearspan.document import Span
-from nearspan.editing import Edit, Editor, MemorySentence
+from nearspan.editing import Edit, Editor, MemorySentence, Weight
 from nearspan.errors import ConfigError, EditError
 from nearspan.evidence import marked, printable, render
 
@@ -154,7 +154,9 @@ def add(
         read_documents(corpus, format, terminal(stderr=True), columns) if corpus else [markup.parse(text, document)]
     )
     editor = _opened(context, device, search, vote)
-    _show([editor.add(one, "enough" if weight is None else weight) for one in documents], as_json)
+    counts: Weight = "enough" if weight is None else weight
+    editor.check(documents, counts)
+    _show([editor.add(one, counts) for one in documents], as_json)
 
 
 @memory.command()

@@ -25,6 +25,7 @@ from nearspan.memory import Edit, Remembered
 from nearspan.memory.edits import Fragments, Kind, document_dict, relabelled, runs_of, standing
 from nearspan.memory.journal import PATIENCE
 from nearspan.model import Model
+from nearspan.spans import LabelledSentences
 from nearspan.text import Coverage
 
 JOINED = "fragments are joined without the memory, so predictions stay as they are"
@@ -98,6 +99,12 @@ class Editor:
         """The memory's spans nearest to a span of a text."""
         return self.model.neighbours(document, span, count)
 
+    def check(self, documents: Iterable[Document], weight: Weight = "enough") -> None:
+        """Refuse what `add` would refuse of any of these documents, before the first of them is added."""
+        check_weight(weight)
+        for document in documents:
+            self._addable(document)
+
     def add(self, document: Document, weight: Weight = "enough") -> Edit:
         """Remember all sentences of a document with their entities.
 
@@ -109,11 +116,7 @@ class Editor:
         check_weight(weight)
         with self._editing() as number:
             document = replace(document, id=document.id or f"added-{number}")
-            check_labels(self.model, (entity.label for entity in document.entities))
-            check_encodable(document)
-            found = self.model.labelled([document])
-            if not found.sentences:
-                raise EditError("the document holds no words, so there is nothing to add")
+            found = self._addable(document)
             first, count = self._follower.revision.next_id, len(found.sentences)
             ids = [[number] for number in range(first, first + count)]
             change: dict[str, Any] = {"document": document_dict(as_split(document, self.model.split(document)))}
@@ -235,6 +238,15 @@ class Editor:
             self._follower.take_up()
             self._follower.memory()
             yield len(self._follower.edits) + 1
+
+    def _addable(self, document: Document) -> LabelledSentences:
+        """A document as the memory would read it; an error where it cannot be added."""
+        check_labels(self.model, (entity.label for entity in document.entities))
+        check_encodable(document)
+        found = self.model.labelled([document])
+        if not found.sentences:
+            raise EditError("the document holds no words, so there is nothing to add")
+        return found
 
     def _weigh(self, kind: Kind, change: dict[str, Any], weight: Weight, wanted: Wanted) -> tuple[str, list[str]]:
         """Put into a change how often its sentences count; what to say of that in the summary, and in the receipt."""

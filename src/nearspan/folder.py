@@ -21,6 +21,7 @@ from nearspan.memory.journal import clear
 from nearspan.memory.store import BASE, found_in
 from nearspan.network import Network
 from nearspan.objectives import Generators, Vocabulary
+from nearspan.paths import is_folder
 from nearspan.recipes import Recipe
 from nearspan.strings import StringMajority
 from nearspan.tensors import digest_of, load_tensors, metadata_of, save_tensors
@@ -94,7 +95,7 @@ def weights_of(path: Path) -> str:
 
 def load(path: Path, remembers: bool = True) -> Saved:
     """Read a model folder, its memory only if asked; clear errors for one that is missing, damaged or foreign."""
-    if not path.is_dir():
+    if not is_folder(path):
         raise ModelError(f"no model folder at {path}: give the folder that `nearspan train --out` wrote")
     if not (path / CONFIG).is_file():
         hint = "" if any(path.iterdir()) else " (it is empty)"

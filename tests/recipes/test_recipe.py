@@ -37,6 +37,8 @@ def test_a_recipe_of_ones_own(tmp_path: Path):
         ("", "name: Field required"),
         ("name = ", "cannot read recipe"),
         (b"\xff", "cannot read recipe"),
+        (f"name = {'9' * 5000}", "cannot read recipe"),
+        (f"name = {'[' * 3000}", "cannot read recipe"),
         ('name = "x"\nepochs = 3\n[encoder]\n[head]\nkind = "classifier"', "epochs: no such setting"),
     ],
 )
@@ -100,13 +102,23 @@ def test_overriding_changes_a_copy():
         ("=3", "part.key=value"),
         ("training.epochs.more=3", "is a value"),
         ("head.kind=oracle", "oracle"),
-        ("head.neighbours=0", "neighbours"),
+        ("head.neighbours=0", r"  head\.neighbours: "),
         ("head.neighbors=3", "did you mean 'neighbours'"),
         ("candidates.max_width=0", "max_width"),
         ("encoder.recurrent.size=0", "size"),
         ("encoder.recurrent.dropout=1.5", "dropout"),
         ("encoder.words.size=-1", "size"),
-        ("encoder.characters.longest=1", "longest"),
+        ("encoder.characters.longest=1", r"  encoder\.characters\.longest: "),
+        ("training.size=3", r"no such setting; known: batch, [a-z_, ]*weight_decay$"),
+        ("candidates.max_width=" + "9" * 30, "less than or equal to"),
+        ("encoder.words.size=9999999999999", "less than or equal to"),
+        ("training.epochs=" + "9" * 5000, r"training\.epochs: .{,300}$"),
+        ("training.epochs=0x" + "f" * 5000, r"training\.epochs: .{,300}$"),
+        ("training.epochs=" + "[" * 3000, r"training\.epochs: .{,300}$"),
+        ("training.learning_rate=inf", "finite"),
+        ("training.decay=inf", "finite"),
+        ("name=x\udcffy", "lone surrogate"),
+        ("x\udcffy=1", "the recipe: "),
         ("representation.size=-1", "size"),
         ("training.learning_rate=0", "learning_rate"),
         ("training.learning_rate=nan", "learning_rate"),
@@ -126,6 +138,11 @@ def test_a_wrong_setting_is_named(setting: str, message: str):
         recipes.load("instance").override([setting])
 
 
+def test_only_settings_of_the_kind_at_hand_are_suggested():
+    with pytest.raises(ConfigError, match=r"head\.neighbours: no such setting; known: bias, kind, null"):
+        recipes.load("instance").override(["head.kind=classifier", "head.neighbours=3"])
+
+
 def test_a_part_that_is_put_in_needs_its_kind():
     with pytest.raises(ConfigError, match=r"set encoder\.characters\.kind first"):
         recipes.load("dspert").override(["encoder.characters.size=30"])
@@ -139,7 +156,7 @@ def test_some_numbers_are_odd(setting: str):
         recipes.load("hire").override([setting])
 
 
-@pytest.mark.parametrize("name", ["../recipes/instance", "", "."])
+@pytest.mark.parametrize("name", ["../recipes/instance", "", ".", "x" * 300])
 def test_odd_names_are_config_errors(name: str):
     with pytest.raises(ConfigError):
         recipes.load(name)

@@ -20,10 +20,10 @@ class CharacterSettings(Settings):
     """The character convolution of Ouchi et al. (2020), table 5."""
 
     kind: Literal["cnn"] = "cnn"
-    size: int = Field(default=30, ge=1)  # width of a character's vector
-    filters: int = Field(default=30, ge=1)
-    window: int = Field(default=3, ge=1)
-    longest: int = Field(default=40, ge=2)  # of a longer word the first and the last half of this many are read
+    size: int = Field(default=30, ge=1, le=10_000)  # width of a character's vector
+    filters: int = Field(default=30, ge=1, le=10_000)
+    window: int = Field(default=3, ge=1, le=1_000)
+    longest: int = Field(default=40, ge=2, le=10_000)  # of a longer word this many are read, half at each end
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
     def build(self, vocabulary: dict[str, Any]) -> Characters:

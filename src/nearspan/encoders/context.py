@@ -24,9 +24,9 @@ class ContextSettings(Settings):
     """A sentence's vector, from a BiLSTM of its own."""
 
     pooling: Literal["labels", "mean"] = "labels"  # weigh words by their likeness to a label, or all the same
-    size: int = Field(default=64, ge=1)  # hidden units of the BiLSTM in each direction
+    size: int = Field(default=64, ge=1, le=10_000)  # hidden units of the BiLSTM in each direction
     dropout: float = Field(default=0.5, ge=0, lt=1)  # on its input
-    window: int = Field(default=55, ge=1)  # k, odd: words whose likenesses make one word's weight
+    window: int = Field(default=55, ge=1, le=10_000)  # k, odd: words whose likenesses make one word's weight
 
     @field_validator("window")
     @classmethod

@@ -35,12 +35,12 @@ Watch = Callable[[int, float], None]
 class GloveSettings(Settings):
     """How vectors are learned from a corpus."""
 
-    size: int = Field(default=300, ge=1)  # of a vector
-    window: int = Field(default=10, ge=1)  # words to each side that count as near
+    size: int = Field(default=300, ge=1, le=10_000)  # of a vector
+    window: int = Field(default=10, ge=1, le=10_000)  # words to each side that count as near
     least: int = Field(default=2, ge=1)  # how often a word must occur to have a vector
     epochs: int = Field(default=25, ge=1)  # passes over all pairs
     x_max: float = Field(default=10.0, gt=0)  # pairs with this much and more weigh 1; 100 for billions of words
-    batch: int = Field(default=16_384, ge=1)  # pairs in a step
+    batch: int = Field(default=16_384, ge=1, le=100_000_000)  # pairs in a step
     lower: bool = False  # write words in lower case
 
 

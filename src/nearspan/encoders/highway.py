@@ -12,7 +12,7 @@ from nearspan.settings import Settings
 class HighwaySettings(Settings):
     """Highway layers between the word features and the BiLSTM."""
 
-    layers: int = Field(default=2, ge=1)
+    layers: int = Field(default=2, ge=1, le=1_000)
     dropout: float = Field(default=0.0, ge=0, lt=1)  # on the input of every layer
 
 

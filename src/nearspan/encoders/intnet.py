@@ -18,11 +18,11 @@ class IntNetSettings(Settings):
     """IntNet as Luo et al. (2020) set it."""
 
     kind: Literal["intnet"] = "intnet"
-    size: int = Field(default=32, ge=1)  # width of a character's vector
-    filters: int = Field(default=32, ge=1)  # of the first layer, for each window
-    inner: int = Field(default=16, ge=1)  # of all other layers, for each window
-    layers: int = Field(default=7, ge=1)  # L, odd: the first one and (L - 1) / 2 blocks of two
-    longest: int = Field(default=40, ge=2)  # of a longer word the first and the last half of this many are read
+    size: int = Field(default=32, ge=1, le=10_000)  # width of a character's vector
+    filters: int = Field(default=32, ge=1, le=10_000)  # of the first layer, for each window
+    inner: int = Field(default=16, ge=1, le=10_000)  # of all other layers, for each window
+    layers: int = Field(default=7, ge=1, le=1_000)  # L, odd: the first one and (L - 1) / 2 blocks of two
+    longest: int = Field(default=40, ge=2, le=10_000)  # of a longer word this many are read, half at each end
     dropout: float = Field(default=0.5, ge=0, lt=1)
 
     @field_validator("layers")

@@ -16,8 +16,8 @@ LSTM_PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 class RecurrentSettings(Settings):
     """The BiLSTM of the paper's table 5."""
 
-    layers: int = Field(default=2, ge=1)
-    size: int = Field(default=100, ge=1)  # hidden units in each direction
+    layers: int = Field(default=2, ge=1, le=1_000)
+    size: int = Field(default=100, ge=1, le=10_000)  # hidden units in each direction
     dropout: float = Field(default=0.5, ge=0, lt=1)  # on the input of every layer
     state_dropout: float = Field(default=0.0, ge=0, lt=1)  # on the state that goes from word to word, anew at each
     output_dropout: float = Field(default=0.0, ge=0, lt=1)  # on the output of every layer

@@ -31,11 +31,11 @@ class TransformerSettings(Settings):
     name: str
     frozen: bool = True  # frozen states are computed once for a corpus
     pooling: Literal["first", "mean"] = "first"
-    window: int = Field(default=0, ge=0)  # pieces the encoder reads at once; 0: as many as it can
-    overlap: int = Field(default=64, ge=0)  # pieces that neighbouring windows share
-    context: int = Field(default=0, ge=0)  # pieces of a document's sentences that are read together; 0: one sentence
+    window: int = Field(default=0, ge=0, le=1_000_000)  # pieces the encoder reads at once; 0: as many as it can
+    overlap: int = Field(default=64, ge=0, le=1_000_000)  # pieces that neighbouring windows share
+    context: int = Field(default=0, ge=0, le=1_000_000)  # pieces of sentences that are read together; 0: one sentence
     dropout: float | None = Field(default=None, ge=0, lt=1)  # in its layers; left out: as it was pretrained
-    learning_rate: float = Field(default=2e-5, gt=0)  # of its weights, where it is fine-tuned
+    learning_rate: float = Field(default=2e-5, gt=0, allow_inf_nan=False)  # of its weights, where it is fine-tuned
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from nearspan.errors import ResourceError
+from nearspan.paths import is_file
 
 Vectors = NDArray[np.float16]
 
@@ -30,7 +31,7 @@ def read_vectors(path: Path | str, limit: int, also: Collection[str] = ()) -> tu
     under `NEARSPAN_CACHE` (by default `~/.cache/nearspan`), later ones take a second.
     """
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         raise ResourceError(
             f"no vector file at {path}: set encoder.words.file to a GloVe, word2vec or fastText text file"
         )

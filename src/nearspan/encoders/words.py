@@ -24,7 +24,7 @@ class WordSettings(Settings):
     """Static word vectors."""
 
     file: str = ""  # a GloVe, word2vec or fastText text file; without one all rows are trained
-    size: int = Field(default=100, ge=1)  # width of the vectors where no file gives it
+    size: int = Field(default=100, ge=1, le=10_000)  # width of the vectors where no file gives it
     trainable: bool = False  # train the pretrained rows of training words too
     lower: bool = True  # look a word up in lower case where it is not known as it is written
     limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora

@@ -27,9 +27,9 @@ class InstanceSettings(Settings):
     tags_words: ClassVar[bool] = False
 
     kind: Literal["instances"] = "instances"
-    neighbours: int = Field(default=50, ge=1)  # K: sentences whose spans are compared with
+    neighbours: int = Field(default=50, ge=1, le=1_000_000)  # K: sentences whose spans are compared with
     search: Literal["nearest", "whole"] = "nearest"  # compare with the K nearest sentences, or with all of them
-    budget_mb: int = Field(default=512, ge=1)  # the most memory that scores take at once
+    budget_mb: int = Field(default=512, ge=1, le=10_000_000)  # the most memory that scores take at once
     through_neighbours: bool = False  # let the gradient flow into the neighbours' vectors too
 
     def build(self, inputs: int, labels: int, ends: int = 0) -> Instances:  # noqa: ARG002

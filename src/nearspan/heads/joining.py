@@ -32,10 +32,10 @@ GAPS = (2, 3, 4, 5, 7, 10, 15, 25)  # words between two fragments at which anoth
 class JoiningSettings(Settings):
     """Discontinuous entities. Nothing of it is built where the training data holds none."""
 
-    size: int = Field(default=150, ge=1)  # of the hidden layers
+    size: int = Field(default=150, ge=1, le=10_000)  # of the hidden layers
     dropout: float = Field(default=0.2, ge=0, lt=1)  # on span vectors and hidden layers
-    weight: float = Field(default=1.0, gt=0)  # of its loss beside the head's
-    contrasts: int = Field(default=12, ge=2)  # candidates of a sentence and label whose pairs training looks at
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)  # of its loss beside the head's
+    contrasts: int = Field(default=12, ge=2, le=10_000)  # candidates of a sentence and label that training pairs
     fragment_threshold: float = Field(default=0.3, gt=0, lt=1)  # a candidate is a fragment where P(y|s) is above it
     pair_threshold: float = Field(default=0.3, gt=0, lt=1)  # two fragments are joined where P(y|s, t) is above it
     most: int = Field(default=24, ge=2, le=30)  # fragments of a sentence and label that are looked at, the likeliest

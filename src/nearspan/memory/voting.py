@@ -27,7 +27,7 @@ class VoteSettings(Settings):
     """How much the memory has to say beside a head that does not score with it."""
 
     share: float = Field(default=0.3, ge=0, le=1)  # lambda
-    neighbours: int = Field(default=16, ge=1)  # k: spans of the memory that vote
+    neighbours: int = Field(default=16, ge=1, le=1_000_000)  # k: spans of the memory that vote
     similarity: Literal["cosine", "distance"] = "cosine"  # distance: minus the squared Euclidean one
     temperature: float = Field(default=0.1, gt=0)  # the higher, the more alike are the neighbours' weights
 

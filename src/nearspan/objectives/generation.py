@@ -28,15 +28,17 @@ class GenerationSettings(Settings):
 
     gamma: float = Field(default=1e-5, ge=0, le=1)  # the weight of both beside the classifier's loss
     pretraining: int = Field(default=10, ge=0)  # epochs in which the generators learn alone, before the others
-    size: int = Field(default=1024, ge=1)  # of the latent vector
+    size: int = Field(default=1024, ge=1, le=10_000)  # of the latent vector
     shared: Literal["mean", "both", "nothing"] = "mean"  # what the two latent distributions have in common
-    word_size: int = Field(default=200, ge=1)  # of a word's vector
-    hidden: int = Field(default=256, ge=1)  # of the LSTM
+    word_size: int = Field(default=200, ge=1, le=10_000)  # of a word's vector
+    hidden: int = Field(default=256, ge=1, le=10_000)  # of the LSTM
     word_dropout: float = Field(default=0.3, ge=0, lt=1)  # how often the LSTM does not see the word before
     divergence: float = Field(default=1.0, ge=0, le=1)  # the weight of the divergence in the end
-    slope: float = Field(default=10.0, gt=0)  # of its curve, divergence / (1 + exp(slope (1/2 - share done)))
-    most: int = Field(default=10, ge=1)  # synonyms of a span
-    longest: int = Field(default=14, ge=1)  # words of a synonym; longer ones are left out
+    slope: float = Field(
+        default=10.0, gt=0, allow_inf_nan=False
+    )  # of its curve, divergence / (1 + exp(slope (1/2 - done)))
+    most: int = Field(default=10, ge=1, le=1_000_000)  # synonyms of a span
+    longest: int = Field(default=14, ge=1, le=10_000)  # words of a synonym; longer ones are left out
 
     def build(self, inputs: int, vocabulary: Vocabulary) -> Generators:
         """The generators for span vectors of a size."""

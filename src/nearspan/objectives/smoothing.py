@@ -14,7 +14,7 @@ class SmoothingSettings(Settings):
     """How much an entity lends, and how far."""
 
     epsilon: float = Field(default=0.1, ge=0, lt=1)  # the probability it lends in all
-    distance: int = Field(default=1, ge=1)  # D: how far its ends may move, both together
+    distance: int = Field(default=1, ge=1, le=10_000)  # D: how far its ends may move, both together
 
 
 def smoothed(hot: Tensor, candidates: Candidates, settings: SmoothingSettings) -> Tensor:

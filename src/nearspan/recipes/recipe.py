@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -16,26 +16,32 @@ from nearspan.errors import ConfigError, did_you_mean
 from nearspan.heads import HeadSettings, JoiningSettings
 from nearspan.memory import VoteSettings
 from nearspan.objectives import ObjectiveSettings
+from nearspan.paths import is_file
 from nearspan.settings import Settings
 from nearspan.spans import BottleneckSettings, CandidateSettings, MinusSettings, RepresentationSettings
 
 FOLDER = Path(__file__).parent
+LONG = 200  # characters of a value that an error shows
 
 
 class TrainingSettings(Settings):
     """How a system is trained."""
 
-    epochs: int = Field(default=100, ge=1)
-    batch: int = Field(default=8, ge=0)  # sentences; 0: all of them, so that an epoch is one step
+    epochs: int = Field(default=100, ge=1, le=1_000_000)
+    batch: int = Field(default=8, ge=0, le=1_000_000)  # sentences; 0: all of them, so that an epoch is one step
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
-    weight_decay: float = Field(default=0.01, ge=0)  # of adamw, and of sgd
+    weight_decay: float = Field(default=0.01, ge=0, allow_inf_nan=False)  # of adamw, and of sgd
     momentum: float = Field(default=0.0, ge=0, lt=1)  # of sgd
-    learning_rate: float = Field(default=1e-3, gt=0)  # at its highest
+    learning_rate: float = Field(default=1e-3, gt=0, allow_inf_nan=False)  # at its highest
     schedule: Literal["inverse", "linear"] = "inverse"
-    decay: float = Field(default=0.05, ge=0)  # inverse, rho: epoch t learns at learning_rate / (1 + rho t)
+    decay: float = Field(
+        default=0.05, ge=0, allow_inf_nan=False
+    )  # inverse, rho: epoch t learns at the rate / (1 + rho t)
     warmup: float = Field(default=0.2, ge=0, lt=1)  # linear: the share of all steps in which the rate rises from 0
     clip: float = Field(default=5.0, gt=0)  # largest norm of the gradient
-    patience: int = Field(default=0, ge=0)  # stop after this many epochs without a better development F1; 0: never
+    patience: int = Field(
+        default=0, ge=0, le=1_000_000
+    )  # epochs without a better development F1 before it stops; 0: never
     precision: Literal["auto", "float32", "bf16"] = "auto"  # auto: bf16 to fine-tune an encoder on a GPU
     checkpoint_minutes: float = Field(default=5.0, ge=0)  # between checkpoints within an epoch
 
@@ -117,13 +123,13 @@ def load(name: str | Path) -> Recipe:
     'instances'
     """
     path = FOLDER / f"{name}.toml" if str(name) in names() else Path(name)
-    if not path.is_file():
+    if not is_file(path):
         raise ConfigError(
             f"no recipe {str(name)!r}: {did_you_mean(str(name), names())} (or give the path of a TOML file)"
         )
     try:
         return Recipe.parse(tomllib.loads(path.read_text(encoding="utf-8")), f"recipe {path.name}")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no TOML, or too long a number
         raise ConfigError(f"cannot read recipe {path}: {error}") from error
 
 
@@ -135,31 +141,51 @@ def value_of(text: str) -> Any:
     """
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, or more digits or brackets than can be read
         return text
 
 
 def _explained(problem: Any) -> str:
-    place = [str(part) for part in problem["loc"]]
-    shown = ".".join(place)
+    steps = problem["loc"]
+    place, _ = _located(steps)
+    shown = ".".join(place) or "the recipe"
     if problem["type"] == "extra_forbidden":
-        return f"{shown}: no such setting; {did_you_mean(place[-1], _keys(Recipe))}"
+        _, parts = _located(steps[:-1])
+        known = {name for part in parts for name in part.model_fields}
+        return f"{shown}: no such setting; {did_you_mean(place[-1], known)}"
     if problem["type"] == "union_tag_not_found":
         return f"{shown}: set {shown}.kind first, which says what its other settings are"
-    return f"{shown}: {problem['msg']}, found {problem.get('input')!r}"
+    return f"{shown}: {problem['msg']}, found {_shown(problem.get('input'))}"
 
 
-def _keys(settings: type[BaseModel]) -> set[str]:
-    """All setting names of a part and of the parts inside it."""
-    found: set[str] = set()
-    for name, field in settings.model_fields.items():
-        found.add(name)
-        for kind in _models(field.annotation):
-            found |= _keys(kind)
-    return found
+def _located(steps: Sequence[Any]) -> tuple[list[str], list[type[BaseModel]]]:
+    """A place as `--set` names it, and the parts that may be there: pydantic puts a part's kind between the two."""
+    place: list[str] = []
+    parts: list[type[BaseModel]] = [Recipe]
+    for step in steps:
+        if len(parts) > 1 and (chosen := [part for part in parts if step in _kinds(part)]):
+            parts = chosen
+            continue
+        place.append(str(step))
+        fields = [part.model_fields[step] for part in parts if step in part.model_fields]
+        parts = [model for field in fields for model in _models(field.annotation)]
+    return place, parts
+
+
+def _kinds(part: type[BaseModel]) -> tuple[Any, ...]:
+    return get_args(part.model_fields["kind"].annotation) if "kind" in part.model_fields else ()
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
     if get_origin(annotation) in (Union, UnionType):
         return [model for part in get_args(annotation) for model in _models(part)]
     return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
+
+
+def _shown(value: Any) -> str:
+    """A value as an error shows it, cut where it is long."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "a value too long to be shown"
+    return text if len(text) <= LONG else f"{text[:LONG]}..."

@@ -19,7 +19,7 @@ class AttendedSettings(Settings):
     """A BiLSTM over each span, and dot attention with its final state."""
 
     kind: Literal["attended"] = "attended"
-    size: int = Field(default=200, ge=1)  # hidden units in each direction
+    size: int = Field(default=200, ge=1, le=10_000)  # hidden units in each direction
     context: bool = False  # let the BiLSTM read the whole sentence, so that a span knows the words around it
     dropout: float = Field(default=0.0, ge=0, lt=1)  # on the word states
 

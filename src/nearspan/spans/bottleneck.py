@@ -23,13 +23,13 @@ LEAST = 1e-6  # the least deviation: its logarithm and its inverse stay finite
 class BottleneckSettings(Settings):
     """How far, and how strictly, span vectors are compressed."""
 
-    size: int = Field(default=1024, ge=1)  # D: of the compressed vector
-    hidden: int = Field(default=0, ge=0)  # of both layers before it; 0: (3 H + D) / 4 and (H + D) / 2
+    size: int = Field(default=1024, ge=1, le=10_000)  # D: of the compressed vector
+    hidden: int = Field(default=0, ge=0, le=10_000)  # of both layers before it; 0: (3 H + D) / 4 and (H + D) / 2
     activation: Literal["relu", "gelu", "tanh"] = "relu"  # of these layers
     dropout: float = Field(default=0.0, ge=0, lt=1)  # on their inputs
     beta: float = Field(default=1e-5, ge=0, le=1)  # the weight of the divergence from the prior; 0: none
     growing: bool = True  # epoch t, from 1 on, has the weight min(1, t beta)
-    samples: int = Field(default=5, ge=1)  # drawn from each span's distribution in training
+    samples: int = Field(default=5, ge=1, le=1_000)  # drawn from each span's distribution in training
 
     def build(self, inputs: int) -> Bottleneck:
         """The bottleneck for span vectors of a size."""

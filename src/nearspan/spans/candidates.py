@@ -26,7 +26,7 @@ class CandidateSettings(Settings):
     """Which spans are considered."""
 
     unit: Literal["words", "pieces"] = "words"  # of spans: words, or the pieces of a pretrained encoder's tokenizer
-    max_width: int = Field(default=6, ge=1)  # L of the paper: the most units in a span
+    max_width: int = Field(default=6, ge=1, le=10_000)  # L of the paper: the most units in a span
 
 
 @dataclass(frozen=True)

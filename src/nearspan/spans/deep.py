@@ -32,7 +32,7 @@ class DeepSettings(Settings):
     shared: bool = False  # use the encoder's own weights instead of a copy of them
     dropout: float = Field(default=0.2, ge=0, lt=1)  # in the span Transformer and on what is pooled
     single: Literal["states", "layers"] = "states"  # a span of one word is the encoder's last state, or a span as any
-    budget_mb: int = Field(default=8192, ge=1)  # the most memory that its layers take at once
+    budget_mb: int = Field(default=8192, ge=1, le=10_000_000)  # the most memory that its layers take at once
     reader: SpanReaderSettings = SpanReaderSettings()
 
     def build(self, encoder: Encoder, max_width: int) -> Deep:

@@ -18,8 +18,8 @@ class EndsSettings(Settings):
     """The two ends of a span and its width."""
 
     kind: Literal["ends"] = "ends"
-    end_size: int = Field(default=150, ge=1)  # of each end
-    width_size: int = Field(default=25, ge=0)  # of a width's embedding; 0: none
+    end_size: int = Field(default=150, ge=1, le=10_000)  # of each end
+    width_size: int = Field(default=25, ge=0, le=10_000)  # of a width's embedding; 0: none
     dropout: float = Field(default=0.4, ge=0, lt=1)  # on the states
     end_dropout: float = Field(default=0.2, ge=0, lt=1)  # on the ends
 

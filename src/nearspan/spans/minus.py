@@ -20,7 +20,7 @@ class MinusSettings(Settings):
 
     kind: Literal["minus"] = "minus"
     form: Literal["flat", "nested"] = "flat"
-    size: int = Field(default=100, ge=0)  # width of the projected span vector; 0: the differences as they are
+    size: int = Field(default=100, ge=0, le=10_000)  # of the projected span vector; 0: the differences as they are
     dropout: float = Field(default=0.0, ge=0, lt=1)  # on the span vector
 
     def build(self, encoder: Encoder, max_width: int) -> Minus:  # noqa: ARG002

@@ -23,8 +23,8 @@ class SpanReaderSettings(Settings):
     """From a span's states to its pre-logit vector."""
 
     recurrent: RecurrentSettings | None = None  # a BiLSTM along the first words of the spans of one width
-    width_size: int = Field(default=25, ge=0)  # of a width's embedding; 0: none
-    size: int = Field(default=300, ge=1)  # of the pre-logit vector
+    width_size: int = Field(default=25, ge=0, le=10_000)  # of a width's embedding; 0: none
+    size: int = Field(default=300, ge=1, le=10_000)  # of the pre-logit vector
     activation: Literal["relu", "linear"] = "relu"
     dropout: float = Field(default=0.4, ge=0, lt=1)  # before the reduction
     vector_dropout: float = Field(default=0.2, ge=0, lt=1)  # on the pre-logit vector

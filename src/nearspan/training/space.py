@@ -101,7 +101,7 @@ class Space:
         """The space in a TOML file."""
         try:
             return cls.of(tomllib.loads(Path(path).read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ConfigError(f"cannot read the space {path}: {error}") from error
 
     def __or__(self, other: Space) -> Space:

@@ -1,0 +1,25 @@
+"""Whether something is at a path that may be no path at all, such as one with too long a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file; no error where the system cannot look.
+
+    >>> is_file(Path("x" * 300))
+    False
+    """
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """The same of a folder."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

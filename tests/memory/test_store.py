@@ -117,7 +117,7 @@ DAMAGE = {
 def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept: str):
     make_memory(LENGTHS, kept=kept).save(tmp_path, "w")
     DAMAGE[damage](tmp_path)
-    with pytest.raises(ModelError, match=r"memory"):
+    with pytest.raises(ModelError, match=r"memory.* `nearspan memory \S+ build CORPUS`"):
         Memory.load(tmp_path, "w", ["A", "B"], 3)
 
 

@@ -297,8 +297,10 @@ class Memory:
             forgotten = frozenset(tensors["forgotten"].tolist()) if "forgotten" in tensors else frozenset()
             found = cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"], given=given)
             return replace(found, forgotten=forgotten)
+        except ModelError as error:
+            raise ModelError(f"{error}. {_advice(folder)}") from error
         except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise ModelError(f"the memory in {folder} is damaged: {error}") from error
+            raise ModelError(f"the memory in {folder} is damaged: {error}. {_advice(folder)}") from error
 
 
 def searchable(sentence_vectors: Tensor) -> Tensor:
@@ -389,9 +391,13 @@ def _refuse_others(folder: Path, weights: str) -> None:
         wrong = f"{vectors} was made with other weights than this model's: it is the memory of another training"
     else:
         wrong = f"{sentences} is not as it was when {vectors.name} was made of it"
-    raise ModelError(
-        f"{wrong}. Put back the files that belong together, or delete {' and '.join(BASE)} and fill the memory anew "
-        f"with `nearspan memory {folder} build CORPUS`"
+    raise ModelError(wrong)
+
+
+def _advice(folder: Path) -> str:
+    return (
+        f"Put back the files that belong together, or delete {' and '.join(BASE)} and fill the memory anew with "
+        f"`nearspan memory {folder} build CORPUS`"
     )
 
 

@@ -117,6 +117,19 @@ def test_no_folder_an_empty_one_a_file_and_a_foreign_one(tmp_path: Path):
         nearspan.load(foreign, device="cpu")
 
 
+def test_a_folder_whose_name_is_too_long_is_none():
+    with pytest.raises(ModelError, match="no model folder at"):
+        nearspan.load("x" * 300, device="cpu")
+
+
+def test_words_without_the_unknown_one_are_seen(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["classifier"], tmp_path / "m")
+    path = folder / "vocabularies" / "words.json"
+    path.write_text(path.read_text().replace("<unknown>", "<other>"))
+    with pytest.raises(ModelError, match="first trained word is not <unknown>"):
+        nearspan.load(folder, device="cpu")
+
+
 @pytest.mark.parametrize("content", ["", "model = 3", "[model]", "[model]\nnearspan", "[recipe]"])
 def test_a_config_that_is_none_is_named(folders, tmp_path: Path, content: str):
     folder = shutil.copytree(folders["instance"], tmp_path / "m")

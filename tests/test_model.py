@@ -78,6 +78,12 @@ def test_a_text_alone_is_no_list_of_letters(instance: Model, one):
         instance.annotate(one)
 
 
+@pytest.mark.parametrize("one", [3, None, b"Ada"])
+def test_what_is_no_text_and_no_document_is_a_type_error(instance: Model, one):
+    with pytest.raises(TypeError, match=f"expected a text .* found {type(one).__name__}"):
+        list(instance.annotate([one]))
+
+
 def test_no_neighbours_cannot_be_listed(instance: Model):
     with pytest.raises(ConfigError, match="ask for one at least"):
         instance.explain("Ada lives in Oslo", 0)

@@ -194,7 +194,7 @@ class Model:
 
     def _retyped(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         documents = iter(documents)
-        while block := [with_spans(one) for one in islice(documents, DOCUMENTS)]:
+        while block := [with_spans(_checked(one)) for one in islice(documents, DOCUMENTS)]:
             found: list[list[Entity]] = [[] for _ in block]
             asked = self.asked(block)
             for (document, _), entity in zip(asked.placed.entities, self.types(asked), strict=True):
@@ -344,4 +344,11 @@ def _fragments(span: Span) -> list[Span]:
 
 
 def _document(given: Document | str) -> Document:
+    given = _checked(given)
     return Document(given) if isinstance(given, str) else given
+
+
+def _checked(given: Document | str) -> Document | str:
+    if not isinstance(given, str | Document):
+        raise TypeError(f"expected a text (str) or a Document, found {type(given).__name__}: {repr(given)[:80]}")
+    return given

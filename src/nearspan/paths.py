@@ -5,8 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 
+def exists(path: Path) -> bool:
+    """Whether there is anything; no error where the system cannot look."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def is_file(path: Path) -> bool:
-    """Whether there is a file; no error where the system cannot look.
+    """The same of a file.
 
     >>> is_file(Path("x" * 300))
     False

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import nearspan
+from nearspan import training
 
 TINY = [
     part
@@ -91,6 +92,21 @@ def test_labels_that_look_like_markup(nearspan_command, tmp_path: Path):
     ran = nearspan_command("evaluate", tmp_path / "m", odd)
     assert ran.code == 0
     assert "[/b]" in ran.out
+
+
+@pytest.mark.parametrize(("checkpoint", "told"), [(True, "with --resume goes on"), (False, "without --resume begins")])
+def test_a_stopped_run_says_whether_there_is_a_checkpoint(
+    nearspan_command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool, told: str
+):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "train", stop)
+    if checkpoint:
+        (tmp_path / "checkpoint.safetensors").touch()
+    ran = nearspan_command("train", "classifier", "--train", corpus, "--out", tmp_path)
+    assert ran.code == 130
+    assert told in " ".join(ran.err.split())
 
 
 def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):

@@ -112,9 +112,21 @@ def test_a_loss_that_is_no_number_is_a_clear_error(tiny, documents, tmp_path: Pa
     assert not (tmp_path / "m" / "config.toml").exists()
 
 
-def test_the_instance_head_needs_more_sentences_than_a_batch(tiny, documents, tmp_path: Path):
-    with pytest.raises(ConfigError, match=r"more training sentences than one batch holds: lower training\.batch"):
-        nearspan.train(tiny("instance", "training.batch=50"), documents, out=tmp_path / "m", device="cpu")
+@pytest.mark.parametrize("batch", [0, 50])
+def test_the_instance_head_needs_more_sentences_than_a_batch(tiny, documents, tmp_path: Path, batch: int):
+    with pytest.raises(ConfigError, match=r"there are 12: set training\.batch to a number from 1 to 11"):
+        nearspan.train(tiny("instance", f"training.batch={batch}"), documents, out=tmp_path / "m", device="cpu")
+
+
+def test_the_instance_head_needs_more_than_one_sentence(tiny, documents, tmp_path: Path):
+    with pytest.raises(CorpusError, match="add sentences"):
+        nearspan.train(tiny("instance", "training.batch=1"), documents[:1], out=tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_folder_whose_name_is_too_long_is_a_clear_error(tiny, documents, resume: bool):
+    with pytest.raises(NearspanError, match="cannot make the folder"):
+        nearspan.train(tiny("classifier"), documents, out="x" * 300, device="cpu", resume=resume)
 
 
 def test_one_sentence_is_enough_for_a_classifier(tiny, documents, tmp_path: Path):

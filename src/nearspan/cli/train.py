@@ -11,6 +11,7 @@ from nearspan import recipes, training
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.corpora import synonyms as names
+from nearspan.folder import CHECKPOINT
 
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
 
@@ -59,8 +60,14 @@ def train(
             synonyms=names.read(synonyms) if synonyms else None,
         )
     except KeyboardInterrupt:
-        console.print(f"stopped; the same command with --resume goes on from the checkpoint in {out}", markup=False)
+        console.print(_stopped(out), markup=False)
         raise typer.Exit(130) from None
     if run.main:
         asked = f"explain {out} 'some text'{' --span text' if run.model.typing else ''}"
         console.print(f"saved to {out}: try  nearspan {asked}", markup=False)
+
+
+def _stopped(out: Path) -> str:
+    if (out / CHECKPOINT).exists():
+        return f"stopped; the same command with --resume goes on from the checkpoint in {out}"
+    return "stopped before the first checkpoint; the same command without --resume begins anew"

@@ -27,6 +27,7 @@ from nearspan.memory.store import BASE, found_in
 from nearspan.model import Model
 from nearspan.network import Labelled
 from nearspan.objectives import SpanTexts, SynonymSource
+from nearspan.paths import exists
 from nearspan.recipes import Recipe, load
 from nearspan.spans import GoldFragments, how_many
 from nearspan.strings import StringMajority
@@ -342,13 +343,23 @@ class _Trainer:
         drawn = random.Random(chance).sample(range(count), min(count, self.neighbours + len(own)))
         others = [one for one in drawn if one not in own][: self.neighbours]
         if not others:
-            raise ConfigError(
-                "the instance head needs more training sentences than one batch holds: lower training.batch"
-            )
+            raise _alone(count)
         return torch.tensor(others)
 
     def _labelled(self, ids: Tensor) -> Labelled:
         return Labelled(self.prepared.batch(ids), self.labels, self.texts, self.fragments, self.tags)
+
+
+def _alone(count: int) -> NearspanError:
+    """What to say where a batch holds all training sentences, so that the instance head has none to compare with."""
+    if count == 1:
+        return CorpusError(
+            "the instance head compares a sentence with others, and the training data has one alone: add sentences"
+        )
+    return ConfigError(
+        f"the instance head needs more training sentences than one batch holds, and there are {count}: "
+        f"set training.batch to a number from 1 to {count - 1}"
+    )
 
 
 def _chance(*numbers: int) -> int:
@@ -376,7 +387,7 @@ def _accelerator(recipe: Recipe, device: str) -> Accelerator:
 
 
 def _refuse_used(folder: Path) -> None:
-    found = [name for name in REFUSED if (folder / name).exists()]
+    found = [name for name in REFUSED if exists(folder / name)]
     if found:
         raise NearspanError(
             f"{folder} already holds a model or a run: there is {', '.join(found)}. "
@@ -386,7 +397,7 @@ def _refuse_used(folder: Path) -> None:
 
 def _refuse_edited(folder: Path) -> None:
     """Refuse a finished run whose memory has a journal: saving the model again would bring back what was forgotten."""
-    if (folder / CONFIG).exists() and found_in(folder, JOURNAL).exists():
+    if exists(folder / CONFIG) and found_in(folder, JOURNAL).exists():
         raise NearspanError(
             f"nothing to resume in {folder}: its training is finished, and its memory was edited or built anew since, "
             f"which {JOURNAL} tells. Give another --out to train anew"

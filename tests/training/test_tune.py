@@ -302,6 +302,12 @@ def test_a_used_folder_is_refused_and_an_empty_one_cannot_be_resumed(tune, stub,
         tune()
 
 
+def test_a_folder_whose_name_is_too_long_is_a_clear_error(tune, stub):
+    stub()
+    with pytest.raises(NearspanError, match="cannot make the folder"):
+        tune("x" * 300)
+
+
 def test_another_tunings_study_is_refused(tune, stub, documents, tmp_path: Path):
     stub()
     tune()

@@ -20,6 +20,7 @@ from nearspan.device import usable_device, usable_seed
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError, ResourceError
 from nearspan.objectives import SynonymSource
+from nearspan.paths import exists, is_file
 from nearspan.recipes import Recipe, load
 from nearspan.training.data import digest
 from nearspan.training.loop import train as train_recipe
@@ -214,9 +215,9 @@ def _opened(
         from nearspan.training import study
     except ModuleNotFoundError as error:
         raise ResourceError("tuning needs optuna, which is not installed: pip install 'nearspan[tune]'") from error
-    if resume and not (folder / STUDY).is_file():
+    if resume and not is_file(folder / STUDY):
         raise NearspanError(f"nothing to resume in {folder}: there is no {STUDY}; leave --resume out to begin")
-    if not resume and any((folder / name).exists() for name in (STUDY, TRIALS, BEST)):
+    if not resume and any(exists(folder / name) for name in (STUDY, TRIALS, BEST)):
         raise NearspanError(f"{folder} already holds a tuning: give another --out, or --resume to go on with it")
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -34,14 +34,10 @@ class TrainingSettings(Settings):
     momentum: float = Field(default=0.0, ge=0, lt=1)  # of sgd
     learning_rate: float = Field(default=1e-3, gt=0, allow_inf_nan=False)  # at its highest
     schedule: Literal["inverse", "linear"] = "inverse"
-    decay: float = Field(
-        default=0.05, ge=0, allow_inf_nan=False
-    )  # inverse, rho: epoch t learns at the rate / (1 + rho t)
+    decay: float = Field(default=0.05, ge=0, allow_inf_nan=False)  # rho: epoch t learns at learning_rate / (1 + rho t)
     warmup: float = Field(default=0.2, ge=0, lt=1)  # linear: the share of all steps in which the rate rises from 0
     clip: float = Field(default=5.0, gt=0)  # largest norm of the gradient
-    patience: int = Field(
-        default=0, ge=0, le=1_000_000
-    )  # epochs without a better development F1 before it stops; 0: never
+    patience: int = Field(default=0, ge=0, le=1_000_000)  # stop after so many epochs without a better F1; 0: never
     precision: Literal["auto", "float32", "bf16"] = "auto"  # auto: bf16 to fine-tune an encoder on a GPU
     checkpoint_minutes: float = Field(default=5.0, ge=0)  # between checkpoints within an epoch
 

@@ -31,9 +31,7 @@ class RecallSettings(Settings):
 
     similarity: Literal["dot", "scaled", "cosine"] = "cosine"  # of a word and a key: equation 9, 10 or 11
     share: float = Field(default=0.3, ge=0, le=1)  # 1 - lambda: of the answer; the word's own state has the rest
-    most: int = Field(
-        default=500, ge=1, le=1_000_000
-    )  # T: occurrences of a word that are kept; of more, some by chance
+    most: int = Field(default=500, ge=1, le=1_000_000)  # T: occurrences of a word that are kept, by chance if more
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,7 @@ class GenerationSettings(Settings):
     hidden: int = Field(default=256, ge=1, le=10_000)  # of the LSTM
     word_dropout: float = Field(default=0.3, ge=0, lt=1)  # how often the LSTM does not see the word before
     divergence: float = Field(default=1.0, ge=0, le=1)  # the weight of the divergence in the end
-    slope: float = Field(
-        default=10.0, gt=0, allow_inf_nan=False
-    )  # of its curve, divergence / (1 + exp(slope (1/2 - done)))
+    slope: float = Field(default=10.0, gt=0, le=1e6)  # of its curve, divergence / (1 + exp(slope (1/2 - done)))
     most: int = Field(default=10, ge=1, le=1_000_000)  # synonyms of a span
     longest: int = Field(default=14, ge=1, le=10_000)  # words of a synonym; longer ones are left out
 

@@ -178,7 +178,9 @@ def test_a_text_that_begins_with_a_mark_keeps_it(tmp_path: Path, name: str):
     [
         ('{"id": "9", "text": "P(s|t|x) is", "entities": [[0, 1, "P"]]}\n', "jsonl"),
         ("x|t|y O\nOslo B-LOC\n", "conll"),
+        ("x|t|y\tO\nOslo\tB-LOC\n", "conll"),
         ("1|t|A title\n\n2|t|Another\n", "pubtator"),
+        ("[1]|t|A title\n[1]\t0\t1\tA\tX\n", "pubtator"),
     ],
 )
 def test_bars_in_a_text_make_it_no_pubtator(put: Put, text: str, format: str):

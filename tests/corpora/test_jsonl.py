@@ -378,3 +378,14 @@ def test_written_and_read_again_is_equal(tmp_path_factory, documents: list[Docum
     again = read(path)
     assert again.documents == tuple(documents)
     assert again.problems == ()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"text": "Ada wrote", "entities": [[0, 3, "P"]], "relations": [[0, 1, "Live_In"]]},
+        {"text": "Ada wrote", "entities": [[0, 3, "P"]], "ents": [[0, 3, "P"]]},
+    ],
+)
+def test_relations_and_the_same_entities_under_another_key_are_no_problem(record: Any):
+    assert corpus(record).problems == ()

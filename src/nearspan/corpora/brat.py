@@ -54,7 +54,7 @@ def read(path: Path) -> Corpus:
     if not path.is_dir():
         return _pair(path.with_suffix(".ann"), path.with_suffix(".txt"), shown(path.stem))
     files, problems = _files(path)
-    annotated = sorted((file for file in files if file.suffix == ".ann"), key=lambda file: order(file.as_posix()))
+    annotated = sorted((file for file in files if file.name.endswith(".ann")), key=lambda file: order(file.as_posix()))
     if not annotated:
         raise CorpusError(f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder")
     parts: list[Corpus] = []
@@ -68,17 +68,25 @@ def read(path: Path) -> Corpus:
             continue
         used.add(text)
         parts.append(_pair(file, text, shown(file.relative_to(path).with_suffix("").as_posix())))
-    unused = sorted(file for file in files if file.suffix == ".txt" and file not in used)
+    entered = {shown(text.parent) for text in used}
+    problems = [problem for problem in problems if problem.path not in entered]  # a linked folder of texts is read
+    unused = sorted(file for file in files if file.name.endswith(".txt") and file not in used)
     problems += [Problem("no annotations", "there is no .ann for it; not read", shown(file)) for file in unused]
     merged = Corpus.merge(parts)
     return Corpus(merged.documents, (*merged.problems, *problems), "brat", 0, merged.places)
 
 
 def _files(path: Path) -> tuple[list[Path], list[Problem]]:
-    """The `.ann` and `.txt` files of a folder and all folders in it, and the links among them that lead nowhere."""
+    """The `.ann` and `.txt` files of a folder and all folders in it, and what could not be entered or opened."""
     files: list[Path] = []
     problems: list[Problem] = []
-    for folder, below, names in os.walk(path, onerror=_raise):
+
+    def closed(error: OSError) -> None:
+        if Path(error.filename) == path:
+            raise CorpusError(f"cannot read {shown(path)}: {error.strerror}") from error
+        problems.append(Problem("missing text", f"cannot be read: {error.strerror}", shown(error.filename)))
+
+    for folder, below, names in os.walk(path, onerror=closed):
         links = [Path(folder, name) for name in below if Path(folder, name).is_symlink()]
         found = [Path(folder, name) for name in names if name.endswith((".ann", ".txt"))]
         files += [file for file in found if file.is_file()]
@@ -86,10 +94,6 @@ def _files(path: Path) -> tuple[list[Path], list[Problem]]:
         lost = (file for file in found if file.is_symlink() and not file.exists())
         problems += [Problem("missing text", "it is a link to nothing; not read", shown(file)) for file in lost]
     return files, problems
-
-
-def _raise(error: OSError) -> None:
-    raise CorpusError(f"cannot read {shown(error.filename)}: {error.strerror}") from error
 
 
 def find(annotations: Path) -> Path | None:

@@ -125,8 +125,8 @@ def _items(record: dict[str, Any], result: Draft, line: int) -> list[Any]:
         return []
     _list_unread(record, _ENTITIES, result, line)
     known = (*_ENTITIES, *_SPLIT, *_TEXTS, *_IDS)
-    for key in (key for key, value in record.items() if key not in known and _are_entities(value)):
-        result.problem("malformed", f"{excerpt(key)} holds entities beside those that are read; not read", line)
+    for key in (key for key, value in record.items() if key not in known and _beside(value, items)):
+        result.problem("malformed", f"{excerpt(key)} may hold entities beside those that are read; not read", line)
     return items
 
 
@@ -227,6 +227,13 @@ def _annotates(value: Any) -> bool:
 def _are_entities(value: Any) -> bool:
     """Whether a value is a list that holds something with the shape of an entity."""
     return isinstance(value, list) and any(map(_is_entity, value))
+
+
+def _beside(value: Any, items: list[Any]) -> bool:
+    """Whether the value of another key may hold other entities; where there are some, triples may be relations."""
+    if not isinstance(value, list) or value == items:
+        return False
+    return any(_is_entity(item) for item in value if isinstance(item, dict) or not items)
 
 
 def _is_entity(value: Any) -> bool:

@@ -50,9 +50,12 @@ def detect(source: Source) -> bool:
     """Whether the first line that is not blank is a title, not JSON, and what follows belongs to a document."""
     first, second, *_ = [*islice((line for line in source.lines if line.strip()), 2), "", ""]
     match = _TEXT.match(first)
-    if match is None or match[2] != "t" or match[1][0] in "{[":
+    if match is None or match[2] != "t" or first.lstrip().startswith(('{"', "[{", '["')):
         return False
-    return not second or _TEXT.match(second) is not None or "\t" in second
+    id = match[1]
+    if not second or _TEXT.match(second) is not None or second.startswith((f"{id}\t", f"{id} ")):
+        return True
+    return any(line.startswith(f"{id}|a|") for line in source.lines)
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:

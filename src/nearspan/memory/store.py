@@ -288,9 +288,10 @@ class Memory:
         """Read what `save` wrote for a model with these weights; an error where it was for another."""
         try:
             sentences = _read(found_in(folder, SENTENCES))
-            if unknown := {label for one in sentences for *_, label in one.entities} - set(labels):
-                raise ModelError(f"{SENTENCES} has labels that the model does not know: {', '.join(sorted(unknown))}")
             _refuse_others(folder, weights)
+            if unknown := {label for one in sentences for *_, label in one.entities} - set(labels):
+                named = ", ".join(sorted(unknown))
+                raise ModelError(f"{found_in(folder, SENTENCES)} has labels that the model does not know: {named}")
             tensors = load_tensors(found_in(folder, VECTORS))
             by_words = "steps" in tensors
             vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearspan.corpora import read
 from nearspan.encoders.vectors import read_vectors
@@ -21,6 +23,9 @@ from nearspan.encoders.words import normal
 from nearspan.text import split
 
 FITTED = 50_000
+
+
+Table = dict[str, NDArray[np.float32]]
 
 
 def main() -> None:
@@ -32,31 +37,44 @@ def main() -> None:
     arguments.add_argument("--plain", action="store_true")
     options = arguments.parse_args()
 
-    wanted = {
+    wanted, table = words_of(options.corpora), table_of(options.holes)
+    print(f"{len(wanted)} words in the corpora, {len(wanted & table.keys())} in {options.holes.name}")
+    if not options.plain:
+        complete = table_of(options.complete)
+        both = [word for word in complete if word in table][:FITTED]
+        guess = fitted(np.stack([complete[word] for word in both]), np.stack([table[word] for word in both]))
+        table |= {word: guess(row) for word, row in complete.items() if word in wanted and word not in table}
+        print(f"{len(wanted & table.keys())} after filling")
+    write(options.out, table, wanted)
+
+
+def words_of(corpora: list[Path]) -> set[str]:
+    """The words of corpora as word tables know them."""
+    return {
         normal(token, lower=True)
-        for path in options.corpora
+        for path in corpora
         for document in read(path)
         for sentence in split(document)
         for token in sentence.tokens
     }
-    words, vectors = read_vectors(options.holes, limit=10**9)
-    table = dict(zip(words, vectors.astype(np.float32), strict=True))
-    known = wanted & table.keys()
-    print(f"{len(wanted)} words in the corpora, {len(known)} in {options.holes.name}")
-    if not options.plain:
-        others, smaller = read_vectors(options.complete, limit=10**9)
-        both = [(word, row) for word, row in zip(others, smaller.astype(np.float32), strict=True) if word in table]
-        x = np.stack([row for _, row in both[:FITTED]])
-        y = np.stack([table[word] for word, _ in both[:FITTED]])
-        ones = np.ones((len(x), 1), np.float32)
-        weights, *_ = np.linalg.lstsq(np.hstack([x, ones]), y, rcond=None)
-        explained = 1 - ((np.hstack([x, ones]) @ weights - y) ** 2).sum() / ((y - y.mean(0)) ** 2).sum()
-        print(f"the map explains {explained:.1%} of the variance of {len(x)} words")
-        for word, row in zip(others, smaller.astype(np.float32), strict=True):
-            if word in wanted and word not in table:
-                table[word] = np.append(row, 1) @ weights
-        print(f"{len(wanted & table.keys())} after filling")
-    with gzip.open(options.out, "wt", encoding="utf-8") as file:
+
+
+def table_of(path: Path) -> Table:
+    words, vectors = read_vectors(path, limit=10**9)
+    return dict(zip(words, vectors.astype(np.float32), strict=True))
+
+
+def fitted(x: NDArray[np.float32], y: NDArray[np.float32]) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+    """The linear map of least squares from rows of x to rows of y."""
+    padded = np.hstack([x, np.ones((len(x), 1), np.float32)])
+    weights, *_ = np.linalg.lstsq(padded, y, rcond=None)
+    explained = 1 - ((padded @ weights - y) ** 2).sum() / ((y - y.mean(0)) ** 2).sum()
+    print(f"the map explains {explained:.1%} of the variance of {len(x)} words")
+    return lambda row: np.append(row, 1) @ weights
+
+
+def write(out: Path, table: Table, wanted: set[str]) -> None:
+    with gzip.open(out, "wt", encoding="utf-8") as file:
         for word, row in table.items():
             if word in wanted:
                 file.write(word + " " + " ".join(f"{value:.4g}" for value in row) + "\n")

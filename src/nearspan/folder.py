@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -20,18 +21,19 @@ from nearspan.memory import Memory
 from nearspan.memory.journal import clear
 from nearspan.memory.store import BASE, found_in
 from nearspan.network import Network
-from nearspan.objectives import Generators, Vocabulary
-from nearspan.paths import is_folder
+from nearspan.objectives import Vocabulary
+from nearspan.paths import is_file, is_folder
 from nearspan.recipes import Recipe
 from nearspan.strings import StringMajority
 from nearspan.tensors import digest_of, load_tensors, metadata_of, save_tensors
 
-CONFIG, WEIGHTS, VOCABULARIES, CARD = "config.toml", "model.safetensors", "vocabularies", "README.md"
-STRINGS = "strings.json"  # the majority by string, where spans are given
+CONFIG, WEIGHTS, CARD = "config.toml", "model.safetensors", "README.md"
+VOCABULARIES, ENCODER = "vocabularies", "encoder"
+STRINGS = "strings"  # the majority by string, where spans are given
 CHECKPOINT = "checkpoint.safetensors"  # of a training under way
-GENERATION = "generation.json"  # the words that generators know, where there are any
+GENERATION = "generation"  # the words that generators know, where there are any
 RECALL = "encoder.recall."
-FORMAT = 6
+FORMAT = 7
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,7 @@ def save(saved: Saved, path: Path, card: str) -> None:
     try:
         (path / VOCABULARIES).mkdir(parents=True, exist_ok=True)
         (path / CONFIG).unlink(missing_ok=True)
-        saved.network.encoder.save(
-            path, lambda name, content: _write_json(path / VOCABULARIES / f"{name}.json", content)
-        )
-        _write_json(path / VOCABULARIES / "labels.json", list(saved.labels))
-        _write_optional(path / VOCABULARIES / GENERATION, _told(saved.network.generators))
-        _write_optional(path / VOCABULARIES / STRINGS, saved.strings.as_dict() if saved.strings else None)
+        files = _save_parts(saved, path)
         weights = save_weights(saved.network, path)
         clear(path)
         if saved.memory is not None:
@@ -69,9 +66,10 @@ def save(saved: Saved, path: Path, card: str) -> None:
         joined: dict[str, Any] = {}
         if joiner is not None:
             joined = {"joined": [saved.labels[number - 1] for number in joiner.labels], "joined_overlap": saved.joined}
-        content = tomli_w.dumps({"model": head | joined, "recipe": saved.recipe.model_dump(exclude_none=True)})
+        digests = {"files": {file.relative_to(path).as_posix(): _digest(file) for file in files}}
+        recipe = saved.recipe.model_dump(exclude_none=True)
         scratch = path / f"{CONFIG}.new"
-        scratch.write_text(content, encoding="utf-8")
+        scratch.write_text(tomli_w.dumps({"model": head | joined | digests, "recipe": recipe}), encoding="utf-8")
         scratch.replace(path / CONFIG)
     except (OSError, SafetensorError) as error:
         raise ModelError(f"cannot save the model to {path}: {error}") from error
@@ -112,15 +110,17 @@ def load(path: Path, remembers: bool = True) -> Saved:
             if level not in get_args(Overlap):
                 raise ModelError(f"{path / CONFIG}: overlap is {level!r}; known: {', '.join(get_args(Overlap))}")
         recipe = Recipe.parse(config.get("recipe", {}), str(path / CONFIG))
-        labels = [str(label) for label in _read_json(path / VOCABULARIES / "labels.json")]
-        encoder = Encoder.restore(recipe.encoder, path, lambda name: _read_json(path / VOCABULARIES / f"{name}.json"))
+        own = _checked(path, head["files"])
+        labels = [str(label) for label in _read(path, "labels")]
+        encoder = Encoder.restore(recipe.encoder, path / ENCODER, lambda name: _read(path, name))
         joined = [labels.index(label) + 1 for label in head.get("joined", [])]
-        vocabulary = _read_vocabulary(path / VOCABULARIES / GENERATION)
-        network = assemble(recipe, encoder, len(labels), vocabulary, joined)
+        words = Vocabulary.from_dict(_read(path, GENERATION)) if _file(path, GENERATION) in own else None
+        network = assemble(recipe, encoder, len(labels), words, joined)
         network.load_state_dict(load_tensors(path / WEIGHTS))
         remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
         memory = Memory.load(path, weights_of(path), labels, network.max_width, network.typing) if remembers else None
-        return Saved(recipe, labels, network, *levels, memory, _read_strings(path / VOCABULARIES / STRINGS))
+        strings = StringMajority.from_dict(_read(path, STRINGS)) if _file(path, STRINGS) in own else None
+        return Saved(recipe, labels, network, *levels, memory, strings)
     except ConfigError as error:
         raise ModelError(str(error)) from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
@@ -128,40 +128,45 @@ def load(path: Path, remembers: bool = True) -> Saved:
         raise ModelError(f"the model in {path} is damaged: {first_line(error)}") from error
 
 
-def _write_optional(path: Path, content: Any) -> None:
-    """Write what there is, or remove what an earlier model left."""
-    if content is None:
-        path.unlink(missing_ok=True)
-    else:
-        _write_json(path, content)
+def _save_parts(saved: Saved, path: Path) -> Iterable[Path]:
+    """Write the vocabularies and what a pretrained encoder needs beside its weights; the files that are the model's."""
+    content: dict[str, Any] = {"labels": list(saved.labels)}
+    saved.network.encoder.save(path / ENCODER, content.__setitem__)
+    if saved.network.generators is not None:
+        content[GENERATION] = saved.network.generators.vocabulary.as_dict()
+    if saved.strings is not None:
+        content[STRINGS] = saved.strings.as_dict()
+    for name in content:
+        _file(path, name).write_text(json.dumps(content[name], ensure_ascii=False), encoding="utf-8")
+    for name in {GENERATION, STRINGS} - content.keys():  # an earlier model may have left its own
+        _file(path, name).unlink(missing_ok=True)
+    encoder = (path / ENCODER).rglob("*") if saved.recipe.encoder.transformer is not None else []
+    return [*(_file(path, name) for name in content), *sorted(file for file in encoder if file.is_file())]
 
 
-def _told(generators: Generators | None) -> dict[str, Any] | None:
-    if generators is None:
-        return None
-    return {"words": generators.vocabulary.words, "synonyms": generators.vocabulary.synonyms}
+def _checked(path: Path, digests: Mapping[str, str]) -> set[Path]:
+    """The model's own files; an error where one is not as it was written.
+
+    Other words in as many rows would fit the weights, and would be read as if they were right.
+    """
+    for name, digest in digests.items():
+        if not is_file(path / name):
+            raise ModelError(f"the model in {path} is damaged: {name} is missing; put back a sound copy of it")
+        if _digest(path / name) != digest:
+            raise ModelError(f"{path / name} is damaged: it is not as it was written; put back a sound copy of it")
+    return {path / name for name in digests}
 
 
-def _read_strings(path: Path) -> StringMajority | None:
-    return StringMajority.from_dict(_read_json(path)) if path.exists() else None
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
 
-def _read_vocabulary(path: Path) -> Vocabulary | None:
-    if not path.exists():
-        return None
-    found = _read_json(path)
-    return Vocabulary(tuple(str(word) for word in found["words"]), bool(found["synonyms"]))
+def _file(path: Path, name: str) -> Path:
+    return path / VOCABULARIES / f"{name}.json"
 
 
-def _write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is damaged: {first_line(error)}") from error
+def _read(path: Path, name: str) -> Any:
+    return json.loads(_file(path, name).read_text(encoding="utf-8"))
 
 
 def _read_config(path: Path) -> dict[str, Any]:

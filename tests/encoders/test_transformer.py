@@ -372,15 +372,22 @@ def test_a_damaged_encoder_in_a_model_is_a_model_error(saved: Path, tmp_path: Pa
 
 
 def test_code_in_a_model_folder_is_not_run_and_not_asked_for(saved: Path, tmp_path: Path, monkeypatch):
+    import hashlib
     import json
     import shutil
 
     folder = shutil.copytree(saved, tmp_path / "model")
-    config = json.loads((folder / "encoder" / "config.json").read_text())
+    path = folder / "encoder" / "config.json"
+    before = path.read_bytes()
+    config = json.loads(before)
     config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Mine", "AutoModel": "mine.Model"}}
-    (folder / "encoder" / "config.json").write_text(json.dumps(config))
+    path.write_text(json.dumps(config))
+    written = (folder / "config.toml").read_text()  # who can change the one can change the other
+    old, new = (hashlib.sha256(content).hexdigest()[:16] for content in (before, path.read_bytes()))
+    assert old in written
+    (folder / "config.toml").write_text(written.replace(old, new))
     (folder / "encoder" / "mine.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w').close()\n")
     monkeypatch.setattr("builtins.input", lambda *_: "y")
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match="the encoder in"):
         nearspan.load(folder, device="cpu")
     assert not (tmp_path / "run").exists()

@@ -111,10 +111,10 @@ class Encoder(nn.Module):
         return encoder
 
     def save(self, folder: Path, write: Callable[[str, Any], None]) -> None:
-        """Hand each vocabulary to `write(name, content)`; a transformer writes its own files to `folder`."""
+        """Hand each vocabulary to `write(name, content)`; a transformer writes its files to a folder of its own."""
         for name, embedder in self.embedders.items():
             if isinstance(embedder, Transformer):
-                embedder.save(folder / "encoder")
+                embedder.save(folder)
             else:
                 write(name, embedder.vocabulary)
         if self.context is not None:
@@ -131,7 +131,7 @@ class Encoder(nn.Module):
         if settings.characters is not None:
             parts["characters"] = settings.characters.build(read("characters"))
         if settings.transformer is not None:
-            parts["transformer"] = Transformer.restore(settings.transformer, folder / "encoder")
+            parts["transformer"] = Transformer.restore(settings.transformer, folder)
         context = Context(settings.context, parts, read("context")["labels"]) if settings.context else None
         encoder = cls(settings, parts, context)
         if settings.recall is not None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -49,6 +49,15 @@ class Vocabulary:
                 break
             found.append(self.words[row - SPECIAL] if row >= SPECIAL else "<unknown>")
         return " ".join(found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"words": self.words, "synonyms": self.synonyms}
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> Vocabulary:
+        """What `as_dict` made."""
+        return cls(tuple(str(word) for word in found["words"]), bool(found["synonyms"]))
 
 
 @dataclass(frozen=True)

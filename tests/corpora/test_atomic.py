@@ -59,6 +59,14 @@ def test_a_link_stays_a_link(tmp_path: Path):
     assert (tmp_path / "real").read_text() == "new"
 
 
+def test_what_only_its_owner_may_read_stays_so(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    path.touch()
+    path.chmod(0o600)
+    write([Document("new")], path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_device_is_written_to_directly():
     write_file(Path(os.devnull), ["gone"])
     assert not Path(os.devnull).is_file()

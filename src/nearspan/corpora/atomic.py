@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,6 +34,8 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
                 stream.writelines(encoded(pieces))
                 stream.flush()
                 os.fsync(stream.fileno())
+            if target.exists():
+                shutil.copymode(target, beside)  # what only its owner could read stays so
             beside.replace(target)
         except BaseException:
             with suppress(OSError):

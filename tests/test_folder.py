@@ -2,14 +2,19 @@
 
 import json
 import shutil
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tomli_w
 from safetensors.torch import load_file
 
 import nearspan
 from nearspan.editing import Editor
 from nearspan.errors import ModelError
+from nearspan.memory.store import digest
 from nearspan.model import Model
 
 NEEDED = {
@@ -148,10 +153,69 @@ def test_a_vocabulary_that_is_gone_is_named(folders, tmp_path: Path, name: str):
         nearspan.load(folder, device="cpu")
 
 
-def test_what_an_earlier_model_left_is_not_read(folders, tmp_path: Path):
+def test_what_is_no_part_of_the_model_is_not_read(folders, tmp_path: Path):
     folder = shutil.copytree(folders["classifier"], tmp_path / "m")
     (folder / "vocabularies" / "strings.json").write_text("[]")
     assert nearspan.load(folder, device="cpu").strings is None
+
+
+def test_a_model_takes_the_place_of_another_one_and_leaves_what_is_neithers(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["classifier"], tmp_path / "m")
+    (folder / "vocabularies" / "mine.json").write_text("[]")
+    (folder / "vocabularies" / "recall.json").write_text("[]")
+    with_files(folder, lambda files: files | {"vocabularies/recall.json": "0"})
+    nearspan.load(folders["classifier"], device="cpu").save(folder)
+    names = {file.stem for file in (folder / "vocabularies").iterdir()}
+    assert names == {"labels", "words", "characters", "mine"}
+    assert nearspan.load(folder, device="cpu").labels
+
+
+def with_files(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change what a model's config says of its files."""
+    config = tomllib.loads((folder / "config.toml").read_text())
+    config["model"]["files"] = change(config["model"]["files"])
+    (folder / "config.toml").write_text(tomli_w.dumps(config))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _: 3,
+        lambda _: ["vocabularies/words.json"],
+        lambda files: files | {"../other.json": "0"},
+        lambda files: files | {"/etc/hostname": "0"},
+        lambda files: files | {"vocabularies/../config.toml": "0"},
+        lambda files: files | {"vocabularies": "0"},
+        lambda files: files | {"": "0"},
+        lambda _: {},
+        lambda files: {name: files[name] for name in files if "words" not in name},
+    ],
+)
+def test_a_config_that_names_other_files_is_damaged(folders, tmp_path: Path, change):
+    folder = shutil.copytree(folders["classifier"], tmp_path / "m")
+    with_files(folder, change)
+    with pytest.raises(ModelError, match=r"config\.toml is damaged: \[model\.files\] does not name"):
+        nearspan.load(folder, device="cpu")
+
+
+def test_a_digest_that_is_none_is_seen(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["classifier"], tmp_path / "m")
+    with_files(folder, lambda files: files | {"vocabularies/words.json": 3})
+    with pytest.raises(ModelError, match=r"words\.json is damaged: it is not as it was written"):
+        nearspan.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", r"words\.json is damaged: Expecting"), ('{"trained": ["a"], "frozen": []}', "first trained word is not")],
+)
+def test_words_that_are_none_are_seen_though_their_digest_is_right(folders, tmp_path: Path, content: str, message: str):
+    folder = shutil.copytree(folders["classifier"], tmp_path / "m")
+    path = folder / "vocabularies" / "words.json"
+    path.write_text(content)
+    with_files(folder, lambda files: files | {"vocabularies/words.json": digest(path)})
+    with pytest.raises(ModelError, match=message):
+        nearspan.load(folder, device="cpu")
 
 
 @pytest.mark.parametrize("content", ["", "model = 3", "[model]", "[model]\nnearspan", "[recipe]"])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import shutil
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -19,7 +20,7 @@ from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError, ModelError, first_line
 from nearspan.memory import Memory
 from nearspan.memory.journal import clear
-from nearspan.memory.store import BASE, found_in
+from nearspan.memory.store import BASE, digest, found_in
 from nearspan.network import Network
 from nearspan.objectives import Vocabulary
 from nearspan.paths import is_file, is_folder
@@ -52,9 +53,12 @@ class Saved:
 def save(saved: Saved, path: Path, card: str) -> None:
     """Write a model folder. `config.toml` comes last: a folder that has it is whole."""
     try:
-        (path / VOCABULARIES).mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
+        earlier = _named_before(path)
         (path / CONFIG).unlink(missing_ok=True)
-        files = _save_parts(saved, path)
+        for file in earlier:
+            file.unlink(missing_ok=True)
+        own = _save_parts(saved, path)
         weights = save_weights(saved.network, path)
         clear(path)
         if saved.memory is not None:
@@ -66,7 +70,7 @@ def save(saved: Saved, path: Path, card: str) -> None:
         joined: dict[str, Any] = {}
         if joiner is not None:
             joined = {"joined": [saved.labels[number - 1] for number in joiner.labels], "joined_overlap": saved.joined}
-        digests = {"files": {file.relative_to(path).as_posix(): _digest(file) for file in files}}
+        digests = {"files": {file.relative_to(path).as_posix(): digest(file) for file in sorted(own)}}
         recipe = saved.recipe.model_dump(exclude_none=True)
         scratch = path / f"{CONFIG}.new"
         scratch.write_text(tomli_w.dumps({"model": head | joined | digests, "recipe": recipe}), encoding="utf-8")
@@ -110,16 +114,16 @@ def load(path: Path, remembers: bool = True) -> Saved:
             if level not in get_args(Overlap):
                 raise ModelError(f"{path / CONFIG}: overlap is {level!r}; known: {', '.join(get_args(Overlap))}")
         recipe = Recipe.parse(config.get("recipe", {}), str(path / CONFIG))
-        own = _checked(path, head["files"])
-        labels = [str(label) for label in _read(path, "labels")]
-        encoder = Encoder.restore(recipe.encoder, path / ENCODER, lambda name: _read(path, name))
+        own = _checked(path, _named(path, head.get("files")))
+        labels = [str(label) for label in _read(path, "labels", own)]
+        encoder = Encoder.restore(recipe.encoder, path / ENCODER, lambda name: _read(path, name, own))
         joined = [labels.index(label) + 1 for label in head.get("joined", [])]
-        words = Vocabulary.from_dict(_read(path, GENERATION)) if _file(path, GENERATION) in own else None
+        words = Vocabulary.from_dict(_read(path, GENERATION, own)) if _file(path, GENERATION) in own else None
         network = assemble(recipe, encoder, len(labels), words, joined)
         network.load_state_dict(load_tensors(path / WEIGHTS))
         remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
         memory = Memory.load(path, weights_of(path), labels, network.max_width, network.typing) if remembers else None
-        strings = StringMajority.from_dict(_read(path, STRINGS)) if _file(path, STRINGS) in own else None
+        strings = StringMajority.from_dict(_read(path, STRINGS, own)) if _file(path, STRINGS) in own else None
         return Saved(recipe, labels, network, *levels, memory, strings)
     except ConfigError as error:
         raise ModelError(str(error)) from error
@@ -128,45 +132,84 @@ def load(path: Path, remembers: bool = True) -> Saved:
         raise ModelError(f"the model in {path} is damaged: {first_line(error)}") from error
 
 
-def _save_parts(saved: Saved, path: Path) -> Iterable[Path]:
-    """Write the vocabularies and what a pretrained encoder needs beside its weights; the files that are the model's."""
+def _save_parts(saved: Saved, path: Path) -> set[Path]:
+    """Write the vocabularies and what a pretrained encoder needs beside its weights; the files that this makes."""
     content: dict[str, Any] = {"labels": list(saved.labels)}
-    saved.network.encoder.save(path / ENCODER, content.__setitem__)
+    room = path / f".{ENCODER}.new"  # what is in here afterwards is the encoder's, whatever its library writes
+    shutil.rmtree(room, ignore_errors=True)
+    saved.network.encoder.save(room, content.__setitem__)
     if saved.network.generators is not None:
         content[GENERATION] = saved.network.generators.vocabulary.as_dict()
     if saved.strings is not None:
         content[STRINGS] = saved.strings.as_dict()
+    own = {path / ENCODER / file.relative_to(room): file for file in room.rglob("*") if file.is_file()}
+    for target, file in own.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file.replace(target)
+    shutil.rmtree(room, ignore_errors=True)
+    _refuse_strays(path, own.keys())
+    (path / VOCABULARIES).mkdir(exist_ok=True)
     for name in content:
         _file(path, name).write_text(json.dumps(content[name], ensure_ascii=False), encoding="utf-8")
-    for name in {GENERATION, STRINGS} - content.keys():  # an earlier model may have left its own
-        _file(path, name).unlink(missing_ok=True)
-    encoder = (path / ENCODER).rglob("*") if saved.recipe.encoder.transformer is not None else []
-    return [*(_file(path, name) for name in content), *sorted(file for file in encoder if file.is_file())]
+    return {*own, *(_file(path, name) for name in content)}
 
 
-def _checked(path: Path, digests: Mapping[str, str]) -> set[Path]:
+def _named_before(path: Path) -> list[Path]:
+    """The files of an earlier model in a folder, as far as that can be told."""
+    with suppress(OSError, ModelError):
+        files = _read_config(path / CONFIG)["model"].get("files")
+        return [path / name for name in _named(path, files)]
+    return []
+
+
+def _named(path: Path, files: Any) -> dict[str, str]:
+    """The names of a model's files in its folder with their digests, as its config tells them."""
+    if not isinstance(files, dict) or not all(_is_own(name) for name in files):
+        raise ModelError(f"{path / CONFIG} is damaged: [model.files] does not name the files of a model")
+    return files
+
+
+def _is_own(name: str) -> bool:
+    parts = name.split("/")
+    return parts[0] in (VOCABULARIES, ENCODER) and len(parts) > 1 and not {"", ".", ".."} & {*parts}
+
+
+def _checked(path: Path, digests: dict[str, str]) -> set[Path]:
     """The model's own files; an error where one is not as it was written.
 
     Other words in as many rows would fit the weights, and would be read as if they were right.
     """
-    for name, digest in digests.items():
+    for name, written in digests.items():
         if not is_file(path / name):
             raise ModelError(f"the model in {path} is damaged: {name} is missing; put back a sound copy of it")
-        if _digest(path / name) != digest:
+        if digest(path / name) != written:
             raise ModelError(f"{path / name} is damaged: it is not as it was written; put back a sound copy of it")
-    return {path / name for name in digests}
+    own = {path / name for name in digests}
+    _refuse_strays(path, {file for file in own if path / ENCODER in file.parents})
+    return own
 
 
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+def _refuse_strays(path: Path, own: Collection[Path]) -> None:
+    """Refuse files beside an encoder's own: its library looks for files by name, and would read them."""
+    folder = path / ENCODER
+    for file in folder.rglob("*") if own else ():
+        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)  # as systems leave them
+        if file.is_file() and file not in own and not hidden:
+            raise ModelError(f"{file} is no part of the model, but may be read as such: move it out of {folder}")
 
 
 def _file(path: Path, name: str) -> Path:
     return path / VOCABULARIES / f"{name}.json"
 
 
-def _read(path: Path, name: str) -> Any:
-    return json.loads(_file(path, name).read_text(encoding="utf-8"))
+def _read(path: Path, name: str, own: Collection[Path]) -> Any:
+    file = _file(path, name)
+    if file not in own:
+        raise ModelError(f"{path / CONFIG} is damaged: [model.files] does not name {VOCABULARIES}/{name}.json")
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{file} is damaged: {first_line(error)}") from error
 
 
 def _read_config(path: Path) -> dict[str, Any]:

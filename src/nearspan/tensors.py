@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from nearspan.corpora.atomic import sync
+from nearspan.corpora.atomic import let_read, sync
 from nearspan.errors import ModelError
 
 ABOUT = "about"  # the one entry of a file's metadata, for several come in any order
@@ -26,7 +26,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path, about: Mapping[str, 
     Their digest stands beside them, and so does what there is to say `about` them.
 
     If anything fails, the old file stays as it was. What a killed process leaves goes with the next writing. The file
-    may be read by whom the system lets read new files; safetensors alone would let its owner only.
+    may be read by those who may read the old one, or new files; safetensors alone would let its owner only.
 
         save_tensors({"steps": steps}, folder / "memory.safetensors")
     """
@@ -36,6 +36,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path, about: Mapping[str, 
     try:
         scratch = room / path.name
         scratch.touch()
+        let_read(scratch, path)
         mode = scratch.stat().st_mode
         found = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         save_file(found, scratch, {ABOUT: json.dumps({**(about or {}), "digest": digest_of(found)})})

@@ -1,6 +1,6 @@
 import os
 from collections.abc import Iterator
-from errno import EACCES, ENOSPC
+from errno import EACCES, ENOSPC, EPERM
 from pathlib import Path
 
 import pytest
@@ -61,10 +61,33 @@ def test_a_link_stays_a_link(tmp_path: Path):
 
 def test_what_only_its_owner_may_read_stays_so(tmp_path: Path):
     path = tmp_path / "a.jsonl"
-    path.touch()
-    path.chmod(0o600)
-    write([Document("new")], path)
+    path.touch(0o600)
+
+    def pieces() -> Iterator[str]:
+        assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}  # while it is written too
+        yield "new"
+
+    write_file(path, pieces())
+    assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_only_its_owner_may_read_stays_so(tmp_path: Path):
+    path = tmp_path / "brat"
+    path.mkdir(0o700)
+    write([Document("new")], path, "brat")
+    assert path.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_mode_that_cannot_be_set_is_let_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(EPERM, "Operation not permitted")
+
+    path = tmp_path / "a"
+    path.touch()
+    monkeypatch.setattr(os, "chmod", refuse)
+    write_file(path, ["new"])
+    assert path.read_text() == "new"
 
 
 def test_a_device_is_written_to_directly():

@@ -371,22 +371,51 @@ def test_a_damaged_encoder_in_a_model_is_a_model_error(saved: Path, tmp_path: Pa
             nearspan.load(folder, device="cpu")
 
 
-def test_code_in_a_model_folder_is_not_run_and_not_asked_for(saved: Path, tmp_path: Path, monkeypatch):
-    import hashlib
-    import json
+def test_a_file_beside_an_encoders_own_is_refused(saved: Path, tmp_path: Path):
+    """Left by another encoder, it would be read: here a word that the weights have no row for."""
     import shutil
 
     folder = shutil.copytree(saved, tmp_path / "model")
-    path = folder / "encoder" / "config.json"
-    before = path.read_bytes()
-    config = json.loads(before)
+    (folder / "encoder" / ".cache").mkdir()
+    (folder / "encoder" / ".cache" / "hidden").touch()  # what systems leave is nobody's
+    model = nearspan.load(folder, device="cpu")
+    stray = folder / "encoder" / "added_tokens.json"
+    stray.write_text('{"zorro": 1000000}')
+    for what in (lambda: nearspan.load(folder, device="cpu"), lambda: model.save(folder)):
+        with pytest.raises(ModelError, match=r"added_tokens\.json is no part of the model.* move it out of"):
+            what()
+    stray.unlink()
+    model.save(folder)
+    assert nearspan.load(folder, device="cpu").labels == model.labels
+    assert not (folder / ".encoder.new").exists()
+
+
+def test_an_encoder_that_cannot_be_saved_is_a_model_error(saved: Path, tmp_path: Path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "encoder").touch()
+    with pytest.raises(ModelError, match="cannot save"):
+        nearspan.load(saved, device="cpu").save(folder)
+
+
+def test_code_in_a_model_folder_is_not_run_and_not_asked_for(saved: Path, tmp_path: Path, monkeypatch):
+    import json
+    import shutil
+    import tomllib
+
+    import tomli_w
+
+    from nearspan.memory.store import digest
+
+    folder = shutil.copytree(saved, tmp_path / "model")
+    path, code = folder / "encoder" / "config.json", folder / "encoder" / "mine.py"
+    config = json.loads(path.read_text())
     config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Mine", "AutoModel": "mine.Model"}}
     path.write_text(json.dumps(config))
-    written = (folder / "config.toml").read_text()  # who can change the one can change the other
-    old, new = (hashlib.sha256(content).hexdigest()[:16] for content in (before, path.read_bytes()))
-    assert old in written
-    (folder / "config.toml").write_text(written.replace(old, new))
-    (folder / "encoder" / "mine.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w').close()\n")
+    code.write_text(f"open({str(tmp_path / 'run')!r}, 'w').close()\n")
+    told = tomllib.loads((folder / "config.toml").read_text())  # who can change the one can change the other
+    told["model"]["files"] |= {f"encoder/{file.name}": digest(file) for file in (path, code)}
+    (folder / "config.toml").write_text(tomli_w.dumps(told))
     monkeypatch.setattr("builtins.input", lambda *_: "y")
     with pytest.raises(ModelError, match="the encoder in"):
         nearspan.load(folder, device="cpu")

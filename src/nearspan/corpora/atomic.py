@@ -31,17 +31,22 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
         beside = scratch(target)
         try:
             with beside.open("wb") as stream:
+                let_read(beside, target)
                 stream.writelines(encoded(pieces))
                 stream.flush()
                 os.fsync(stream.fileno())
-            if target.exists():
-                shutil.copymode(target, beside)  # what only its owner could read stays so
             beside.replace(target)
         except BaseException:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
             raise
         sync(target.parent)
+
+
+def let_read(new: Path, old: Path) -> None:
+    """Let only those read a file or a folder who may read the one that it will replace, if there is one."""
+    with suppress(FileNotFoundError, PermissionError):
+        shutil.copymode(old, new)
 
 
 def followed(path: Path) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from nearspan.corpora.atomic import encoded, followed, scratch, sync, told
+from nearspan.corpora.atomic import encoded, followed, let_read, scratch, sync, told
 from nearspan.corpora.corpus import Corpus, Problem, excerpt, scored, shown
 from nearspan.document import Document
 from nearspan.errors import CorpusError
@@ -37,6 +37,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         beside = scratch(target)
         try:
             beside.mkdir()
+            let_read(beside, target)
             for name, document in zip(named, corpus.documents, strict=True):
                 file = beside / name
                 file.parent.mkdir(parents=True, exist_ok=True)

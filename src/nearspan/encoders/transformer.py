@@ -91,8 +91,11 @@ class Transformer(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write the encoder's configuration and tokenizer; the weights go with the model's."""
-        self.encoder.config.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
+        try:
+            self.encoder.config.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+        except Exception as error:  # transformers and tokenizers raise what they like
+            raise ModelError(f"the encoder cannot be saved to {folder}: {first_line(error)}") from error
 
     @classmethod
     def restore(cls, settings: TransformerSettings, folder: Path) -> Transformer:

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from nearspan.encoders.inputs import Batch, Features
 from nearspan.encoders.vectors import read_vectors
+from nearspan.errors import ModelError
 from nearspan.settings import Settings
 from nearspan.text import Sentence
 
@@ -62,6 +63,8 @@ class Words(nn.Module):
         self.settings = settings
         self.vocabulary = vocabulary
         trained, frozen = vocabulary["trained"], vocabulary["frozen"]
+        if trained[:1] != [UNKNOWN]:
+            raise ModelError(f"the vocabulary of words is damaged: its first trained word is not {UNKNOWN}")
         self.index = {word: row for row, word in enumerate([*trained, *frozen])}
         self.size = vocabulary["size"]
         self.trained = nn.Parameter(torch.empty(len(trained), self.size))

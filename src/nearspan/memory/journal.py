@@ -17,7 +17,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from nearspan.corpora.atomic import sync
+from nearspan.corpora.atomic import let_read, sync
 from nearspan.errors import EditError, ModelError
 from nearspan.memory.edits import Edit
 from nearspan.memory.store import BASE, NEXT, SENTENCES, digest, found_in
@@ -124,6 +124,7 @@ def begin(folder: Path, base: str, lines: list[bytes]) -> None:
     """Write a new journal in one step."""
     beside = folder / f".{JOURNAL}.new"
     with beside.open("wb") as file:
+        let_read(beside, folder / SENTENCES)
         file.writelines([_line({"journal": FORMAT, "base": base}), *lines])
         file.flush()
         os.fsync(file.fileno())
@@ -138,6 +139,7 @@ def settle(folder: Path) -> None:
         return
     for name in (*BASE, JOURNAL):
         if (new / name).exists():
+            let_read(new / name, folder / name)
             (new / name).replace(folder / name)
     sync(folder)
     new.rmdir()

@@ -253,6 +253,17 @@ def test_a_memory_that_is_built_anew_is_taken_up(editor: Editor, documents):
     assert [one.id for one in other.sentences(document="new")] == [5, 6]
 
 
+def test_a_memory_that_only_its_owner_may_read_stays_so(editor: Editor, documents):
+    files = [editor.folder / name for name in ("memory.jsonl", "memory.safetensors")]
+    for file in files:
+        file.chmod(0o600)
+    editor.add(ADDED)
+    journal = editor.folder / "journal.jsonl"
+    assert journal.stat().st_mode & 0o777 == 0o600
+    editor.build(documents[:5])
+    assert {file.stat().st_mode & 0o777 for file in (*files, journal)} == {0o600}
+
+
 def test_building_from_what_is_there_leaves_no_trace_of_what_is_not(editor: Editor):
     editor.forget("d3")
     editor.remove(0, Span.of(0, 3))

@@ -6,7 +6,7 @@ The 100-dimensional GloVe file at hand lacks words, and `fill_vectors.py` fills 
 the variance. What the true vectors would give cannot be asked of that file. It can be asked of the 50-dimensional one,
 which is complete: OUT/complete.txt.gz has its vectors, OUT/filled.txt.gz has them too, but for the words that the other
 file lacks only the first `--kept` numbers are known, and a map fitted on the words of both files guesses the others.
-OUT/both.txt.gz has both files side by side, the larger one with its holes filled by the smaller one.
+OUT/both.txt.gz has both files side by side for the words of the first, the second one with its holes filled by it.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import tomli_w
+import torch
 from safetensors.torch import load_file
 
 import nearspan
@@ -81,14 +82,11 @@ def test_a_folder_swapped_for_another_models_part_is_seen(folders, tmp_path: Pat
         nearspan.load(folder, device="cpu")
 
 
-@pytest.mark.parametrize("name", ["memory.safetensors", "model.safetensors"])
-def test_the_memory_of_another_training_is_seen_and_filled_anew(
-    folders, documents, tmp_path: Path, nearspan_command, name: str
-):
+def test_the_memory_of_another_training_is_seen_and_filled_anew(folders, documents, tmp_path: Path, nearspan_command):
     folder = shutil.copytree(folders["instance"], tmp_path / "m")
     recipe = nearspan.load(folder, device="cpu").recipe.override(["training.epochs=1"])
     nearspan.train(recipe, documents, documents, out=tmp_path / "other", seed=1, device="cpu")
-    shutil.copy(tmp_path / "other" / name, folder / name)
+    shutil.copy(tmp_path / "other" / "memory.safetensors", folder)
     with pytest.raises(ModelError, match="memory of another training"):
         nearspan.load(folder, device="cpu")
     with pytest.raises(ModelError, match="memory of another training"):
@@ -153,6 +151,36 @@ def test_a_vocabulary_that_is_gone_is_named(folders, tmp_path: Path, name: str):
         nearspan.load(folder, device="cpu")
 
 
+def test_weights_of_another_model_are_seen_without_a_memory_too(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["classifier"], tmp_path / "m")
+    other = nearspan.load(folders["classifier"], device="cpu")
+    with torch.no_grad():
+        next(other.network.parameters()).add_(1)
+    other.save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "model.safetensors", folder)
+    with pytest.raises(ModelError, match=r"model\.safetensors is of another model than config\.toml"):
+        Model.load(folder, device="cpu", memory=False)
+
+
+def test_a_save_that_was_cut_off_is_not_taken_for_a_training(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["classifier"], tmp_path / "m")
+    (folder / "config.toml").unlink()
+    (folder / "checkpoint.safetensors").touch()
+    with pytest.raises(ModelError, match="not a nearspan model any more: writing it anew was cut off"):
+        nearspan.load(folder, device="cpu")
+
+
+def test_a_label_that_cannot_be_written_is_an_error_and_the_old_model_stays(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["classifier"], tmp_path / "m")
+    model = nearspan.load(folder, device="cpu")
+    labels = list(model.labels)
+    model.labels[1] = "\ud800"
+    with pytest.raises(ModelError, match="cannot save the model"):
+        model.save(folder)
+    assert nearspan.load(folder, device="cpu").labels == labels
+    assert not list(folder.glob(".*"))
+
+
 def test_what_is_no_part_of_the_model_is_not_read(folders, tmp_path: Path):
     folder = shutil.copytree(folders["classifier"], tmp_path / "m")
     (folder / "vocabularies" / "strings.json").write_text("[]")
@@ -187,6 +215,7 @@ def with_files(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
         lambda files: files | {"vocabularies/../config.toml": "0"},
         lambda files: files | {"vocabularies": "0"},
         lambda files: files | {"": "0"},
+        lambda files: files | {"vocabularies/a\0b.json": "0"},
         lambda _: {},
         lambda files: {name: files[name] for name in files if "words" not in name},
     ],
@@ -301,14 +330,19 @@ def test_a_model_without_a_memory_leaves_no_old_one_behind(classifier: Model, tm
     assert nearspan.load(tmp_path, device="cpu").memory is None
 
 
-@pytest.mark.parametrize("limit", [1, 300, 3000, 5000])
-def test_a_full_disk_leaves_no_folder_that_looks_whole(instance: Model, tmp_path: Path, full_disk, limit: int):
-    instance.save(tmp_path)  # an old model is in the way
+@pytest.mark.parametrize(("limit", "stays"), [(1, True), (300, True), (3000, False), (5000, False)])
+def test_a_full_disk_leaves_no_folder_that_looks_whole(
+    instance: Model, tmp_path: Path, full_disk, limit: int, stays: bool
+):
+    instance.save(tmp_path)  # an old model is in the way; it stays where already the small files find no room
     with full_disk(limit), pytest.raises(ModelError, match="cannot save the model to"):
         instance.save(tmp_path, "a card")
-    assert not (tmp_path / "config.toml").exists()
-    with pytest.raises(ModelError, match=r"config\.toml"):
-        nearspan.load(tmp_path, device="cpu")
+    assert (tmp_path / "config.toml").exists() == stays
+    if stays:
+        assert nearspan.load(tmp_path, device="cpu")
+    else:
+        with pytest.raises(ModelError, match=r"config\.toml"):
+            nearspan.load(tmp_path, device="cpu")
     instance.save(tmp_path)
     assert nearspan.load(tmp_path, device="cpu")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -31,10 +31,12 @@ from nearspan.tensors import digest_of, load_tensors, metadata_of, save_tensors
 CONFIG, WEIGHTS, CARD = "config.toml", "model.safetensors", "README.md"
 VOCABULARIES, ENCODER = "vocabularies", "encoder"
 STRINGS = "strings"  # the majority by string, where spans are given
-CHECKPOINT = "checkpoint.safetensors"  # of a training under way
+CHECKPOINT, RESULT = "checkpoint.safetensors", "result.json"  # of a training under way, and of one that is finished
 GENERATION = "generation"  # the words that generators know, where there are any
 RECALL = "encoder.recall."
 FORMAT = 7
+
+Digests = dict[str, str]  # of files, by their names in the model folder
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,9 @@ def save(saved: Saved, path: Path, card: str) -> None:
     """Write a model folder. `config.toml` comes last: a folder that has it is whole."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        earlier = _named_before(path)
-        (path / CONFIG).unlink(missing_ok=True)
-        for file in earlier:
-            file.unlink(missing_ok=True)
-        own = _save_parts(saved, path)
+        with _room(path) as room:
+            _stage(saved, room)
+            files = _put(room, path)
         weights = save_weights(saved.network, path)
         clear(path)
         if saved.memory is not None:
@@ -66,16 +66,15 @@ def save(saved: Saved, path: Path, card: str) -> None:
         if card:
             (path / CARD).write_text(card, encoding="utf-8")
         joiner = saved.network.joiner
-        head = {"nearspan": FORMAT, "overlap": saved.overlap}
-        joined: dict[str, Any] = {}
+        head: dict[str, Any] = {"nearspan": FORMAT, "overlap": saved.overlap, "weights": weights}
         if joiner is not None:
-            joined = {"joined": [saved.labels[number - 1] for number in joiner.labels], "joined_overlap": saved.joined}
-        digests = {"files": {file.relative_to(path).as_posix(): digest(file) for file in sorted(own)}}
+            head["joined"] = [saved.labels[number - 1] for number in joiner.labels]
+            head["joined_overlap"] = saved.joined
         recipe = saved.recipe.model_dump(exclude_none=True)
         scratch = path / f"{CONFIG}.new"
-        scratch.write_text(tomli_w.dumps({"model": head | joined | digests, "recipe": recipe}), encoding="utf-8")
+        scratch.write_text(tomli_w.dumps({"model": head | {"files": files}, "recipe": recipe}), encoding="utf-8")
         scratch.replace(path / CONFIG)
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, UnicodeError) as error:
         raise ModelError(f"cannot save the model to {path}: {error}") from error
 
 
@@ -101,7 +100,9 @@ def load(path: Path, remembers: bool = True) -> Saved:
         raise ModelError(f"no model folder at {path}: give the folder that `nearspan train --out` wrote")
     if not (path / CONFIG).is_file():
         hint = "" if any(path.iterdir()) else " (it is empty)"
-        if (path / CHECKPOINT).exists():
+        if (path / RESULT).exists():
+            hint = " any more: writing it anew was cut off, so put back a copy, or train it again"
+        elif (path / CHECKPOINT).exists():
             hint = " yet: its training did not finish, so run it again with --resume"
         raise ModelError(f"{path} holds no {CONFIG}, so it is not a nearspan model{hint}")
     try:
@@ -114,16 +115,19 @@ def load(path: Path, remembers: bool = True) -> Saved:
             if level not in get_args(Overlap):
                 raise ModelError(f"{path / CONFIG}: overlap is {level!r}; known: {', '.join(get_args(Overlap))}")
         recipe = Recipe.parse(config.get("recipe", {}), str(path / CONFIG))
-        own = _checked(path, _named(path, head.get("files")))
-        labels = [str(label) for label in _read(path, "labels", own)]
-        encoder = Encoder.restore(recipe.encoder, path / ENCODER, lambda name: _read(path, name, own))
+        files = _named(path, head.get("files"))
+        _check(path, files)
+        labels = [str(label) for label in _read(path, "labels", files)]
+        encoder = Encoder.restore(recipe.encoder, path / ENCODER, lambda name: _read(path, name, files))
         joined = [labels.index(label) + 1 for label in head.get("joined", [])]
-        words = Vocabulary.from_dict(_read(path, GENERATION, own)) if _file(path, GENERATION) in own else None
+        words = Vocabulary.from_dict(_read(path, GENERATION, files)) if _file(GENERATION) in files else None
         network = assemble(recipe, encoder, len(labels), words, joined)
         network.load_state_dict(load_tensors(path / WEIGHTS))
+        if weights_of(path) != head.get("weights"):
+            raise ModelError(f"{path / WEIGHTS} is of another model than {CONFIG}: put back a sound copy of either")
         remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
         memory = Memory.load(path, weights_of(path), labels, network.max_width, network.typing) if remembers else None
-        strings = StringMajority.from_dict(_read(path, STRINGS, own)) if _file(path, STRINGS) in own else None
+        strings = StringMajority.from_dict(_read(path, STRINGS, files)) if _file(STRINGS) in files else None
         return Saved(recipe, labels, network, *levels, memory, strings)
     except ConfigError as error:
         raise ModelError(str(error)) from error
@@ -132,38 +136,49 @@ def load(path: Path, remembers: bool = True) -> Saved:
         raise ModelError(f"the model in {path} is damaged: {first_line(error)}") from error
 
 
-def _save_parts(saved: Saved, path: Path) -> set[Path]:
-    """Write the vocabularies and what a pretrained encoder needs beside its weights; the files that this makes."""
-    content: dict[str, Any] = {"labels": list(saved.labels)}
-    room = path / f".{ENCODER}.new"  # what is in here afterwards is the encoder's, whatever its library writes
+@contextmanager
+def _room(path: Path) -> Iterator[Path]:
+    """A folder in a model folder for files that are to take their places when all are written."""
+    room = path / ".files.new"
     shutil.rmtree(room, ignore_errors=True)
-    saved.network.encoder.save(room, content.__setitem__)
+    (room / VOCABULARIES).mkdir(parents=True)
+    try:
+        yield room
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def _stage(saved: Saved, room: Path) -> None:
+    """Write the vocabularies and what a pretrained encoder needs beside its weights."""
+    content: dict[str, Any] = {"labels": list(saved.labels)}
+    saved.network.encoder.save(room / ENCODER, content.__setitem__)
     if saved.network.generators is not None:
         content[GENERATION] = saved.network.generators.vocabulary.as_dict()
     if saved.strings is not None:
         content[STRINGS] = saved.strings.as_dict()
-    own = {path / ENCODER / file.relative_to(room): file for file in room.rglob("*") if file.is_file()}
-    for target, file in own.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        file.replace(target)
-    shutil.rmtree(room, ignore_errors=True)
-    _refuse_strays(path, own.keys())
-    (path / VOCABULARIES).mkdir(exist_ok=True)
     for name in content:
-        _file(path, name).write_text(json.dumps(content[name], ensure_ascii=False), encoding="utf-8")
-    return {*own, *(_file(path, name) for name in content)}
+        (room / _file(name)).write_text(json.dumps(content[name], ensure_ascii=False), encoding="utf-8")
 
 
-def _named_before(path: Path) -> list[Path]:
-    """The files of an earlier model in a folder, as far as that can be told."""
+def _put(room: Path, path: Path) -> Digests:
+    """Move all files to their places; from here on no model is there, and what an earlier one had is gone."""
+    files = {file.relative_to(room).as_posix(): digest(file) for file in sorted(room.rglob("*")) if file.is_file()}
+    earlier: Digests = {}
     with suppress(OSError, ModelError):
-        files = _read_config(path / CONFIG)["model"].get("files")
-        return [path / name for name in _named(path, files)]
-    return []
+        earlier = _named(path, _read_config(path / CONFIG)["model"].get("files"))
+    if _has_encoder(files):
+        _refuse_strays(path, {*files, *earlier})
+    for name in earlier.keys() - files.keys():
+        (path / name).unlink(missing_ok=True)
+    (path / CONFIG).unlink(missing_ok=True)
+    for name in files:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (room / name).replace(path / name)
+    return files
 
 
-def _named(path: Path, files: Any) -> dict[str, str]:
-    """The names of a model's files in its folder with their digests, as its config tells them."""
+def _named(path: Path, files: Any) -> Digests:
+    """A model's own files, as its config names them."""
     if not isinstance(files, dict) or not all(_is_own(name) for name in files):
         raise ModelError(f"{path / CONFIG} is damaged: [model.files] does not name the files of a model")
     return files
@@ -171,41 +186,51 @@ def _named(path: Path, files: Any) -> dict[str, str]:
 
 def _is_own(name: str) -> bool:
     parts = name.split("/")
-    return parts[0] in (VOCABULARIES, ENCODER) and len(parts) > 1 and not {"", ".", ".."} & {*parts}
+    return (
+        parts[0] in (VOCABULARIES, ENCODER) and len(parts) > 1 and not {"", ".", ".."} & {*parts} and "\0" not in name
+    )
 
 
-def _checked(path: Path, digests: dict[str, str]) -> set[Path]:
-    """The model's own files; an error where one is not as it was written.
+def _check(path: Path, files: Digests) -> None:
+    """An error where a file is not as it was written.
 
     Other words in as many rows would fit the weights, and would be read as if they were right.
     """
-    for name, written in digests.items():
+    for name, written in files.items():
         if not is_file(path / name):
             raise ModelError(f"the model in {path} is damaged: {name} is missing; put back a sound copy of it")
         if digest(path / name) != written:
             raise ModelError(f"{path / name} is damaged: it is not as it was written; put back a sound copy of it")
-    own = {path / name for name in digests}
-    _refuse_strays(path, {file for file in own if path / ENCODER in file.parents})
-    return own
+    if _has_encoder(files):
+        _refuse_strays(path, files)
 
 
-def _refuse_strays(path: Path, own: Collection[Path]) -> None:
+def _has_encoder(files: Digests) -> bool:
+    return any(name.startswith(f"{ENCODER}/") for name in files)
+
+
+def _refuse_strays(path: Path, files: Collection[str]) -> None:
     """Refuse files beside an encoder's own: its library looks for files by name, and would read them."""
-    folder = path / ENCODER
-    for file in folder.rglob("*") if own else ():
-        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)  # as systems leave them
-        if file.is_file() and file not in own and not hidden:
-            raise ModelError(f"{file} is no part of the model, but may be read as such: move it out of {folder}")
+    for file in visible(path / ENCODER):
+        if file.relative_to(path).as_posix() not in files:
+            raise ModelError(f"{file} is no part of the model, but may be read as such: move it out of {ENCODER}/")
 
 
-def _file(path: Path, name: str) -> Path:
-    return path / VOCABULARIES / f"{name}.json"
+def visible(folder: Path) -> Iterator[Path]:
+    """All files in a folder but the hidden ones that systems leave."""
+    for file in folder.rglob("*"):
+        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts):
+            yield file
 
 
-def _read(path: Path, name: str, own: Collection[Path]) -> Any:
-    file = _file(path, name)
-    if file not in own:
-        raise ModelError(f"{path / CONFIG} is damaged: [model.files] does not name {VOCABULARIES}/{name}.json")
+def _file(name: str) -> str:
+    return f"{VOCABULARIES}/{name}.json"
+
+
+def _read(path: Path, name: str, files: Digests) -> Any:
+    file = path / _file(name)
+    if _file(name) not in files:
+        raise ModelError(f"{path / CONFIG} is damaged: [model.files] does not name {_file(name)}")
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

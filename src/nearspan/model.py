@@ -88,7 +88,10 @@ class Model:
         return cls(recipe, labels, network, overlap, joined_overlap=joined_overlap)
 
     def save(self, path: Path | str, card: str = "") -> None:
-        """Write the model as a folder; `card` becomes its README.md."""
+        """Write the model as a folder; `card` becomes its README.md.
+
+        A model that is there already goes with its memory, and with all edits of it that this one does not hold.
+        """
         levels = (self.overlap, self.joined_overlap)
         saved = folder.Saved(self.recipe, self.labels[1:], self.network, *levels, self.memory, self.strings)
         folder.save(saved, Path(path), card)

@@ -257,11 +257,17 @@ def test_a_memory_that_only_its_owner_may_read_stays_so(editor: Editor, document
     files = [editor.folder / name for name in ("memory.jsonl", "memory.safetensors")]
     for file in files:
         file.chmod(0o600)
-    editor.add(ADDED)
     journal = editor.folder / "journal.jsonl"
-    assert journal.stat().st_mode & 0o777 == 0o600
-    editor.build(documents[:5])
-    assert {file.stat().st_mode & 0o777 for file in (*files, journal)} == {0o600}
+    for edit in (lambda: editor.build(documents[:5]), lambda: editor.add(ADDED), lambda: editor.build(documents)):
+        edit()
+        assert {file.stat().st_mode & 0o777 for file in (*files, journal)} == {0o600}
+
+
+def test_a_memory_that_is_protected_can_be_edited_more_than_once(editor: Editor):
+    (editor.folder / "memory.jsonl").chmod(0o444)
+    editor.add(ADDED)
+    assert (editor.folder / "journal.jsonl").stat().st_mode & 0o777 == 0o644
+    editor.undo()
 
 
 def test_building_from_what_is_there_leaves_no_trace_of_what_is_not(editor: Editor):

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 import nearspan
 from nearspan.encoders.encoder import Encoder, EncoderSettings
 from nearspan.encoders.transformer import TransformerSettings
-from nearspan.errors import ModelError, ResourceError
+from nearspan.errors import ModelError, NearspanError, ResourceError
 from nearspan.text import Sentence
 
 KINDS = ("bert", "roberta")
@@ -381,13 +381,22 @@ def test_a_file_beside_an_encoders_own_is_refused(saved: Path, tmp_path: Path):
     model = nearspan.load(folder, device="cpu")
     stray = folder / "encoder" / "added_tokens.json"
     stray.write_text('{"zorro": 1000000}')
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     for what in (lambda: nearspan.load(folder, device="cpu"), lambda: model.save(folder)):
         with pytest.raises(ModelError, match=r"added_tokens\.json is no part of the model.* move it out of"):
             what()
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
     stray.unlink()
     model.save(folder)
     assert nearspan.load(folder, device="cpu").labels == model.labels
-    assert not (folder / ".encoder.new").exists()
+
+
+def test_training_into_the_folder_of_a_pretrained_encoder_is_refused(encoders, tiny, documents, tmp_path: Path):
+    import shutil
+
+    encoder = shutil.copytree(encoders["bert"], tmp_path / "encoder")
+    with pytest.raises(NearspanError, match="already holds a model or a run: there is encoder/"):
+        nearspan.train(recipe(tiny, encoder, "classifier"), documents, out=tmp_path, device="cpu")
 
 
 def test_an_encoder_that_cannot_be_saved_is_a_model_error(saved: Path, tmp_path: Path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
-import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -46,7 +46,7 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
 def let_read(new: Path, old: Path) -> None:
     """Let only those read a file or a folder who may read the one that it will replace, if there is one."""
     with suppress(FileNotFoundError, PermissionError):
-        shutil.copymode(old, new)
+        new.chmod(stat.S_IMODE(old.stat().st_mode) | stat.S_IWUSR)
 
 
 def followed(path: Path) -> Path:

@@ -139,7 +139,7 @@ def settle(folder: Path) -> None:
         return
     for name in (*BASE, JOURNAL):
         if (new / name).exists():
-            let_read(new / name, folder / name)
+            let_read(new / name, folder / (SENTENCES if name == JOURNAL else name))
             (new / name).replace(folder / name)
     sync(folder)
     new.rmdir()

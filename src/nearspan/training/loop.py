@@ -20,21 +20,21 @@ from nearspan.document import Document
 from nearspan.encoders import Prepared
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Judge, TypingJudge
-from nearspan.folder import CARD, CHECKPOINT, CONFIG, WEIGHTS
+from nearspan.folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
 from nearspan.heads import Instances, SigmoidSettings
 from nearspan.memory.journal import JOURNAL
 from nearspan.memory.store import BASE, found_in
 from nearspan.model import Model
 from nearspan.network import Labelled
 from nearspan.objectives import SpanTexts, SynonymSource
-from nearspan.paths import exists
+from nearspan.paths import exists, is_folder
 from nearspan.recipes import Recipe, load
 from nearspan.spans import GoldFragments, how_many
 from nearspan.strings import StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.card import card
 from nearspan.training.data import TrainingData, fingerprint
-from nearspan.training.run import RESULT, Run
+from nearspan.training.run import Run
 from nearspan.training.schedule import rate
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.watch import Watch
@@ -75,7 +75,7 @@ def train(
     if resume:
         _refuse_edited(folder)
     else:
-        _refuse_used(folder)
+        _refuse_used(folder, recipe)
     try:
         with repeatable(accelerator.device):
             run = _train(recipe, train, dev, test, folder, seed, resume, watch, accelerator, synonyms)
@@ -386,8 +386,10 @@ def _accelerator(recipe: Recipe, device: str) -> Accelerator:
     return Accelerator(cpu=place.type == "cpu", mixed_precision=precision, kwargs_handlers=[unused])
 
 
-def _refuse_used(folder: Path) -> None:
+def _refuse_used(folder: Path, recipe: Recipe) -> None:
     found = [name for name in REFUSED if exists(folder / name)]
+    if recipe.encoder.transformer is not None and any(visible(folder / ENCODER)):
+        found.append(f"{ENCODER}/")  # perhaps the pretrained one, where its folder was given as --out
     if found:
         raise NearspanError(
             f"{folder} already holds a model or a run: there is {', '.join(found)}. "
@@ -397,7 +399,7 @@ def _refuse_used(folder: Path) -> None:
 
 def _refuse_edited(folder: Path) -> None:
     """Refuse a finished run whose memory has a journal: saving the model again would bring back what was forgotten."""
-    if exists(folder / CONFIG) and found_in(folder, JOURNAL).exists():
+    if is_folder(folder) and found_in(folder, JOURNAL).exists():
         raise NearspanError(
             f"nothing to resume in {folder}: its training is finished, and its memory was edited or built anew since, "
             f"which {JOURNAL} tells. Give another --out to train anew"

@@ -13,9 +13,8 @@ import torch
 
 from nearspan.errors import NearspanError
 from nearspan.evaluation import Evaluation, TypingEvaluation
+from nearspan.folder import RESULT
 from nearspan.model import Model
-
-RESULT = "result.json"
 
 
 @dataclass(frozen=True)

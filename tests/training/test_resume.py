@@ -179,10 +179,13 @@ def test_a_finished_run_is_not_resumed_over_an_edited_memory(train, tmp_path: Pa
     editor.forget("d3")
     if built:
         editor.build()
-    before = contents(tmp_path / "m")
-    with pytest.raises(NearspanError, match=r"nothing to resume in .* edited .* another --out"):
-        train("instance", "m", resume=True)
-    assert contents(tmp_path / "m") == before
+    for cut_off in (False, True):
+        if cut_off:  # as a save over it leaves it that is killed
+            (tmp_path / "m" / "config.toml").unlink()
+        before = contents(tmp_path / "m")
+        with pytest.raises(NearspanError, match=r"nothing to resume in .* edited .* another --out"):
+            train("instance", "m", resume=True)
+        assert contents(tmp_path / "m") == before
 
 
 def test_edits_of_a_replaced_model_do_not_stop_its_successor(train, tmp_path: Path):

@@ -6,6 +6,12 @@
 ['PERSON', 'PLACE']
 """
 
+import os
+
+# Before torch is loaded: its threads wait for each other in a loop, and for so long that nothing gets done where a core
+# has other work too. With fewer turns they go to sleep; a machine at rest is as fast.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
 from nearspan.analysis import audit, report
 from nearspan.corpora import read, write
 from nearspan.corpora import statistics as check

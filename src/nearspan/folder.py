@@ -123,10 +123,11 @@ def load(path: Path, remembers: bool = True) -> Saved:
         words = Vocabulary.from_dict(_read(path, GENERATION, files)) if _file(GENERATION) in files else None
         network = assemble(recipe, encoder, len(labels), words, joined)
         network.load_state_dict(load_tensors(path / WEIGHTS))
-        if weights_of(path) != head.get("weights"):
+        weights = weights_of(path)
+        if weights != head.get("weights"):
             raise ModelError(f"{path / WEIGHTS} is of another model than {CONFIG}: put back a sound copy of either")
         remembers = remembers and (network.head.uses_memory or any(found_in(path, name).exists() for name in BASE))
-        memory = Memory.load(path, weights_of(path), labels, network.max_width, network.typing) if remembers else None
+        memory = Memory.load(path, weights, labels, network.max_width, network.typing) if remembers else None
         strings = StringMajority.from_dict(_read(path, STRINGS, files)) if _file(STRINGS) in files else None
         return Saved(recipe, labels, network, *levels, memory, strings)
     except ConfigError as error:
@@ -166,8 +167,7 @@ def _put(room: Path, path: Path) -> Digests:
     earlier: Digests = {}
     with suppress(OSError, ModelError):
         earlier = _named(path, _read_config(path / CONFIG)["model"].get("files"))
-    if _has_encoder(files):
-        _refuse_strays(path, {*files, *earlier})
+    _refuse_strays(path, files, earlier)
     for name in earlier.keys() - files.keys():
         (path / name).unlink(missing_ok=True)
     (path / CONFIG).unlink(missing_ok=True)
@@ -185,10 +185,8 @@ def _named(path: Path, files: Any) -> Digests:
 
 
 def _is_own(name: str) -> bool:
-    parts = name.split("/")
-    return (
-        parts[0] in (VOCABULARIES, ENCODER) and len(parts) > 1 and not {"", ".", ".."} & {*parts} and "\0" not in name
-    )
+    first, *others = name.split("/")
+    return first in (VOCABULARIES, ENCODER) and bool(others) and not {"", ".", ".."} & {*others} and "\0" not in name
 
 
 def _check(path: Path, files: Digests) -> None:
@@ -201,18 +199,15 @@ def _check(path: Path, files: Digests) -> None:
             raise ModelError(f"the model in {path} is damaged: {name} is missing; put back a sound copy of it")
         if digest(path / name) != written:
             raise ModelError(f"{path / name} is damaged: it is not as it was written; put back a sound copy of it")
-    if _has_encoder(files):
-        _refuse_strays(path, files)
+    _refuse_strays(path, files)
 
 
-def _has_encoder(files: Digests) -> bool:
-    return any(name.startswith(f"{ENCODER}/") for name in files)
-
-
-def _refuse_strays(path: Path, files: Collection[str]) -> None:
-    """Refuse files beside an encoder's own: its library looks for files by name, and would read them."""
+def _refuse_strays(path: Path, files: Digests, earlier: Collection[str] = ()) -> None:
+    """Refuse files beside those of a model's encoder: its library looks for files by name, and would read them."""
+    if not any(name.startswith(f"{ENCODER}/") for name in files):
+        return
     for file in visible(path / ENCODER):
-        if file.relative_to(path).as_posix() not in files:
+        if file.relative_to(path).as_posix() not in {*files, *earlier}:
             raise ModelError(f"{file} is no part of the model, but may be read as such: move it out of {ENCODER}/")
 
 

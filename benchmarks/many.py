@@ -5,7 +5,8 @@
 JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` and `synonyms` (may be left out),
 `seeds`, `set` (a list of part.key=value), `slices` (true: benchmarks/slices.py on the test set), `bleu`
 (true: benchmarks/bleu.py on the development set), `whole` (true: the instance head's scores once more, with its whole
-memory instead of the nearest sentences).
+memory instead of the nearest sentences), `ways` (true: benchmarks/neighbours.py with fifty sentences, nearest, drawn
+and half and half), `vectors` (a file: benchmarks/search_vectors.py with it).
 OUT gets `results.jsonl` (one `result.json` a run, with its name and its curve) and no models. A run that is not
 ready after `--seconds` is stopped, and only its curve is kept.
 """
@@ -64,6 +65,16 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
             for split in ("dev", "test")
             if split in job
         }
+    if job.get("ways") and code == 0:
+        asked = ["--counts", "50", "--ways", "nearest", "drawn", "half"]
+        found["ways"] = {
+            split: told([str(beside / "neighbours.py"), str(scratch / name), job[split], *asked], environment)
+            for split in ("dev", "test")
+            if split in job
+        }
+    if job.get("vectors") and code == 0:
+        files = [str(scratch / name), *(job[split] for split in ("train", "dev", "test") if split in job)]
+        found["vectors"] = told([str(beside / "search_vectors.py"), *files, "--vectors", job["vectors"]], environment)
     shutil.rmtree(scratch / name, ignore_errors=True)
     with (out / "results.jsonl").open("a") as file:
         file.write(json.dumps(found) + "\n")

@@ -101,8 +101,8 @@ def main() -> None:
         for count, way in [*asked, *([("whole", "nearest")] if options.whole else [])]:
             row = scored(model, documents, count, way)
             row |= absent(model, documents, count) if isinstance(count, int) and way == "nearest" else {}
-            print(row, flush=True)
             rows.append(row)
+    print(json.dumps(rows))
     if options.out:
         options.out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
 

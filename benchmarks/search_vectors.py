@@ -54,7 +54,12 @@ def by_file(path: Path) -> None:
         return result
 
     Encoder.prepare = prepared  # type: ignore[method-assign]
-    Encoded.sentence_vectors = lambda self: self.batch.prepared.features["means"]["vectors"][self.batch.ids]  # type: ignore[method-assign]
+
+    def of(self: Encoded) -> Tensor:
+        means = self.batch.prepared.features["means"]["vectors"]
+        return means[self.batch.ids.to(means.device)].to(self.states.device)
+
+    Encoded.sentence_vectors = of  # type: ignore[method-assign]
 
 
 def main() -> None:

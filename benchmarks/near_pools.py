@@ -31,7 +31,8 @@ def neighbours(trainer: Any) -> list[list[int]]:
     network.eval()
     found: dict[int, Tensor] = {}
     for ids in prepared.order(device):
-        vectors = functional.normalize(network.encoder(prepared.batch(ids)).sentence_vectors().float(), dim=1)
+        means = network.encoder.sentence_vectors(network.encoder(prepared.batch(ids)))
+        vectors = functional.normalize(means.float(), dim=1)
         found |= dict(zip(ids.tolist(), vectors, strict=True))
     network.train(training)
     table = torch.stack([found[number] for number in range(len(prepared))])

@@ -82,6 +82,12 @@ class Model:
                 "label vectors begin as means over the contiguous entities of the training data, and there are none: "
                 "set encoder.context.pooling to mean"
             )
+        words = recipe.encoder.words
+        if words is not None and not words.read and recipe.head.kind != "instances":
+            raise ConfigError(
+                "vectors that are not read (encoder.words.read=false) are for the instance head, which searches for "
+                "similar sentences: set encoder.words=none"
+            )
         encoder = Encoder.learn(recipe.encoder, train, others, entities)
         numbers = [number for number, label in enumerate(labels, start=1) if label in joined]
         network = assemble(recipe, encoder, len(labels), vocabulary, numbers)

@@ -261,7 +261,8 @@ class Network(nn.Module):
         if memory is None:
             raise ValueError("the instance head needs a memory: Model.remember builds one")
         if sentences is None and head.settings.search == "nearest":
-            sentences = nearest_sentences(memory, encoded.sentence_vectors(), head.settings.neighbours)  # [B, K]
+            means = self.encoder.sentence_vectors(encoded)
+            sentences = nearest_sentences(memory, means, head.settings.neighbours)  # [B, K]
         spans = self.adds_up
         if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
             asked, table, width = spans.end_sums(encoded.states), memory.vectors, self.max_width

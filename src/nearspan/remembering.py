@@ -65,7 +65,7 @@ def corpus_vectors(network: Network, prepared: Prepared) -> tuple[Tensor | WordS
     means = torch.empty(len(prepared), 0, device=device)
     for ids in prepared.order(device):
         encoded = network.encoder(prepared.batch(ids))
-        found = encoded.sentence_vectors().float()
+        found = network.encoder.sentence_vectors(encoded).float()
         means = means if means.shape[1] else means.new_empty(len(prepared), found.shape[1])
         means[ids.to(device)] = found
         kept.put(encoded)

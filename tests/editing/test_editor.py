@@ -53,7 +53,7 @@ def naive(model: Model) -> torch.Tensor:
         batch = model.prepare(model.split(Document(text))).batch(torch.tensor([0]))
         with torch.inference_mode():
             vectors, _ = model.network.spans(batch)
-            [mean] = model.network.encoder(batch).sentence_vectors()
+            [mean] = model.network.encoder.sentence_vectors(model.network.encoder(batch))
         near = torch.nn.functional.cosine_similarity(mean[None], memory.sentence_vectors).tolist()
         chosen = sorted(range(len(near)), key=lambda sentence: -near[sentence])
         chosen = chosen[: settings.neighbours] if settings.search == "nearest" else chosen

@@ -93,7 +93,7 @@ def opinions(model: Model, sentences: Sequence[Place], others: Others, progress:
         silent = own[ids.to(model.device)]  # [B]
         vectors, candidates, encoded = network.read(batch)
         if isinstance(network.head, Instances):
-            near = others.nearest(encoded.sentence_vectors(), silent, network.head.settings.neighbours)
+            near = others.nearest(network.encoder.sentence_vectors(encoded), silent, network.head.settings.neighbours)
             seen, _ = network.probabilities(batch, others.memory, near)
         else:
             seen, _ = network.judged(encoded, candidates, None)

@@ -40,12 +40,6 @@ class Encoded:
         others = [tensor for name, tensor in self.features.items() if name != "transformer"]
         return torch.cat(others, dim=-1) if others else None
 
-    def sentence_vectors(self) -> Tensor:
-        """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any."""
-        name = next(name for name in ("words", "transformer", "characters") if name in self.features)
-        mask = self.batch.mask[..., None]
-        return (self.features[name] * mask).sum(1) / mask.sum(1)
-
 
 class EncoderSettings(Settings):
     """Which features a word has, and what reads them; a part that is left out is not built."""
@@ -66,7 +60,11 @@ class Encoder(nn.Module):
     """Word states [B, T, size] of a batch of sentences."""
 
     def __init__(
-        self, settings: EncoderSettings, embedders: dict[str, Embedder], context: Context | None = None
+        self,
+        settings: EncoderSettings,
+        embedders: dict[str, Embedder],
+        context: Context | None = None,
+        finder: Words | None = None,
     ) -> None:
         super().__init__()
         if settings.recurrent is None and (settings.context or settings.recall):
@@ -74,6 +72,7 @@ class Encoder(nn.Module):
         self.settings = settings
         self.embedders = nn.ModuleDict(embedders)
         self.context = context
+        self.finder = finder  # static vectors that are not read, and by which similar sentences are found
         self.recall: Recall | None = None
         width = sum(embedder.size for embedder in embedders.values()) + (context.size if context else 0)
         self.width = width  # of all features side by side
@@ -94,16 +93,20 @@ class Encoder(nn.Module):
         Label vectors (`encoder.context`) begin as means over the `entities` of the training sentences.
         """
         parts: dict[str, Embedder] = {}
-        if settings.words is not None:
-            parts["words"] = Words.learn(settings.words, train, others)
+        words = Words.learn(settings.words, train, others) if settings.words is not None else None
+        if words is not None and words.settings.read:
+            parts["words"] = words
         if settings.characters is not None:
             parts["characters"] = settings.characters.build(known_characters(train))
         if settings.transformer is not None:
             parts["transformer"] = Transformer.learn(settings.transformer, train, others)
         if not parts:
-            raise ConfigError("an encoder needs encoder.words, encoder.characters or encoder.transformer: set one")
+            raise ConfigError(
+                "an encoder needs something to read: set encoder.words, encoder.characters or encoder.transformer"
+            )
         labels = sorted({label for own in entities for _, _, label in own})
-        encoder = cls(settings, parts, Context(settings.context, parts, labels) if settings.context else None)
+        context = Context(settings.context, parts, labels) if settings.context else None
+        encoder = cls(settings, parts, context, None if "words" in parts else words)
         if encoder.context is not None and encoder.context.names:
             encoder._place_labels(encoder.context, train, entities)
         if settings.recall is not None:
@@ -117,6 +120,8 @@ class Encoder(nn.Module):
                 embedder.save(folder)
             else:
                 write(name, embedder.vocabulary)
+        if self.finder is not None:
+            write("words", self.finder.vocabulary)
         if self.context is not None:
             write("context", {"labels": self.context.names})
         if self.recall is not None:
@@ -126,14 +131,15 @@ class Encoder(nn.Module):
     def restore(cls, settings: EncoderSettings, folder: Path, read: Callable[[str], Any]) -> Encoder:
         """The encoder as `save` wrote it, with weights still to be filled in."""
         parts: dict[str, Embedder] = {}
-        if settings.words is not None:
-            parts["words"] = Words(settings.words, read("words"))
+        words = Words(settings.words, read("words")) if settings.words is not None else None
+        if words is not None and words.settings.read:
+            parts["words"] = words
         if settings.characters is not None:
             parts["characters"] = settings.characters.build(read("characters"))
         if settings.transformer is not None:
             parts["transformer"] = Transformer.restore(settings.transformer, folder)
         context = Context(settings.context, parts, read("context")["labels"]) if settings.context else None
-        encoder = cls(settings, parts, context)
+        encoder = cls(settings, parts, context, None if "words" in parts else words)
         if settings.recall is not None:
             encoder.recall = Recall(settings.recall, read("recall"), encoder.key_size, encoder.size)
         return encoder
@@ -145,13 +151,15 @@ class Encoder(nn.Module):
         memory, and none of their words recalls itself.
         """
         features = {name: embedder.prepare(sentences) for name, embedder in self.embedders.items()}  # type: ignore[operator]
+        if self.finder is not None:
+            features["finder"] = self.finder.prepare(sentences)
         if self.recall is not None:
             features["recall"] = self.recall.prepare(sentences, own=training)
         return Prepared.of([len(sentence) for sentence in sentences], features)
 
     @property
     def words(self) -> Words | None:
-        """The static word vectors, where there are any."""
+        """The static word vectors that are read, where there are any."""
         return next((one for one in self.embedders.values() if isinstance(one, Words)), None)
 
     @property
@@ -171,6 +179,16 @@ class Encoder(nn.Module):
             return encoded
         given = batch.prepared.features["recall"]
         return replace(encoded, states=self.recall(batch, given, _keys(encoded), encoded.states))
+
+    def sentence_vectors(self, encoded: Encoded) -> Tensor:
+        """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any."""
+        batch, features = encoded.batch, encoded.features
+        name = next(name for name in ("words", "transformer", "characters") if name in features)
+        words: Tensor = features[name]
+        if self.finder is not None:
+            words = self.finder(batch, batch.prepared.features["finder"])
+        mask = batch.mask[..., None]
+        return (words * mask).sum(1) / mask.sum(1)
 
     @torch.no_grad()
     def write(self, prepared: Prepared) -> None:

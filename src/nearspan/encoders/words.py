@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from nearspan.encoders.inputs import Batch, Features
 from nearspan.encoders.vectors import read_vectors
-from nearspan.errors import ModelError
+from nearspan.errors import ConfigError, ModelError
 from nearspan.settings import Settings
 from nearspan.text import Sentence
 
@@ -26,6 +26,7 @@ class WordSettings(Settings):
 
     file: str = ""  # a GloVe, word2vec or fastText text file; without one all rows are trained
     size: int = Field(default=100, ge=1, le=10_000)  # width of the vectors where no file gives it
+    read: bool = True  # false: similar sentences are found by them, and nothing else is made of them
     trainable: bool = False  # train the pretrained rows of training words too
     lower: bool = True  # look a word up in lower case where it is not known as it is written
     limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora
@@ -72,11 +73,22 @@ class Words(nn.Module):
         self.register_buffer("frozen", torch.zeros(len(frozen), self.size, dtype=torch.float16))
         self.single: Tensor  # [trained] words that training saw once
         self.register_buffer("single", torch.zeros(len(trained), dtype=torch.bool))
-        nn.init.uniform_(self.trained, -((3 / self.size) ** 0.5), (3 / self.size) ** 0.5)
+        if settings.read:
+            nn.init.uniform_(self.trained, -((3 / self.size) ** 0.5), (3 / self.size) ** 0.5)
+        else:
+            nn.init.zeros_(self.trained).requires_grad_(False)
 
     @classmethod
     def learn(cls, settings: WordSettings, train: Sequence[Sentence], others: Sequence[Sentence]) -> Words:
-        """Words of the training sentences get rows; pretrained vectors serve any other word."""
+        """Words of the training sentences get rows; pretrained vectors serve any other word.
+
+        Where the vectors are not read no row would ever learn, and words without a vector are 0.
+        """
+        if not settings.read and (settings.trainable or not settings.file):
+            raise ConfigError(
+                "vectors that are not read (encoder.words.read=false) find similar sentences as they are: "
+                "give encoder.words.file, and leave encoder.words.trainable=false"
+            )
         size, table = settings.size, {}
         if settings.file:
             tokens = {token for sentence in (*train, *others) for token in sentence.tokens}
@@ -85,7 +97,8 @@ class Words(nn.Module):
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
         counts = Counter(key(token, settings.lower, table) for sentence in train for token in sentence.tokens)
         pretrained = [word for word in table if word not in (UNKNOWN, NUMBER)]
-        missing = [word for word in counts if word not in table and word != NUMBER and counts[word] >= settings.least]
+        least = settings.least if settings.read else float("inf")
+        missing = [word for word in counts if word not in table and word != NUMBER and counts[word] >= least]
         # a row that training never reads has no gradient, so it may as well be frozen
         tuned = [word for word in pretrained if word in counts] if settings.trainable else []
         frozen = [word for word in pretrained if word not in counts] if settings.trainable else pretrained

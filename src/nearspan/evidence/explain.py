@@ -189,7 +189,8 @@ def _compared(head: Instances, network: Network, memory: Memory, batch: Batch) -
     """Rows of the memory that the head compares this sentence's spans with [N]."""
     if head.settings.search == "whole":
         return (memory.labels >= 0).nonzero().flatten()
-    sentences = nearest_sentences(memory, network.encoder(batch).sentence_vectors(), head.settings.neighbours)
+    means = network.encoder.sentence_vectors(network.encoder(batch))
+    sentences = nearest_sentences(memory, means, head.settings.neighbours)
     rows, real = rows_of(memory, sentences)
     return rows[real & (memory.labels[rows] >= 0)]
 

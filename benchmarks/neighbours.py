@@ -101,6 +101,7 @@ def main() -> None:
         for count, way in [*asked, *([("whole", "nearest")] if options.whole else [])]:
             row = scored(model, documents, count, way)
             row |= absent(model, documents, count) if isinstance(count, int) and way == "nearest" else {}
+            print(row, flush=True)
             rows.append(row)
     print(json.dumps(rows))
     if options.out:

@@ -86,7 +86,7 @@ class Model:
         if words is not None and not words.read and recipe.head.kind != "instances":
             raise ConfigError(
                 "vectors that are not read (encoder.words.read=false) are for the instance head, which searches for "
-                "similar sentences: set encoder.words=none"
+                "similar sentences: leave that setting out, or set encoder.words=none"
             )
         encoder = Encoder.learn(recipe.encoder, train, others, entities)
         numbers = [number for number, label in enumerate(labels, start=1) if label in joined]

@@ -9,7 +9,6 @@ import nearspan
 from nearspan.encoders import EncoderSettings
 from nearspan.encoders.encoder import Encoder
 from nearspan.encoders.words import NUMBER, UNKNOWN, Words, WordSettings, normal
-from nearspan.errors import ConfigError
 from nearspan.text import split
 
 
@@ -124,53 +123,3 @@ def test_a_word_that_is_too_rare_shares_the_unknown_row():
     module = Words.learn(WordSettings(size=3, least=2), sentences("a a b"), [])
     assert "a" in module.index
     assert "b" not in module.index
-
-
-def found_by(file: str, train: str) -> Encoder:
-    """An encoder that reads words of its own making, and finds sentences by a file's."""
-    words, characters = WordSettings(file=file, read=False), {"kind": "cnn", "size": 4, "filters": 5}
-    return Encoder.learn(EncoderSettings(words=words, characters=characters), sentences(train)).eval()
-
-
-def test_vectors_that_are_not_read_find_sentences_and_are_no_feature(file: str):
-    encoder = found_by(file, "The king of Oslo in 1984")
-    encoded = encoder(encoder.prepare(sentences("Oslo the king 7", "of")).batch(torch.tensor([0, 1])))
-    assert set(encoded.features) == {"characters"}
-    assert encoded.states.shape == (2, 4, 5)
-    assert encoder.words is None
-    means = encoder.sentence_vectors(encoded)
-    assert means.tolist() == [[0.5, 0.25, 0], [0, 1, 0]]  # words without a vector, and numbers, are 0
-    assert not [name for name, weight in encoder.named_parameters() if "finder" in name and weight.requires_grad]
-
-
-@pytest.mark.parametrize("settings", [["file=", "read=false"], ["read=false", "trainable=true"]])
-def test_vectors_that_are_not_read_must_be_there_and_do_not_learn(file: str, tiny, documents, tmp_path, settings):
-    chosen = tiny("instance", f"encoder.words.file={file}", *(f"encoder.words.{setting}" for setting in settings))
-    with pytest.raises(ConfigError, match=r"give encoder\.words\.file, and leave"):
-        nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu")
-
-
-@pytest.mark.parametrize(
-    ("recipe", "settings", "problem"),
-    [
-        ("instance", ["encoder.characters=none"], "something to read"),
-        ("classifier", [], "are for the instance head"),
-    ],
-)
-def test_vectors_that_nothing_asks_for_are_refused(file: str, tiny, documents, tmp_path, recipe, settings, problem):
-    chosen = tiny(recipe, f"encoder.words.file={file}", "encoder.words.read=false", *settings)
-    with pytest.raises(ConfigError, match=problem):
-        nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu")
-
-
-def test_a_saved_model_finds_the_same_sentences(file: str, tiny, documents, tmp_path: Path):
-    chosen = tiny("instance", f"encoder.words.file={file}", "encoder.words.read=false", "training.epochs=2")
-    model = nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu").model
-    Path(file).unlink()
-    loaded = nearspan.load(tmp_path / "out", device="cpu")
-    assert model.memory is not None
-    assert loaded.memory is not None
-    assert model.memory.sentence_vectors.shape == (len(documents), 3)
-    torch.testing.assert_close(loaded.memory.sentence_vectors, model.memory.sentence_vectors, atol=0, rtol=0)
-    for text in ("Ada left Oslo .", "rain"):  # of the second no word has a vector
-        assert loaded.explain(text) == model.explain(text)

@@ -102,7 +102,8 @@ class Encoder(nn.Module):
             parts["transformer"] = Transformer.learn(settings.transformer, train, others)
         if not parts:
             raise ConfigError(
-                "an encoder needs something to read: set encoder.words, encoder.characters or encoder.transformer"
+                "an encoder needs something to read: set encoder.characters, encoder.transformer, or encoder.words "
+                "without encoder.words.read=false"
             )
         labels = sorted({label for own in entities for _, _, label in own})
         context = Context(settings.context, parts, labels) if settings.context else None
@@ -181,14 +182,17 @@ class Encoder(nn.Module):
         return replace(encoded, states=self.recall(batch, given, _keys(encoded), encoded.states))
 
     def sentence_vectors(self, encoded: Encoded) -> Tensor:
-        """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any."""
+        """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any.
+
+        Sentences of which no word is known to a `finder` are like each other and like no other sentence.
+        """
         batch, features = encoded.batch, encoded.features
-        name = next(name for name in ("words", "transformer", "characters") if name in features)
-        words: Tensor = features[name]
-        if self.finder is not None:
-            words = self.finder(batch, batch.prepared.features["finder"])
         mask = batch.mask[..., None]
-        return (words * mask).sum(1) / mask.sum(1)
+        if self.finder is None:
+            name = next(name for name in ("words", "transformer", "characters") if name in features)
+            return (features[name] * mask).sum(1) / mask.sum(1)
+        means = (self.finder(batch, batch.prepared.features["finder"]) * mask).sum(1) / mask.sum(1)
+        return torch.cat([means, (means == 0).all(1, keepdim=True)], dim=1)
 
     @torch.no_grad()
     def write(self, prepared: Prepared) -> None:

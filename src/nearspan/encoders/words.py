@@ -46,14 +46,22 @@ def normal(word: str, lower: bool) -> str:
     return word.lower() if lower else word
 
 
-def key(word: str, lower: bool, known: Container[str]) -> str:
+def key(word: str, lower: bool, known: Container[str], numbers_are_one: bool = True) -> str:
     """What a word is looked up by: as it is written where that is known, else as `normal` has it.
 
     >>> key("Oslo", True, {"Oslo"}), key("Oslo", True, {"oslo"})
     ('Oslo', 'oslo')
     """
     found = normal(word, lower)
-    return word if found != NUMBER and word in known else found
+    return word if word in known and not (numbers_are_one and found == NUMBER) else found
+
+
+def looked_up(sentence: Sentence, settings: WordSettings) -> list[str]:
+    """A sentence's words; where they only find sentences, for each of its pieces the whole word that it is of."""
+    if settings.read:
+        return sentence.tokens
+    text, words = sentence.document.text, sentence.words
+    return [text[words[a][0] : words[b - 1][1]] for a, b in sentence.runs for _ in range(a, b)]
 
 
 class Words(nn.Module):
@@ -82,7 +90,7 @@ class Words(nn.Module):
     def learn(cls, settings: WordSettings, train: Sequence[Sentence], others: Sequence[Sentence]) -> Words:
         """Words of the training sentences get rows; pretrained vectors serve any other word.
 
-        Where the vectors are not read no row would ever learn, and words without a vector are 0.
+        Where the vectors are not read no row would ever learn: words without a vector are 0, and a number has its own.
         """
         if not settings.read and (settings.trainable or not settings.file):
             raise ConfigError(
@@ -91,11 +99,20 @@ class Words(nn.Module):
             )
         size, table = settings.size, {}
         if settings.file:
-            tokens = {token for sentence in (*train, *others) for token in sentence.tokens}
+            tokens = {token for sentence in (*train, *others) for token in looked_up(sentence, settings)}
             also = {*tokens, *(normal(token, settings.lower) for token in tokens)}
             words, vectors = read_vectors(Path(settings.file), settings.limit, also)
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
-        counts = Counter(key(token, settings.lower, table) for sentence in train for token in sentence.tokens)
+        counts = Counter(
+            key(token, settings.lower, table, settings.read)
+            for sentence in train
+            for token in looked_up(sentence, settings)
+        )
+        if not settings.read and not any(word in table for word in counts):
+            raise ConfigError(
+                f"no word of the training data has a vector in {settings.file}, and similar sentences are to be found "
+                "by it: give vectors of the data's language to encoder.words.file"
+            )
         pretrained = [word for word in table if word not in (UNKNOWN, NUMBER)]
         least = settings.least if settings.read else float("inf")
         missing = [word for word in counts if word not in table and word != NUMBER and counts[word] >= least]
@@ -116,9 +133,13 @@ class Words(nn.Module):
 
     def prepare(self, sentences: Sequence[Sentence]) -> Features:
         """Each word's row [R]."""
-        index, lower = self.index, self.settings.lower
+        index, settings = self.index, self.settings
         unknown = index[UNKNOWN]
-        rows = [index.get(key(token, lower, index), unknown) for sentence in sentences for token in sentence.tokens]
+        rows = [
+            index.get(key(token, settings.lower, index, settings.read), unknown)
+            for sentence in sentences
+            for token in looked_up(sentence, settings)
+        ]
         return {"rows": torch.tensor(rows, dtype=torch.long)}
 
     @property

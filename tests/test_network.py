@@ -147,7 +147,7 @@ def test_context_and_memory_need_a_bilstm(tiny, documents, part: str):
 def test_an_encoder_needs_something_to_read_words_by(tiny, documents, settings: list[str]):
     data = TrainingData.of(documents, split, 6)
     recipe = tiny("classifier", *settings, "encoder.words=none", "encoder.characters=none")
-    with pytest.raises(ConfigError, match=r"needs encoder\.words, encoder\.characters or encoder\.transformer"):
+    with pytest.raises(ConfigError, match=r"needs something to read: set encoder\.words .*, encoder\.characters or"):
         Model.learn(recipe, data.sentences, data.labels, entities=data.entities)
 
 

@@ -102,8 +102,8 @@ class Encoder(nn.Module):
             parts["transformer"] = Transformer.learn(settings.transformer, train, others)
         if not parts:
             raise ConfigError(
-                "an encoder needs something to read: set encoder.characters, encoder.transformer, or encoder.words "
-                "without encoder.words.read=false"
+                "an encoder needs something to read: set encoder.words (but for encoder.words.read=false), "
+                "encoder.characters or encoder.transformer"
             )
         labels = sorted({label for own in entities for _, _, label in own})
         context = Context(settings.context, parts, labels) if settings.context else None

@@ -128,3 +128,15 @@ def test_a_memory_that_only_shows_is_kept_small(encoders, documents, tmp_path, m
     assert all(sentence.entities for sentence in model.memory.sentences)
     [evidence] = [model.neighbours("Ada lives in Oslo.", Span.of(0, 3))]
     assert any(evidence.neighbours.values())
+
+
+def test_deep_spans_stand_beside_the_layers_that_are_kept(encoders, documents, tmp_path: Path):
+    name = f'encoder.transformer.name="{encoders["bert"]}"'
+    settings = (name, *SMALL, *READER, "training.epochs=1", "encoder.transformer.layers=1")
+    chosen = nearspan.recipe("dspert").override(settings)
+    trained = nearspan.train(chosen, documents, documents, out=tmp_path / "out", device="cpu").model
+    loaded = nearspan.load(tmp_path / "out", device="cpu")
+    for model in (trained, loaded):
+        assert len(model.network.encoder.embedders["transformer"].encoder.encoder.layer) == 1
+        assert len(model.network.representation.layers) == 1
+    assert list(loaded.annotate(documents)) == list(trained.annotate(documents))

@@ -42,7 +42,7 @@ def features(encoder: Encoder, *sentences_: list[str]) -> list[torch.Tensor]:
 
 
 @torch.no_grad()
-def naive(folder: Path, tokens: list[str], pooling: str) -> torch.Tensor:
+def naive(folder: Path, tokens: list[str], pooling: str, layer: int = -1) -> torch.Tensor:
     """One sentence, one word at a time: the pieces of a word are those it has in running text."""
     from transformers import AutoModel, AutoTokenizer
 
@@ -53,7 +53,7 @@ def naive(folder: Path, tokens: list[str], pooling: str) -> torch.Tensor:
         places.append(range(len(ids), len(ids) + len(pieces)))
         ids.extend(pieces)
     ids.append(tokenizer.sep_token_id)
-    states = model(input_ids=torch.tensor([ids])).last_hidden_state[0]
+    states = model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states[layer][0]
     return torch.stack([states[p.start] if pooling == "first" else states[list(p)].mean(0) for p in places])
 
 
@@ -65,6 +65,23 @@ def test_words_are_pooled_from_the_pieces_they_have_in_running_text(encoders, ki
     for tokens, states in zip(SHORT, found, strict=True):
         expected = naive(encoders[kind], tokens, pooling)
         torch.testing.assert_close(states, expected, atol=5e-3 if frozen else 1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_lower_layer_can_be_read(encoders, kind: str, frozen: bool):
+    encoder = built(encoders[kind], layers=1, frozen=frozen)
+    found = features(encoder, *SHORT)
+    for tokens, states in zip(SHORT, found, strict=True):
+        expected = naive(encoders[kind], tokens, "first", layer=1)
+        torch.testing.assert_close(states, expected, atol=5e-3 if frozen else 1e-5, rtol=1e-3)
+        assert (expected - naive(encoders[kind], tokens, "first")).abs().max() > 0.1
+
+
+def test_more_layers_than_an_encoder_has_are_refused(encoders):
+    with pytest.raises(ResourceError, match=r"has 2 layers; encoder\.transformer\.layers asks for 3"):
+        built(encoders["bert"], layers=3)
+    built(encoders["bert"], layers=2)
 
 
 @pytest.mark.parametrize("pooling", ["first", "mean"])
@@ -327,14 +344,15 @@ def test_a_tuned_encoder_learns_at_a_rate_of_its_own(encoders, tiny, documents, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("frozen", ["true", "false"])
+@pytest.mark.parametrize(("frozen", "layers"), [("true", 0), ("false", 0), ("true", 1)])
 def test_a_saved_model_predicts_the_same_without_the_pretrained_folder(
-    encoders, tiny, documents, tmp_path, kind, frozen
+    encoders, tiny, documents, tmp_path, kind, frozen, layers
 ):
     import shutil
 
     pretrained = shutil.copytree(encoders[kind], tmp_path / "pretrained")
-    chosen = recipe(tiny, pretrained, "instance", f"encoder.transformer.frozen={frozen}")
+    settings = (f"encoder.transformer.frozen={frozen}", f"encoder.transformer.layers={layers}")
+    chosen = recipe(tiny, pretrained, "instance", *settings)
     model = nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu").model
     shutil.rmtree(pretrained)
     loaded = nearspan.load(tmp_path / "out", device="cpu")

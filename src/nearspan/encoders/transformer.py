@@ -29,6 +29,7 @@ class TransformerSettings(Settings):
     """A pretrained encoder, by folder or by hub id."""
 
     name: str
+    layers: int = Field(default=0, ge=0, le=1_000)  # how many it has, the lowest of its own; 0: all
     frozen: bool = True  # frozen states are computed once for a corpus
     pooling: Literal["first", "mean"] = "first"
     window: int = Field(default=0, ge=0, le=1_000_000)  # pieces the encoder reads at once; 0: as many as it can
@@ -243,14 +244,11 @@ class _Share:
 
 
 def _load(settings: TransformerSettings) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoModel
+    from transformers import AutoModel
 
+    config = _config(settings)
     asked = {"trust_remote_code": False, "output_loading_info": True}
     try:
-        config = AutoConfig.from_pretrained(settings.name, trust_remote_code=False)
-        for key in DROPOUTS if settings.dropout is not None else ():
-            if hasattr(config, key):
-                setattr(config, key, settings.dropout)
         with _unreported():
             encoder, told = AutoModel.from_pretrained(settings.name, config=config, **asked)
     except Exception as error:  # transformers raises what it likes
@@ -262,6 +260,27 @@ def _load(settings: TransformerSettings) -> tuple[Any, Any]:
             f"{', ...' if lacking[1:] else ''}. Give a folder whose weights and config.json belong together."
         )
     return encoder.float(), load_tokenizer(settings.name)
+
+
+def _config(settings: TransformerSettings) -> Any:
+    """The encoder's own configuration, with the layers and the dropout that were asked for."""
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(settings.name, trust_remote_code=False)
+        own = getattr(config, "num_hidden_layers", 0)
+        if 0 < settings.layers < own:
+            config.num_hidden_layers = settings.layers
+    except Exception as error:  # transformers raises what it likes
+        raise unloadable(settings.name, error) from error
+    if settings.layers > own:
+        raise ResourceError(
+            f"the encoder {settings.name!r} has {own} layers; encoder.transformer.layers asks for {settings.layers}"
+        )
+    for key in DROPOUTS if settings.dropout is not None else ():
+        if hasattr(config, key):
+            setattr(config, key, settings.dropout)
+    return config
 
 
 @contextmanager

@@ -152,6 +152,24 @@ def test_a_label_named_like_no_entity_is_refused(tiny, documents, tmp_path: Path
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+@pytest.mark.parametrize(
+    "document",
+    [
+        nearspan.Document("Ada \ud800 left", id="odd"),
+        nearspan.Document("Ada left", id="odd\udfff"),
+        nearspan.Document("Ada left", id="odd", entities=(nearspan.Entity(nearspan.Span.of(0, 3), "PER\ud800"),)),
+    ],
+    ids=["text", "id", "label"],
+)
+def test_what_no_file_can_hold_is_refused_before_training(tiny, documents, tmp_path: Path, split, document):
+    given = {"train": documents, "dev": documents, "test": documents}
+    given[split] = [*documents, document]
+    with pytest.raises(CorpusError, match=rf"document 13 of {split} \('odd.*'\) holds the lone surrogate U\+D"):
+        nearspan.train(tiny("classifier"), **given, out=tmp_path / "m", device="cpu")
+    assert not (tmp_path / "m").exists()
+
+
 def test_empty_documents_among_others_do_no_harm(tiny, documents, tmp_path: Path):
     empty = nearspan.Document("  ")
     run = nearspan.train(

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from nearspan.decoding import Fragments
 from nearspan.document import Document
+from nearspan.errors import CorpusError
 from nearspan.heads import tags_of
 from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
 from nearspan.recipes import Recipe
@@ -122,3 +123,16 @@ def fingerprint(
     told = texts.fingerprint() if texts else ""
     parts = (json.dumps(content), data.fingerprint(), digest(dev), str(seed), told)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def refuse_unwritable(split: str, documents: Iterable[Document]) -> None:
+    """Refuse what no file can hold before a model is trained on it that could not be saved."""
+    for number, document in enumerate(documents, start=1):
+        try:
+            "".join((document.text, document.id, *(entity.label for entity in document.entities))).encode("utf-8")
+        except UnicodeEncodeError as error:
+            found = f"U+{ord(error.object[error.start]):04X}"
+            raise CorpusError(
+                f"document {number} of {split} ({document.id!r}) holds the lone surrogate {found}, which is "
+                "no character: put U+FFFD in its place"
+            ) from None

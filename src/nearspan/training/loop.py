@@ -33,7 +33,7 @@ from nearspan.spans import GoldFragments, how_many
 from nearspan.strings import StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.card import card
-from nearspan.training.data import TrainingData, fingerprint
+from nearspan.training.data import TrainingData, fingerprint, refuse_unwritable
 from nearspan.training.run import Run
 from nearspan.training.schedule import rate
 from nearspan.training.thresholds import fit_thresholds
@@ -72,6 +72,8 @@ def train(
     accelerator = _accelerator(recipe, device)
     if not recipe.training.batch and accelerator.num_processes > 1:
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
+    for split, documents in (("train", train), ("dev", dev), ("test", test)):
+        refuse_unwritable(split, documents)
     if resume:
         _refuse_edited(folder)
     else:

@@ -17,10 +17,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.cli import main
-from nearspan.training import loop
+from nearspan.training.trainer import Trainer
 
 NEAR = 50
-at_random = loop._Trainer._sampled
+at_random = Trainer._sampled
 
 
 @torch.no_grad()
@@ -63,5 +63,5 @@ def sampled(trainer: Any, ids: Tensor, chance: int) -> Tensor:
 
 if __name__ == "__main__":
     SHARE = float(sys.argv.pop(1))
-    loop._Trainer._sampled = sampled  # type: ignore[method-assign]
+    Trainer._sampled = sampled  # type: ignore[method-assign]
     main()

@@ -24,17 +24,17 @@ import torch
 import nearspan
 from nearspan.model import Model
 from nearspan.training.data import TrainingData
-from nearspan.training.loop import _accelerator, _Trainer
+from nearspan.training.trainer import Trainer, accelerator_for
 
 
 class Variant:
     def __init__(self, settings: list[str], documents: Any, device: str) -> None:
         recipe = nearspan.recipe("hire").override(settings)
         data = TrainingData.of(documents, recipe.splitter(), recipe.candidates.max_width, tagged=True)
-        accelerator = _accelerator(recipe, device)
+        accelerator = accelerator_for(recipe, device)
         torch.manual_seed(0)
         model = Model.learn(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)
-        self.trainer = _Trainer(recipe, model, data, None, None, accelerator, seed=0)
+        self.trainer = Trainer(recipe, model, data, None, None, accelerator, seed=0)
         self.encoder = model.network.encoder
         self.steps: list[float] = []
         self.writing: list[float] = []

@@ -21,7 +21,7 @@ from torch.profiler import ProfilerActivity, profile
 import nearspan
 from nearspan.model import Model
 from nearspan.training.data import TrainingData
-from nearspan.training.loop import _accelerator, _Trainer
+from nearspan.training.trainer import Trainer, accelerator_for
 
 WARM = 3
 
@@ -40,10 +40,10 @@ def main() -> None:
     recipe = nearspan.recipe(options.recipe).override(options.set)
     documents = nearspan.read(options.train).documents[: options.documents]
     data = TrainingData.of(documents, recipe.splitter(), recipe.candidates.max_width, tagged=recipe.head.tags_words)
-    accelerator = _accelerator(recipe, options.device)
+    accelerator = accelerator_for(recipe, options.device)
     torch.manual_seed(0)
     model = Model.learn(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)
-    trainer = _Trainer(recipe, model, data, None, None, accelerator, seed=0)
+    trainer = Trainer(recipe, model, data, None, None, accelerator, seed=0)
     for group in trainer.optimizer.param_groups:
         group["lr"] = 1e-6  # whatever it learns, it costs the same
     batches = trainer._batches(0)

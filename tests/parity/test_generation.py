@@ -299,7 +299,7 @@ def test_a_trained_model_keeps_its_generators(tiny, documents, tmp_path: Path, s
 
 
 def test_a_killed_run_goes_on_with_its_own_synonyms_only(tiny, documents, tmp_path: Path, monkeypatch):
-    from nearspan.training import loop
+    from nearspan.training.trainer import Trainer
 
     recipe = tiny("classifier", *JOINT, *TOLD, "training.epochs=3", "training.checkpoint_minutes=0")
 
@@ -310,7 +310,7 @@ def test_a_killed_run_goes_on_with_its_own_synonyms_only(tiny, documents, tmp_pa
 
     train("whole")
     for stop in (2, 5):
-        out, step, calls = f"cut{stop}", loop._Trainer._step, []
+        out, step, calls = f"cut{stop}", Trainer._step, []
         with monkeypatch.context() as patched:
 
             def dying(self, *given, step=step, calls=calls, stop=stop):
@@ -319,7 +319,7 @@ def test_a_killed_run_goes_on_with_its_own_synonyms_only(tiny, documents, tmp_pa
                     raise KeyboardInterrupt
                 return step(self, *given)
 
-            patched.setattr(loop._Trainer, "_step", dying)
+            patched.setattr(Trainer, "_step", dying)
             with pytest.raises(KeyboardInterrupt):
                 train(out, watch=nearspan.training.Watch(every=1))
         with pytest.raises(ModelError, match="another run"):

@@ -153,7 +153,7 @@ def test_a_batch_of_all_sentences_is_one_step_an_epoch(tiny, documents, tmp_path
     """In parts or at once, the weights are the same."""
     weights = []
     for name, settings, part in (("all", ["training.batch=0"], 5), ("at once", ["training.batch=12"], 64)):
-        monkeypatch.setattr("nearspan.training.loop.PART", part)
+        monkeypatch.setattr("nearspan.training.trainer.PART", part)
         run = nearspan.train(tiny("classifier", *STEADY, *settings), documents, out=tmp_path / name, device="cpu")
         weights.append(torch.nn.utils.parameters_to_vector(run.model.network.parameters()))
     torch.testing.assert_close(weights[0], weights[1], rtol=1e-3, atol=1e-4)

@@ -4,8 +4,9 @@ from nearspan.memory.comparison import compared_by_words, compared_side_by_side,
 from nearspan.memory.edits import Edit, Revision
 from nearspan.memory.gather import gathered
 from nearspan.memory.journal import Journal
+from nearspan.memory.remembered import Remembered
 from nearspan.memory.search import nearest_sentences, nearest_spans, rows_of, scores_of
-from nearspan.memory.store import Memory, Remembered
+from nearspan.memory.store import Memory
 from nearspan.memory.voting import VoteSettings, vote
 from nearspan.memory.words import WordTable
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from nearspan.document import Document, Entity, Fragment, Span
 from nearspan.errors import EditError
-from nearspan.memory.store import Remembered
+from nearspan.memory.remembered import Remembered
 from nearspan.text import Gold
 
 Fragments = tuple[Fragment, ...]  # over words, in order

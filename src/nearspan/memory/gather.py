@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nearspan.memory.store import Memory, Remembered, log_weights, searchable, span_labels
+from nearspan.memory.remembered import Remembered
+from nearspan.memory.store import Memory, log_weights, searchable, span_labels
 from nearspan.memory.words import WordTable, spread
 from nearspan.spans import WordSums
 

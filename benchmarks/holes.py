@@ -7,8 +7,6 @@ the variance. What the true vectors would give cannot be asked of that file. It 
 which is complete: OUT/complete.txt.gz has its vectors, OUT/filled.txt.gz has them too, but for the words that the other
 file lacks only the first `--kept` numbers are known, and a map fitted on the words of both files guesses the others.
 OUT/both.txt.gz has both files side by side for the words of the first, the second one with its holes filled by it.
-OUT/sized.txt.gz is as large, but the words that the second file lacks have a guess from its filled vector in the place
-of their true 50 numbers: it tells what the larger vectors are worth from what the true ones are.
 """
 
 from __future__ import annotations
@@ -39,13 +37,7 @@ def main() -> None:
     known = {word: row[: options.kept] for word, row in complete.items()}
     write(options.out / "filled.txt.gz", filled(complete, known, both, holes), wanted)
     larger = filled(holes, complete, both, holes)
-    write(options.out / "both.txt.gz", beside(larger, complete), wanted)
-    write(options.out / "sized.txt.gz", beside(larger, filled(complete, larger, both, holes)), wanted)
-
-
-def beside(one: Table, other: Table) -> Table:
-    """Both vectors of each word as one."""
-    return {word: np.append(one[word], row) for word, row in other.items()}
+    write(options.out / "both.txt.gz", {word: np.append(larger[word], row) for word, row in complete.items()}, wanted)
 
 
 def filled(table: Table, known: Table, both: list[str], holes: Table) -> Table:

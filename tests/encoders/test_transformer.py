@@ -1,5 +1,6 @@
 """Pretrained encoders: words from pieces, long input in windows, saved and loaded with the model."""
 
+import json
 import logging
 import shutil
 from pathlib import Path
@@ -76,6 +77,25 @@ def test_a_lower_layer_can_be_read(encoders, kind: str, frozen: bool):
         expected = naive(encoders[kind], tokens, "first", layer=1)
         torch.testing.assert_close(states, expected, atol=5e-3 if frozen else 1e-5, rtol=1e-3)
         assert (expected - naive(encoders[kind], tokens, "first")).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("family", ["mpnet", "modernbert"])
+def test_the_layers_that_are_kept_are_saved_in_other_families_too(
+    encoders, tiny, documents, tmp_path: Path, family: str
+):
+    """MPNet keeps a table beside its layers, and ModernBERT names the kind of each."""
+    from transformers import AutoConfig, AutoModel
+
+    folder = shutil.copytree(encoders["bert"], tmp_path / "pretrained")
+    own = json.loads((folder / "config.json").read_text())
+    shape = {name: own[name] for name in ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")}
+    config = AutoConfig.for_model(family, **shape, num_hidden_layers=4, max_position_embeddings=34, pad_token_id=0)
+    AutoModel.from_config(config).save_pretrained(folder)
+    chosen = recipe(tiny, folder, "instance", "encoder.transformer.layers=3")
+    model = nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu").model
+    loaded = nearspan.load(tmp_path / "out", device="cpu")
+    assert loaded.network.encoder.embedders["transformer"].encoder.config.num_hidden_layers == 3
+    assert list(loaded.annotate(documents)) == list(model.annotate(documents))
 
 
 def test_more_layers_than_an_encoder_has_are_refused(encoders):
@@ -348,7 +368,6 @@ def test_a_tuned_encoder_learns_at_a_rate_of_its_own(encoders, tiny, documents, 
 def test_a_saved_model_predicts_the_same_without_the_pretrained_folder(
     encoders, tiny, documents, tmp_path, kind, frozen, layers
 ):
-    import shutil
 
     pretrained = shutil.copytree(encoders[kind], tmp_path / "pretrained")
     settings = (f"encoder.transformer.frozen={frozen}", f"encoder.transformer.layers={layers}")
@@ -374,7 +393,6 @@ def saved(encoders, tiny, documents, tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "garbage", "other"])
 def test_a_damaged_encoder_in_a_model_is_a_model_error(saved: Path, tmp_path: Path, damage: str):
-    import shutil
 
     for name in ("config.json", "tokenizer.json"):
         folder = shutil.copytree(saved, tmp_path / name)
@@ -391,7 +409,6 @@ def test_a_damaged_encoder_in_a_model_is_a_model_error(saved: Path, tmp_path: Pa
 
 def test_a_file_beside_an_encoders_own_is_refused(saved: Path, tmp_path: Path):
     """Left by another encoder, it would be read: here a word that the weights have no row for."""
-    import shutil
 
     folder = shutil.copytree(saved, tmp_path / "model")
     (folder / "encoder" / ".cache").mkdir()
@@ -410,7 +427,6 @@ def test_a_file_beside_an_encoders_own_is_refused(saved: Path, tmp_path: Path):
 
 
 def test_training_into_the_folder_of_a_pretrained_encoder_is_refused(encoders, tiny, documents, tmp_path: Path):
-    import shutil
 
     encoder = shutil.copytree(encoders["bert"], tmp_path / "encoder")
     with pytest.raises(NearspanError, match="already holds a model or a run: there is encoder/"):
@@ -426,8 +442,6 @@ def test_an_encoder_that_cannot_be_saved_is_a_model_error(saved: Path, tmp_path:
 
 
 def test_code_in_a_model_folder_is_not_run_and_not_asked_for(saved: Path, tmp_path: Path, monkeypatch):
-    import json
-    import shutil
     import tomllib
 
     import tomli_w

@@ -29,7 +29,7 @@ class TransformerSettings(Settings):
     """A pretrained encoder, by folder or by hub id."""
 
     name: str
-    layers: int = Field(default=0, ge=0, le=1_000)  # how many it has, the lowest of its own; 0: all
+    layers: int = Field(default=0, ge=0, le=1_000)  # how many are kept, the lowest ones; 0: all
     frozen: bool = True  # frozen states are computed once for a corpus
     pooling: Literal["first", "mean"] = "first"
     window: int = Field(default=0, ge=0, le=1_000_000)  # pieces the encoder reads at once; 0: as many as it can
@@ -271,15 +271,17 @@ def _config(settings: TransformerSettings) -> Any:
         own = getattr(config, "num_hidden_layers", 0)
         if 0 < settings.layers < own:
             config.num_hidden_layers = settings.layers
+            if kinds := getattr(config, "layer_types", None):  # one a layer, in families that mix several
+                config.layer_types = list(kinds[: settings.layers])
+        for key in DROPOUTS if settings.dropout is not None else ():
+            if hasattr(config, key):
+                setattr(config, key, settings.dropout)
     except Exception as error:  # transformers raises what it likes
         raise unloadable(settings.name, error) from error
     if settings.layers > own:
         raise ResourceError(
             f"the encoder {settings.name!r} has {own} layers; encoder.transformer.layers asks for {settings.layers}"
         )
-    for key in DROPOUTS if settings.dropout is not None else ():
-        if hasattr(config, key):
-            setattr(config, key, settings.dropout)
     return config
 
 

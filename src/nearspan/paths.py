@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+
+from nearspan.errors import NearspanError
 
 
 def exists(path: Path) -> bool:
-    """Whether there is anything; no error where the system cannot look."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
+    """Whether there is anything; no error where nothing can be, but one where looking is forbidden."""
+    return _told(path, path.exists)
 
 
 def is_file(path: Path) -> bool:
@@ -19,15 +19,18 @@ def is_file(path: Path) -> bool:
     >>> is_file(Path("x" * 300))
     False
     """
-    try:
-        return path.is_file()
-    except OSError:
-        return False
+    return _told(path, path.is_file)
 
 
 def is_folder(path: Path) -> bool:
     """The same of a folder."""
+    return _told(path, path.is_dir)
+
+
+def _told(path: Path, look: Callable[[], bool]) -> bool:
     try:
-        return path.is_dir()
+        return look()
+    except PermissionError as error:  # to say that nothing is there would mislead
+        raise NearspanError(f"{path} cannot be looked at: you may not enter a folder on the way to it") from error
     except OSError:
         return False

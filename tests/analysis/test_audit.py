@@ -3,10 +3,13 @@
 import json
 
 import pytest
+import torch
+from torch.nn import functional
 
 import nearspan
 from nearspan.analysis.auditpage import audit_page
 from nearspan.errors import ModelError, NearspanError
+from nearspan.memory.others import Others
 from nearspan.model import Model
 
 WRONG = {
@@ -87,6 +90,23 @@ def test_a_sentence_and_its_copies_do_not_speak_for_themselves(instance, documen
     assert annotated.entities[0].label == "PLACE"  # with its copies in the memory the model believes the error
     found = [one for one in nearspan.audit(model, wrong[:1]).doubts if one.kind == "wrong label"]
     assert [told(one) for one in found] == [("copy0", "wrong label", ("Ada", "PLACE"), ("Ada", "PERSON"))]
+
+
+def test_a_sentence_is_compared_by_the_vector_that_the_memory_has_of_it(instance, documents, monkeypatch):
+    """The first look asks the nearest sentences, found as everywhere else."""
+    model, asked = with_memory(instance, documents), []
+    nearest = Others.nearest
+
+    def noted(self, vectors, own, count):
+        asked.extend(zip(own.tolist(), functional.normalize(vectors, dim=1), strict=True))
+        return nearest(self, vectors, own, count)
+
+    monkeypatch.setattr(Others, "nearest", noted)
+    nearspan.audit(model, documents)
+    kin = Others.of(model.memory, model.labels).kin.tolist()
+    assert sorted(kin) == sorted(number for number, _ in asked)
+    for number, vector in asked:
+        torch.testing.assert_close(vector, model.memory.sentence_vectors[kin.index(number)])
 
 
 def test_labels_that_the_model_does_not_know_are_counted_not_judged(instance, documents):

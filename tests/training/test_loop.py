@@ -84,10 +84,12 @@ def test_a_folder_with_a_model_or_a_run_is_refused(tiny, documents, tmp_path: Pa
     assert weights(tmp_path / "m") == before
 
 
-@pytest.mark.parametrize("name", ["README.md", "result.json", "model.safetensors", "memory.jsonl", "journal.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "result.json", "model.safetensors", "memory.jsonl", "journal.jsonl", "metrics.jsonl"]
+)
 def test_files_of_others_are_not_written_over(tiny, documents, tmp_path: Path, name: str):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(NearspanError, match=f"already holds a model or a run: there is {name}"):
+    with pytest.raises(NearspanError, match=rf"already holds a model or a run: there is {name}\. Give another --out$"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path, device="cpu")
     assert (tmp_path / name).read_text() == "mine"
 

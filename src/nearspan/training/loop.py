@@ -32,9 +32,9 @@ from nearspan.training.data import TrainingData, fingerprint, refuse_unwritable
 from nearspan.training.run import Run
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.trainer import Trainer, accelerator_for
-from nearspan.training.watch import Watch
+from nearspan.training.watch import METRICS, Watch
 
-REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, *BASE, JOURNAL)  # what a new run would write over or remove
+REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, METRICS, *BASE, JOURNAL)  # what a new run would write over
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
 
 
@@ -209,9 +209,9 @@ def _refuse_used(folder: Path, recipe: Recipe) -> None:
     if recipe.encoder.transformer is not None and any(visible(folder / ENCODER)):
         found.append(f"{ENCODER}/")  # perhaps the pretrained one, where its folder was given as --out
     if found:
+        resume = ", or --resume to go on with it" if CHECKPOINT in found else ""
         raise NearspanError(
-            f"{folder} already holds a model or a run: there is {', '.join(found)}. "
-            "Give another --out, or --resume to go on with it"
+            f"{folder} already holds a model or a run: there is {', '.join(found)}. Give another --out{resume}"
         )
 
 

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from nearspan.encoders.vectors import read_vectors
 
 
@@ -30,3 +32,16 @@ def test_too_little_text_is_one_clear_error(nearspan_command, tmp_path: Path):
     ran = nearspan_command("vectors", corpus, "--out", tmp_path / "vectors.txt")
     assert ran.code == 2
     assert "--least" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("size", "100000"), ("size", "0"), ("window", "1" + "0" * 20), ("least", "0"), ("epochs", "0"), ("x-max", "inf")],
+)
+def test_numbers_out_of_range_are_one_clear_error(nearspan_command, tmp_path: Path, option: str, value: str):
+    corpus, out = tmp_path / "train.jsonl", tmp_path / "vectors.txt"
+    corpus.write_text('{"text": "Ada met Bob. Bob met Ada."}\n', encoding="utf-8")
+    ran = nearspan_command("vectors", corpus, "--out", out, f"--{option}", value)
+    assert ran.code == 2
+    assert f"error: --{option} {value}: Input should be" in ran.err.replace("\n", " ")
+    assert not out.exists()

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.encoders.glove import GloveSettings
 from nearspan.encoders.learning import learn_vectors
+from nearspan.errors import ConfigError
 
 DEFAULT = GloveSettings()
 
@@ -19,13 +21,11 @@ DEFAULT = GloveSettings()
 def vectors(
     corpus: Annotated[list[Path], typer.Argument(help="Training texts, any format; never those of a test set.")],
     out: Annotated[Path, typer.Option(help="The text file to write, for encoder.words.file.")],
-    size: Annotated[int, typer.Option(min=1, help="Numbers in a vector.")] = DEFAULT.size,
-    window: Annotated[int, typer.Option(min=1, help="Words to each side that count as near.")] = DEFAULT.window,
-    least: Annotated[int, typer.Option(min=1, help="How often a word must occur to have one.")] = DEFAULT.least,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over all pairs of near words.")] = DEFAULT.epochs,
-    x_max: Annotated[
-        float, typer.Option(min=1e-3, help="Pairs with this weight and more count alike.")
-    ] = DEFAULT.x_max,
+    size: Annotated[int, typer.Option(help="Numbers in a vector.")] = DEFAULT.size,
+    window: Annotated[int, typer.Option(help="Words to each side that count as near.")] = DEFAULT.window,
+    least: Annotated[int, typer.Option(help="How often a word must occur to have one.")] = DEFAULT.least,
+    epochs: Annotated[int, typer.Option(help="Passes over all pairs of near words.")] = DEFAULT.epochs,
+    x_max: Annotated[float, typer.Option(help="Pairs with this weight and more count alike.")] = DEFAULT.x_max,
     lower: Annotated[bool, typer.Option("--lower", help="Learn words in lower case.")] = False,
     characters: Annotated[bool, typer.Option("--characters", help="Each character of raw text is a word.")] = False,
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
@@ -39,8 +39,13 @@ def vectors(
     Example: nearspan vectors train.conll --out vectors.txt
     """
     console = terminal(stderr=True)
+    try:
+        settings = GloveSettings(size=size, window=window, least=least, epochs=epochs, x_max=x_max, lower=lower)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = str(first["loc"][0]).replace("_", "-")
+        raise ConfigError(f"--{option} {first['input']}: {first['msg']}") from error
     documents = read_documents(corpus, format, console, columns)
-    settings = GloveSettings(size=size, window=window, least=least, epochs=epochs, x_max=x_max, lower=lower)
     columns_shown = (TextColumn("epoch {task.completed:.0f}"), BarColumn(), TextColumn("{task.fields[loss]}"))
     with Progress(*columns_shown, TimeElapsedColumn(), console=console, transient=True) as bar:
         task = bar.add_task("", total=epochs, loss="counting")

@@ -39,7 +39,7 @@ class GloveSettings(Settings):
     window: int = Field(default=10, ge=1, le=10_000)  # words to each side that count as near
     least: int = Field(default=2, ge=1)  # how often a word must occur to have a vector
     epochs: int = Field(default=25, ge=1)  # passes over all pairs
-    x_max: float = Field(default=10.0, gt=0)  # pairs with this much and more weigh 1; 100 for billions of words
+    x_max: float = Field(default=10.0, ge=1e-3, allow_inf_nan=False)  # pairs with so much and more weigh 1
     batch: int = Field(default=16_384, ge=1, le=100_000_000)  # pairs in a step
     lower: bool = False  # write words in lower case
 

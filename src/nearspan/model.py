@@ -23,6 +23,7 @@ from nearspan.given import typed, with_spans
 from nearspan.heads import Instances, InstanceSettings
 from nearspan.input import Input, prepare
 from nearspan.memory import Journal, Memory, Remembered, Revision, gathered
+from nearspan.memory.store import FILL
 from nearspan.network import Network
 from nearspan.objectives import Vocabulary
 from nearspan.recipes import Recipe
@@ -175,7 +176,7 @@ class Model:
         Further settings are as in a recipe: `model.vote(0.3, "neighbours=32", "temperature=0.05")`.
         """
         if share and self.memory is None:
-            raise ModelError("this model has no memory that could vote: fill one with `nearspan memory MODEL build`")
+            raise ModelError(f"this model has no memory that could vote: {FILL}")
         if isinstance(self.network.head, Instances):
             raise ConfigError("the instance head is a vote of the memory already; others can be given one")
         chosen = [f"vote.{one}" for one in (f"share={share}", *settings)] if share else ["vote=none"]
@@ -340,7 +341,7 @@ class Model:
             raise ConfigError(f"there is no listing {count} neighbours: ask for one at least")
         memory = self.memory  # an editor may put another in its place at any time
         if memory is None or not len(memory):
-            raise ModelError("this model has no memory to take evidence from: fill it with Model.remember")
+            raise ModelError(f"this model has no memory to take evidence from: {FILL}")
         asked = Question.of(self.network, sentences, span, text)
         network = self.network.eval()
         if span.discontinuous and network.joiner is not None:

@@ -161,7 +161,7 @@ def double(text: str, id: str):
 
 def test_without_a_memory_or_with_one_sentence_it_says_what_to_do(instance, documents):
     instance.memory = None
-    with pytest.raises(ModelError, match=r"no memory .* Model\.remember"):
+    with pytest.raises(ModelError, match=r"no memory .* `nearspan memory MODEL build CORPUS`"):
         nearspan.audit(instance, documents)
     with_memory(instance, [documents[0], documents[0]])
     with pytest.raises(ModelError, match="single sentence"):

@@ -23,6 +23,13 @@ def test_the_terminal_view(audit, model):
     assert ran.code == 0, ran.err
     for part in ("wrong label", "annotated Ada PLACE", "suggested Ada PERSON", "against", "1 doubt"):
         assert part in ran.out
+    doubted = next(line for line in ran.out.splitlines() if line.startswith("  Ada lives"))
+    assert "#" not in doubted  # a number there would be that of a sentence of the memory
+
+
+def test_more_evidence_may_be_asked_for_than_there_is(audit):
+    [line] = [json.loads(line) for line in audit("--json", "-n", "1", "-k", "9" * 20).out.splitlines()]
+    assert line["against"]
 
 
 def test_json_lines(audit, tmp_path):

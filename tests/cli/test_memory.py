@@ -30,6 +30,8 @@ def test_sentences_are_listed_with_ids_and_labels(memory):
         == 3
     )
     assert memory("list", "--document", "none").out == ""
+    assert memory("list", "--limit", "9" * 20).out == memory("list", "--limit", "100").out
+    assert memory("list", "--offset", "9" * 20).out == ""
 
 
 def test_add_search_relabel_remove_undo_log(memory):

@@ -81,6 +81,27 @@ def test_problems_in_the_data_are_shown(nearspan_command, corpus: Path, tmp_path
     assert "bad.conll:2" in ran.err
 
 
+def test_the_rest_of_many_problems_is_to_be_seen_in_all_files(nearspan_command, corpus: Path, tmp_path: Path):
+    bad = tmp_path / "a bad.conll"
+    bad.write_text("Ada B-PERSON\nleft O\n\n" * 20 + "slept Q-PERSON\n\n" * 7)
+    given = ("--train", corpus, "--train", bad, "--out", tmp_path / "m", "--device", "cpu")
+    ran = nearspan_command("train", "instance", *given, *TINY)
+    assert f"and 2 more problems: see  nearspan check {corpus} '{bad}'" in ran.err.replace("\n", " ")
+
+
+def test_bf16_where_it_cannot_be_computed_is_a_clear_error(
+    nearspan_command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def unable(*_):
+        raise RuntimeError("could not create a primitive")
+
+    monkeypatch.setattr("torch.nn.functional.linear", unable)
+    given = ("--train", corpus, "--out", tmp_path / "m", "--device", "cpu", "--set", "training.precision=bf16")
+    ran = nearspan_command("train", "instance", *given, *TINY)
+    assert ran.code == 2
+    assert "cpu cannot compute in bf16: set training.precision to float32" in " ".join(ran.err.split())
+
+
 def test_labels_that_look_like_markup(nearspan_command, tmp_path: Path):
     texts = ("[Ada]([/b]) left", "[Bob]([/b]) stayed", "[Eve]([red]) slept", "[Ada]([/b]) slept")
     documents = [nearspan.markup(text) for text in texts]

@@ -26,6 +26,16 @@ def test_lower_case_and_characters(nearspan_command, tmp_path: Path):
     assert sorted(read_vectors(out, 10)[0]) == ["A", "B", "a", "b"]
 
 
+@pytest.mark.parametrize("name", ["plain.txt", "PLAIN.TXT"])
+def test_plain_text_beside_a_corpus(nearspan_command, tmp_path: Path, name: str):
+    corpus, text, out = tmp_path / "train.jsonl", tmp_path / name, tmp_path / "vectors.txt"
+    corpus.write_text('{"text": "Ada met Bob. Bob met Ada."}\n', encoding="utf-8")
+    text.write_text("Ada slept. Bob slept.\n", encoding="utf-8")
+    ran = nearspan_command("vectors", corpus, text, "--out", out, "--size", "2", "--epochs", "1")
+    assert ran.code == 0, ran.err
+    assert sorted(read_vectors(out, 10)[0]) == [".", "Ada", "Bob", "met", "slept"]
+
+
 def test_too_little_text_is_one_clear_error(nearspan_command, tmp_path: Path):
     corpus = tmp_path / "train.jsonl"
     corpus.write_text('{"text": "one two"}\n', encoding="utf-8")

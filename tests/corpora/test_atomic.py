@@ -119,3 +119,19 @@ def test_a_target_in_a_closed_folder_is_an_error(tmp_path: Path, monkeypatch: py
 def test_a_long_name_in_wide_characters_can_be_written(tmp_path: Path, name: str):
     write([Document("a")], tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_an_open_file_is_written_to_where_it_stands(tmp_path: Path):
+    """As by `nearspan convert a.jsonl /dev/stdout >> log`: what others wrote to it stays, and so does the file."""
+    log = tmp_path / "log.jsonl"
+    log.write_text("before\n")
+    with log.open("ab", buffering=0) as stream:
+        inode = log.stat().st_ino
+        for text in ("one\n", "two\n"):
+            write_file(Path(f"/dev/fd/{stream.fileno()}"), [text])
+        (tmp_path / "link").symlink_to(f"/proc/self/fd/{stream.fileno()}")
+        write_file(tmp_path / "link", ["three\n"])
+        stream.write(b"after\n")
+    assert log.read_text() == "before\none\ntwo\nthree\nafter\n"
+    assert log.stat().st_ino == inode
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "log.jsonl"]

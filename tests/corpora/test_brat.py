@@ -261,3 +261,24 @@ def test_links_that_are_not_read_are_listed(tmp_path: Path):
         ("again", "it is a link to a folder; not read"),
         ("b.ann", "it is a link to nothing; not read"),
     ]
+
+
+def test_endings_in_capitals_are_read(put: Put):
+    put("a.TXT", "Ada wrote")
+    put("b.txt", "Bob slept")
+    folder = put("a.ANN", "T1\tPER 0 3\tAda\n").parent
+    put("b.ann", "T1\tPER 0 3\tBob\n")
+    found = read(folder)
+    assert [render(document) for document in found] == ["[Ada](PER) wrote", "[Bob](PER) slept"]
+    assert [document.id for document in found] == ["a", "b"]
+    assert not found.problems
+    for name in ("a.TXT", "a.ANN"):
+        assert [render(document) for document in read(folder / name)] == ["[Ada](PER) wrote"]
+
+
+def test_an_id_whose_folder_would_be_a_file_is_written(tmp_path: Path):
+    ids = ["x", "x.txt/b", "x.ann/b", "X.TXT/c", "d/" * 3000 + "e"]
+    problems = write([Document("t", id=id) for id in ids], tmp_path / "out", "brat")
+    assert [document.id for document in read(tmp_path / "out")][-3:] == ["x", "x.ann_/b", "x.txt_/b"]
+    assert len(read(tmp_path / "out")) == len(ids)
+    assert "document ids not kept: 4" in [problem.message for problem in problems]

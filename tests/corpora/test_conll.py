@@ -239,6 +239,13 @@ def test_layers_are_written_innermost_first(tmp_path: Path):
     assert written(tmp_path, document) == "\n".join(lines)
 
 
+def test_entities_that_overlap_like_links_of_a_chain_need_two_layers(tmp_path: Path):
+    document = Document("a b c d e", tuple(Entity.of(2 * i, 2 * i + 3, "X") for i in range(4)))
+    lines = ["a\tB-X\tO", "b\tI-X\tB-X", "c\tB-X\tI-X", "d\tI-X\tB-X", "e\tO\tI-X", "", ""]
+    assert written(tmp_path, document) == "\n".join(lines)
+    assert set(read(tmp_path / "out.conll").documents[0].entities) == set(document.entities)
+
+
 def test_docstart_is_written_between_documents(tmp_path: Path):
     text = written(tmp_path, Document("a", id="one"), Document("b"))
     assert text == "-DOCSTART- one\tO\n\na\tO\n\n-DOCSTART-\tO\n\nb\tO\n\n"

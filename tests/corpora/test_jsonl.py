@@ -10,6 +10,7 @@ from nearspan.corpora import Corpus, jsonl, read, write
 from nearspan.corpora.markup import parse, render
 from nearspan.corpora.source import Source
 from nearspan.document import Document, Entity, Span
+from nearspan.errors import CorpusError
 
 
 def corpus(*records: Any) -> Corpus:
@@ -389,3 +390,17 @@ def test_written_and_read_again_is_equal(tmp_path_factory, documents: list[Docum
 )
 def test_relations_and_the_same_entities_under_another_key_are_no_problem(record: Any):
     assert corpus(record).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("entity", "message"),
+    [
+        (Entity.of(0, 3, ""), "'d1': an entity has no label"),
+        (Entity.of(0, 3, "PER", float("nan")), "'d1': an entity's score is nan, which JSON cannot hold"),
+        (Entity.of(0, 3, "PER", float("inf")), "'d1': an entity's score is inf"),
+    ],
+)
+def test_what_would_not_be_read_again_is_not_written(tmp_path: Path, entity: Entity, message: str):
+    with pytest.raises(CorpusError, match=message):
+        write([Document("Ada", (entity,), id="d1")], tmp_path / "out.jsonl")
+    assert not list(tmp_path.iterdir())

@@ -172,6 +172,32 @@ def test_what_no_file_can_hold_is_refused_before_training(tiny, documents, tmp_p
     assert not (tmp_path / "m").exists()
 
 
+def test_documents_may_come_from_generators(tiny, documents, tmp_path: Path):
+    def each():
+        return (document for document in documents)
+
+    run = nearspan.train(tiny("classifier"), each(), each(), each(), out=tmp_path / "m", device="cpu")
+    again = nearspan.train(tiny("classifier"), documents, documents, documents, out=tmp_path / "n", device="cpu")
+    assert run.dev.scores == again.dev.scores == nearspan.evaluate(run.model, each()).scores
+    assert run.test.coverage == again.test.coverage
+    assert weights(tmp_path / "m") == weights(tmp_path / "n")
+
+
+def test_a_folder_that_could_not_be_read_again_is_refused(tiny, documents, tmp_path: Path):
+    with pytest.raises(NearspanError, match="is not UTF-8, and no model could be read there"):
+        nearspan.train(tiny("classifier"), documents, out=f"{tmp_path}/m\udcff", device="cpu")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_wrote_nothing_leaves_no_folder(tiny, documents, tmp_path: Path):
+    for out in ("new", "old"):
+        (tmp_path / "old").mkdir(exist_ok=True)
+        with pytest.raises(NearspanError):
+            nearspan.train(tiny("classifier", "encoder.recurrent=none"), documents, out=tmp_path / out, device="cpu")
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert not list((tmp_path / "old").iterdir())
+
+
 def test_empty_documents_among_others_do_no_harm(tiny, documents, tmp_path: Path):
     empty = nearspan.Document("  ")
     run = nearspan.train(

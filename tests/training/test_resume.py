@@ -289,3 +289,34 @@ def test_a_damaged_checkpoint_is_a_model_error(train, stopped: Path, damage: str
     DAMAGE[damage](stopped / CHECKPOINT)
     with pytest.raises(ModelError):
         train("classifier", "m", resume=True)
+
+
+def test_stopped_at_the_first_checkpoint_a_run_begins_anew(train, tmp_path: Path, monkeypatch):
+    """Nothing is left that the next run would take for another's."""
+    with monkeypatch.context() as patched:
+
+        def full(*_, **__):
+            raise OSError(28, "No space left on device")
+
+        patched.setattr("nearspan.training.checkpoint.save_tensors", full)
+        with pytest.raises(ModelError, match=r"cannot write a checkpoint .* No space left"):
+            train("classifier", "m")
+    assert not (tmp_path / "m").exists()
+    assert train("classifier", "m").epochs == 4
+
+
+def test_a_second_process_does_not_train_in_the_same_folder(train, tmp_path: Path):
+    class Second(Watch):
+        def begin(self, *given, **named) -> None:
+            self.refused(resume=False)
+
+        def epoch(self, *given) -> None:
+            super().epoch(*given)
+            self.refused(resume=True)
+
+        def refused(self, resume: bool) -> None:
+            with pytest.raises(NearspanError, match=r"another process is training in .* another --out"):
+                train("classifier", "m", resume=resume)
+
+    assert train("classifier", "m", watch=Second(every=1)).epochs == 4
+    assert not (tmp_path / "m" / "training.lock").exists()

@@ -71,7 +71,7 @@ def audit(
             "this model was trained for typing and has no opinion on what is an entity: audit with one that finds "
             "entities, trained with task=recognition"
         )
-    others = others_of(model)
+    documents, others = tuple(documents), others_of(model)
     sentences, coverage = places(model, documents)
     if not sentences:
         raise NearspanError("the corpus holds no words, so there is nothing to audit")

@@ -13,6 +13,7 @@ from nearspan.document import Document
 from nearspan.errors import ModelError
 from nearspan.heads import Instances
 from nearspan.memory.others import Others
+from nearspan.memory.store import FILL
 from nearspan.model import Model
 from nearspan.spans import Candidates, SpanLabels, WordEntity, reach
 from nearspan.text import Coverage, Gold, align
@@ -122,7 +123,7 @@ def others_of(model: Model) -> Others:
     """The memory of a model as one that does not speak for itself; an error where nobody else is there to speak."""
     memory = model.memory
     if memory is None or not len(memory):
-        raise ModelError("this model has no memory to audit with: fill it with Model.remember")
+        raise ModelError(f"this model has no memory to audit with: {FILL}")
     found = Others.of(memory, model.labels)
     if len(found.numbers) < 2:
         raise ModelError("the memory holds a single sentence, and a sentence does not speak for itself: remember more")

@@ -74,6 +74,7 @@ def report(
         report("runs/instance", nearspan.read("test.jsonl").documents, out="report", compare="runs/classifier")
     """
     require()
+    documents, train, dev = tuple(documents), tuple(train), tuple(dev)
     if not documents:
         raise ConfigError("there are no documents to report on")
     if bool(train) != bool(dev):

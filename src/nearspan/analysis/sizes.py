@@ -14,6 +14,7 @@ from nearspan.recipes import Recipe
 from nearspan.text import split
 
 SIZES = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 8))
+SMALLEST = Fraction(1, 1_000_000)
 FEW = 64  # documents; fewer are cut into sentences before shares of them are drawn
 
 
@@ -31,8 +32,8 @@ def parse_sizes(text: str) -> tuple[Fraction, ...]:
         sizes = {Fraction(part.strip()) for part in text.split(",")}
     except (ValueError, ZeroDivisionError):
         raise ConfigError(f"--sizes takes shares such as 1,1/2,1/4, or none, found {text!r}") from None
-    if not all(0 < size <= 1 for size in sizes):
-        raise ConfigError(f"--sizes takes shares above 0 and up to 1, found {text!r}")
+    if not all(SMALLEST <= size <= 1 for size in sizes):
+        raise ConfigError(f"--sizes takes shares from 1/{1 / SMALLEST} to 1, found {text!r}")
     return tuple(sorted(sizes, reverse=True))
 
 

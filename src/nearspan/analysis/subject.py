@@ -22,6 +22,7 @@ from nearspan.evaluation import (
     find_errors,
 )
 from nearspan.memory import Memory
+from nearspan.memory.store import FILL
 from nearspan.model import Model
 from nearspan.training.watch import METRICS
 
@@ -48,7 +49,7 @@ class Subject:
         """The training spans, which everything about evidence needs."""
         memory = self.model.memory
         if memory is None or not len(memory):
-            raise ModelError(f"the model {self.name} has no memory to take evidence from: fill it with Model.remember")
+            raise ModelError(f"the model {self.name} has no memory to take evidence from: {FILL}")
         return memory
 
     @cached_property

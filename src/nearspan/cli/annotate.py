@@ -12,16 +12,15 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from nearspan.cli.corpus import read_documents, show_problems
+from nearspan.cli.corpus import is_plain, plain_text, read_documents, show_problems, warn
 from nearspan.cli.evaluate import Search, Vote, load
 from nearspan.cli.terminal import discard_output, terminal
 from nearspan.cli.train import Device
 from nearspan.corpora import write
 from nearspan.corpora.atomic import write_file
-from nearspan.corpora.corpus import shown
 from nearspan.corpora.jsonl import encoded
 from nearspan.document import Document
-from nearspan.errors import ConfigError, CorpusError
+from nearspan.errors import ConfigError
 
 
 def annotate(
@@ -53,7 +52,7 @@ def annotate(
     _refuse_closed(files or ["-"], out)
     loaded = load(model, device, search, vote)
     if to == "conll" and loaded.network.joiner is not None:
-        _warn(
+        warn(
             "this model can find discontinuous entities, which CoNLL columns cannot hold: if it finds one, nothing is "
             "written. --to jsonl and --to brat keep them"
         )
@@ -95,7 +94,7 @@ def _counted(documents: Iterable[Document], console: Console) -> Iterator[Docume
 
 def _documents(files: list[str], format: str | None, *, typing: bool) -> Iterator[Document]:
     for name in files:
-        plain = name == "-" or (Path(name).suffix == ".txt" and format is None)
+        plain = name == "-" or is_plain(Path(name), format)
         if typing and plain:
             source = "standard input" if name == "-" else name
             raise ConfigError(
@@ -108,7 +107,7 @@ def _documents(files: list[str], format: str | None, *, typing: bool) -> Iterato
                 raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
                 yield Document(_line(raw, number), id=f"stdin-{number}")
         elif plain:
-            yield Document(_text(Path(name)), id=shown(Path(name).stem))
+            yield plain_text(Path(name))
         else:
             yield from read_documents([Path(name)], format, terminal(stderr=True))
 
@@ -118,22 +117,6 @@ def _line(raw: bytes, number: int) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        _warn(f"standard input: line {number} is not UTF-8 at its byte {error.start + 1}; read as U+FFFD")
+        warn(f"standard input: line {number} is not UTF-8 at its byte {error.start + 1}; read as U+FFFD")
         text = raw.decode("utf-8", errors="replace")
     return text.rstrip("\r\n")
-
-
-def _text(path: Path) -> str:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{shown(path)} is not UTF-8 at byte {error.start}: convert it first") from error
-    except OSError as error:
-        raise CorpusError(f"cannot read {shown(path)}: {error.strerror}") from error
-    if not text.strip():
-        _warn(f"{shown(path)} is empty")
-    return text
-
-
-def _warn(problem: str) -> None:
-    terminal(stderr=True).print(problem, style="yellow", markup=False, highlight=False, soft_wrap=True)

@@ -20,8 +20,8 @@ from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
 from nearspan.corpora.atomic import write_file
-from nearspan.evidence import Neighbour, printable
-from nearspan.evidence.render import in_context
+from nearspan.evidence import printable
+from nearspan.evidence.render import excerpted, in_context
 from nearspan.model import Model
 
 SHOWN = 20  # doubts that a terminal gets if not told otherwise
@@ -80,8 +80,7 @@ def _rendered(one: Doubt) -> Text:
             )
             said.append("  ")
     said.append(printable(one.document.id) + "\n", "dim")
-    whole = Neighbour("", 0.0, one.entity.span, one.document.text, "", 0, 0)
-    said.append("  ").append_text(in_context(whole)).append("\n")
+    said.append("  ").append_text(excerpted(one.entity.span, one.document.text)).append("\n")
     for word, some in (("against", one.against), ("for", one.backing)):
         for near in some:
             said.append(f"    {word:7} {near.weight:.3f} ").append(f"{near.label or 'no entity'} ", "cyan")

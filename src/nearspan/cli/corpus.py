@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from nearspan.cli.terminal import terminal
 from nearspan.corpora import Problem, read
+from nearspan.corpora.corpus import shown
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 
@@ -32,7 +35,7 @@ def read_documents(
     if not paths:
         return ()
     corpus = read(list(paths), format, columns=label_columns(columns))
-    show_problems(corpus.problems, console, f": see  nearspan check {paths[0]}")
+    show_problems(corpus.problems, console, f": see  nearspan check {shlex.join(map(str, paths))}")
     return corpus.documents
 
 
@@ -57,3 +60,26 @@ def label_columns(columns: str | None) -> list[int] | None:
         return [int(column) for column in columns.split(",")]
     except ValueError:
         raise CorpusError(f"--columns takes numbers such as 1,2 or -1, found '{columns}'") from None
+
+
+def is_plain(path: Path, format: str | None) -> bool:
+    """Whether a file is taken for plain text: one that ends in .txt, unless a format is named."""
+    return format is None and path.suffix.lower() == ".txt"
+
+
+def plain_text(path: Path) -> Document:
+    """A file of plain text as one document."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{shown(path)} is not UTF-8 at byte {error.start}: convert it first") from error
+    except OSError as error:
+        raise CorpusError(f"cannot read {shown(path)}: {error.strerror}") from error
+    if not text.strip():
+        warn(f"{shown(path)} is empty")
+    return Document(text, id=shown(path.stem))
+
+
+def warn(problem: str) -> None:
+    """Say what is odd, and go on."""
+    terminal(stderr=True).print(problem, style="yellow", markup=False, highlight=False, soft_wrap=True)

@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.corpus import ColumnsOption, FormatOption, is_plain, plain_text, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.encoders.glove import GloveSettings
 from nearspan.encoders.learning import learn_vectors
@@ -19,7 +19,7 @@ DEFAULT = GloveSettings()
 
 
 def vectors(
-    corpus: Annotated[list[Path], typer.Argument(help="Training texts, any format; never those of a test set.")],
+    corpus: Annotated[list[Path], typer.Argument(help="Training texts: corpora or plain .txt, none of a test set.")],
     out: Annotated[Path, typer.Option(help="The text file to write, for encoder.words.file.")],
     size: Annotated[int, typer.Option(help="Numbers in a vector.")] = DEFAULT.size,
     window: Annotated[int, typer.Option(help="Words to each side that count as near.")] = DEFAULT.window,
@@ -45,7 +45,9 @@ def vectors(
         first = error.errors()[0]
         option = str(first["loc"][0]).replace("_", "-")
         raise ConfigError(f"--{option} {first['input']}: {first['msg']}") from error
-    documents = read_documents(corpus, format, console, columns)
+    plain = [path for path in corpus if is_plain(path, format)]
+    others = [path for path in corpus if path not in plain]
+    documents = (*read_documents(others, format, console, columns), *map(plain_text, plain))
     columns_shown = (TextColumn("epoch {task.completed:.0f}"), BarColumn(), TextColumn("{task.fields[loss]}"))
     with Progress(*columns_shown, TimeElapsedColumn(), console=console, transient=True) as bar:
         task = bar.add_task("", total=epochs, loss="counting")

@@ -35,6 +35,7 @@ _OTHER = {
     "*": ("equivalence (*<tab>TYPE T1 T2)", re.compile(r"\*\t\S+(?: [A-Z]\S*)+\s*")),
 }
 """Annotations that are left out, by the first letter of the line: what they are, and their shape."""
+_TEXTS, _MARKS = (".txt", ".TXT", ".Txt"), (".ann", ".ANN", ".Ann")
 _MOST_DIGITS = 4000  # Python refuses to read longer numbers
 
 
@@ -52,9 +53,10 @@ def read(path: Path) -> Corpus:
     The `.txt` of an `.ann` is beside it or, as in CADEC, in the sibling folder `text`.
     """
     if not path.is_dir():
-        return _pair(path.with_suffix(".ann"), path.with_suffix(".txt"), shown(path.stem))
+        marks = path if _ends(path, ".ann") else _beside(path, _MARKS) or path.with_suffix(".ann")
+        return _pair(marks, path if _ends(path, ".txt") else find(path) or path.with_suffix(".txt"), shown(path.stem))
     files, problems = _files(path)
-    annotated = sorted((file for file in files if file.name.endswith(".ann")), key=lambda file: order(file.as_posix()))
+    annotated = sorted((file for file in files if _ends(file, ".ann")), key=lambda file: order(file.as_posix()))
     if not annotated:
         raise CorpusError(f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder")
     parts: list[Corpus] = []
@@ -70,7 +72,7 @@ def read(path: Path) -> Corpus:
         parts.append(_pair(file, text, shown(file.relative_to(path).with_suffix("").as_posix())))
     entered = {shown(text.parent) for text in used}
     problems = [problem for problem in problems if problem.path not in entered]  # a linked folder of texts is read
-    unused = sorted(file for file in files if file.name.endswith(".txt") and file not in used)
+    unused = sorted(file for file in files if _ends(file, ".txt") and file not in used)
     problems += [Problem("no annotations", "there is no .ann for it; not read", shown(file)) for file in unused]
     merged = Corpus.merge(parts)
     return Corpus(merged.documents, (*merged.problems, *problems), "brat", 0, merged.places)
@@ -88,7 +90,7 @@ def _files(path: Path) -> tuple[list[Path], list[Problem]]:
 
     for folder, below, names in os.walk(path, onerror=closed):
         links = [Path(folder, name) for name in below if Path(folder, name).is_symlink()]
-        found = [Path(folder, name) for name in names if name.endswith((".ann", ".txt"))]
+        found = [Path(folder, name) for name in names if name.lower().endswith((".ann", ".txt"))]
         files += [file for file in found if file.is_file()]
         problems += [Problem("missing text", "it is a link to a folder; not read", shown(link)) for link in links]
         lost = (file for file in found if file.is_symlink() and not file.exists())
@@ -98,14 +100,22 @@ def _files(path: Path) -> tuple[list[Path], list[Problem]]:
 
 def find(annotations: Path) -> Path | None:
     """The text file of an `.ann` file, if there is one."""
-    beside = annotations.with_suffix(".txt")
-    sibling = annotations.parent.parent / "text" / beside.name
-    return next((file for file in (beside, sibling) if file.is_file()), None)
+    sibling = annotations.parent.parent / "text" / annotations.name
+    return _beside(annotations, _TEXTS) or _beside(sibling, _TEXTS)
 
 
 def detect(path: Path) -> bool:
     """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
-    return path.is_dir() or path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").is_file())
+    return path.is_dir() or _ends(path, ".ann") or (_ends(path, ".txt") and _beside(path, _MARKS) is not None)
+
+
+def _ends(path: Path, ending: str) -> bool:
+    return path.suffix.lower() == ending
+
+
+def _beside(path: Path, endings: tuple[str, ...]) -> Path | None:
+    """The file of the same name that has one of some endings."""
+    return next((file for ending in endings if (file := path.with_suffix(ending)).is_file()), None)
 
 
 def _pair(annotations: Path, text: Path, id: str) -> Corpus:

@@ -14,7 +14,7 @@ from nearspan.document import Document
 from nearspan.errors import CorpusError
 
 _UNSAFE = re.compile(r"[^\w.,#@+=-]+")
-_LONGEST = 60
+_LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
 _DIGITS = re.compile(r"([0-9]{1,18})")
 
 
@@ -98,10 +98,15 @@ def names(corpus: Corpus) -> Iterator[str]:
 
     >>> list(names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
     ['1/x_', '1/x_-2', '_/etc']
+    >>> list(names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b")))))  # x.txt is a file already
+    ['x', 'x.txt_/b']
     """
     taken: set[str] = set()
     for document in corpus.documents:
-        parts = [_UNSAFE.sub("_", part)[:_LONGEST] for part in document.id.split("/")]
+        *above, last = document.id.split("/", _DEEPEST)
+        above = [_UNSAFE.sub("_", part)[:_LONGEST] for part in above]
+        above = [part + "_" if part.casefold().endswith((".txt", ".ann")) else part for part in above]
+        parts = [*above, _UNSAFE.sub("_", last)[:_LONGEST]]
         safe = "/".join(part if part.strip(".") and part[0] not in ".-" else "_" + part.strip(".-") for part in parts)
         name, count = safe, 1
         while name.casefold() in taken:

@@ -15,6 +15,7 @@ label]]}` with half-open word indexes; and `{"sentence": [...], "ner": [{"index"
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from nearspan.corpora.corpus import Corpus, Place, Problem, excerpt
 from nearspan.corpora.forms import Malformed, draft, mended
 from nearspan.corpora.source import Source
 from nearspan.document import Document, Entity
+from nearspan.errors import CorpusError
 
 _SPACE = " \t\r\n"
 
@@ -67,7 +69,7 @@ def encoded(document: Document) -> str:
     '{"id": "1", "text": "Oslo", "entities": [{"start": 0, "end": 4, "label": "PLACE"}]}'
     """
     record: dict[str, Any] = {"id": document.id, "text": document.text}
-    record["entities"] = [_entity(entity) for entity in document.entities]
+    record["entities"] = [_entity(entity, document.id) for entity in document.entities]
     if document.words is not None:
         record["words"] = document.words
     if document.sentences is not None:
@@ -77,7 +79,11 @@ def encoded(document: Document) -> str:
     return line.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _entity(entity: Entity) -> dict[str, Any]:
+def _entity(entity: Entity, id: str) -> dict[str, Any]:
+    if not entity.label:
+        raise CorpusError(f"document {excerpt(id)}: an entity has no label, and would not be read again")
+    if entity.score is not None and not math.isfinite(entity.score):
+        raise CorpusError(f"document {excerpt(id)}: an entity's score is {entity.score}, which JSON cannot hold")
     where: dict[str, Any] = {"fragments": entity.span.fragments}
     if not entity.span.discontinuous:
         where = {"start": entity.start, "end": entity.end}

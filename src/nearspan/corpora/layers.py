@@ -129,16 +129,26 @@ def _cut(document: Document, sentences: list[list[Fragment]]) -> tuple[list[Frag
 
 
 def _layers(placed: Iterable[tuple[int, int, str]], size: int) -> list[list[str]]:
-    """Tags by layer: an entity lies above all narrower ones that it shares a word with."""
+    """Tags by layer: an entity lies in the first one that is free above all those inside it."""
     layers: list[list[str]] = []
-    height = [0] * size
+    owners: list[list[Fragment | None]] = []  # by layer, whose each word is
     for first, stop, label in sorted(placed, key=lambda entity: (entity[1] - entity[0], entity)):
-        layer = max(height[first:stop])
+        layer = len(layers)
+        while layer and not _covers(first, stop, owners[layer - 1]):
+            layer -= 1
+        while layer < len(layers) and any(owners[layer][first:stop]):
+            layer += 1
         if layer == len(layers):
             layers.append(["O"] * size)
+            owners.append([None] * size)
         layers[layer][first:stop] = [f"B-{label}"] + [f"I-{label}"] * (stop - first - 1)
-        height[first:stop] = [layer + 1] * (stop - first)
+        owners[layer][first:stop] = [(first, stop)] * (stop - first)
     return layers
+
+
+def _covers(first: int, stop: int, owners: list[Fragment | None]) -> bool:
+    """Whether an entity of a layer lies within the words `first` to `stop`."""
+    return any(own is not None and first <= own[0] and own[1] <= stop for own in owners[first:stop])
 
 
 def _lines(grids: list[Grid], depth: int, docstarts: bool) -> Iterator[str]:

@@ -14,7 +14,10 @@ from nearspan.model import Model
 def check_weight(weight: Weight) -> None:
     """Refuse what is no weight."""
     if weight != "enough" and not (isinstance(weight, int | float) and 0 < weight < math.inf):
-        raise EditError(f"a weight is a number above 0, or 'enough', not {weight!r}")
+        raise EditError(
+            f"a weight is a number above 0, or 'enough' (as much as is needed, which it is where none is given), "
+            f"not {weight!r}"
+        )
 
 
 def check_labels(model: Model, labels: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -75,7 +76,8 @@ class Editor:
     ) -> list[MemorySentence]:
         """Sentences of the memory in order of their ids: all, or those with a text, a label or from a document."""
         found = matching(self._follower.revision.sentences, text, label, document)
-        return [MemorySentence.of(number, one) for number, one in islice(found, offset, offset + limit)]
+        some = islice(found, min(offset, sys.maxsize), min(offset + limit, sys.maxsize))
+        return [MemorySentence.of(number, one) for number, one in some]
 
     def sentence(self, sentence: int) -> MemorySentence:
         """One sentence of the memory by its id."""

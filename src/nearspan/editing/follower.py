@@ -10,7 +10,7 @@ from nearspan.errors import EditError, ModelError
 from nearspan.folder import weights_of
 from nearspan.memory import Edit, Journal, Memory, Remembered, Revision
 from nearspan.memory.edits import Kind
-from nearspan.memory.store import BASE
+from nearspan.memory.store import BASE, FILL
 from nearspan.model import Model
 
 
@@ -40,7 +40,7 @@ class Follower:
     def memory(self) -> Memory:
         """The model's memory; an error where it has none."""
         if self.model.memory is None:
-            raise EditError(f"{self.folder} has no memory: fill one with `nearspan memory MODEL build`")
+            raise EditError(f"{self.folder} has no memory: {FILL}")
         return self.model.memory
 
     def take_up(self) -> bool:
@@ -68,7 +68,7 @@ class Follower:
         else:
             revision = self.after(edit.kind, edit.change)
         if not revision.sentences:
-            raise EditError("this would leave the memory empty: fill another one with `nearspan memory MODEL build`")
+            raise EditError(f"this would leave the memory empty: {FILL}")
         memory = self.revised(revision)
         self.journal.append(edit)
         self.edits.append(edit)

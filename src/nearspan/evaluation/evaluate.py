@@ -73,7 +73,7 @@ class Judge:
 
 def evaluate(model: Model, documents: Sequence[Document]) -> Evaluation:
     """Score a model on gold documents: which of their entities it finds."""
-    return Judge(model, documents).evaluate()
+    return Judge(model, tuple(documents)).evaluate()
 
 
 def _discontinuous(gold: Sequence[Document], predicted: Sequence[Document]) -> dict[str, Scores]:

@@ -145,4 +145,4 @@ def evaluate_typing(model: Model, documents: Sequence[Document]) -> TypingEvalua
 
     nearspan.evaluate_typing(nearspan.load("runs/typing"), nearspan.read("test.conll").documents)
     """
-    return TypingJudge(model, documents).evaluate()
+    return TypingJudge(model, tuple(documents)).evaluate()

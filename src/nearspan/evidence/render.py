@@ -114,14 +114,17 @@ def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
 
 
 def in_context(one: Neighbour) -> Text:
-    """A training span with some of its sentence around it."""
-    start, end = one.span.start, one.span.end
-    left, right = max(0, start - CONTEXT), min(len(one.sentence), end + CONTEXT)
-    found = Text(printable(one.sentence[left:right]))
-    for first, last in one.span.fragments:
+    """A training span with some of its sentence around it, and where that is in the memory."""
+    return excerpted(one.span, one.sentence).append(f"   {printable(one.document)} #{one.sentence_id}", "dim")
+
+
+def excerpted(span: Span, text: str) -> Text:
+    """A span with some of its text around it."""
+    left, right = max(0, span.start - CONTEXT), min(len(text), span.end + CONTEXT)
+    found = Text(printable(text[left:right]))
+    for first, last in span.fragments:
         found.stylize("bold underline", first - left, last - left)
-    found = Text.assemble("…" * (left > 0), found, "…" * (right < len(one.sentence)))
-    found.append(f"   {printable(one.document)} #{one.sentence_id}", "dim")
+    found = Text.assemble("…" * (left > 0), found, "…" * (right < len(text)))
     return Text(" ").join(found.split("\n"))
 
 

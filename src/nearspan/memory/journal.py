@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from nearspan.corpora.atomic import let_read, sync
 from nearspan.errors import EditError, ModelError
 from nearspan.memory.edits import Edit
-from nearspan.memory.store import BASE, NEXT, SENTENCES, digest, found_in
+from nearspan.memory.store import BASE, FILL, NEXT, SENTENCES, digest, found_in
 
 JOURNAL, LOCK = "journal.jsonl", "journal.lock"
 FORMAT = 2
@@ -40,9 +40,7 @@ class Journal:
         try:
             return digest(found_in(self.folder, SENTENCES))
         except OSError as error:
-            raise ModelError(
-                f"{self.folder} has no memory ({error.strerror}): fill one with `nearspan memory build`"
-            ) from error
+            raise ModelError(f"{self.folder} has no memory ({error.strerror}): {FILL}") from error
 
     def state(self) -> tuple[object, ...]:
         """Changes whenever the memory or its journal has changed on disk; cheap."""

@@ -82,9 +82,9 @@ class Others:
     def speakers(self, vectors: Tensor, own: Tensor, label: int, count: int, *, cosine: bool) -> tuple[Tensor, Tensor]:
         """The `count` other spans with a label that are nearest: scores [n, count], best first, and rows.
 
-        Where there are fewer, the scores of the rest are -inf.
+        Where there are fewer, the scores of the rest are -inf, or are left out.
         """
-        return self._nearest_rows(vectors, own, count, label, None, cosine=cosine)
+        return self._nearest_rows(vectors, own, min(count, len(self.memory)), label, None, cosine=cosine)
 
     def _nearest_rows(
         self,

@@ -25,6 +25,7 @@ from nearspan.text import Gold, digests
 
 SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
 TIE = 1e-6  # cosines that differ by less are taken to be the same
+FILL = "fill one with `nearspan memory MODEL build CORPUS`"  # what to do where there is none
 NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
 
 

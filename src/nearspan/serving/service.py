@@ -10,6 +10,7 @@ from nearspan.editing import Editor
 from nearspan.errors import EditError
 from nearspan.evidence import Evidence
 from nearspan.memory import Memory
+from nearspan.memory.store import FILL
 from nearspan.model import Model
 from nearspan.serving.answers import MapOut
 from nearspan.serving.limits import Limits
@@ -61,7 +62,7 @@ class Service:
         """The memory's entities in two dimensions; drawn once for each state of the memory."""
         model = self.model
         if model.memory is None:
-            raise EditError("this model has no memory to draw: fill one with `nearspan memory MODEL build`")
+            raise EditError(f"this model has no memory to draw: {FILL}")
         if self._map is None or self._map[0] is not model.memory:
             self._map = model.memory, draw(model.memory, model.labels, most)
         return self._map[1]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import torch
 from accelerate import Accelerator
+from filelock import FileLock, Timeout
 
+from nearspan.corpora.corpus import shown
 from nearspan.decoding import found_joined, found_overlap
 from nearspan.device import repeatable, usable_seed
 from nearspan.document import Document
@@ -34,6 +37,7 @@ from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.trainer import Trainer, accelerator_for
 from nearspan.training.watch import METRICS, Watch
 
+LOCK = "training.lock"
 REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, METRICS, *BASE, JOURNAL)  # what a new run would write over
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
 
@@ -62,7 +66,8 @@ def train(
     edited since is refused.
     """
     recipe = load(recipe) if isinstance(recipe, str) else recipe
-    folder, watch, seed = Path(out), watch or Watch(), usable_seed(seed)
+    train, dev, test = tuple(train), tuple(dev), tuple(test)
+    folder, watch, seed = _usable(out), watch or Watch(), usable_seed(seed)
     accelerator = accelerator_for(recipe, device)
     if not recipe.training.batch and accelerator.num_processes > 1:
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
@@ -72,8 +77,9 @@ def train(
         _refuse_edited(folder)
     else:
         _refuse_used(folder, recipe)
+    alone = _alone(folder) if accelerator.is_main_process else nullcontext()
     try:
-        with repeatable(accelerator.device):
+        with alone, repeatable(accelerator.device):
             run = _train(recipe, train, dev, test, folder, seed, resume, watch, accelerator, synonyms)
     finally:
         watch.close()
@@ -113,8 +119,6 @@ def _train(
             f"objective.generation.pretraining takes {alone} epochs, and training.epochs is {recipe.training.epochs}: "
             "lower the one or raise the other, so that the head learns too"
         )
-    if accelerator.is_main_process:
-        _make(folder)
     watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
     torch.manual_seed(seed)
     others = TrainingData.of([*dev, *test], split, width)
@@ -143,6 +147,7 @@ def _train(
     best: checkpoint.Weights = {}
     if resume:
         progress, best = checkpoint.read(folder, progress, model.network, trainer.optimizer)
+        watch.record(progress)
     while not progress.done:
         trainer.epoch(progress, best, folder, watch)
         began = time.monotonic()
@@ -163,6 +168,7 @@ def _train(
         watch.epoch(progress, scored)
         if watch.checkpoints and (progress.done or trainer.due()):
             trainer.write(progress, best, folder)
+        watch.record(progress)
     with torch.no_grad():
         for name, tensor in checkpoint.kept(model.network).items():
             tensor.copy_(best[name])
@@ -224,8 +230,33 @@ def _refuse_edited(folder: Path) -> None:
         )
 
 
-def _make(folder: Path) -> None:
+def _usable(out: Path | str) -> Path:
+    """A folder whose model could be opened again."""
+    try:
+        str(out).encode("utf-8")
+    except UnicodeEncodeError:
+        raise NearspanError(f"the name of {shown(out)} is not UTF-8, and no model could be read there") from None
+    return Path(out)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Make the folder and keep a second training away from it; one that wrote nothing leaves no folder of its own."""
+    new = not exists(folder)
+    lock = FileLock(folder / LOCK, timeout=0)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise NearspanError(f"another process is training in {folder}: wait for it, or give another --out") from None
     except OSError as error:
-        raise NearspanError(f"cannot make the folder {folder}: {error}") from error
+        raise NearspanError(f"cannot make the folder {folder} or write to it: {error}") from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            (folder / LOCK).unlink(missing_ok=True)
+        lock.release()
+        if new:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()

@@ -195,6 +195,8 @@ def accelerator_for(recipe: Recipe, device: str) -> Accelerator:
     tuned = recipe.encoder.transformer is not None and not recipe.encoder.transformer.frozen
     if wanted == "auto":
         wanted = "bf16" if place.type == "cuda" and tuned else "float32"
+    if wanted == "bf16":
+        _refuse_unable(place)
     if place.type == "cuda" and place.index is not None:
         torch.cuda.set_device(place)
     AcceleratorState._reset_state(reset_partial_state=True)  # a process may train more than once
@@ -205,3 +207,12 @@ def accelerator_for(recipe: Recipe, device: str) -> Accelerator:
     unused = DistributedDataParallelKwargs(find_unused_parameters=some, broadcast_buffers=False)
     precision = "bf16" if wanted == "bf16" else "no"
     return Accelerator(cpu=place.type == "cpu", mixed_precision=precision, kwargs_handlers=[unused])
+
+
+def _refuse_unable(place: torch.device) -> None:
+    """Refuse bf16 on a device that cannot multiply in it."""
+    try:
+        some = torch.ones(2, 2, device=place, dtype=torch.bfloat16)
+        nn.functional.linear(some, some)
+    except RuntimeError as error:
+        raise ConfigError(f"{place} cannot compute in bf16: set training.precision to float32") from error

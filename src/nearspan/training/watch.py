@@ -80,15 +80,18 @@ class Watch:
         if dev is not None:
             row |= _measured(dev)
         progress.history.append(row)
-        if self.folder is not None:
+        if self.bar is not None and self.task is not None and dev is not None:
+            best = f"dev {dev.measure} {100 * dev.value:5.2f}, best {100 * progress.best:5.2f}"
+            self.bar.update(self.task, scored=best)
+
+    def record(self, progress: checkpoint.Progress) -> None:
+        """Write the metrics file; after a checkpoint, so that there is something to resume where there are metrics."""
+        if self.folder is not None and progress.history:
             lines = "".join(json.dumps(one) + "\n" for one in progress.history)
             try:
                 (self.folder / METRICS).write_text(lines, encoding="utf-8")
             except OSError as error:
                 raise NearspanError(f"cannot write {self.folder / METRICS}: {error}") from error
-        if self.bar is not None and self.task is not None and dev is not None:
-            best = f"dev {dev.measure} {100 * dev.value:5.2f}, best {100 * progress.best:5.2f}"
-            self.bar.update(self.task, scored=best)
 
     def close(self) -> None:
         """Give the terminal back, also when training was stopped by an error."""

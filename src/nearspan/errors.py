@@ -14,6 +14,10 @@ class CorpusError(NearspanError):
     """A corpus cannot be read or written."""
 
 
+class UnclearFormatError(CorpusError):
+    """A file's content is of no format that is known."""
+
+
 class ConfigError(NearspanError):
     """A recipe or a setting is wrong."""
 

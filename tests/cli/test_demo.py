@@ -78,3 +78,24 @@ def test_a_training_is_no_demo(nearspan_command, sample: Path, tmp_path: Path):
     assert ran.code == 2
     assert "already holds a model or a run" in ran.err
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == before
+
+
+def test_a_demo_that_is_stopped_while_it_replaces_another_can_be_run_again(
+    nearspan_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    out, unlink, left = tmp_path / "demo", Path.unlink, [0]
+    assert nearspan_command("demo", "--out", out).code == 0
+
+    def stopping(self: Path, missing_ok: bool = False) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError("stopped")
+        unlink(self, missing_ok)
+
+    for count in range(1, 9):
+        with monkeypatch.context() as patched:
+            left[0] = count
+            patched.setattr(Path, "unlink", stopping)
+            assert nearspan_command("demo", "--out", out).code == 2
+        assert (out / "result.json").exists()  # what tells that the rest is a demo's
+    assert nearspan_command("demo", "--out", out).code == 0

@@ -36,6 +36,19 @@ def test_plain_text_beside_a_corpus(nearspan_command, tmp_path: Path, name: str)
     assert sorted(read_vectors(out, 10)[0]) == [".", "Ada", "Bob", "met", "slept"]
 
 
+def test_a_corpus_may_end_in_txt_too(nearspan_command, tmp_path: Path):
+    corpus, out = tmp_path / "train.txt", tmp_path / "vectors.txt"
+    corpus.write_text("Ada NNP B-PER\nleft VBD O\n\nAda NNP B-PER\nleft VBD O\n\n" * 3, encoding="utf-8")
+    for columns in ((), ("--columns", "2")):
+        made = ("--out", out, "--size", "2", "--epochs", "1", *columns)
+        assert nearspan_command("vectors", corpus, *made).code == 0
+        assert sorted(read_vectors(out, 10)[0]) == ["Ada", "left"]
+    corpus.write_text("Ada left. Ada stayed.\n", encoding="utf-8")
+    ran = nearspan_command("vectors", corpus, "--out", out, "--columns", "2")
+    assert ran.code == 2
+    assert "is not clear from its content" in " ".join(ran.err.split())
+
+
 def test_too_little_text_is_one_clear_error(nearspan_command, tmp_path: Path):
     corpus = tmp_path / "train.jsonl"
     corpus.write_text('{"text": "one two"}\n', encoding="utf-8")

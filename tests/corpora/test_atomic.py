@@ -121,6 +121,12 @@ def test_a_long_name_in_wide_characters_can_be_written(tmp_path: Path, name: str
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("number", ["987654", "9" * 20])
+def test_a_file_that_is_not_open_cannot_be_written(number: str):
+    with pytest.raises(CorpusError, match="cannot be written"):
+        write_file(Path("/dev/fd") / number, ["one"])
+
+
 def test_an_open_file_is_written_to_where_it_stands(tmp_path: Path):
     """As by `nearspan convert a.jsonl /dev/stdout >> log`: what others wrote to it stays, and so does the file."""
     log = tmp_path / "log.jsonl"

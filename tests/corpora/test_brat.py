@@ -282,3 +282,22 @@ def test_an_id_whose_folder_would_be_a_file_is_written(tmp_path: Path):
     assert [document.id for document in read(tmp_path / "out")][-3:] == ["x", "x.ann_/b", "x.txt_/b"]
     assert len(read(tmp_path / "out")) == len(ids)
     assert "document ids not kept: 4" in [problem.message for problem in problems]
+
+
+def test_a_pair_has_endings_of_the_same_case(put: Put):
+    if put("C.txt", "x").parent.joinpath("c.txt").exists():
+        pytest.skip("this system does not tell capitals apart")
+    put("C.txt", "x").unlink()
+    put("c.txt", "Ada wrote")
+    put("c.TXT", "Bob wrote")
+    put("c.ann", "T1\tPER 0 3\tAda\n")
+    found = read(put("c.ANN", "T1\tPER 0 3\tBob\n").parent)
+    assert sorted(render(document) for document in found) == ["[Ada](PER) wrote", "[Bob](PER) wrote"]
+    assert not found.problems
+
+
+def test_endings_of_mixed_case_are_read(put: Put):
+    put("b.tXt", "Bob slept")
+    folder = put("b.ann", "T1\tPER 0 3\tBob\n").parent
+    for path in (folder, folder / "b.ann", folder / "b.tXt"):
+        assert [render(document) for document in read(path)] == ["[Bob](PER) slept"]

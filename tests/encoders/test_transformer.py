@@ -79,17 +79,18 @@ def test_a_lower_layer_can_be_read(encoders, kind: str, frozen: bool):
         assert (expected - naive(encoders[kind], tokens, "first")).abs().max() > 0.1
 
 
-@pytest.mark.parametrize("family", ["mpnet", "modernbert"])
+@pytest.mark.parametrize("family", ["mpnet", "modernbert", "longformer"])
 def test_the_layers_that_are_kept_are_saved_in_other_families_too(
     encoders, tiny, documents, tmp_path: Path, family: str
 ):
-    """MPNet keeps a table beside its layers, and ModernBERT names the kind of each."""
+    """MPNet keeps a table beside its layers, ModernBERT names the kind of each, and Longformer its window."""
     from transformers import AutoConfig, AutoModel
 
     folder = shutil.copytree(encoders["bert"], tmp_path / "pretrained")
     own = json.loads((folder / "config.json").read_text())
     shape = {name: own[name] for name in ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")}
-    config = AutoConfig.for_model(family, **shape, num_hidden_layers=4, max_position_embeddings=34, pad_token_id=0)
+    config = AutoConfig.for_model(family, **shape, num_hidden_layers=4, max_position_embeddings=66, pad_token_id=0)
+    config.attention_window = [8, 8, 16, 16]
     AutoModel.from_config(config).save_pretrained(folder)
     chosen = recipe(tiny, folder, "instance", "encoder.transformer.layers=3")
     model = nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu").model

@@ -9,6 +9,7 @@ import typer
 
 from nearspan.cli.corpus import ColumnsOption, label_columns
 from nearspan.corpora import read, write
+from nearspan.corpora.atomic import descriptor
 
 
 def convert(
@@ -34,4 +35,5 @@ def convert(
     for problem in (*corpus.problems, *changes):
         typer.echo(str(problem), err=True)
     entities = sum(len(document.entities) for document in corpus)
-    typer.echo(f"{len(corpus):,} documents with {entities:,} entities written to {target}")
+    said = descriptor(target) is not None  # the corpus itself may be in standard output
+    typer.echo(f"{len(corpus):,} documents with {entities:,} entities written to {target}", err=said)

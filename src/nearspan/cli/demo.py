@@ -41,7 +41,8 @@ def demo(
     documents = [read(path(split)).documents for split in ("train", "dev", "test")]
     recipe = recipes.load("instance").override(SETTINGS)
     if _is_demo(out, documents[0]):
-        for name in training.REFUSED:  # all else that is its own is written over; what is not stays
+        # all else that is its own is written over, and what is not stays; the record of what it is goes last
+        for name in sorted(training.REFUSED, key=lambda name: name == training.RESULT):
             (out / name).unlink(missing_ok=True)
     stopped = (out / training.CHECKPOINT).is_file() and not (out / training.RESULT).exists()
     watch = training.Watch(console)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, is_plain, plain_text, read_documents
 from nearspan.cli.terminal import terminal
+from nearspan.document import Document
 from nearspan.encoders.glove import GloveSettings
 from nearspan.encoders.learning import learn_vectors
-from nearspan.errors import ConfigError
+from nearspan.errors import ConfigError, UnclearFormatError
 
 DEFAULT = GloveSettings()
 
@@ -45,9 +48,7 @@ def vectors(
         first = error.errors()[0]
         option = str(first["loc"][0]).replace("_", "-")
         raise ConfigError(f"--{option} {first['input']}: {first['msg']}") from error
-    plain = [path for path in corpus if is_plain(path, format)]
-    others = [path for path in corpus if path not in plain]
-    documents = (*read_documents(others, format, console, columns), *map(plain_text, plain))
+    documents = [document for path in corpus for document in _documents(path, format, console, columns)]
     columns_shown = (TextColumn("epoch {task.completed:.0f}"), BarColumn(), TextColumn("{task.fields[loss]}"))
     with Progress(*columns_shown, TimeElapsedColumn(), console=console, transient=True) as bar:
         task = bar.add_task("", total=epochs, loss="counting")
@@ -58,3 +59,13 @@ def vectors(
         learned = learn_vectors(documents, out, settings=settings, characters=characters, seed=seed, watch=watch)
     words, last = len(learned.words), learned.losses[-1]
     typer.echo(f"{words:,} vectors of {size} numbers written to {out} (loss {last:.4f})")
+
+
+def _documents(path: Path, format: str | None, console: Console, columns: str | None) -> Sequence[Document]:
+    """A corpus, which may end in .txt too; only what has no format is plain text."""
+    try:
+        return read_documents([path], format, console, columns)
+    except UnclearFormatError:
+        if columns is not None or not is_plain(path, format):
+            raise
+        return [plain_text(path)]

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from nearspan.corpora.corpus import shown
 from nearspan.errors import CorpusError
@@ -26,8 +25,10 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
     character for one.
     """
     with told(path):
-        if descriptor := opened(path):
-            with descriptor as stream:
+        if (number := descriptor(path)) is not None:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            with os.fdopen(os.dup(number), "wb") as stream:
                 stream.writelines(encoded(pieces))
             return
         if path.exists() and not path.is_file():
@@ -52,17 +53,16 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
         sync(target.parent)
 
 
-def opened(path: Path) -> BinaryIO | None:
-    """The stream behind a path that names an open file of this process, as /dev/stdout does; else nothing.
+def descriptor(path: Path) -> int | None:
+    """The number of the open file of this process that a path names, as /dev/stdout does; else nothing.
 
     Such a file is somebody else's, who may have written to it and may go on: it is not replaced, nor begun anew.
     """
     for _ in range(40):  # links that lead back to themselves end here
-        found = _DESCRIPTORS.fullmatch(os.path.realpath(path.parent)) if path.name.isdecimal() else None
-        if found and found[1] in (None, str(os.getpid())):
-            if sys.stdout is not None:
-                sys.stdout.flush()
-            return os.fdopen(os.dup(int(path.name)), "wb")
+        if path.name.isdecimal() and len(path.name) < 10:
+            found = _DESCRIPTORS.fullmatch(os.path.realpath(path.parent))
+            if found and found[1] in (None, str(os.getpid())):
+                return int(path.name)
         if not path.is_symlink():
             return None
         path = path.parent / path.readlink()

@@ -35,7 +35,6 @@ _OTHER = {
     "*": ("equivalence (*<tab>TYPE T1 T2)", re.compile(r"\*\t\S+(?: [A-Z]\S*)+\s*")),
 }
 """Annotations that are left out, by the first letter of the line: what they are, and their shape."""
-_TEXTS, _MARKS = (".txt", ".TXT", ".Txt"), (".ann", ".ANN", ".Ann")
 _MOST_DIGITS = 4000  # Python refuses to read longer numbers
 
 
@@ -53,7 +52,7 @@ def read(path: Path) -> Corpus:
     The `.txt` of an `.ann` is beside it or, as in CADEC, in the sibling folder `text`.
     """
     if not path.is_dir():
-        marks = path if _ends(path, ".ann") else _beside(path, _MARKS) or path.with_suffix(".ann")
+        marks = path if _ends(path, ".ann") else _beside(path, ".ann") or path.with_suffix(".ann")
         return _pair(marks, path if _ends(path, ".txt") else find(path) or path.with_suffix(".txt"), shown(path.stem))
     files, problems = _files(path)
     annotated = sorted((file for file in files if _ends(file, ".ann")), key=lambda file: order(file.as_posix()))
@@ -101,21 +100,29 @@ def _files(path: Path) -> tuple[list[Path], list[Problem]]:
 def find(annotations: Path) -> Path | None:
     """The text file of an `.ann` file, if there is one."""
     sibling = annotations.parent.parent / "text" / annotations.name
-    return _beside(annotations, _TEXTS) or _beside(sibling, _TEXTS)
+    return _beside(annotations, ".txt") or _beside(sibling, ".txt")
 
 
 def detect(path: Path) -> bool:
     """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
-    return path.is_dir() or _ends(path, ".ann") or (_ends(path, ".txt") and _beside(path, _MARKS) is not None)
+    return path.is_dir() or _ends(path, ".ann") or (_ends(path, ".txt") and _beside(path, ".ann") is not None)
 
 
 def _ends(path: Path, ending: str) -> bool:
     return path.suffix.lower() == ending
 
 
-def _beside(path: Path, endings: tuple[str, ...]) -> Path | None:
-    """The file of the same name that has one of some endings."""
-    return next((file for ending in endings if (file := path.with_suffix(ending)).is_file()), None)
+def _beside(path: Path, ending: str) -> Path | None:
+    """The file of the same name that has an ending; where there are several, that whose ending is in the same case."""
+    own = path.with_suffix(ending.upper() if path.suffix.isupper() else ending)
+    if own.is_file():
+        return own
+    try:
+        names = sorted(one.name for one in os.scandir(path.parent) if one.name.lower().endswith(ending))
+    except OSError:  # there is no such folder
+        return None
+    others = (path.with_name(name) for name in names if name[: -len(ending)] == path.stem)
+    return next((file for file in others if file.is_file()), None)
 
 
 def _pair(annotations: Path, text: Path, id: str) -> Corpus:

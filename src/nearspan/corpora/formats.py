@@ -13,7 +13,7 @@ from nearspan.corpora.corpus import Corpus, Problem, shown
 from nearspan.corpora.folder import refuse_taken
 from nearspan.corpora.source import Source
 from nearspan.document import Document
-from nearspan.errors import CorpusError, did_you_mean
+from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
 
 AnyPath = str | PathLike[str]
 
@@ -137,7 +137,8 @@ def _by_content(source: Source) -> Format:
         if each.detect is not None and each.detect(source):
             return each
     known = ", ".join(FORMATS)
-    raise CorpusError(f"the format of {source.name} is not clear from its content; name it with --format: {known}")
+    message = f"the format of {source.name} is not clear from its content; name it with --format: {known}"
+    raise UnclearFormatError(message)
 
 
 def _by_ending(path: Path) -> str:

@@ -24,6 +24,8 @@ from nearspan.text.windows import balanced, owners, windows
 WINDOWS_AT_ONCE = 64
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")  # a family's names
 
+LAYERED = ("layer_types", "attention_window")  # what some families say of each layer
+
 
 class TransformerSettings(Settings):
     """A pretrained encoder, by folder or by hub id."""
@@ -271,8 +273,9 @@ def _config(settings: TransformerSettings) -> Any:
         own = getattr(config, "num_hidden_layers", 0)
         if 0 < settings.layers < own:
             config.num_hidden_layers = settings.layers
-            if kinds := getattr(config, "layer_types", None):  # one a layer, in families that mix several
-                config.layer_types = list(kinds[: settings.layers])
+            for key in LAYERED:
+                if isinstance(each := getattr(config, key, None), list):
+                    setattr(config, key, each[: settings.layers])
         for key in DROPOUTS if settings.dropout is not None else ():
             if hasattr(config, key):
                 setattr(config, key, settings.dropout)

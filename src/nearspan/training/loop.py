@@ -73,13 +73,12 @@ def train(
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
     for split, documents in (("train", train), ("dev", dev), ("test", test)):
         refuse_unwritable(split, documents)
-    if resume:
-        _refuse_edited(folder)
-    else:
-        _refuse_used(folder, recipe)
+    _refuse(folder, recipe, resume)
     alone = _alone(folder) if accelerator.is_main_process else nullcontext()
     try:
         with alone, repeatable(accelerator.device):
+            if accelerator.is_main_process:  # another process may have ended just now
+                _refuse(folder, recipe, resume)
             run = _train(recipe, train, dev, test, folder, seed, resume, watch, accelerator, synonyms)
     finally:
         watch.close()
@@ -208,6 +207,14 @@ def _remember(model: Model, data: TrainingData, prepared: Prepared, seed: int) -
     kept = sorted(order[: int((sizes[order].cumsum(0) <= EVIDENCE).sum())])
     entities, discontinuous = [data.entities[i] for i in kept], [data.discontinuous[i] for i in kept]
     model.remember([data.sentences[i] for i in kept], entities, None, discontinuous)
+
+
+def _refuse(folder: Path, recipe: Recipe, resume: bool) -> None:
+    """Refuse a folder that this run would spoil."""
+    if resume:
+        _refuse_edited(folder)
+    else:
+        _refuse_used(folder, recipe)
 
 
 def _refuse_used(folder: Path, recipe: Recipe) -> None:

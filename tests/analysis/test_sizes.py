@@ -17,7 +17,7 @@ from nearspan.training import Watch
 HALVES = (Fraction(1), Fraction(1, 2))
 
 
-@pytest.mark.parametrize("text", ["", "1/0", "two", "0", "2", "-1/2"])
+@pytest.mark.parametrize("text", ["", "1/0", "two", "0", "2", "-1/2", "1e-400", "1/2000000"])
 def test_wrong_sizes_are_refused(text: str):
     with pytest.raises(ConfigError, match="--sizes"):
         parse_sizes(text)

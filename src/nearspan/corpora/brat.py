@@ -22,7 +22,7 @@ from nearspan.corpora.source import Source
 from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
 
-__all__ = ["detect", "find", "read", "write"]
+__all__ = ["detect", "read", "write"]
 
 _TYPED = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
 _OTHER = {
@@ -51,9 +51,11 @@ def read(path: Path) -> Corpus:
 
     The `.txt` of an `.ann` is beside it or, as in CADEC, in the sibling folder `text`.
     """
+    folders = _Folders()
     if not path.is_dir():
-        marks = path if _ends(path, ".ann") else _beside(path, ".ann") or path.with_suffix(".ann")
-        return _pair(marks, path if _ends(path, ".txt") else find(path) or path.with_suffix(".txt"), shown(path.stem))
+        marks = path if _ends(path, ".ann") else folders.beside(path, ".ann") or path.with_suffix(".ann")
+        given = _ends(path, ".txt") and path.is_file()
+        return _pair(marks, path if given else _text(marks, folders) or path.with_suffix(".txt"), shown(path.stem))
     files, problems = _files(path)
     annotated = sorted((file for file in files if _ends(file, ".ann")), key=lambda file: order(file.as_posix()))
     if not annotated:
@@ -61,7 +63,7 @@ def read(path: Path) -> Corpus:
     parts: list[Corpus] = []
     used: set[Path] = set()
     for file in annotated:
-        text = find(file)
+        text = _text(file, folders)
         if text is None:
             count = sum(line.startswith("T") for line in Source.open(file).lines)
             message = f"there is no {shown(file.stem)}.txt for it; its {count} annotations are not read"
@@ -97,37 +99,47 @@ def _files(path: Path) -> tuple[list[Path], list[Problem]]:
     return files, problems
 
 
-def find(annotations: Path) -> Path | None:
+def _text(annotations: Path, folders: _Folders) -> Path | None:
     """The text file of an `.ann` file, if there is one."""
     sibling = annotations.parent.parent / "text" / annotations.name
-    return _beside(annotations, ".txt") or _beside(sibling, ".txt")
+    return folders.beside(annotations, ".txt") or folders.beside(sibling, ".txt")
 
 
 def detect(path: Path) -> bool:
     """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
-    return path.is_dir() or _ends(path, ".ann") or (_ends(path, ".txt") and _beside(path, ".ann") is not None)
+    return path.is_dir() or _ends(path, ".ann") or (_ends(path, ".txt") and _Folders().beside(path, ".ann") is not None)
 
 
 def _ends(path: Path, ending: str) -> bool:
     return path.suffix.lower() == ending
 
 
-def _beside(path: Path, ending: str) -> Path | None:
-    """The file of the same name that has an ending; where there are several, that whose ending is in the same case."""
-    own = path.with_suffix(ending.upper() if path.suffix.isupper() else ending)
-    if own.is_file():
-        return own
+class _Folders:
+    """Looks for files beside others; a folder is listed once, however many are looked for in it."""
+
+    def __init__(self) -> None:
+        self._names: dict[Path, dict[str, str]] = {}  # by folder, and by the name with its ending in small letters
+
+    def beside(self, path: Path, ending: str) -> Path | None:
+        """The file of the same name that has an ending; of several, that whose ending is in the same case."""
+        own = path.with_suffix(ending.upper() if path.suffix.isupper() else ending)
+        if own.is_file():
+            return own
+        if path.parent not in self._names:
+            self._names[path.parent] = _listed(path.parent)
+        name = self._names[path.parent].get(path.stem + ending)
+        return path.with_name(name) if name else None
+
+
+def _listed(folder: Path) -> dict[str, str]:
     try:
-        names = sorted(one.name for one in os.scandir(path.parent) if one.name.lower().endswith(ending))
+        names = sorted(one.name for one in os.scandir(folder) if one.is_file())
     except OSError:  # there is no such folder
-        return None
-    others = (path.with_name(name) for name in names if name[: -len(ending)] == path.stem)
-    return next((file for file in others if file.is_file()), None)
+        return {}
+    return {Path(name).stem + Path(name).suffix.lower(): name for name in names}
 
 
 def _pair(annotations: Path, text: Path, id: str) -> Corpus:
-    if not text.is_file():
-        text = find(annotations) or text
     source, marks = Source.open(text), Source.open(annotations)
     problems = source.problems + marks.problems
     found = list(_annotations(marks, problems))

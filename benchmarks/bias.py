@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import nearspan
-from nearspan.spans import Minus, MinusSettings
+from nearspan.spans import LstmMinus, LstmMinusSettings
 
 
-class Without(Minus):
+class Without(LstmMinus):
     """LSTM-minus whose bias is 0 and stays so."""
 
-    def __init__(self, settings: MinusSettings, inputs: int) -> None:
+    def __init__(self, settings: LstmMinusSettings, inputs: int) -> None:
         super().__init__(settings, inputs)
         self.minus.bias.requires_grad_(False)
 
@@ -36,12 +36,12 @@ def main() -> None:
     options = arguments.parse_args()
     train, dev = (nearspan.read(path).documents for path in (options.train, options.dev))
     settings = [f"training.epochs={options.epochs}", "training.batch=16", "training.learning_rate=0.002"]
-    recipe = nearspan.recipe("classifier").override([*settings, f"encoder.words.file={options.vectors}"])
-    built = MinusSettings.build
+    recipe = nearspan.recipe("classifier").override([*settings, f"encoder.vectors.file={options.vectors}"])
+    built = LstmMinusSettings.build
     rows: list[dict[str, Any]] = []
     for seed in options.seeds:
-        for name, kind in (("with", Minus), ("without", Without)):
-            MinusSettings.build = lambda self, inputs, kind=kind: kind(self, inputs)  # type: ignore[method-assign,misc]
+        for name, kind in (("with", LstmMinus), ("without", Without)):
+            LstmMinusSettings.build = lambda self, inputs, kind=kind: kind(self, inputs)  # type: ignore[method-assign,misc]
             with tempfile.TemporaryDirectory() as folder:
                 run = nearspan.train(recipe, train, dev, out=Path(folder) / "run", seed=seed, device="cpu")
             assert run.dev is not None
@@ -50,7 +50,7 @@ def main() -> None:
                 {"bias": name, "seed": seed, "dev_f1": f1, "best_epoch": run.best_epoch, "data": run.fingerprint}
             )
             print(rows[-1], flush=True)
-    MinusSettings.build = built  # type: ignore[method-assign]
+    LstmMinusSettings.build = built  # type: ignore[method-assign]
     if options.out:
         options.out.write_text(json.dumps({"settings": settings, "runs": rows}, indent=1))
 

@@ -9,12 +9,12 @@ import json
 import sys
 
 import nearspan
-from nearspan.analysis import generation
+from nearspan.report import generation
 
 
 def main() -> None:
     model, corpus = sys.argv[1:]
-    found = generation(nearspan.load(model), nearspan.read(corpus).documents).as_dict()
+    found = generation(nearspan.load(model), nearspan.read(corpus).documents).to_dict()
     found.pop("examples")  # the corpus's own words
     print(json.dumps(found))
 

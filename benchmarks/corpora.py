@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nearspan.corpora import read, statistics, write
+from nearspan.formats import read, statistics, write
 
 SPLITS = ("train", "dev", "test")
 

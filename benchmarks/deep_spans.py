@@ -32,8 +32,8 @@ from torch import Tensor
 from transformers import BertConfig, BertModel
 
 from nearspan.spans import enumerate_spans
-from nearspan.spans.deep import Deep, DeepSettings
-from nearspan.spans.layout import Layout
+from nearspan.spans.span_grid import SpanGrid
+from nearspan.spans.span_transformer import SpanTransformer, SpanTransformerSettings
 
 SIZE, HEADS, LAYERS, DROPOUT = 384, 12, 6, 0.2
 SETTINGS = ((40, 10), (100, 25))  # words in a sentence T, widest span K
@@ -46,9 +46,9 @@ BUDGETS = (64, 128, 256, 512, 1024)  # MB
 class Case:
     """Sentences of T words, spans of up to K of them."""
 
-    deep: Deep
+    deep: SpanTransformer
     states: list[Tensor]  # [B, T, d], below each layer
-    layout: Layout
+    layout: SpanGrid
     max_width: int
 
     @classmethod
@@ -58,10 +58,12 @@ class Case:
         model = BertModel(BertConfig(intermediate_size=4 * SIZE, vocab_size=10, **shape))
         transformer = SimpleNamespace(encoder=model, size=SIZE, layered=False)
         encoder: Any = SimpleNamespace(transformer=transformer, width=SIZE, highway=None, recurrent=None)
-        deep = Deep(DeepSettings(dropout=DROPOUT, budget_mb=budget_mb), encoder, max_width).to(device)
+        deep = SpanTransformer(SpanTransformerSettings(dropout=DROPOUT, budget_mb=budget_mb), encoder, max_width).to(
+            device
+        )
         states = [torch.randn(batch, words, SIZE, device=device, requires_grad=True) for _ in range(LAYERS)]
         lengths = torch.full((batch,), words)
-        layout = Layout.of(enumerate_spans(lengths, max_width, device), lengths, words, max_width)
+        layout = SpanGrid.of(enumerate_spans(lengths, max_width, device), lengths, words, max_width)
         return cls(deep, states, layout, max_width)
 
     @property

@@ -21,7 +21,8 @@ import torch
 
 import nearspan
 from nearspan.document import Span
-from nearspan.editing import Editor, Weight
+from nearspan.memory.editor import Editor
+from nearspan.memory.reweight import Weight
 
 TEXT = "She lives in {} and works for the city ."
 PLACES = ("Vienna", "Oslo", "Rome", "Paris", "Cairo", "Lima", "Berlin", "Delhi", "Boston", "Dublin")

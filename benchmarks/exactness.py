@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 import nearspan
-from nearspan.heads import Instances
-from nearspan.heads.instances import streamed_probabilities
+from nearspan.heads import NearestHead
+from nearspan.heads.nearest import probabilities_by_stream
 
 
 def summed(scores: Tensor, labels: Tensor, count: int) -> Tensor:
@@ -36,7 +36,7 @@ def main() -> None:
     model = nearspan.load(options.model, "cpu").search("whole")
     network, memory, head = model.network.eval(), model.memory, model.network.head
     assert memory is not None
-    assert isinstance(head, Instances)
+    assert isinstance(head, NearestHead)
     sentences = [one for document in nearspan.read(options.file).documents for one in model.split(document)]
     prepared = model.prepare(sentences[: options.sentences])
     own = memory.rows(slice(None)).double()
@@ -51,7 +51,7 @@ def main() -> None:
         found = {
             "plain in float32": summed(vectors @ own.float().T + offsets.float(), labels, head.labels),
             "by words": network.judged(encoded, candidates, memory)[0],
-            "streamed": streamed_probabilities(vectors, memory, head.labels, head.budget),
+            "streamed": probabilities_by_stream(vectors, memory, head.labels, head.budget),
         }
         for name, probabilities in found.items():
             apart[name] = max(apart[name], float((probabilities.double() - plain).abs().max()))

@@ -19,8 +19,8 @@ from pathlib import Path
 import torch
 
 import nearspan
-from nearspan.memory import scores_of
-from nearspan.memory.words import PART
+from nearspan.knn import scores_of
+from nearspan.knn.word_table import PART
 
 
 def main() -> None:

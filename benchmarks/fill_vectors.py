@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nearspan.corpora import read
-from nearspan.encoders.vectors import read_vectors
-from nearspan.encoders.words import normal
-from nearspan.text import split
+from nearspan.encoders.static_vectors import normal
+from nearspan.encoders.vector_files import read_vectors
+from nearspan.formats import read
+from nearspan.segment import split
 
 FITTED = 50_000
 

@@ -27,11 +27,12 @@ from typing import Any
 import torch
 
 import nearspan
-from nearspan.analysis.sizes import cut
 from nearspan.document import Document, Entity
-from nearspan.editing import Editor, Weight
 from nearspan.evaluation import Error, find_errors, score
+from nearspan.memory.editor import Editor
+from nearspan.memory.reweight import Weight
 from nearspan.model import Model
+from nearspan.report.sizes import cut
 
 Kind = tuple[str, str]  # text in lower case, gold label or ""
 

@@ -15,8 +15,8 @@ from itertools import accumulate
 from pathlib import Path
 
 import nearspan
+from nearspan.segment import split
 from nearspan.spans import LabelledSentences
-from nearspan.text import split
 
 Entities = set[tuple[int, int, str]]  # first character, the one after the last, label
 

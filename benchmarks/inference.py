@@ -24,7 +24,7 @@ import torch
 
 import nearspan
 from nearspan.model import Model
-from nearspan.text import split
+from nearspan.segment import split
 from nearspan.training.data import TrainingData
 
 PART = 150  # documents that the heads are trained on
@@ -35,7 +35,7 @@ def model_of(recipe: str, options: argparse.Namespace) -> Model:
     documents = nearspan.read(options.train).documents
     settings = [f"training.epochs={options.epochs}", "training.batch=16", "training.learning_rate=0.002"]
     if options.vectors:
-        settings.append(f"encoder.words.file={options.vectors}")
+        settings.append(f"encoder.vectors.file={options.vectors}")
     with tempfile.TemporaryDirectory() as folder:
         chosen = nearspan.recipe(recipe).override(settings)
         run = nearspan.train(chosen, documents[:PART], out=Path(folder) / recipe, device=options.device)

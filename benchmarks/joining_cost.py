@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 import nearspan
-from nearspan.analysis.sizes import cut
+from nearspan.report.sizes import cut
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
         for path in (options.train, options.dev)
     )
     recipe = nearspan.recipe(options.recipe).override(options.set)
-    recipes = {"joining": recipe, "without": recipe.override(["joining=none"])}
+    recipes = {"joining": recipe, "without": recipe.override(["fragment_linker=none"])}
     training, annotating = (dict.fromkeys(recipes, float("inf")) for _ in range(2))
     scores: dict[str, float] = {}
     weights: dict[str, dict[str, torch.Tensor]] = {}

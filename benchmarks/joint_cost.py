@@ -4,8 +4,8 @@
 
 Three systems, the same recipe with the same settings but for the parts that are left out:
 
-- `linear`: bottleneck=none, objective.generation=none. Span vectors, a linear layer and sigmoids: the paper's baseline.
-- `classifier`: objective.generation=none. The bottleneck and its five draws, and no generators: the classifier alone,
+- `linear`: bottleneck=none, losses.generators=none. Span vectors, a linear layer and sigmoids: the paper's baseline.
+- `classifier`: losses.generators=none. The bottleneck and its five draws, and no generators: the classifier alone,
   all of the first term of equation 7 and none of the second. The ratios are to this one, and to `linear` too.
 - `joint`: all of equation 7 in every step (pretraining=0, which leaves no cheap epochs), with both generators.
 
@@ -32,16 +32,16 @@ from typing import Any
 import torch
 
 import nearspan
-from nearspan.analysis import generation
+from nearspan.config import Recipe
 from nearspan.document import Document
+from nearspan.losses import SynonymSource
 from nearspan.model import Model
-from nearspan.objectives import SynonymSource
-from nearspan.recipes import Recipe
+from nearspan.report import generation
 
 SYSTEMS = {
-    "linear": ["bottleneck=none", "objective.generation=none"],
-    "classifier": ["objective.generation=none"],
-    "joint": ["objective.generation.pretraining=0"],
+    "linear": ["bottleneck=none", "losses.generators=none"],
+    "classifier": ["losses.generators=none"],
+    "joint": ["losses.generators.pretraining=0"],
 }
 
 
@@ -62,7 +62,7 @@ def trained(
     """A model and the sentences a second of its epochs after the first."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "m"
-        told = synonyms if recipe.objective.generation else None
+        told = synonyms if recipe.losses.generators else None
         run = nearspan.train(recipe, train, out=out, device=options.device, synonyms=told)
         ends = [json.loads(line)["seconds"] for line in (out / "metrics.jsonl").read_text().splitlines()]
     sentences = sum(len(run.model.split(document)) for document in train)

@@ -32,10 +32,10 @@ from typing import Any
 
 import torch
 
-from nearspan.corpora.markup import parse
 from nearspan.document import Span
-from nearspan.editing import Editor
 from nearspan.errors import EditError
+from nearspan.formats.markup import parse
+from nearspan.memory.editor import Editor
 
 KINDS = ("add", "relabel", "remove", "forget", "undo", "build")
 WATCHED = (
@@ -51,7 +51,7 @@ WATCHED = (
 
 def digest(editor: Editor, ids: bool = True) -> str:
     """What the memory holds; without ids, what it holds before and after a build."""
-    found = [one.as_dict() | ({} if ids else {"id": 0}) for one in editor.sentences(limit=10**9)]
+    found = [one.to_dict() | ({} if ids else {"id": 0}) for one in editor.sentences(limit=10**9)]
     forgotten = sorted(editor.model.memory.forgotten) if editor.model.memory is not None else []
     return hashlib.sha256(json.dumps([found, forgotten]).encode()).hexdigest()[:16]
 

@@ -80,7 +80,7 @@ def main() -> None:
         recipe = Model.load(options.model, "cpu").recipe
         kept = {
             "recipe": recipe.name,
-            "max_width": recipe.candidates.max_width,
+            "max_width": recipe.suggester.max_width,
             "sentence": options.sentence,
             "rows": rows,
         }

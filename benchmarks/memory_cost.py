@@ -18,8 +18,9 @@ from pathlib import Path
 
 import torch
 
-from nearspan.heads import InstanceSettings, Pool
-from nearspan.heads.instances import streamed_probabilities
+from nearspan.heads import NearestSettings
+from nearspan.heads.nearest import probabilities_by_stream
+from nearspan.knn import Pool
 
 LABELS, WIDTH, SENTENCE, NEAREST = 5, 100, 75, 3600
 
@@ -36,7 +37,7 @@ def main() -> None:
         torch.randn(options.spans, WIDTH, device=options.device),
         torch.randint(0, LABELS, (options.spans,), device=options.device),
     )
-    head = InstanceSettings().build(WIDTH, LABELS - 1)
+    head = NearestSettings().build(WIDTH, LABELS - 1)
     gpu = options.device.startswith("cuda")
     rows = []
     for sentences in (1, 16):
@@ -44,7 +45,7 @@ def main() -> None:
         near = Pool(pool.vectors[:NEAREST], pool.labels[:NEAREST])
         nearest, _ = timed(lambda v=vectors, p=near: head.probabilities(v, p), options.repeat, gpu)
         for budget in (64, 512):
-            call = lambda v=vectors, b=budget: streamed_probabilities(v, pool, LABELS, b * 2**20)  # noqa: E731
+            call = lambda v=vectors, b=budget: probabilities_by_stream(v, pool, LABELS, b * 2**20)  # noqa: E731
             seconds, peak = timed(call, options.repeat, gpu)
             rows.append(
                 {

@@ -20,21 +20,21 @@ import torch
 from torch import Tensor
 
 import nearspan
-import nearspan.network
+import nearspan.model.network
 from nearspan.document import Document
 from nearspan.evaluation import evaluate
-from nearspan.memory import Memory, nearest_sentences
+from nearspan.knn import Datastore, nearest_sentences
 from nearspan.model import Model
 
 CHANCE = torch.Generator()
 
 
-def drawn(memory: Memory, vectors: Tensor, count: int) -> Tensor:
+def drawn(memory: Datastore, vectors: Tensor, count: int) -> Tensor:
     """Sentences at random [B, count]."""
     return torch.randint(len(memory.sentences), (len(vectors), count), generator=CHANCE).to(vectors.device)
 
 
-def half(memory: Memory, vectors: Tensor, count: int) -> Tensor:
+def half(memory: Datastore, vectors: Tensor, count: int) -> Tensor:
     """The nearest sentences, and as many at random."""
     near = nearest_sentences(memory, vectors, count // 2)
     return torch.cat([near, drawn(memory, vectors, count - near.shape[1])], dim=1)
@@ -45,7 +45,7 @@ WAYS = {"nearest": nearest_sentences, "drawn": drawn, "half": half}
 
 def scored(model: Model, documents: list[Document], count: int | str, way: str) -> dict[str, Any]:
     CHANCE.manual_seed(1)
-    nearspan.network.nearest_sentences = WAYS[way]
+    nearspan.model.network.nearest_sentences = WAYS[way]
     search = {"search": "whole"} if count == "whole" else {"search": "nearest", "neighbours": count}
     head = model.network.head
     head.settings = head.settings.model_copy(update=search)

@@ -15,13 +15,13 @@ from pathlib import Path
 import torch
 
 import nearspan
-from nearspan.encoders import Prepared
+from nearspan.encoders import EncodedCorpus
 from nearspan.encoders.encoder import Encoder, EncoderSettings
 from nearspan.encoders.transformer import TransformerSettings
-from nearspan.text import split
+from nearspan.segment import split
 
 
-def shares(prepared: Prepared, batches: list[torch.Tensor]) -> dict[str, float]:
+def shares(prepared: EncodedCorpus, batches: list[torch.Tensor]) -> dict[str, float]:
     """Padded places over real ones, of words and of pieces."""
     pieces = torch.tensor([longest for _, longest in prepared.sizes])
     found = {}
@@ -38,7 +38,7 @@ def main() -> None:
     arguments.add_argument("--batch", nargs="+", type=int, default=[48, 96])
     options = arguments.parse_args()
     settings = EncoderSettings(transformer=TransformerSettings(name=options.encoder, frozen=False))
-    encoder = Encoder.learn(settings, [], [])
+    encoder = Encoder.from_corpus(settings, [], [])
     found = []
     for file in options.files:
         sentences = [one for document in nearspan.read(file).documents for one in split(document)]

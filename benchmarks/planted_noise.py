@@ -25,10 +25,10 @@ import torch
 from rich.console import Console
 
 import nearspan
-from nearspan.analysis import Audit, Doubt
 from nearspan.document import Document, Entity
 from nearspan.model import Model
-from nearspan.training import Watch
+from nearspan.report import Audit, Doubt
+from nearspan.training import TrainingCallback
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.model or Path(scratch) / "run"
         if not (folder / "config.toml").is_file():
-            watch = Watch(Console(stderr=True))
+            watch = TrainingCallback(Console(stderr=True))
             nearspan.train(
                 recipe,
                 train.documents,
@@ -160,7 +160,7 @@ def main() -> None:
         "noisy_dev_f1": run["dev"]["f1"],
         "training_seconds": run["seconds"],
         "audit_seconds": round(seconds, 1),
-        "coverage": found.coverage.as_dict(),
+        "coverage": found.coverage.to_dict(),
         "kinds": found.kinds,
         **scored(found, train),
     }

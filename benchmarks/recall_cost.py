@@ -3,7 +3,7 @@
     python benchmarks/recall_cost.py TRAIN [--vectors glove.txt] [--most 100 500] [--epochs 3] [--set part.key=value]
         [--device cuda] [--out results.json]
 
-The recipe `hire` without `encoder.recall`, and with it for each T; all else is the same. One epoch of each is trained
+The recipe `hire` without `encoder.word_memory`, and with it for each T; all else is the same. One epoch of each is trained
 in turn, again and again, so that a machine's moods meet all of them; the first round is not counted, because the memory
 is empty in it. An epoch is its steps and the writing of the memory, without scoring. Times are medians of epochs
 (Luo et al., 2020, figure 3: 1.19 times the base at T = 500).
@@ -30,10 +30,10 @@ from nearspan.training.trainer import Trainer, accelerator_for
 class Variant:
     def __init__(self, settings: list[str], documents: Any, device: str) -> None:
         recipe = nearspan.recipe("hire").override(settings)
-        data = TrainingData.of(documents, recipe.splitter(), recipe.candidates.max_width, tagged=True)
+        data = TrainingData.of(documents, recipe.splitter(), recipe.suggester.max_width, tagged=True)
         accelerator = accelerator_for(recipe, device)
         torch.manual_seed(0)
-        model = Model.learn(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)
+        model = Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)
         self.trainer = Trainer(recipe, model, data, None, None, accelerator, seed=0)
         self.encoder = model.network.encoder
         self.steps: list[float] = []
@@ -71,10 +71,10 @@ def main() -> None:
     options = arguments.parse_args()
     documents = nearspan.read(options.train).documents
     documents = documents[: options.documents or None]
-    shared = [f"encoder.words.file={options.vectors}", *options.set]
-    variants = {"base": Variant([*shared, "encoder.recall=none"], documents, options.device)}
+    shared = [f"encoder.vectors.file={options.vectors}", *options.set]
+    variants = {"base": Variant([*shared, "encoder.word_memory=none"], documents, options.device)}
     for most in options.most:
-        variants[f"T={most}"] = Variant([*shared, f"encoder.recall.most={most}"], documents, options.device)
+        variants[f"T={most}"] = Variant([*shared, f"encoder.word_memory.most={most}"], documents, options.device)
     for number in range(options.epochs + 1):
         for variant in variants.values():
             variant.epoch(number)

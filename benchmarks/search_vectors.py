@@ -4,7 +4,7 @@
 
 A sentence is the mean of its words' vectors. By default these are the model's own, those it has learned among them;
 with `--known` a word without a pretrained vector is 0 instead, and with `--vectors` all come from a text file, as in
-the paper and with `encoder.words.read=false` (0 for numbers and for words that it lacks). `--distinct` keeps each
+the paper and with `encoder.vectors.read=false` (0 for numbers and for words that it lacks). `--distinct` keeps each
 training sentence once. The model itself stays as it is.
 """
 
@@ -18,13 +18,13 @@ from torch import Tensor
 
 import nearspan
 from nearspan.encoders import Encoded, Encoder
-from nearspan.encoders.words import Words, WordSettings
+from nearspan.encoders.static_vectors import StaticVectors, StaticVectorSettings
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
 from nearspan.training.data import TrainingData
 
 
-def by_known(words: Words) -> None:
+def by_known(words: StaticVectors) -> None:
     """Sentences as means over the words that have a pretrained vector."""
     own = words.vocabulary["own"]
 
@@ -50,11 +50,13 @@ def main() -> None:
     data = TrainingData.of(nearspan.read(options.train).documents, model.split, model.network.max_width)
     encoder = model.network.encoder
     if options.vectors:
-        finder = Words.learn(WordSettings(file=str(options.vectors), read=False), data.sentences, [])
+        finder = StaticVectors.from_corpus(
+            StaticVectorSettings(file=str(options.vectors), read=False), data.sentences, []
+        )
         encoder.finder = finder.to(model.device)
     elif options.known:
-        assert encoder.words is not None
-        by_known(encoder.words)
+        assert encoder.vectors is not None
+        by_known(encoder.vectors)
     kept = list(range(len(data.sentences)))
     if options.distinct:
         kept = sorted({tuple(sentence.tokens): number for number, sentence in enumerate(data.sentences)}.values())

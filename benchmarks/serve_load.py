@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import nearspan
-from nearspan.corpora import sample
+from nearspan.formats import sample
 
 WARM = 10  # seconds
 TEXTS = [document.text for document in nearspan.read(sample.path("test")).documents]

@@ -12,12 +12,12 @@ import random
 from pathlib import Path
 
 import nearspan
-from nearspan.analysis.coupling import coupling
-from nearspan.analysis.geometry import geometry
-from nearspan.analysis.report import MOST_SPANS
-from nearspan.analysis.vectors import gold_spans, negative_spans, span_vectors
 from nearspan.evaluation import Scores, by_structure, by_width, evaluate
 from nearspan.model import Model
+from nearspan.report.coupling import coupling
+from nearspan.report.geometry import geometry
+from nearspan.report.report import MOST_SPANS
+from nearspan.report.vectors import gold_spans, negative_spans, span_vectors
 
 
 def numbers(scores: Scores) -> dict[str, float]:
@@ -42,7 +42,7 @@ def main() -> None:
         "width": {name: numbers(scores) for name, scores in by_width(documents, predicted, widest=10).items()},
         "structure": {name: numbers(scores) for name, scores in by_structure(documents, predicted).items()},
         "coupling": {name: dataclasses.asdict(cosine) for name, cosine in coupling(model, spans, widest).items()},
-        "geometry": geometry(model, span_vectors(model, spans), labels, negatives).as_dict(),
+        "geometry": geometry(model, span_vectors(model, spans), labels, negatives).to_dict(),
     }
     print(json.dumps(found))
 

@@ -30,13 +30,13 @@ from typing import Any
 import torch
 
 import nearspan
-from nearspan.analysis.sizes import cut
-from nearspan.decoding import Guess, decode, found_overlap
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders.glove import GloveSettings
 from nearspan.evaluation import score
+from nearspan.model.decode import ScoredSpan, decode, found_overlap
+from nearspan.report.sizes import cut
 from nearspan.spans import LabelledSentences
-from nearspan.strings import StringMajority
+from nearspan.spans.string_majority import StringMajority
 
 WIDEST = 12
 SPLITS = ("train", "dev", "test")
@@ -84,13 +84,13 @@ def run(name: str, options: argparse.Namespace, scratch: Path) -> dict[str, Any]
     losses = nearspan.learn_vectors(splits[0], vectors, settings=glove, seed=options.seed).losses
     learned = time.monotonic() - began
     width = 120 if options.task == "typing" else WIDEST  # given spans cost nothing for being wide
-    settings = [f"task={options.task}", f"encoder.words.file={vectors}", f"candidates.max_width={width}"]
+    settings = [f"task={options.task}", f"encoder.vectors.file={vectors}", f"suggester.max_width={width}"]
     settings += [f"training.epochs={options.epochs}", f"training.patience={options.patience}", *options.set]
     recipe = nearspan.recipe("sng").override(settings)
     out = scratch / name
     made = nearspan.train(recipe, *splits, out=out, seed=options.seed, device=options.device)
     curve = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    found = made.as_dict()
+    found = made.to_dict()
     found["recipe"]["encoder"]["words"]["file"] = "learned from the training text"
     found["command"] = ["benchmarks/sng.py", options.task]
     if made.model.device.type == "cpu":
@@ -120,11 +120,11 @@ def strings(name: str, options: argparse.Namespace) -> dict[str, Any]:
     overlap = found_overlap([[((first, stop),) for first, stop, _ in own] for own in found.entities])
     said = []
     for document in test:
-        guesses: dict[int, list[Guess]] = {}
+        guesses: dict[int, list[ScoredSpan]] = {}
         texts: dict[tuple[int, int, int], tuple[Span, str]] = {}
         for number, place, span, text in spans(document, split):
             if text in known.labels and 2 * entities[text] > seen[text]:
-                guesses.setdefault(number, []).append(Guess.of(*place, 1, place[1] - place[0]))  # the widest first
+                guesses.setdefault(number, []).append(ScoredSpan.of(*place, 1, place[1] - place[0]))  # the widest first
                 texts[(number, *place)] = span, text
         kept = [texts[number, one.first, one.stop] for number in guesses for one in decode(guesses[number], overlap)]
         said.append(replace(document, entities=tuple(Entity(span, known.label(text)) for span, text in kept)))

@@ -39,10 +39,10 @@ def main() -> None:
     options = arguments.parse_args()
     recipe = nearspan.recipe(options.recipe).override(options.set)
     documents = nearspan.read(options.train).documents[: options.documents]
-    data = TrainingData.of(documents, recipe.splitter(), recipe.candidates.max_width, tagged=recipe.head.tags_words)
+    data = TrainingData.of(documents, recipe.splitter(), recipe.suggester.max_width, tagged=recipe.head.tags_words)
     accelerator = accelerator_for(recipe, options.device)
     torch.manual_seed(0)
-    model = Model.learn(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)
+    model = Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)
     trainer = Trainer(recipe, model, data, None, None, accelerator, seed=0)
     for group in trainer.optimizer.param_groups:
         group["lr"] = 1e-6  # whatever it learns, it costs the same

@@ -6,7 +6,7 @@ import json
 import sys
 
 import nearspan
-from nearspan.text import split
+from nearspan.segment import split
 
 if __name__ == "__main__":
     found = []

@@ -18,9 +18,9 @@ import torch
 from hypothesis import HealthCheck, settings
 
 import nearspan
+from nearspan.config import Recipe
 from nearspan.document import Document
 from nearspan.model import Model
-from nearspan.recipes import Recipe
 
 # a busy machine must not fail a test, and a run must not find what the last one did not
 settings.register_profile("nearspan", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -29,12 +29,12 @@ settings.load_profile("nearspan")
 torch.set_num_threads(1)
 
 TINY = (
-    "encoder.words.size=8",
+    "encoder.vectors.size=8",
     "encoder.characters.size=4",
     "encoder.characters.filters=4",
-    "encoder.recurrent.size=8",
-    "encoder.recurrent.layers=1",
-    "encoder.recurrent.dropout=0.1",
+    "encoder.bilstm.size=8",
+    "encoder.bilstm.layers=1",
+    "encoder.bilstm.dropout=0.1",
     "encoder.characters.dropout=0.0",
     "representation.size=8",
     "training.batch=4",

@@ -11,8 +11,7 @@ from pydantic import BaseModel
 from typer.core import TyperGroup
 
 from nearspan.cli import app
-from nearspan.recipes import Recipe, load
-from nearspan.recipes.recipe import _models
+from nearspan.config import Recipe, _models, load
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -90,7 +89,7 @@ def test_every_setting_is_on_the_settings_page_with_its_default():
 
 
 def test_every_limit_and_every_route_is_on_the_server_page():
-    from nearspan.serving import Limits, create_app
+    from nearspan.server import Limits, create_app
 
     page = (ROOT / "docs/reference/server.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `(\w+)` \| ([\d,.]+) \|", page, re.MULTILINE))

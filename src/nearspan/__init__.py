@@ -12,16 +12,16 @@ import os
 # has other work too. With fewer turns they go to sleep; a machine at rest is as fast.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-from nearspan.analysis import audit, report
-from nearspan.corpora import read, write
-from nearspan.corpora import statistics as check
-from nearspan.corpora.markup import parse as markup
-from nearspan.corpora.synonyms import read as synonyms
+from nearspan.config import load as recipe
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders.learning import learn_vectors
-from nearspan.evaluation import evaluate, evaluate_typing, score
+from nearspan.encoders.train_vectors import learn_vectors
+from nearspan.evaluation import evaluate, evaluate_span_classification, score
+from nearspan.formats import read, write
+from nearspan.formats import statistics as check
+from nearspan.formats.markup import parse as markup
+from nearspan.formats.synonyms import read as synonyms
 from nearspan.model import Model
-from nearspan.recipes import load as recipe
+from nearspan.report import audit, report
 from nearspan.training import train, tune
 
 __version__ = "0.1.0"
@@ -36,7 +36,7 @@ __all__ = [
     "audit",
     "check",
     "evaluate",
-    "evaluate_typing",
+    "evaluate_span_classification",
     "learn_vectors",
     "load",
     "markup",

@@ -112,7 +112,7 @@ class Document:
     """A text with its entities, and its words and sentences where the source gave them.
 
     `words` and `sentences` hold character offsets, in order; `None` means that the source did not say, and
-    `nearspan.text.split` finds them when they are needed.
+    `nearspan.segment.split` finds them when they are needed.
 
     >>> document = Document("Ada Lovelace wrote.", (Entity.of(0, 12, "PER"),))
     >>> [(e.label, e.span.text(document.text)) for e in document.entities]

@@ -5,8 +5,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from nearspan.cli.convert import convert
-from nearspan.corpora import read
 from nearspan.errors import CorpusError
+from nearspan.formats import read
 
 app = typer.Typer()
 app.command()(convert)

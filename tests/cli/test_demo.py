@@ -11,9 +11,9 @@ from nearspan.cli import demo
 TINY = (
     "training.epochs=1",
     "training.batch=4",
-    "encoder.words.size=4",
+    "encoder.vectors.size=4",
     "encoder.characters.filters=2",
-    "encoder.recurrent.size=4",
+    "encoder.bilstm.size=4",
     "head.neighbours=2",
 )
 

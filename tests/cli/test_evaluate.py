@@ -30,7 +30,7 @@ def test_json_is_one_object_with_these_keys(nearspan_command, folders, corpus: P
         "unreachable": {},
     }  # fmt: skip
     model = nearspan.load(folders[name], device="cpu")
-    assert found == json.loads(json.dumps(nearspan.evaluate(model, nearspan.read(corpus).documents).as_dict()))
+    assert found == json.loads(json.dumps(nearspan.evaluate(model, nearspan.read(corpus).documents).to_dict()))
 
 
 def test_the_table(nearspan_command, folders, corpus: Path):

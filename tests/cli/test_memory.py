@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from nearspan import markup
-from nearspan.corpora import write
+from nearspan.formats import write
 
 
 @pytest.fixture

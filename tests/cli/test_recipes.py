@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from nearspan import recipes
+from nearspan import config as recipes
 
 
 def test_all_are_listed(nearspan_command):

@@ -7,7 +7,7 @@ import pytest
 @pytest.fixture
 def ran(monkeypatch) -> list:
     """What the command would have run."""
-    from nearspan.serving import run
+    from nearspan.server import run
 
     calls: list = []
 
@@ -56,7 +56,7 @@ def test_a_port_that_is_taken_says_what_to_do(nearspan_command, folders):
 
 
 def test_without_its_packages_it_names_the_extra(nearspan_command, folders, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("nearspan.serving")]:
+    for name in [name for name in sys.modules if name.startswith("nearspan.server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "fastapi", None)
     found = nearspan_command("serve", folders["instance"])

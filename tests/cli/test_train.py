@@ -14,9 +14,9 @@ from nearspan import training
 TINY = [
     part
     for setting in (
-        "encoder.words.size=8",
+        "encoder.vectors.size=8",
         "encoder.characters.filters=4",
-        "encoder.recurrent.size=8",
+        "encoder.bilstm.size=8",
         "head.neighbours=4",
         "training.epochs=2",
         "training.batch=3",
@@ -139,7 +139,7 @@ def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):
 
 def test_synonyms_are_learned_by_command(nearspan_command, corpus: Path, tmp_path: Path):
     common = ["train", "classifier", "--train", corpus, "--device", "cpu", *CLASSIFIER]
-    told = ["--set", "objective.generation.pretraining=0", "--set", "objective.generation.size=4"]
+    told = ["--set", "losses.generators.pretraining=0", "--set", "losses.generators.size=4"]
     ran = nearspan_command(*common, *told, "--out", tmp_path / "m", "--synonyms", "sample")
     assert ran.code == 0, ran.err
     assert nearspan.load(tmp_path / "m", device="cpu").network.generators.vocabulary.synonyms
@@ -147,7 +147,14 @@ def test_synonyms_are_learned_by_command(nearspan_command, corpus: Path, tmp_pat
     assert missing.code == 2
 
 
-POOLED = ["--set", "representation.kind=pooling", "--set", "representation.reader.size=4", "--set", "training.batch=1"]
+POOLED = [
+    "--set",
+    "representation.kind=pooling",
+    "--set",
+    "representation.projection.size=4",
+    "--set",
+    "training.batch=1",
+]
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])

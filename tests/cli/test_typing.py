@@ -9,7 +9,7 @@ import pytest
 import nearspan
 from nearspan.document import Document
 
-TINY = ("encoder.words.size=8", "representation.size=4", "training.batch=4", "training.epochs=2")
+TINY = ("encoder.vectors.size=8", "representation.size=4", "training.batch=4", "training.epochs=2")
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +22,14 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Documen
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Document]) -> Path:
     out = tmp_path_factory.mktemp("typing") / "run"
-    nearspan.train(nearspan.recipe("sng").override([*TINY, "task=typing"]), documents, documents, out=out, device="cpu")
+    nearspan.train(
+        nearspan.recipe("sng").override([*TINY, "suggester.kind=given"]), documents, documents, out=out, device="cpu"
+    )
     return out
 
 
 def test_training_says_typing_accuracy(nearspan_command, corpus: Path, tmp_path: Path):
-    settings = [part for setting in (*TINY, "task=typing") for part in ("--set", setting)]
+    settings = [part for setting in (*TINY, "suggester.kind=given") for part in ("--set", setting)]
     ran = nearspan_command("train", "sng", "--train", corpus, "--dev", corpus, "--out", tmp_path / "run", *settings)
     assert ran.code == 0, ran.err
     assert "dev typing accuracy" in ran.err

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from nearspan.encoders.vectors import read_vectors
+from nearspan.encoders.vector_files import read_vectors
 
 
 def test_vectors_of_a_corpus_are_a_file_that_the_encoder_reads(nearspan_command, tmp_path: Path):

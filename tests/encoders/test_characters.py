@@ -5,9 +5,9 @@ import torch
 
 import nearspan
 from nearspan.encoders import EncoderSettings
-from nearspan.encoders.characters import CharacterSettings, known_characters
+from nearspan.encoders.character_cnn import CharacterCNNSettings, known_characters
 from nearspan.encoders.encoder import Encoder
-from nearspan.text import split
+from nearspan.segment import split
 
 LONG = "x" * 500
 
@@ -18,7 +18,7 @@ def sentences(*texts: str):
 
 def built(**settings) -> Encoder:
     torch.manual_seed(0)
-    module = CharacterSettings(**settings).build(known_characters(sentences("Ada lives in Oslo x")))
+    module = CharacterCNNSettings(**settings).build(known_characters(sentences("Ada lives in Oslo x")))
     torch.nn.init.normal_(module.convolution.bias)
     return Encoder(EncoderSettings(), {"characters": module}).eval()
 

@@ -17,24 +17,24 @@ SMALL = (
     "encoder.transformer.learning_rate=0.002",
     "encoder.transformer.dropout=0.0",
     "encoder.transformer.overlap=4",
-    "candidates.max_width=5",
+    "suggester.max_width=5",
 )
 READER = (
-    "representation.reader.size=12",
-    "representation.reader.dropout=0.0",
-    "representation.reader.vector_dropout=0.0",
-    "representation.reader.recurrent.size=6",
-    "representation.reader.recurrent.dropout=0.0",
+    "representation.projection.size=12",
+    "representation.projection.dropout=0.0",
+    "representation.projection.vector_dropout=0.0",
+    "representation.projection.bilstm.size=6",
+    "representation.projection.bilstm.dropout=0.0",
     "representation.dropout=0.0",
 )
 ENDS = (
     "representation.end_size=8",
     "representation.dropout=0.0",
     "representation.end_dropout=0.0",
-    "encoder.recurrent.size=6",
-    "encoder.recurrent.dropout=0.0",
+    "encoder.bilstm.size=6",
+    "encoder.bilstm.dropout=0.0",
 )
-INSTANCES = (*READER, "head.kind=instances", "head.neighbours=4", "representation.reader.activation=linear")
+INSTANCES = (*READER, "head.kind=instances", "head.neighbours=4", "representation.projection.activation=linear")
 SYSTEMS = {
     "dspert": ("dspert", READER),
     "shallow": ("shallow", READER),

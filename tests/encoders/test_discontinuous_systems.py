@@ -23,31 +23,31 @@ SMALL = (
     "encoder.transformer.learning_rate=0.002",
     "encoder.transformer.dropout=0.0",
     "encoder.transformer.overlap=4",
-    "candidates.max_width=5",
-    "joining.dropout=0",
+    "suggester.max_width=5",
+    "fragment_linker.dropout=0",
 )
 READER = (
-    "representation.reader.size=12",
-    "representation.reader.dropout=0.0",
-    "representation.reader.vector_dropout=0.0",
-    "representation.reader.recurrent.size=6",
-    "representation.reader.recurrent.dropout=0.0",
+    "representation.projection.size=12",
+    "representation.projection.dropout=0.0",
+    "representation.projection.vector_dropout=0.0",
+    "representation.projection.bilstm.size=6",
+    "representation.projection.bilstm.dropout=0.0",
     "representation.dropout=0.0",
 )
 ENDS = (
     "representation.end_size=8",
     "representation.dropout=0.0",
     "representation.end_dropout=0.0",
-    "encoder.recurrent.size=6",
-    "encoder.recurrent.dropout=0.0",
+    "encoder.bilstm.size=6",
+    "encoder.bilstm.dropout=0.0",
 )
 SYSTEMS = {
     "deep": ("dspert", READER),
     "pooled": ("shallow", READER),
-    "pieces": ("shallow", (*READER, "candidates.unit=pieces", "candidates.max_width=6")),
+    "pieces": ("shallow", (*READER, "suggester.unit=pieces", "suggester.max_width=6")),
     "ends": ("biaffine", ENDS),
-    "instances": ("shallow", (*READER, "head.kind=instances", "head.neighbours=2", "objective.smoothing=none")),
-    "bottleneck": ("shallow", (*READER, "head.kind=sigmoid", "objective.smoothing=none", "bottleneck.size=12")),
+    "instances": ("shallow", (*READER, "head.kind=instances", "head.neighbours=2", "losses.boundary_smoothing=none")),
+    "bottleneck": ("shallow", (*READER, "head.kind=sigmoid", "losses.boundary_smoothing=none", "bottleneck.size=12")),
 }
 
 
@@ -60,7 +60,7 @@ def test_fragments_are_joined_and_known_again_after_loading(encoders, tmp_path: 
     found = evaluate(trained, documents)
     assert found.discontinuous["entities"].f1 > 0.6
     model = nearspan.load(tmp_path / name, device="cpu")
-    assert evaluate(model, documents).as_dict() == found.as_dict()
+    assert evaluate(model, documents).to_dict() == found.to_dict()
     document, span = next((d, e.span) for d in found.predicted for e in d.entities if e.span.discontinuous)
     [evidence] = [one for one in model.explain(document) if one.span == span]
     assert evidence.label == "PERSON"

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 import nearspan
-from nearspan.editing import Editor
 from nearspan.encoders import EncoderSettings
 from nearspan.encoders.encoder import Encoder
-from nearspan.encoders.words import WordSettings
+from nearspan.encoders.static_vectors import StaticVectorSettings
 from nearspan.errors import ConfigError
-from nearspan.memory import nearest_sentences
-from nearspan.text import split
+from nearspan.knn import nearest_sentences
+from nearspan.memory.editor import Editor
+from nearspan.segment import split
 
 VECTORS = {
     "lives": (1, 0, 0),
@@ -47,11 +47,11 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module", params=["characters", "words of an encoder", "pieces of an encoder"])
 def folder(request, file: str, tiny, encoders, documents, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Models that know their training data by heart, and find it by the file."""
-    settings = [f"encoder.words.file={file}", "encoder.words.read=false"]
+    settings = [f"encoder.vectors.file={file}", "encoder.vectors.read=false"]
     if request.param != "characters":
         settings += [f'encoder.transformer={{name="{encoders["bert"]}", overlap=4}}']
     if request.param.startswith("pieces"):
-        settings += ["candidates.unit=pieces", "candidates.max_width=12"]
+        settings += ["suggester.unit=pieces", "suggester.max_width=12"]
     out = tmp_path_factory.mktemp("found") / "model"
     chosen = tiny("instance", *settings, "training.epochs=25", "training.learning_rate=0.02")
     nearspan.train(chosen, documents, documents, out=out, device="cpu")
@@ -130,12 +130,14 @@ def sentences(*texts: str):
 
 
 def test_they_are_no_feature_and_do_not_learn(file: str):
-    words, characters = WordSettings(file=file, read=False), {"kind": "cnn", "size": 4, "filters": 5}
-    encoder = Encoder.learn(EncoderSettings(words=words, characters=characters), sentences("The king in 1984")).eval()
+    words, characters = StaticVectorSettings(file=file, read=False), {"kind": "cnn", "size": 4, "filters": 5}
+    encoder = Encoder.from_corpus(
+        EncoderSettings(words=words, characters=characters), sentences("The king in 1984")
+    ).eval()
     encoded = encoder(encoder.prepare(sentences("Oslo the king 7", "21", "whale")).batch(torch.arange(3)))
     assert set(encoded.features) == {"characters"}
     assert encoded.states.shape == (3, 4, 5)
-    assert encoder.words is None
+    assert encoder.vectors is None
     # words without a vector are 0, numbers have their own
     assert encoder.sentence_vectors(encoded).tolist() == [[0.5, 0.25, 0.25, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
     assert not [name for name, weight in encoder.named_parameters() if "finder" in name and weight.requires_grad]
@@ -144,8 +146,8 @@ def test_they_are_no_feature_and_do_not_learn(file: str):
 @pytest.mark.parametrize(
     ("recipe", "settings", "problem"),
     [
-        ("instance", ["encoder.words.file="], r"give encoder\.words\.file, and leave"),
-        ("instance", ["encoder.words.trainable=true"], r"give encoder\.words\.file, and leave"),
+        ("instance", ["encoder.vectors.file="], r"give encoder\.words\.file, and leave"),
+        ("instance", ["encoder.vectors.trainable=true"], r"give encoder\.words\.file, and leave"),
         ("instance", ["encoder.characters=none"], "something to read"),
         ("classifier", [], "are for the instance head"),
     ],
@@ -153,13 +155,13 @@ def test_they_are_no_feature_and_do_not_learn(file: str):
 def test_vectors_that_nothing_asks_for_are_refused(
     file: str, tiny: Callable, documents, tmp_path: Path, recipe, settings, problem
 ):
-    chosen = tiny(recipe, f"encoder.words.file={file}", "encoder.words.read=false", *settings)
+    chosen = tiny(recipe, f"encoder.vectors.file={file}", "encoder.vectors.read=false", *settings)
     with pytest.raises(ConfigError, match=problem):
         nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu")
 
 
 def test_vectors_that_know_no_word_are_refused(tiny, documents, tmp_path: Path):
     (tmp_path / "v.txt").write_text("hval 1 0\nfisk 0 1\n")
-    chosen = tiny("instance", f"encoder.words.file={tmp_path / 'v.txt'}", "encoder.words.read=false")
+    chosen = tiny("instance", f"encoder.vectors.file={tmp_path / 'v.txt'}", "encoder.vectors.read=false")
     with pytest.raises(ConfigError, match=r"no word of the training data has a vector in .*v\.txt"):
         nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu")

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import nearspan
+from nearspan.config import Recipe
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Encoder, EncoderSettings, Splitter, load_tokenizer
-from nearspan.encoders.pieces import Coded, coded, shares, units
 from nearspan.encoders.transformer import TransformerSettings
+from nearspan.encoders.word_pieces import Coded, coded, shares, units
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
-from nearspan.recipes import Recipe
-from nearspan.text import Sentence, align
-from nearspan.text.reading import readings
+from nearspan.segment import Sentence, align
+from nearspan.segment.sentence_windows import split_windows
 
 KINDS = ("bert", "roberta")
 SENTENCES = (  # the tiny BERT has adas as ada ##s, oslosx as oslo ##s ##x
@@ -38,13 +38,13 @@ TINY = (
     "training.optimizer=adam",
     "training.learning_rate=0.01",
     "representation.dropout=0",
-    "representation.reader.size=16",
-    "representation.reader.width_size=4",
-    "representation.reader.dropout=0",
-    "representation.reader.vector_dropout=0",
-    "representation.reader.recurrent.size=8",
-    "representation.reader.recurrent.dropout=0",
-    "objective.smoothing=none",
+    "representation.projection.size=16",
+    "representation.projection.width_size=4",
+    "representation.projection.dropout=0",
+    "representation.projection.vector_dropout=0",
+    "representation.projection.bilstm.size=8",
+    "representation.projection.bilstm.dropout=0",
+    "losses.boundary_smoothing=none",
 )
 
 
@@ -159,7 +159,7 @@ def test_windows_hold_whole_words_and_own_every_span_once(seed: int, most: int, 
         wholes.append((count, count + size))
         count += size
     view = Sentence(Document("x" * count), 0, tuple((i, i + 1) for i in range(count)), wholes=tuple(wholes))
-    parts = readings(view, widest)
+    parts = split_windows(view, widest)
     firsts = {first for first, _ in wholes}
     assert all(part.start in firsts for part in parts)
     assert all({part.start + len(part.sentence)} <= {*firsts, count} for part in parts)
@@ -177,7 +177,7 @@ def test_in_context_the_states_of_pieces_are_those_of_the_whole_run(encoders, po
     from transformers import AutoModel
 
     chosen = TransformerSettings(name=str(encoders["bert"]), frozen=False, pooling=pooling, overlap=4, context=30)
-    encoder = Encoder.learn(EncoderSettings(transformer=chosen), []).eval()
+    encoder = Encoder.from_corpus(EncoderSettings(transformer=chosen), []).eval()
     tokenizer = encoder.transformer.tokenizer
     views = Splitter(tokenizer=tokenizer)(Document("Adas left Oslosx. Bobsy met Eves."))
     assert [len(view) for view in views] == [7, 7]  # every piece is a unit
@@ -190,7 +190,7 @@ def test_in_context_the_states_of_pieces_are_those_of_the_whole_run(encoders, po
 
 def test_pieces_need_a_pretrained_encoder(tiny, documents, tmp_path):
     with pytest.raises(ConfigError, match=r"set encoder\.transformer\.name"):
-        nearspan.train(tiny("classifier", "candidates.unit=pieces"), documents, out=tmp_path / "out", device="cpu")
+        nearspan.train(tiny("classifier", "suggester.unit=pieces"), documents, out=tmp_path / "out", device="cpu")
 
 
 def test_the_tokenizer_of_nothing_is_a_resource_error(tmp_path):
@@ -212,7 +212,7 @@ def test_a_cased_vocabulary_is_read_as_such_though_its_tokenizer_was_published_w
 
 def recipe(folder: Path, name: str, *settings: str) -> Recipe:
     chosen = nearspan.recipe(name).override(
-        ["candidates.unit=pieces", "candidates.max_width=7", f'encoder.transformer.name="{folder}"', *TINY]
+        ["suggester.unit=pieces", "suggester.max_width=7", f'encoder.transformer.name="{folder}"', *TINY]
     )
     return chosen.override(["encoder.transformer.overlap=4", "encoder.transformer.dropout=0.0", *settings])
 
@@ -263,7 +263,7 @@ def test_entities_are_whole_words_though_guesses_are_not(encoders, corpus, kind:
     torch.manual_seed(1)
     chosen = recipe(encoders[kind], "shallow")
     split = chosen.splitter()
-    model = Model.learn(chosen, [one for each in corpus for one in split(each)], ["A", "B"], overlap="any")
+    model = Model.from_corpus(chosen, [one for each in corpus for one in split(each)], ["A", "B"], overlap="any")
     torch.nn.init.normal_(model.network.head.weight, std=5)  # untrained: it sees entities everywhere
     texts = ["Adas lives in Oslosx with Bobsy", "Eves left New Yorkx"]
     inside = 0
@@ -273,15 +273,15 @@ def test_entities_are_whole_words_though_guesses_are_not(encoders, corpus, kind:
         whole = [one for one in guesses if one.first in view.starts.values() and one.stop in view.stops.values()]
         inside += len(guesses) - len(whole)
         assert len(found.entities) == len(whole) > 0
-        words = nearspan.text.split(found)[0]
+        words = nearspan.segment.split(found)[0]
         assert all(entity.start in words.starts and entity.end in words.stops for entity in found.entities)
     assert inside > 0
 
 
 def test_a_guess_inside_a_word_does_not_stand_in_the_way(model: Model, monkeypatch):
-    from nearspan.decoding import Guess
+    from nearspan.model.decode import ScoredSpan
 
-    guesses = [[Guess.of(0, 1, 1, 0.9), Guess.of(0, 2, 1, 0.8), Guess.of(1, 3, 2, 0.7)]]
+    guesses = [[ScoredSpan.of(0, 1, 1, 0.9), ScoredSpan.of(0, 2, 1, 0.8), ScoredSpan.of(1, 3, 2, 0.7)]]
     monkeypatch.setattr(model, "guesses", lambda _: guesses)
     view = Sentence(Document("Adas in"), 0, ((0, 3), (3, 4), (5, 7)), wholes=((0, 2), (2, 3)))
     [[entity]] = model.entities(model.read([view]))
@@ -290,7 +290,7 @@ def test_a_guess_inside_a_word_does_not_stand_in_the_way(model: Model, monkeypat
 
 def test_a_sentence_of_3000_words_is_read_whole(model: Model, monkeypatch):
     """Every whole word of one to seven pieces is guessed in some window; each comes out once."""
-    from nearspan.decoding import Guess
+    from nearspan.model.decode import ScoredSpan
 
     text = " ".join(["Adas", "in", "Oslosx"] * 1000)
     [view] = model.split(Document(text))
@@ -300,16 +300,19 @@ def test_a_sentence_of_3000_words_is_read_whole(model: Model, monkeypatch):
 
     def guess(prepared):
         assert prepared.lengths.tolist() == spans
-        return [[Guess.of(first, stop, 1, 0.5) for first, stop in part.sentence.wholes] for part in readings(view, 7)]
+        return [
+            [ScoredSpan.of(first, stop, 1, 0.5) for first, stop in part.sentence.wholes]
+            for part in split_windows(view, 7)
+        ]
 
     list(model.annotate([text]))  # read for real, too
     monkeypatch.setattr(model, "guesses", guess)
     [found] = model.annotate([text])
-    assert [(entity.start, entity.end) for entity in found.entities] == list(nearspan.text.split(found)[0].words)
+    assert [(entity.start, entity.end) for entity in found.entities] == list(nearspan.segment.split(found)[0].words)
 
 
 def test_wider_than_the_most_pieces_is_in_the_coverage(encoders, corpus, tmp_path):
-    chosen = recipe(encoders["bert"], "shallow", "candidates.max_width=2", "training.epochs=1")
+    chosen = recipe(encoders["bert"], "shallow", "suggester.max_width=2", "training.epochs=1")
     run = nearspan.train(chosen, corpus, corpus, out=tmp_path / "out", device="cpu")
     assert run.dev.coverage.unreachable == {"wider than 2 pieces": 6}
     assert "6 wider than 2 pieces" in (tmp_path / "out" / "README.md").read_text()
@@ -331,7 +334,7 @@ def test_explain_shows_the_texts_of_spans(model: Model, corpus):
 
 
 def test_instances_over_pieces_add_up(encoders, tiny, corpus, tmp_path):
-    settings = (f'encoder.transformer={{name="{encoders["bert"]}", overlap=4}}', "candidates.unit=pieces")
+    settings = (f'encoder.transformer={{name="{encoders["bert"]}", overlap=4}}', "suggester.unit=pieces")
     chosen = tiny("instance", *settings, "training.batch=2", "training.epochs=1", "head.search=whole")
     model = nearspan.train(chosen, corpus, out=tmp_path / "out", device="cpu").model
     evidence = model.neighbours("Adas left", Span.of(0, 4), count=3)
@@ -352,7 +355,7 @@ def test_in_context_a_documents_entities_do_not_depend_on_the_other_documents(mo
 
 
 def test_the_report_of_a_model_over_pieces(folders, corpus):
-    from nearspan.analysis.vectors import gold_spans, negative_spans, span_vectors
+    from nearspan.report.vectors import gold_spans, negative_spans, span_vectors
 
     model = nearspan.load(folders["shallow"], device="cpu")
     spans = list(gold_spans(model, corpus).values())

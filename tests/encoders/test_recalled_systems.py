@@ -7,10 +7,10 @@ import torch
 
 import nearspan
 from nearspan.document import Document, Entity
-from nearspan.editing import Editor
 from nearspan.errors import EditError
+from nearspan.memory.editor import Editor
 
-SETTINGS = ("encoder.context=none", "encoder.recall.share=0.5", "encoder.transformer.overlap=4")
+SETTINGS = ("encoder.sentence_context=none", "encoder.word_memory.weight=0.5", "encoder.transformer.overlap=4")
 
 
 def opened(recipe, documents: list[Document], folder: Path) -> Editor:
@@ -39,7 +39,7 @@ def test_sentences_are_read_in_their_documents_again(encoders, tiny, tmp_path: P
 def test_words_that_pieces_do_not_tell_are_asked_for(encoders, tiny, tmp_path: Path):
     odd = Document("AdaBob left", (Entity.of(0, 3, "PERSON"),), "odd", ((0, 3), (3, 6), (7, 11)), ((0, 11),))
     documents = [odd, Document("Ada met Bob", (Entity.of(0, 3, "PERSON"),), "gone")]
-    pieces = (f"encoder.transformer.name={encoders['bert']}", "candidates.unit=pieces")
+    pieces = (f"encoder.transformer.name={encoders['bert']}", "suggester.unit=pieces")
     editor = opened(tiny("hire", *SETTINGS, *pieces), documents, tmp_path / "model")
     editor.forget("gone")
     with pytest.raises(EditError, match="build from a corpus"):

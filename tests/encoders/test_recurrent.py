@@ -3,17 +3,17 @@
 import pytest
 import torch
 
-from nearspan.encoders.recurrent import Recurrent, RecurrentSettings
+from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 
 LENGTHS = [5, 1, 3, 5]
 
 
-def built(layers: int = 2) -> Recurrent:
+def built(layers: int = 2) -> BiLSTM:
     torch.manual_seed(0)
-    return Recurrent(RecurrentSettings(layers=layers, size=4, dropout=0.0), inputs=3)
+    return BiLSTM(BiLSTMSettings(layers=layers, size=4, dropout=0.0), inputs=3)
 
 
-def read(module: Recurrent, states: torch.Tensor, lengths: list[int]) -> torch.Tensor:
+def read(module: BiLSTM, states: torch.Tensor, lengths: list[int]) -> torch.Tensor:
     mask = torch.arange(states.shape[1]) < torch.tensor(lengths)[:, None]
     return module(states, mask)
 
@@ -56,9 +56,9 @@ def test_step_by_step_without_dropout_is_the_same():
 
 
 def test_dropped_states_change_all_words_but_the_first_ones_read():
-    settings = RecurrentSettings(layers=1, size=4, dropout=0.0, state_dropout=0.9)
+    settings = BiLSTMSettings(layers=1, size=4, dropout=0.0, state_dropout=0.9)
     torch.manual_seed(0)
-    module, states = Recurrent(settings, inputs=3), torch.randn(1, 5, 3)
+    module, states = BiLSTM(settings, inputs=3), torch.randn(1, 5, 3)
     dropped, whole = (read(module.train(training), states, [5])[0] for training in (True, False))
     changed = (dropped - whole).abs() > 1e-7
     assert changed[1:, :4].all(1).all()
@@ -68,8 +68,8 @@ def test_dropped_states_change_all_words_but_the_first_ones_read():
 
 
 def test_outputs_are_dropped_in_training_only():
-    settings = RecurrentSettings(layers=1, size=50, dropout=0.0, output_dropout=0.5)
-    module, states = Recurrent(settings, inputs=3), torch.randn(1, 5, 3)
+    settings = BiLSTMSettings(layers=1, size=50, dropout=0.0, output_dropout=0.5)
+    module, states = BiLSTM(settings, inputs=3), torch.randn(1, 5, 3)
     assert 0.3 < (read(module.train(), states, [5]) == 0).float().mean() < 0.7
     assert (read(module.eval(), states, [5]) != 0).all()
 

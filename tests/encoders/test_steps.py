@@ -2,7 +2,7 @@
 
 import torch
 
-from nearspan.encoders.steps import stepped
+from nearspan.encoders.lstm_steps import stepped
 
 WORDS, LSTMS, SENTENCES, SIZE = 4, 2, 3, 2
 

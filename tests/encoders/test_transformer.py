@@ -13,7 +13,7 @@ import nearspan
 from nearspan.encoders.encoder import Encoder, EncoderSettings
 from nearspan.encoders.transformer import TransformerSettings
 from nearspan.errors import ModelError, NearspanError, ResourceError
-from nearspan.text import Sentence
+from nearspan.segment import Sentence
 
 KINDS = ("bert", "roberta")
 SHORT = (["Ada", "lives", "in", "Oslosxy", "."], ["rain"], ["Bobs", "met", "She", "x2"])
@@ -31,7 +31,7 @@ def sentence(tokens: list[str]) -> Sentence:
 def built(folder: Path, **settings) -> Encoder:
     settings = {"overlap": 4, **settings}
     chosen = TransformerSettings(name=str(folder), **settings)
-    return Encoder.learn(EncoderSettings(transformer=chosen), [], []).eval()
+    return Encoder.from_corpus(EncoderSettings(transformer=chosen), [], []).eval()
 
 
 @torch.no_grad()
@@ -322,7 +322,7 @@ def recipe(tiny, folder: Path, kind: str, *settings: str):
     return tiny(
         kind,
         f'encoder.transformer={{name="{folder}", overlap=4}}',
-        "encoder.words=none",
+        "encoder.vectors=none",
         "training.epochs=1",
         *settings,
     )
@@ -447,7 +447,7 @@ def test_code_in_a_model_folder_is_not_run_and_not_asked_for(saved: Path, tmp_pa
 
     import tomli_w
 
-    from nearspan.memory.store import digest
+    from nearspan.knn.datastore import digest
 
     folder = shutil.copytree(saved, tmp_path / "model")
     path, code = folder / "encoder" / "config.json", folder / "encoder" / "mine.py"

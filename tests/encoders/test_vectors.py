@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearspan.encoders.vectors import read_vectors
+from nearspan.encoders.vector_files import read_vectors
 from nearspan.errors import ResourceError
 
 GLOVE = "the 0.5 -1 2\noslo 1 2 3\nAda 4 5 6e-1\n"

@@ -8,15 +8,15 @@ import torch
 import nearspan
 from nearspan.encoders import EncoderSettings
 from nearspan.encoders.encoder import Encoder
-from nearspan.encoders.words import NUMBER, UNKNOWN, Words, WordSettings, normal
-from nearspan.text import split
+from nearspan.encoders.static_vectors import NUMBER, UNKNOWN, StaticVectors, StaticVectorSettings, normal
+from nearspan.segment import split
 
 
 def sentences(*texts: str):
     return [sentence for text in texts for sentence in split(nearspan.markup(text))]
 
 
-def embedded(module: Words, text: str) -> torch.Tensor:
+def embedded(module: StaticVectors, text: str) -> torch.Tensor:
     """[words, size] of one sentence, without chance."""
     encoder = Encoder(EncoderSettings(), {"words": module}).eval()
     prepared = encoder.prepare(sentences(text))
@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> str:
 
 
 def test_pretrained_words_are_frozen_and_missing_ones_learn(file: str):
-    module = Words.learn(WordSettings(file=file), sentences("The king of Oslo sailed"), [])
+    module = StaticVectors.from_corpus(StaticVectorSettings(file=file), sentences("The king of Oslo sailed"), [])
     assert module.vocabulary["trained"] == [UNKNOWN, NUMBER, "king", "sailed"]
     assert "oslo" in module.vocabulary["frozen"]
     assert module.size == 3
@@ -43,7 +43,9 @@ def test_pretrained_words_are_frozen_and_missing_ones_learn(file: str):
 
 
 def test_training_changes_the_trained_rows_only(file: str):
-    module = Words.learn(WordSettings(file=file, singletons=0), sentences("The king of Oslo sailed"), [])
+    module = StaticVectors.from_corpus(
+        StaticVectorSettings(file=file, singletons=0), sentences("The king of Oslo sailed"), []
+    )
     before, fixed = module.trained.detach().clone(), module.frozen.clone()
     optimizer = torch.optim.Adam(module.parameters(), lr=0.1)
     embedded(module, "the king of oslo").sum().backward()
@@ -54,7 +56,9 @@ def test_training_changes_the_trained_rows_only(file: str):
 
 
 def test_pretrained_rows_can_be_trained_too(file: str):
-    module = Words.learn(WordSettings(file=file, trainable=True), sentences("The king of Oslo"), [])
+    module = StaticVectors.from_corpus(
+        StaticVectorSettings(file=file, trainable=True), sentences("The king of Oslo"), []
+    )
     assert module.vocabulary["frozen"] == [
         "bergen",
         "Ada",
@@ -67,13 +71,13 @@ def test_pretrained_rows_can_be_trained_too(file: str):
 
 
 def test_the_limit_still_keeps_the_words_of_all_corpora(file: str):
-    module = Words.learn(WordSettings(file=file, limit=1), sentences("Oslo"), sentences("Bergen"))
+    module = StaticVectors.from_corpus(StaticVectorSettings(file=file, limit=1), sentences("Oslo"), sentences("Bergen"))
     assert module.vocabulary["frozen"] == ["the", "bergen", "oslo"]
 
 
 @pytest.mark.parametrize("lower", [True, False])
 def test_a_word_that_is_known_as_it_is_written_keeps_its_case(file: str, lower: bool):
-    module = Words.learn(WordSettings(file=file, lower=lower), sentences("Ada ada"), [])
+    module = StaticVectors.from_corpus(StaticVectorSettings(file=file, lower=lower), sentences("Ada ada"), [])
     found = embedded(module, "Ada ada")
     assert found[0].tolist() == [1, 1, 1]
     assert not torch.equal(found[0], found[1])
@@ -81,7 +85,7 @@ def test_a_word_that_is_known_as_it_is_written_keeps_its_case(file: str, lower: 
 
 @pytest.mark.parametrize("lower", [True, False])
 def test_a_word_that_is_not_is_looked_up_in_lower_case_if_asked(file: str, lower: bool):
-    module = Words.learn(WordSettings(file=file, lower=lower), sentences("ADA Ada"), [])
+    module = StaticVectors.from_corpus(StaticVectorSettings(file=file, lower=lower), sentences("ADA Ada"), [])
     row = module.prepare(sentences("ADA"))["rows"]
     assert (int(row) == module.index["ADA" if not lower else "ada"]) is True
 
@@ -97,14 +101,14 @@ def test_what_is_no_number_is_itself(word: str):
 
 
 def test_numbers_share_a_row():
-    module = Words.learn(WordSettings(size=3), sentences("in 1984"), [])
+    module = StaticVectors.from_corpus(StaticVectorSettings(size=3), sentences("in 1984"), [])
     found = embedded(module, "7 3.5 in")
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], found[2])
 
 
 def test_words_seen_once_are_sometimes_unknown_in_training_and_never_after():
-    module = Words.learn(WordSettings(size=3, singletons=1.0), sentences("a a b"), [])
+    module = StaticVectors.from_corpus(StaticVectorSettings(size=3, singletons=1.0), sentences("a a b"), [])
     encoder = Encoder(EncoderSettings(), {"words": module})
     batch = encoder.prepare(sentences("a b")).batch(torch.tensor([0]))
     found = encoder.train()(batch).states[0]
@@ -113,13 +117,13 @@ def test_words_seen_once_are_sometimes_unknown_in_training_and_never_after():
 
 
 def test_words_with_a_vector_are_never_unknown_in_training(file: str):
-    module = Words.learn(WordSettings(file=file, singletons=1.0), sentences("oslo"), [])
+    module = StaticVectors.from_corpus(StaticVectorSettings(file=file, singletons=1.0), sentences("oslo"), [])
     encoder = Encoder(EncoderSettings(), {"words": module}).train()
     batch = encoder.prepare(sentences("oslo")).batch(torch.tensor([0]))
     assert encoder(batch).states.tolist() == [[[1, 1, 0]]]
 
 
 def test_a_word_that_is_too_rare_shares_the_unknown_row():
-    module = Words.learn(WordSettings(size=3, least=2), sentences("a a b"), [])
+    module = StaticVectors.from_corpus(StaticVectorSettings(size=3, least=2), sentences("a a b"), [])
     assert "a" in module.index
     assert "b" not in module.index

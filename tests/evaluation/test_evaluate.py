@@ -2,13 +2,13 @@
 
 import nearspan
 from nearspan.model import Model
-from nearspan.text import split
+from nearspan.segment import split
 
 
 def test_coverage_names_unknown_labels_and_overlaps_that_decoding_refuses():
     train = [nearspan.markup("[Ada](PERSON) saw [Oslo](PLACE)")]
     sentences = [sentence for document in train for sentence in split(document)]
-    model = Model.learn(nearspan.recipe("classifier"), sentences, ["PERSON", "PLACE"], overlap="flat").to("cpu")
+    model = Model.from_corpus(nearspan.recipe("classifier"), sentences, ["PERSON", "PLACE"], overlap="flat").to("cpu")
     gold = [nearspan.markup("[Ada of [Oslo](PLACE)](PERSON) took [aspirin](DRUG)")]
     found = nearspan.evaluate(model, gold)
     assert found.coverage.entities == 3
@@ -22,5 +22,5 @@ def test_coverage_names_unknown_labels_and_overlaps_that_decoding_refuses():
 def test_coverage_is_whole_where_everything_can_be_found():
     train = [nearspan.markup("[Ada of [Oslo](PLACE)](PERSON)")]
     sentences = [sentence for document in train for sentence in split(document)]
-    model = Model.learn(nearspan.recipe("classifier"), sentences, ["PERSON", "PLACE"], overlap="nested").to("cpu")
+    model = Model.from_corpus(nearspan.recipe("classifier"), sentences, ["PERSON", "PLACE"], overlap="nested").to("cpu")
     assert nearspan.evaluate(model, train).coverage.reachable == 2

@@ -95,7 +95,7 @@ def test_what_cannot_be_divided_is_zero(gold: tuple[str, ...], guess: tuple[str,
 
 
 def test_no_documents_at_all() -> None:
-    assert score([], []).as_dict() == {
+    assert score([], []).to_dict() == {
         "precision": 0.0,
         "recall": 0.0,
         "f1": 0.0,
@@ -108,7 +108,7 @@ def test_json_holds_fractions() -> None:
     scores = score([document(Entity.of(0, 1, "A"), Entity.of(2, 3, "A"))], [document(Entity.of(0, 1, "A"))])
     measures = {"precision": 1.0, "recall": 0.5, "f1": 2 / 3}
     labels = {"A": {**measures, "gold": 2, "predicted": 1, "correct": 1}}
-    assert scores.as_dict() == {**measures, "macro_f1": 2 / 3, "labels": labels}
+    assert scores.to_dict() == {**measures, "macro_f1": 2 / 3, "labels": labels}
 
 
 def test_other_texts_are_refused() -> None:

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from nearspan.heads import CrfSettings, tags_of
-from nearspan.heads.crf import Crf, grammar, spans_of
+from nearspan.heads.crf import CrfHead, grammar, spans_of
 
 LENGTHS = (4, 1, 3)
 
 
 @pytest.fixture(params=[1, 2])
-def head(request) -> Crf:
+def head(request) -> CrfHead:
     torch.manual_seed(request.param)
     head = CrfSettings(dropout=0.0).build(6, labels=request.param)
     for parameter in (head.transitions, head.first, head.last, head.emissions.bias):
@@ -40,7 +40,7 @@ def well_formed(tags: tuple[int, ...]) -> bool:
     return not inside
 
 
-def sequences(head: Crf, states: torch.Tensor) -> dict[tuple[int, ...], float]:
+def sequences(head: CrfHead, states: torch.Tensor) -> dict[tuple[int, ...], float]:
     """The score of every well-formed sequence of tags of one sentence [T, H]: equation 2."""
     emissions = head.emissions(states).tolist()
     steps, first, last = head.transitions.tolist(), head.first.tolist(), head.last.tolist()
@@ -53,7 +53,7 @@ def sequences(head: Crf, states: torch.Tensor) -> dict[tuple[int, ...], float]:
 
 
 @torch.no_grad()
-def test_the_partition_is_the_sum_over_all_sequences(head: Crf, batch):
+def test_the_partition_is_the_sum_over_all_sequences(head: CrfHead, batch):
     chain = head.chain(*batch)
     found = chain.partition(chain.forward_scores())
     for states, length, logarithm in zip(batch[0], LENGTHS, found.tolist(), strict=True):
@@ -62,7 +62,7 @@ def test_the_partition_is_the_sum_over_all_sequences(head: Crf, batch):
 
 
 @torch.no_grad()
-def test_the_loss_is_the_surprise_of_the_gold_tags_summed_over_sentences(head: Crf, batch):
+def test_the_loss_is_the_surprise_of_the_gold_tags_summed_over_sentences(head: CrfHead, batch):
     entities = [[(0, 3, 1)], [], [(0, 1, 1), (1, 3, head.emissions.out_features // 4)]]
     flat = tags_of(LENGTHS, entities).tolist()
     gold = [tuple(flat[:4]), tuple(flat[4:5]), tuple(flat[5:])]
@@ -76,7 +76,7 @@ def test_the_loss_is_the_surprise_of_the_gold_tags_summed_over_sentences(head: C
 
 
 @torch.no_grad()
-def test_viterbi_finds_the_best_sequence(head: Crf, batch):
+def test_viterbi_finds_the_best_sequence(head: CrfHead, batch):
     found = head.chain(*batch).best().tolist()
     for tags, states, length in zip(found, batch[0], LENGTHS, strict=True):
         scores = sequences(head, states[:length])
@@ -95,7 +95,7 @@ def entities_in(tags: tuple[int, ...]) -> set[tuple[int, int, int]]:
 
 
 @torch.no_grad()
-def test_a_segments_probability_is_that_of_all_sequences_that_hold_it(head: Crf, batch):
+def test_a_segments_probability_is_that_of_all_sequences_that_hold_it(head: CrfHead, batch):
     labels = head.emissions.out_features // 4
     spans = [(m, a, b) for m, n in enumerate(LENGTHS) for a in range(n) for b in range(a + 1, n + 1)]
     found = head.probabilities(*batch, *torch.tensor(spans).T)
@@ -110,7 +110,7 @@ def test_a_segments_probability_is_that_of_all_sequences_that_hold_it(head: Crf,
 
 
 @torch.no_grad()
-def test_entities_are_those_of_the_best_tags_with_their_probabilities(head: Crf, batch):
+def test_entities_are_those_of_the_best_tags_with_their_probabilities(head: CrfHead, batch):
     found, scores = head.entities(*batch)
     best = head.chain(*batch).best().tolist()
     expected = [(m, *entity) for m, tags in enumerate(best) for entity in sorted(entities_in(tuple(tags)))]
@@ -158,7 +158,7 @@ def test_tags_and_spans_are_each_others_reverse():
     assert spans_of(torch.zeros(2, 3, dtype=torch.long)).tolist() == []
 
 
-def test_padding_does_not_change_a_sentence(head: Crf, batch):
+def test_padding_does_not_change_a_sentence(head: CrfHead, batch):
     states, mask = batch
     alone = head.chain(states[2:, :3], mask[2:, :3])
     padded = head.chain(states, mask)

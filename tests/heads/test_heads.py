@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from nearspan.heads import ClassifierSettings, InstanceSettings, Pool
-from nearspan.heads.instances import streamed_probabilities
+from nearspan.heads import NearestSettings, SoftmaxSettings
+from nearspan.heads.nearest import probabilities_by_stream
+from nearspan.knn import Pool
 
 
-@pytest.mark.parametrize("kind", [ClassifierSettings, InstanceSettings])
+@pytest.mark.parametrize("kind", [SoftmaxSettings, NearestSettings])
 def test_probabilities_add_up_to_one(kind):
     torch.manual_seed(0)
     head = kind().build(6, 3)
@@ -18,7 +19,7 @@ def test_probabilities_add_up_to_one(kind):
 
 
 def test_the_instance_head_says_what_it_lacks():
-    head = InstanceSettings().build(6, 3)
+    head = NearestSettings().build(6, 3)
     with pytest.raises(ValueError, match="pool"):
         head.loss(torch.randn(1, 6), torch.eye(4)[:1])
     with pytest.raises(ValueError, match=r"Model\.remember"):
@@ -26,14 +27,14 @@ def test_the_instance_head_says_what_it_lacks():
 
 
 def test_the_instance_head_has_no_weights():
-    assert list(InstanceSettings().build(6, 3).parameters()) == []
+    assert list(NearestSettings().build(6, 3).parameters()) == []
 
 
 def test_a_classifier_may_learn_null_and_biases():
-    head = ClassifierSettings(null="learned", bias=True).build(6, 3)
+    head = SoftmaxSettings(null="learned", bias=True).build(6, 3)
     assert {name: tuple(weight.shape) for name, weight in head.named_parameters()} == {"weight": (4, 6), "bias": (4,)}
     assert head.bias.tolist() == [0, 0, 0, 0]
-    head = ClassifierSettings(bias=True).build(6, 3)
+    head = SoftmaxSettings(bias=True).build(6, 3)
     assert {name: tuple(weight.shape) for name, weight in head.named_parameters()} == {"weight": (3, 6), "bias": (3,)}
     torch.nn.init.ones_(head.bias)
     assert head.scores(torch.zeros(1, 6)).tolist() == [[0, 1, 1, 1]]
@@ -44,14 +45,14 @@ def test_a_classifier_may_learn_null_and_biases():
 def test_streaming_is_exact_for_any_budget_and_scale(budget: int, scale: float):
     torch.manual_seed(0)
     vectors, pool = scale * torch.randn(20, 6), Pool(torch.randn(97, 6), torch.randint(0, 3, (97,)))
-    found = streamed_probabilities(vectors, pool, 3, budget)
+    found = probabilities_by_stream(vectors, pool, 3, budget)
     weights = (vectors.double() @ pool.vectors.double().T).softmax(1)
     expected = torch.stack([weights[:, pool.labels == label].sum(1) for label in range(3)], 1)
     torch.testing.assert_close(found, expected.float(), atol=1e-7, rtol=1e-6)
 
 
 def test_streaming_of_no_spans():
-    found = streamed_probabilities(torch.empty(0, 6), Pool(torch.randn(5, 6), torch.zeros(5, dtype=torch.long)), 2, 9)
+    found = probabilities_by_stream(torch.empty(0, 6), Pool(torch.randn(5, 6), torch.zeros(5, dtype=torch.long)), 2, 9)
     assert found.shape == (0, 2)
 
 
@@ -76,5 +77,5 @@ def test_removed_spans_vote_for_nothing(gone: int, budget: int):
     pool = Pool(torch.randn(30, 6, generator=generator), labels)
     vectors = torch.randn(5, 6, generator=generator)
     expected = removed_by_loop(vectors, pool, 3)
-    torch.testing.assert_close(streamed_probabilities(vectors, pool, 3, budget), expected)
-    torch.testing.assert_close(InstanceSettings().build(6, 2).probabilities(vectors, pool), expected)
+    torch.testing.assert_close(probabilities_by_stream(vectors, pool, 3, budget), expected)
+    torch.testing.assert_close(NearestSettings().build(6, 2).probabilities(vectors, pool), expected)

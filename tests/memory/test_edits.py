@@ -4,15 +4,16 @@ import pytest
 
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
-from nearspan.memory import Edit, Remembered, Revision
+from nearspan.knn import MemorySentence
+from nearspan.memory import Edit, Revision
 from nearspan.memory.edits import document_dict, document_of, relabelled, runs_of
-from nearspan.text import Gold
+from nearspan.segment import Gold
 
-ONE = Remembered("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"), (0, 1, "B"), (2, 3, "A")))
+ONE = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"), (0, 1, "B"), (2, 3, "A")))
 
 
-def read(document: Document) -> list[Remembered]:
-    return [Remembered(document.id, 0, document.text, ((0, len(document.text)),), ())]
+def read(document: Document) -> list[MemorySentence]:
+    return [MemorySentence(document.id, 0, document.text, ((0, len(document.text)),), ())]
 
 
 def test_a_relabelled_span_has_this_label_alone():

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from nearspan.errors import EditError, ModelError
+from nearspan.knn.datastore import BASE, NEXT, SENTENCES
 from nearspan.memory import Edit, Journal
 from nearspan.memory.journal import JOURNAL, LOCK, settle
-from nearspan.memory.store import BASE, NEXT, SENTENCES
 
 
 def edit(number: int, summary: str = "forget 'd'") -> Edit:

@@ -12,16 +12,16 @@ from torch.nn import functional
 
 import nearspan
 from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings, blocks
-from nearspan.encoders.recurrent import RecurrentSettings
+from nearspan.encoders.bilstm import BiLSTMSettings
 from nearspan.errors import ConfigError
-from nearspan.heads import BiaffineSettings, ClassifierSettings
+from nearspan.heads import BiaffineSettings, SoftmaxSettings
 from nearspan.spans import deep as deep_spans
 from nearspan.spans import enumerate_spans
-from nearspan.spans.deep import Deep, DeepSettings
-from nearspan.spans.ends import Ends, EndsSettings
-from nearspan.spans.layout import Layout
+from nearspan.spans.endpoint_mlp import EndpointMLP, EndpointMLPSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
-from nearspan.spans.reading import SpanReaderSettings
+from nearspan.spans.span_grid import SpanGrid
+from nearspan.spans.span_projection import SpanProjectionSettings
+from nearspan.spans.span_transformer import SpanTransformer, SpanTransformerSettings
 
 SIZE, HEADS, LAYERS = 16, 2, 3
 POOLINGS = ("max", "mean", "multiplicative", "additive")
@@ -74,13 +74,13 @@ def built(model, max_width, beside=0, reader=None, **settings):
     """Deep spans over an encoder and over features of the size `beside`."""
     transformer = SimpleNamespace(encoder=model, size=SIZE, layered=False)
     encoder = SimpleNamespace(transformer=transformer, width=SIZE + beside, highway=None, recurrent=None)
-    chosen = DeepSettings(reader=reader or SpanReaderSettings(size=5, width_size=3), **settings)
-    return Deep(chosen, encoder, max_width)
+    chosen = SpanTransformerSettings(reader=reader or SpanProjectionSettings(size=5, width_size=3), **settings)
+    return SpanTransformer(chosen, encoder, max_width)
 
 
 def laid_out(lengths, max_width):
     lengths = torch.tensor(lengths)
-    return Layout.of(enumerate_spans(lengths, max_width), lengths, int(lengths.max()), max_width)
+    return SpanGrid.of(enumerate_spans(lengths, max_width), lengths, int(lengths.max()), max_width)
 
 
 def random_states(lengths, count, size=SIZE, seed=1):
@@ -427,13 +427,13 @@ def test_a_depth_that_the_encoder_does_not_have_is_refused(depth: int):
 
 def test_without_a_pretrained_encoder_there_are_no_deep_spans():
     with pytest.raises(ConfigError, match=r"encoder\.transformer\.name"):
-        Deep(DeepSettings(), SimpleNamespace(transformer=None), 3)
+        SpanTransformer(SpanTransformerSettings(), SimpleNamespace(transformer=None), 3)
 
 
 @pytest.mark.parametrize("part", ["highway", "recurrent"])
 def test_parts_of_the_encoder_that_deep_spans_would_not_read_are_refused(folder: Path, part: str):
     with pytest.raises(ConfigError, match=r"encoder\.highway and encoder\.recurrent"):
-        DeepSettings().build(encoder_from(folder, part), 3)
+        SpanTransformerSettings().build(encoder_from(folder, part), 3)
 
 
 # equations 4 and 5, and what follows a span
@@ -516,11 +516,11 @@ def pooled_spans(pool, states, lengths, max_width):
 
 
 READERS = {
-    "width embeddings": SpanReaderSettings(size=5, width_size=3),
-    "nothing": SpanReaderSettings(size=5, width_size=0),
-    "no activation": SpanReaderSettings(size=5, width_size=3, activation="linear"),
-    "a BiLSTM": SpanReaderSettings(size=5, width_size=3, recurrent=RecurrentSettings(layers=1, size=4)),
-    "two BiLSTMs": SpanReaderSettings(size=5, width_size=3, recurrent=RecurrentSettings(layers=2, size=3)),
+    "width embeddings": SpanProjectionSettings(size=5, width_size=3),
+    "nothing": SpanProjectionSettings(size=5, width_size=0),
+    "no activation": SpanProjectionSettings(size=5, width_size=3, activation="linear"),
+    "a BiLSTM": SpanProjectionSettings(size=5, width_size=3, recurrent=BiLSTMSettings(layers=1, size=4)),
+    "two BiLSTMs": SpanProjectionSettings(size=5, width_size=3, recurrent=BiLSTMSettings(layers=2, size=3)),
 }
 
 
@@ -585,7 +585,7 @@ def test_shallow_spans_equal_the_papers_aggregating_functions(batch: str, poolin
 def test_shallow_spans_drop_in_training(pooled: float, before: float, after: float, monkeypatch: pytest.MonkeyPatch):
     torch.manual_seed(0)
     lengths, given = [5, 1, 4], encoded([5, 1, 4])
-    reader = SpanReaderSettings(size=5, width_size=3, activation="linear", dropout=before, vector_dropout=after)
+    reader = SpanProjectionSettings(size=5, width_size=3, activation="linear", dropout=before, vector_dropout=after)
     shallow = Pooling(PoolingSettings(pooling="mean", dropout=pooled, reader=reader), SIZE, 3).train()
     torch.nn.init.normal_(shallow.reader.reduce.bias)
     monkeypatch.setattr(functional, "dropout", dropping)
@@ -619,7 +619,7 @@ def test_only_training_is_random(shared: bool):
 
 def test_equation_6_is_a_softmax_with_a_row_and_a_bias_for_null_too():
     torch.manual_seed(0)
-    head = ClassifierSettings(null="learned", bias=True).build(4, labels=2)
+    head = SoftmaxSettings(null="learned", bias=True).build(4, labels=2)
     torch.nn.init.normal_(head.bias)
     vectors = torch.randn(3, 4)
     expected = torch.stack([(head.weight @ z + head.bias).exp() for z in vectors])
@@ -628,7 +628,7 @@ def test_equation_6_is_a_softmax_with_a_row_and_a_bias_for_null_too():
 
 def test_the_loss_is_the_cross_entropy_with_soft_targets():
     torch.manual_seed(1)
-    head = ClassifierSettings(null="learned", bias=True).build(4, labels=2)
+    head = SoftmaxSettings(null="learned", bias=True).build(4, labels=2)
     vectors, targets = torch.randn(5, 4), torch.rand(5, 3).softmax(1)
     expected = -sum(
         target * probability.log()
@@ -649,7 +649,7 @@ def read_ends(ends, first, last, before=0.0, after=0.0):
 def test_the_biaffine_head_equals_its_formula_span_by_span(width_size: int):
     torch.manual_seed(0)
     lengths, given = [5, 1, 3], encoded([5, 1, 3])
-    ends = Ends(EndsSettings(end_size=4, width_size=width_size), SIZE, 3).eval()
+    ends = EndpointMLP(EndpointMLPSettings(end_size=4, width_size=width_size), SIZE, 3).eval()
     head = BiaffineSettings().build(ends.size, labels=2, ends=ends.end_size)
     for parameter in (*ends.parameters(), *head.parameters()):
         torch.nn.init.normal_(parameter)
@@ -669,8 +669,8 @@ def test_the_biaffine_head_equals_its_formula_span_by_span(width_size: int):
 def test_ends_drop_in_training(before: float, after: float, monkeypatch: pytest.MonkeyPatch):
     torch.manual_seed(0)
     lengths, given = [5, 1, 3], encoded([5, 1, 3])
-    settings = EndsSettings(end_size=4, width_size=3, dropout=before, end_dropout=after)
-    ends = Ends(settings, SIZE, 3).train()
+    settings = EndpointMLPSettings(end_size=4, width_size=3, dropout=before, end_dropout=after)
+    ends = EndpointMLP(settings, SIZE, 3).train()
     torch.nn.init.normal_(ends.ends.bias)
     monkeypatch.setattr(functional, "dropout", dropping)
     candidates = enumerate_spans(torch.tensor(lengths), 3)
@@ -699,9 +699,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, wordpiece_bert) -> Path:
 def recipe(folder: Path, *settings: str):
     tiny = (
         f"encoder.transformer.name={folder}",
-        "candidates.max_width=3",
-        "representation.reader.size=6",
-        "representation.reader.recurrent.size=4",
+        "suggester.max_width=3",
+        "representation.projection.size=6",
+        "representation.projection.bilstm.size=4",
         "training.batch=4",
         "training.epochs=1",
     )
@@ -735,7 +735,7 @@ def test_a_model_is_the_same_after_loading(trained, documents):
     model.network.eval()
     vectors = []
     for one in (model, loaded):
-        sentences = [sentence for document in documents for sentence in nearspan.text.split(document)]
+        sentences = [sentence for document in documents for sentence in nearspan.segment.split(document)]
         vectors.append(one.network.spans(one.read(sentences).prepared.batch(torch.arange(5)))[0])
     assert torch.equal(*vectors)
 
@@ -760,12 +760,12 @@ def test_an_encoder_kept_in_half_precision_comes_back_in_full(folder: Path, docu
 
 def encoder_from(folder: Path, *parts: str) -> Encoder:
     chosen = {"transformer": {"name": str(folder), "frozen": False}, **{part: {} for part in parts}}
-    return Encoder.learn(EncoderSettings.model_validate(chosen), [], [])
+    return Encoder.from_corpus(EncoderSettings.model_validate(chosen), [], [])
 
 
 def test_copies_begin_as_the_encoders_weights_and_are_others(folder: Path):
     encoder = encoder_from(folder)
-    deep = DeepSettings().build(encoder, 3)
+    deep = SpanTransformerSettings().build(encoder, 3)
     for block, layer in zip(deep.layers, layers_of(encoder.transformer.encoder), strict=True):
         for mine, theirs in (
             (block.query, layer.attention.self.query),

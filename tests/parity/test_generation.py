@@ -9,12 +9,12 @@ from torch.distributions import Normal, kl_divergence
 
 import nearspan
 from nearspan.errors import ConfigError, ModelError
+from nearspan.losses import GeneratorSettings, SpanTexts, Vocabulary
+from nearspan.losses.span_texts import END, SPECIAL, START, UNKNOWN, Sequences, spelled
 from nearspan.model import Model
-from nearspan.network import Labelled
-from nearspan.objectives import GenerationSettings, SpanTexts, Vocabulary
-from nearspan.objectives.texts import END, SPECIAL, START, UNKNOWN, Sequences, spelled
+from nearspan.model.network import Labelled
+from nearspan.segment import split
 from nearspan.spans import enumerate_spans
-from nearspan.text import split
 from nearspan.training.data import TrainingData
 
 
@@ -31,12 +31,12 @@ class Table:
 SYNONYMS = Table(oslo=("Christiania", "the capital of Norway", "Oslo", "OSLO"), rome=("Roma",))
 SMALL = {"size": 5, "word_size": 4, "hidden": 6}
 TOLD = (
-    *(f"objective.generation.{key}={value}" for key, value in SMALL.items()),
-    "objective.generation.pretraining=1",
-    "objective.generation.gamma=0.5",
+    *(f"losses.generators.{key}={value}" for key, value in SMALL.items()),
+    "losses.generators.pretraining=1",
+    "losses.generators.gamma=0.5",
 )
-JOINT = ("representation.kind=endpoints", "bottleneck.size=6", "head.kind=sigmoid")
-STEADY = ("encoder.recurrent.dropout=0.0", "encoder.words.singletons=0", "representation.dropout=0.0")
+JOINT = ("representation.kind=endpoint_mean", "bottleneck.size=6", "head.kind=sigmoid")
+STEADY = ("encoder.bilstm.dropout=0.0", "encoder.vectors.singletons=0", "representation.dropout=0.0")
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def data(documents) -> TrainingData:
 
 @pytest.fixture
 def texts(data) -> SpanTexts:
-    return SpanTexts.learn(data.sentences, data.entities, 6, SYNONYMS)
+    return SpanTexts.from_corpus(data.sentences, data.entities, 6, SYNONYMS)
 
 
 # What gold spans say
@@ -78,7 +78,7 @@ def test_a_batch_tells_the_texts_of_its_gold_spans_and_of_no_others(texts, data,
 
 def test_long_and_many_synonyms_are_left_out(data):
     source = Table(oslo=("a b c d", "a", "b", "c", ""))
-    texts = SpanTexts.learn(data.sentences, data.entities, 6, source, most=2, longest=3)
+    texts = SpanTexts.from_corpus(data.sentences, data.entities, 6, source, most=2, longest=3)
     found = {texts.vocabulary.text(rows) for rows in texts.sequences[texts.synonyms].tolist()}
     assert found == {"a", "b"}
 
@@ -113,7 +113,7 @@ def latent(generators, vector, mean, spread):
 @pytest.mark.parametrize(("shared", "mean", "spread"), [("mean", 0, 1), ("both", 0, 0), ("nothing", 1, 1)])
 def test_the_loss_is_the_papers(texts, data, shared: str, mean: int, spread: int):
     torch.manual_seed(0)
-    generators = GenerationSettings(**SMALL, shared=shared).build(3, texts.vocabulary).eval()
+    generators = GeneratorSettings(**SMALL, shared=shared).build(3, texts.vocabulary).eval()
     assert (len(generators.means), len(generators.spreads)) == (mean + 1, spread + 1)
     ids = torch.tensor([0, 2, 5])  # Ada, Oslo; Eve, New York, Rome; nothing
     candidates = enumerate_spans(torch.tensor([len(data.sentences[i]) for i in ids]), 6)
@@ -141,7 +141,7 @@ def test_the_loss_is_the_papers(texts, data, shared: str, mean: int, spread: int
 
 
 def test_only_gold_spans_reach_the_generators(texts, data):
-    generators = GenerationSettings(**SMALL).build(3, texts.vocabulary)
+    generators = GeneratorSettings(**SMALL).build(3, texts.vocabulary)
     ids = torch.tensor([0, 2])
     candidates = enumerate_spans(torch.tensor([len(data.sentences[i]) for i in ids]), 6)
     told, vectors = texts.of(ids, candidates), torch.randn(len(candidates), 3, requires_grad=True)
@@ -155,7 +155,7 @@ def test_only_gold_spans_reach_the_generators(texts, data):
 
 
 def test_a_batch_without_gold_spans_teaches_nothing_but_gives_every_weight_a_gradient(texts, data):
-    generators = GenerationSettings(**SMALL).build(3, texts.vocabulary)
+    generators = GeneratorSettings(**SMALL).build(3, texts.vocabulary)
     candidates = enumerate_spans(torch.tensor([len(data.sentences[5])]), 6)
     loss = generators.loss(torch.randn(len(candidates), 3), texts.of(torch.tensor([5]), candidates), 0.5)
     loss.backward()
@@ -164,7 +164,7 @@ def test_a_batch_without_gold_spans_teaches_nothing_but_gives_every_weight_a_gra
 
 
 def test_the_divergence_weighs_more_and_more_over_the_whole_training():
-    generators = GenerationSettings(**SMALL).build(3, Vocabulary(("a",)))
+    generators = GeneratorSettings(**SMALL).build(3, Vocabulary(("a",)))
     weights = [generators.weight(done / 10) for done in range(11)]
     assert weights == sorted(weights)
     assert weights[0] < 0.01 < 0.99 < weights[10]
@@ -172,13 +172,13 @@ def test_the_divergence_weighs_more_and_more_over_the_whole_training():
 
 
 def test_the_divergences_weight_may_end_lower():
-    generators = GenerationSettings(**SMALL, divergence=0.01).build(3, Vocabulary(("a",)))
+    generators = GeneratorSettings(**SMALL, divergence=0.01).build(3, Vocabulary(("a",)))
     assert generators.weight(0.5) == 0.005
     assert 0.0099 < generators.weight(1.0) < 0.01
 
 
 def test_word_dropout_hides_words_in_training_only(texts, monkeypatch):
-    generators = GenerationSettings(**SMALL, word_dropout=0.9).build(3, texts.vocabulary)
+    generators = GeneratorSettings(**SMALL, word_dropout=0.9).build(3, texts.vocabulary)
     seen = []
     monkeypatch.setattr(generators.words, "forward", lambda rows: seen.append(rows) or torch.zeros(*rows.shape, 4))
     text = torch.tensor([[SPECIAL, SPECIAL + 1, SPECIAL + 2, END]] * 20)
@@ -192,7 +192,7 @@ def test_word_dropout_hides_words_in_training_only(texts, monkeypatch):
 def test_what_was_learned_is_told_again():
     torch.manual_seed(0)
     names, vocabulary = ["ada", "new york", "york"], Vocabulary(("ada", "new", "york"))
-    settings = GenerationSettings(size=8, word_size=8, hidden=16, slope=0.01)
+    settings = GeneratorSettings(size=8, word_size=8, hidden=16, slope=0.01)
     generators, vectors = settings.build(4, vocabulary), torch.randn(3, 4)
     rows = [[SPECIAL + vocabulary.words.index(word) for word in name.split()] + [END] for name in names]
     padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(own) for own in rows], batch_first=True)
@@ -208,7 +208,7 @@ def test_what_was_learned_is_told_again():
     torch.manual_seed(0)
     drawn = [generators.generate(vectors, sampled=True) for _ in range(2)]
     assert all(set(" ".join(said).split()) <= {"ada", "new", "york"} for said in drawn)
-    assert max(len(said.split()) for said in GenerationSettings(**SMALL).build(4, vocabulary).generate(vectors)) <= 15
+    assert max(len(said.split()) for said in GeneratorSettings(**SMALL).build(4, vocabulary).generate(vectors)) <= 15
 
 
 # Equation 7
@@ -217,7 +217,7 @@ def test_what_was_learned_is_told_again():
 def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
     torch.manual_seed(0)
     recipe = tiny("classifier", *JOINT, *STEADY, *TOLD)
-    model = Model.learn(recipe, data.sentences, data.labels, vocabulary=texts.vocabulary)
+    model = Model.from_corpus(recipe, data.sentences, data.labels, vocabulary=texts.vocabulary)
     network, labels = model.network.train(), data.span_labels(6)
     given = Labelled(model.prepare(data.sentences).batch(torch.tensor([0, 2])), labels, texts)
 
@@ -244,7 +244,7 @@ def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
 
 def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(tiny, data, texts):
     torch.manual_seed(0)
-    model = Model.learn(
+    model = Model.from_corpus(
         tiny("classifier", *JOINT, *STEADY, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
     )
     network, given = model.network, model.prepare(data.sentences).batch(torch.tensor([0, 2]))
@@ -268,7 +268,9 @@ def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_every_weight_has_a_gradient_in_every_batch(tiny, data, texts, epoch: int):
     """Processes that train together wait for each other's gradients."""
-    model = Model.learn(tiny("classifier", *JOINT, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary)
+    model = Model.from_corpus(
+        tiny("classifier", *JOINT, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
+    )
     for ids in ([0, 2], [5], [3]):  # with synonyms, without entities, without synonyms
         model.network.zero_grad()
         batch = model.prepare(data.sentences).batch(torch.tensor(ids))
@@ -277,7 +279,9 @@ def test_every_weight_has_a_gradient_in_every_batch(tiny, data, texts, epoch: in
 
 
 def test_generators_change_nothing_when_a_model_is_used(tiny, data, texts):
-    model = Model.learn(tiny("classifier", *JOINT, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary)
+    model = Model.from_corpus(
+        tiny("classifier", *JOINT, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
+    )
     before = list(model.annotate(["Ada lives in Oslo"]))
     for weight in model.network.generators.parameters():
         torch.nn.init.constant_(weight, torch.nan)
@@ -321,7 +325,7 @@ def test_a_killed_run_goes_on_with_its_own_synonyms_only(tiny, documents, tmp_pa
 
             patched.setattr(Trainer, "_step", dying)
             with pytest.raises(KeyboardInterrupt):
-                train(out, watch=nearspan.training.Watch(every=1))
+                train(out, watch=nearspan.training.TrainingCallback(every=1))
         with pytest.raises(ModelError, match="another run"):
             train(out, Table(), resume=True)
         train(out, resume=True)
@@ -331,6 +335,6 @@ def test_a_killed_run_goes_on_with_its_own_synonyms_only(tiny, documents, tmp_pa
 
 
 def test_some_epochs_must_be_left_for_the_head(tiny, documents, tmp_path: Path):
-    recipe = tiny("classifier", *JOINT, "objective.generation.pretraining=2")
+    recipe = tiny("classifier", *JOINT, "losses.generators.pretraining=2")
     with pytest.raises(ConfigError, match="so that the head learns too"):
         nearspan.train(recipe, documents, out=tmp_path / "m", device="cpu")

@@ -11,19 +11,19 @@ from torch import Tensor
 
 import nearspan
 from nearspan.encoders.encoder import Encoder
-from nearspan.encoders.recall import written
+from nearspan.encoders.word_memory import written
 from nearspan.errors import ConfigError
 from nearspan.model import Model
-from nearspan.text import split
+from nearspan.segment import split
 from nearspan.training.data import TrainingData
 
 SHAPE = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 PIECES = ["ada", "bob", "lives", "in", "oslo", "rome", "left", "new", "york", "for", "the", "rain", "moon", "eve"]
 SMALL = (
-    "encoder.context.size=3",
-    "encoder.context.window=3",
-    "encoder.recurrent.dropout=0.0",
-    "encoder.context.dropout=0.0",
+    "encoder.sentence_context.size=3",
+    "encoder.sentence_context.window=3",
+    "encoder.bilstm.dropout=0.0",
+    "encoder.sentence_context.dropout=0.0",
     "head.dropout=0.0",
 )
 
@@ -40,7 +40,7 @@ def build(tiny, data):
     def make(*settings: str, name: str = "hire") -> tuple[Model, Encoder]:
         torch.manual_seed(0)
         recipe = tiny(name, *(SMALL if name == "hire" else ()), *settings)
-        model = Model.learn(recipe, data.sentences, data.labels, entities=data.entities)
+        model = Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities)
         return model, model.network.encoder.eval()
 
     return make
@@ -115,8 +115,8 @@ def beta(context, vectors: Tensor) -> Tensor:
 @pytest.mark.parametrize("pooling", ["labels", "mean"])
 @torch.no_grad()
 def test_a_sentences_vector_is_equations_5_to_8(build, data, pooling: str):
-    _, encoder = build(f"encoder.context.pooling={pooling}")
-    context = encoder.context
+    _, encoder = build(f"encoder.sentence_context.pooling={pooling}")
+    context = encoder.sentence_context
     torch.nn.init.normal_(context.words)
     if pooling == "labels":
         torch.nn.init.normal_(context.bias)
@@ -137,19 +137,19 @@ def test_a_sentences_vector_is_equations_5_to_8(build, data, pooling: str):
 
 @torch.no_grad()
 def test_the_sentences_vector_joins_every_word_before_the_bilstm(build, data):
-    _, encoder = build("encoder.recall=none")
+    _, encoder = build("encoder.word_memory=none")
     batch = encoder.prepare(data.sentences[:3]).batch(torch.arange(3))
     features, _ = encoder._features(batch)
-    sentences = encoder.context(batch, dict(encoder.embedders.items()), features)
+    sentences = encoder.sentence_context(batch, dict(encoder.embedders.items()), features)
     joined = torch.cat([*features.values(), sentences[:, None].expand(-1, batch.rows.shape[1], -1)], -1)
-    torch.testing.assert_close(encoder(batch).states, encoder.recurrent(joined, batch.mask))
+    torch.testing.assert_close(encoder(batch).states, encoder.bilstm(joined, batch.mask))
 
 
 @torch.no_grad()
 def test_labels_begin_as_the_mean_of_their_entities_words(build, data):
     _, encoder = build()
     words = encoder.embedders["words"]
-    for label, vector in zip(encoder.context.names, encoder.context.labels, strict=True):
+    for label, vector in zip(encoder.sentence_context.names, encoder.sentence_context.labels, strict=True):
         own = [
             words.trained[words.index[sentence.tokens[word].lower()]]
             for sentence, entities in zip(data.sentences, data.entities, strict=True)
@@ -162,7 +162,7 @@ def test_labels_begin_as_the_mean_of_their_entities_words(build, data):
 
 def test_label_vectors_without_entities_are_refused(tiny, data):
     with pytest.raises(ConfigError, match="contiguous entities"):
-        Model.learn(tiny("hire"), data.sentences, data.labels)
+        Model.from_corpus(tiny("hire"), data.sentences, data.labels)
 
 
 # the document level
@@ -173,7 +173,7 @@ def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, sha
 
     The sentences `gone` have no slots.
     """
-    kind = encoder.recall.settings.similarity
+    kind = encoder.word_memory.settings.similarity
     found = []
     for place, token in enumerate(sentences[number].tokens):
         query, state = keys[number][place], states[number][place]
@@ -216,8 +216,8 @@ def raw(encoder: Encoder, prepared) -> tuple[list[Tensor], list[Tensor]]:
 @torch.no_grad()
 def test_recalling_is_equations_9_to_13(build, data, bert, similarity: str, contextual: bool, own: bool, monkeypatch):
     settings = [f"encoder.transformer.name={bert}"] if contextual else []
-    _, encoder = build(f"encoder.recall.similarity={similarity}", "encoder.recall.share=0.6", *settings)
-    monkeypatch.setattr("nearspan.encoders.recall.CELLS", 100)  # some words at a time
+    _, encoder = build(f"encoder.word_memory.similarity={similarity}", "encoder.word_memory.weight=0.6", *settings)
+    monkeypatch.setattr("nearspan.encoders.word_memory.CELLS", 100)  # some words at a time
     encoder.write(encoder.prepare(data.sentences, training=True))
     prepared = encoder.prepare(data.sentences, training=own)
     keys, states = raw(encoder, prepared)
@@ -235,11 +235,11 @@ def test_recalling_is_equations_9_to_13(build, data, bert, similarity: str, cont
 @torch.no_grad()
 def test_silent_slots_answer_as_if_they_had_never_been(build, data, bert, similarity: str, contextual: bool, own: bool):
     settings = [f"encoder.transformer.name={bert}"] if contextual else []
-    _, encoder = build(f"encoder.recall.similarity={similarity}", "encoder.recall.share=0.6", *settings)
+    _, encoder = build(f"encoder.word_memory.similarity={similarity}", "encoder.word_memory.weight=0.6", *settings)
     encoder.write(encoder.prepare(data.sentences, training=True))
     prepared = encoder.prepare(data.sentences, training=own)
     keys, states = raw(encoder, prepared)
-    batch, recall, gone = prepared.batch(torch.arange(len(data.sentences))), encoder.recall, (0, 1, 4)
+    batch, recall, gone = prepared.batch(torch.arange(len(data.sentences))), encoder.word_memory, (0, 1, 4)
     before = encoder(batch).states
     recall.silence(frozenset(recall.digests[list(gone)].tolist()))
     found, attention = encoder(batch).states, encoder.attention(batch)
@@ -265,13 +265,13 @@ def test_the_memory_of_a_batch_is_that_of_its_sentences_one_by_one(build, data, 
     _, encoder = build(*settings)
     prepared = encoder.prepare(data.sentences, training=True)
     encoder.write(prepared)
-    before = [encoder.recall.values.clone(), encoder.recall.keys.clone()]
+    before = [encoder.word_memory.values.clone(), encoder.word_memory.keys.clone()]
     for number in range(len(data.sentences)):
         encoded = encoder._read(prepared.batch(torch.tensor([number])))
         keys = encoded.features["transformer" if contextual else "words"]
-        encoder.recall.write(encoded.batch, prepared.features["recall"], keys, encoded.states)
-    encoder.recall.close()
-    for was, now in zip(before, (encoder.recall.values, encoder.recall.keys), strict=True):
+        encoder.word_memory.write(encoded.batch, prepared.features["recall"], keys, encoded.states)
+    encoder.word_memory.close()
+    for was, now in zip(before, (encoder.word_memory.values, encoder.word_memory.keys), strict=True):
         torch.testing.assert_close(was, now, atol=2e-3, rtol=2e-3)
     batch = encoder(prepared.batch(torch.arange(len(data.sentences)))).states
     for number, sentence in enumerate(data.sentences):
@@ -293,20 +293,20 @@ def test_words_that_training_lacks_and_an_empty_memory_change_nothing(build, dat
 
 
 def test_at_most_so_many_occurrences_are_kept(build, data):
-    _, encoder = build("encoder.recall.most=2")
+    _, encoder = build("encoder.word_memory.most=2")
     kept: dict[str, int] = {}
-    for number, place in encoder.recall.places.tolist():
+    for number, place in encoder.word_memory.places.tolist():
         token = data.sentences[number].tokens[place]
         kept[token] = kept.get(token, 0) + 1
     everything = [token for sentence in data.sentences for token in sentence.tokens]
     assert kept == {token: min(2, everything.count(token)) for token in set(everything)}
     with torch.no_grad():
         encoder.write(encoder.prepare(data.sentences, training=True))
-    assert encoder.recall.counts.max() == 2
+    assert encoder.word_memory.counts.max() == 2
 
 
 def test_no_gradient_flows_into_the_memory_and_all_weights_learn(build, data):
-    from nearspan.network import Labelled
+    from nearspan.model.network import Labelled
 
     model, encoder = build("representation.size=0")
     prepared = encoder.prepare(data.sentences, training=True)
@@ -315,14 +315,14 @@ def test_no_gradient_flows_into_the_memory_and_all_weights_learn(build, data):
     model.network.train()
     model.network(Labelled(batch, data.span_labels(6), tags=data.word_tags())).backward()
     assert [name for name, parameter in model.network.named_parameters() if parameter.grad is None] == []
-    assert not any(buffer.requires_grad for buffer in encoder.recall.buffers())
+    assert not any(buffer.requires_grad for buffer in encoder.word_memory.buffers())
 
 
 def memory_of(model: Model) -> dict[str, Tensor]:
-    return {name: buffer.clone() for name, buffer in model.network.encoder.recall.named_buffers()}
+    return {name: buffer.clone() for name, buffer in model.network.encoder.word_memory.named_buffers()}
 
 
-CONTEXTS = ("encoder.context.size=4", "encoder.recall.share=0.5")
+CONTEXTS = ("encoder.sentence_context.size=4", "encoder.word_memory.weight=0.5")
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_evaluation_leaves_the_memory_alone_and_saving_keeps_predictions(
     run = nearspan.train(recipe, documents, documents, out=tmp_path / "model", device="cpu")
     assert run.dev.scores.f1 > 0.3
     before = memory_of(run.model)
-    assert before["counts"].sum() == len(run.model.network.encoder.recall.places)
+    assert before["counts"].sum() == len(run.model.network.encoder.word_memory.places)
     texts = ["Ada lives in Oslo with Zorro", "Bob left New York", ""]
     found = list(run.model.annotate(texts))
     run.model.explain(texts[0])
@@ -346,7 +346,7 @@ def test_evaluation_leaves_the_memory_alone_and_saving_keeps_predictions(
     assert all(torch.equal(before[key], after[key]) for key in before)
     again = nearspan.load(tmp_path / "model", device="cpu")
     assert list(again.annotate(texts)) == found  # scores included
-    assert [one.as_dict() for one in again.explain(texts[0])] == [one.as_dict() for one in run.model.explain(texts[0])]
+    assert [one.to_dict() for one in again.explain(texts[0])] == [one.to_dict() for one in run.model.explain(texts[0])]
 
 
 def test_weights_are_kept_with_the_memory_that_they_learned_with(tiny, documents, tmp_path):

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from nearspan.heads import ClassifierSettings, InstanceSettings, Pool
-from nearspan.heads.instances import neighbour_probabilities, streamed_probabilities
-from nearspan.heads.windows import WordScores, row_sums, window_sums
-from nearspan.memory import WordTable
-from nearspan.spans import EndSums, Minus, MinusSettings, WordSums, enumerate_spans
+from nearspan.heads import NearestSettings, SoftmaxSettings
+from nearspan.heads.nearest import neighbour_probabilities, probabilities_by_stream
+from nearspan.knn import Pool, WordTable
+from nearspan.knn.prefix_products import WordScores, row_sums, window_sums
+from nearspan.spans import EndSums, LstmMinus, LstmMinusSettings, WordSums, enumerate_spans
 
 
 def paper_minus(states, minus, plus, first, stop):
@@ -30,7 +30,7 @@ def paper_minus(states, minus, plus, first, stop):
 @pytest.mark.parametrize("form", ["flat", "nested"])
 def test_minus_equals_the_papers_definition(form):
     torch.manual_seed(0)
-    representation = Minus(MinusSettings(form=form, size=5), 8)
+    representation = LstmMinus(LstmMinusSettings(form=form, size=5), 8)
     torch.nn.init.normal_(representation.minus.bias)
     lengths = torch.tensor([4, 1, 7])
     states = torch.randn(3, 7, 8)
@@ -49,7 +49,7 @@ def test_minus_equals_the_papers_definition(form):
 def test_without_its_bias_the_flat_form_is_a_sum_over_words():
     """Why there is a bias: without one "New York" can only be as much of an entity as "New" and "York" are."""
     torch.manual_seed(0)
-    representation = Minus(MinusSettings(form="flat", size=5), 8)
+    representation = LstmMinus(LstmMinusSettings(form="flat", size=5), 8)
     candidates = enumerate_spans(torch.tensor([2]), max_width=2)
     new, both, york = representation(SimpleNamespace(states=torch.randn(1, 2, 8)), candidates)
     torch.testing.assert_close(both, new + york)
@@ -72,14 +72,14 @@ def paper_probabilities(vector, pool, labels, count):
     return [sum(w for w, label in zip(weights, labels, strict=True) if label == y) / total for y in range(count)]
 
 
-def hot(labels, count):
+def one_hot_targets(labels, count):
     """Targets [S, 1 + Y] that are all of one label."""
     return torch.nn.functional.one_hot(torch.tensor(labels), count).float()
 
 
 def test_label_probabilities_are_sums_of_neighbour_probabilities():
     torch.manual_seed(1)
-    head = InstanceSettings().build(6, labels=3)
+    head = NearestSettings().build(6, labels=3)
     vectors, pool = torch.randn(9, 6), Pool(torch.randn(40, 6), torch.randint(0, 4, (40,)))
     found = head.probabilities(vectors, pool)
     for row, vector in enumerate(vectors):
@@ -89,21 +89,21 @@ def test_label_probabilities_are_sums_of_neighbour_probabilities():
 
 def test_loss_is_the_negative_log_likelihood():
     torch.manual_seed(2)
-    head = InstanceSettings().build(6, labels=2)
+    head = NearestSettings().build(6, labels=2)
     vectors, gold = torch.randn(5, 6), [0, 1, 2, 0, 1]
     pool = Pool(torch.randn(30, 6), torch.randint(0, 3, (30,)))
     expected = -sum(
         math.log(paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 3)[y])
         for vector, y in zip(vectors, gold, strict=True)
     )
-    assert head.loss(vectors, hot(gold, 3), pool).item() == pytest.approx(expected, rel=1e-5)
+    assert head.loss(vectors, one_hot_targets(gold, 3), pool).item() == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("through", [False, True])
 def test_soft_targets_weigh_the_labels_and_their_gradients(through):
     """loss = -sum_y t_y log P(y|s), over the labels that the pool has."""
     torch.manual_seed(8)
-    head = InstanceSettings().build(6, labels=3)
+    head = NearestSettings().build(6, labels=3)
     vectors = torch.randn(7, 6, requires_grad=True)
     neighbours = torch.randn(30, 6, requires_grad=through)
     labels, targets = torch.randint(0, 3, (30,)), torch.rand(7, 4).softmax(1)  # the pool has no label 3
@@ -121,10 +121,10 @@ def test_soft_targets_weigh_the_labels_and_their_gradients(through):
 def test_hard_targets_give_the_loss_of_the_labels():
     """The surprise of one label is log(total) - log(own), and a neighbour pulls by 1 / total - 1 / own."""
     torch.manual_seed(9)
-    head = InstanceSettings().build(6, labels=2)
+    head = NearestSettings().build(6, labels=2)
     vectors, gold = torch.randn(8, 6, requires_grad=True), torch.randint(0, 3, (8,))
     pool = Pool(torch.randn(40, 6), torch.randint(0, 3, (40,)))
-    loss = head.loss(vectors, hot(gold.tolist(), 3), pool)
+    loss = head.loss(vectors, one_hot_targets(gold.tolist(), 3), pool)
     loss.backward()
     with torch.no_grad():
         scores = vectors @ pool.vectors.T
@@ -140,11 +140,11 @@ def test_hard_targets_give_the_loss_of_the_labels():
 @pytest.mark.parametrize("through", [False, True])
 def test_gradients_equal_those_of_the_naive_formula(through):
     torch.manual_seed(6)
-    head = InstanceSettings().build(6, labels=2)
+    head = NearestSettings().build(6, labels=2)
     vectors = torch.randn(5, 6, requires_grad=True)
     neighbours = torch.randn(30, 6, requires_grad=through)
     labels, gold = torch.randint(0, 3, (30,)), [0, 1, 2, 0, 1]
-    head.loss(vectors, hot(gold, 3), Pool(neighbours, labels)).backward()
+    head.loss(vectors, one_hot_targets(gold, 3), Pool(neighbours, labels)).backward()
     found = [vectors.grad.clone(), neighbours.grad]
     vectors.grad = neighbours.grad = None
     weights = (vectors @ neighbours.T).softmax(1)
@@ -154,20 +154,20 @@ def test_gradients_equal_those_of_the_naive_formula(through):
 
 
 def test_a_hopeless_span_has_a_finite_loss_and_still_learns():
-    head = InstanceSettings().build(1, labels=1)
+    head = NearestSettings().build(1, labels=1)
     vectors = torch.tensor([[100.0]], requires_grad=True)
     pool = Pool(torch.tensor([[5.0], [-5.0]]), torch.tensor([0, 1]))
-    loss = head.loss(vectors, hot([1], 2), pool)
+    loss = head.loss(vectors, one_hot_targets([1], 2), pool)
     loss.backward()
     assert loss.item() == pytest.approx(-math.log(torch.finfo(torch.float32).tiny))
     assert vectors.grad.item() == pytest.approx(5.0)  # away from the wrong neighbour
 
 
 def test_a_label_that_the_pool_lacks_adds_no_loss_and_no_gradient():
-    head = InstanceSettings().build(2, labels=2)
+    head = NearestSettings().build(2, labels=2)
     vectors = torch.randn(1, 2, requires_grad=True)
     pool = Pool(torch.randn(4, 2), torch.tensor([0, 0, 1, 1]))
-    loss = head.loss(vectors, hot([2], 3), pool)
+    loss = head.loss(vectors, one_hot_targets([2], 3), pool)
     loss.backward()
     assert loss.item() == 0
     assert vectors.grad.abs().sum() == 0
@@ -179,7 +179,7 @@ def test_streaming_over_the_whole_memory_equals_the_naive_sum(budget, scale):
     torch.manual_seed(3)
     vectors = scale * torch.randn(7, 6)
     pool = Pool(3 * torch.randn(500, 6), torch.randint(0, 4, (500,)))
-    found = streamed_probabilities(vectors, pool, 4, budget)
+    found = probabilities_by_stream(vectors, pool, 4, budget)
     for row, vector in enumerate(vectors):
         expected = paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 4)
         assert found[row].tolist() == pytest.approx(expected, abs=1e-6)
@@ -188,7 +188,7 @@ def test_streaming_over_the_whole_memory_equals_the_naive_sum(budget, scale):
 @pytest.mark.parametrize("form", ["flat", "nested"])
 def test_vectors_as_sums_over_words_are_those_of_spans(form):
     torch.manual_seed(0)
-    representation = Minus(MinusSettings(form=form, size=5), 8)
+    representation = LstmMinus(LstmMinusSettings(form=form, size=5), 8)
     torch.nn.init.normal_(representation.minus.bias)
     states = torch.randn(1, 7, 8)
     spans = enumerate_spans(torch.tensor([7]), max_width=3)
@@ -221,8 +221,8 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     The whole memory is asked in double precision, which is exact but for the rounding of what it is given.
     """
     torch.manual_seed(7)
-    head = InstanceSettings().build(6, labels=3)
-    representation = Minus(MinusSettings(form=form, size=6), 8)
+    head = NearestSettings().build(6, labels=3)
+    representation = LstmMinus(LstmMinusSettings(form=form, size=6), 8)
     torch.nn.init.normal_(representation.minus.bias)
     kept = [representation.sums(scale * torch.randn(1, length, 8)).only(0) for length in lengths]
     vectors = torch.cat([span_vectors(one, len(one), max_width) for one in kept])
@@ -251,7 +251,7 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
 @pytest.mark.parametrize("score", [-3.0, -300.0, -30000.0, 300.0])
 def test_sentences_whose_pools_are_shorter_or_empty_are_not_disturbed_by_the_others(score):
     """The first has an entity among its neighbours, the second none, and the third neighbours all stand apart."""
-    head = InstanceSettings().build(1, labels=2)
+    head = NearestSettings().build(1, labels=2)
     sums = WordSums(torch.zeros(1, 1), torch.ones(4, 1))
     apart = torch.tensor([False, False, True])
     table = WordTable.of(sums, torch.tensor([2, 1, 1]), torch.tensor([[0, 0, 1, 1]]), apart)
@@ -332,10 +332,10 @@ def test_padding_in_a_pool_has_no_vote():
 
 def test_classifier_scores_null_with_zero():
     torch.manual_seed(5)
-    head = ClassifierSettings().build(4, labels=2)
+    head = SoftmaxSettings().build(4, labels=2)
     vector = torch.randn(1, 4)
     scores = [0.0, *(float((head.weight[y] @ vector[0]).detach()) for y in range(2))]
     total = sum(math.exp(score) for score in scores)
     expected = [math.exp(score) / total for score in scores]
     assert head.probabilities(vector)[0].tolist() == pytest.approx(expected, abs=1e-6)
-    assert head.loss(vector, hot([1], 3)).item() == pytest.approx(-math.log(expected[1]), rel=1e-5)
+    assert head.loss(vector, one_hot_targets([1], 3)).item() == pytest.approx(-math.log(expected[1]), rel=1e-5)

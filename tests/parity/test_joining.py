@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from nearspan.heads import Joiner, JoiningSettings
-from nearspan.heads.joining import GAPS
+from nearspan.heads import FragmentLinker, FragmentLinkerSettings
+from nearspan.heads.fragment_linker import GAPS
+from nearspan.segment import Gold
 from nearspan.spans import GoldFragments, enumerate_spans
-from nearspan.text import Gold
 
 MAX_WIDTH = 3
 LENGTHS = torch.tensor([9, 1, 7, 12])
@@ -30,12 +30,12 @@ def sigmoid(value: float) -> float:
     return 1 / (1 + math.exp(-value))
 
 
-def fragment_score(joiner: Joiner, vector: Tensor, position: int) -> float:
+def fragment_score(joiner: FragmentLinker, vector: Tensor, position: int) -> float:
     hidden = (joiner.single.weight @ vector + joiner.single.bias).clamp(min=0)
     return float(joiner.fragment.weight[position] @ hidden + joiner.fragment.bias[position])
 
 
-def pair_score(joiner: Joiner, one: Tensor, other: Tensor, gap: int, position: int) -> float:
+def pair_score(joiner: FragmentLinker, one: Tensor, other: Tensor, gap: int, position: int) -> float:
     product = (joiner.factor.weight @ one) * (joiner.factor.weight @ other)
     hidden = joiner.left.weight @ one + joiner.left.bias + joiner.right.weight @ other
     hidden = hidden + joiner.both.weight @ product
@@ -43,7 +43,7 @@ def pair_score(joiner: Joiner, one: Tensor, other: Tensor, gap: int, position: i
     return float(joiner.pair.weight[position] @ hidden.clamp(min=0) + joiner.pair.bias[position])
 
 
-def naive(joiner: Joiner, vectors: dict, gold: list[list[Gold]], names: tuple[str, ...]) -> float:
+def naive(joiner: FragmentLinker, vectors: dict, gold: list[list[Gold]], names: tuple[str, ...]) -> float:
     """`vectors` by sentence, first word and stop."""
     total = 0.0
     for sentence, golds in enumerate(gold):
@@ -73,7 +73,7 @@ def test_loss(ids: list[int], contrasts: int):
     torch.manual_seed(1)
     table = GoldFragments.of(LENGTHS, GOLD, MAX_WIDTH)
     assert table.names == ("A", "B")
-    joiner = JoiningSettings(size=6, contrasts=contrasts, weight=0.7).build(5, [1, 2]).double().eval()
+    joiner = FragmentLinkerSettings(size=6, contrasts=contrasts, weight=0.7).build(5, [1, 2]).double().eval()
     candidates = enumerate_spans(LENGTHS[ids], MAX_WIDTH)
     vectors = torch.randn(len(candidates), 5, dtype=torch.double)
     places = torch.stack([candidates.sentence, candidates.first, candidates.stop], 1).tolist()
@@ -83,7 +83,7 @@ def test_loss(ids: list[int], contrasts: int):
 
 
 def test_every_weight_learns_even_from_sentences_without_pairs():
-    joiner = JoiningSettings(size=4).build(3, [1])
+    joiner = FragmentLinkerSettings(size=4).build(3, [1])
     candidates = enumerate_spans(torch.tensor([1, 1]), 2)
     table = GoldFragments.of(torch.tensor([1, 1]), [[], []], 2)
     loss = joiner.loss(torch.randn(2, 3), candidates, table.batch(torch.tensor([0, 1]), candidates))

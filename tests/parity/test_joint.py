@@ -16,13 +16,13 @@ from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError
 from nearspan.heads import SigmoidSettings
 from nearspan.model import Model
-from nearspan.network import Labelled
-from nearspan.spans import BottleneckSettings, EndpointsSettings, Gaussian, enumerate_spans
-from nearspan.text import split
+from nearspan.model.network import Labelled
+from nearspan.segment import split
+from nearspan.spans import BottleneckSettings, EndpointMeanSettings, Gaussian, enumerate_spans
 from nearspan.training.data import TrainingData
 from nearspan.training.thresholds import best_threshold
 
-JOINT = ("representation.kind=endpoints", "bottleneck.size=6", "head.kind=sigmoid")
+JOINT = ("representation.kind=endpoint_mean", "bottleneck.size=6", "head.kind=sigmoid")
 
 
 # Equation 1
@@ -34,7 +34,7 @@ def test_a_span_is_its_ends_and_its_mean(max_width: int):
     lengths = torch.tensor([5, 1, 3])
     states = 100 + torch.randn(3, 5, 4)
     encoded = SimpleNamespace(states=states, batch=SimpleNamespace(lengths=lengths))
-    spans = EndpointsSettings(dropout=0).build(SimpleNamespace(size=4), max_width)
+    spans = EndpointMeanSettings(dropout=0).build(SimpleNamespace(size=4), max_width)
     candidates = enumerate_spans(lengths, max_width)
     found = spans(encoded, candidates)
     assert found.shape == (len(candidates), spans.size)
@@ -48,7 +48,7 @@ def test_the_gradient_reaches_each_word_of_a_span():
     states = torch.randn(1, 4, 2, requires_grad=True)
     encoded = SimpleNamespace(states=states, batch=SimpleNamespace(lengths=torch.tensor([4])))
     candidates = enumerate_spans(torch.tensor([4]), 3)
-    vectors = EndpointsSettings(dropout=0).build(SimpleNamespace(size=2), 3)(encoded, candidates)
+    vectors = EndpointMeanSettings(dropout=0).build(SimpleNamespace(size=2), 3)(encoded, candidates)
     wanted = ((candidates.first == 0) & (candidates.stop == 3)).nonzero().item()
     vectors[wanted].sum().backward()
     torch.testing.assert_close(states.grad[0, :, 0], torch.tensor([4 / 3, 1 / 3, 4 / 3, 0]))
@@ -172,13 +172,13 @@ def data(documents) -> TrainingData:
     return TrainingData.of(documents, split, 6, multilabel=True)
 
 
-STEADY = ("encoder.recurrent.dropout=0.0", "encoder.words.singletons=0", "representation.dropout=0.0")
+STEADY = ("encoder.bilstm.dropout=0.0", "encoder.vectors.singletons=0", "representation.dropout=0.0")
 
 
 def test_the_networks_loss_is_a_mean_over_sentences_and_grows_with_the_epoch(tiny, data):
     torch.manual_seed(0)
     recipe = tiny("classifier", *JOINT, *STEADY, "bottleneck.beta=0.1")
-    network = (model := Model.learn(recipe, data.sentences, data.labels)).network.train()
+    network = (model := Model.from_corpus(recipe, data.sentences, data.labels)).network.train()
     given = labelled(model, data, 0, 1, 2)
     losses = []
     for epoch in (0, 1):
@@ -188,14 +188,14 @@ def test_the_networks_loss_is_a_mean_over_sentences_and_grows_with_the_epoch(tin
     vectors = network.representation(network.encoder(given.batch), candidates)
     divergence = network.bottleneck(vectors).divergence(network.bottleneck.prior).sum() / 3
     torch.testing.assert_close(losses[1] - losses[0], 0.1 * divergence, rtol=1e-3, atol=1e-4)
-    hot = given.labels.hot(given.batch.ids, candidates, network.labels)
+    hot = given.labels.one_hot_targets(given.batch.ids, candidates, network.labels)
     torch.manual_seed(1)
     drawn = [network.head.loss(z, hot) for z in network.bottleneck.samples(network.bottleneck(vectors))]
     torch.testing.assert_close(losses[0], sum(drawn) / 5 / 3 + 0.1 * divergence)
 
 
 def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
-    model = Model.learn(tiny("classifier", *JOINT), data.sentences, data.labels)
+    model = Model.from_corpus(tiny("classifier", *JOINT), data.sentences, data.labels)
     batch = model.prepare(data.sentences).batch(torch.arange(3))
     with torch.inference_mode():
         vectors, candidates = model.network.spans(batch)
@@ -211,11 +211,11 @@ MIXES = {
     "minus and instances": ("instance",),
     "minus and softmax": ("classifier",),
     "minus and sigmoids": ("classifier", "head.kind=sigmoid"),
-    "pooling and instances": ("instance", "representation.kind=pooling", "representation.reader.size=5"),
-    "ends and mean, instances": ("instance", "representation.kind=endpoints"),
-    "the whole memory": ("instance", "representation.kind=endpoints", "head.search=whole"),
+    "pooling and instances": ("instance", "representation.kind=pooling", "representation.projection.size=5"),
+    "ends and mean, instances": ("instance", "representation.kind=endpoint_mean"),
+    "the whole memory": ("instance", "representation.kind=endpoint_mean", "head.search=whole"),
     "through neighbours": ("instance", "head.through_neighbours=true"),
-    "smoothed sigmoids": ("classifier", "head.kind=sigmoid", "objective.smoothing.epsilon=0.2"),
+    "smoothed sigmoids": ("classifier", "head.kind=sigmoid", "losses.boundary_smoothing.epsilon=0.2"),
 }
 
 
@@ -236,9 +236,9 @@ def test_a_bottleneck_goes_between_any_representation_and_head(tiny, documents, 
 
 
 def test_the_biaffine_head_has_no_use_for_a_bottleneck(tiny, data):
-    recipe = tiny("classifier", "representation.kind=ends", "head.kind=biaffine", "bottleneck.size=4")
+    recipe = tiny("classifier", "representation.kind=endpoint_mlp", "head.kind=biaffine", "bottleneck.size=4")
     with pytest.raises(ConfigError, match="bottleneck=none"):
-        Model.learn(recipe, data.sentences, data.labels)
+        Model.from_corpus(recipe, data.sentences, data.labels)
 
 
 # Several labels on a span
@@ -329,13 +329,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory, wordpiece_bert) -> Path:
     return wordpiece_bert(tmp_path_factory.mktemp("encoder"), words.split(), shape)
 
 
-ALONE = "objective.generation=none"
+ALONE = "losses.generators=none"
 VARIANTS = {
     "SupVIB": (ALONE,),
     "SupVIB_0": (ALONE, "bottleneck.beta=0"),
     "baseline": (ALONE, "bottleneck=none"),
-    "SupVIB + SpanReco": ("objective.generation.pretraining=1",),
-    "the baseline with generators": ("objective.generation.pretraining=0", "bottleneck=none"),
+    "SupVIB + SpanReco": ("losses.generators.pretraining=1",),
+    "the baseline with generators": ("losses.generators.pretraining=0", "bottleneck=none"),
 }
 
 
@@ -351,9 +351,9 @@ def test_the_recipe_trains_over_pieces(folder: Path, documents, tmp_path: Path, 
 
 
 def test_deep_spans_can_be_compressed(folder: Path, documents, tmp_path: Path):
-    settings = (f"encoder.transformer.name={folder}", "candidates.max_width=3", "representation.reader.size=6")
-    settings += ("training.epochs=2", "bottleneck.size=4", "head.kind=sigmoid", "objective.generation.size=4")
-    recipe = nearspan.recipe("dspert").override([*settings, "objective.generation.pretraining=1"])
+    settings = (f"encoder.transformer.name={folder}", "suggester.max_width=3", "representation.projection.size=6")
+    settings += ("training.epochs=2", "bottleneck.size=4", "head.kind=sigmoid", "losses.generators.size=4")
+    recipe = nearspan.recipe("dspert").override([*settings, "losses.generators.pretraining=1"])
     model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
     again = nearspan.load(tmp_path / "m", device="cpu")
     assert model.network.size == again.memory.vectors.shape[1] == 4

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import nearspan
-from nearspan.spans import AttendedSettings, enumerate_spans
+from nearspan.spans import SpanBiLSTMSettings, enumerate_spans
 
 
 def encoded(states, lengths):
@@ -49,7 +49,7 @@ def test_a_span_is_what_its_final_state_attends_to(context: bool, max_width: int
     torch.manual_seed(0)
     lengths = torch.tensor([5, 1, 3])
     states = torch.randn(3, 5, 4)
-    spans = AttendedSettings(size=3, context=context).build(SimpleNamespace(size=4), max_width)
+    spans = SpanBiLSTMSettings(size=3, context=context).build(SimpleNamespace(size=4), max_width)
     candidates = enumerate_spans(lengths, max_width)
     found = spans(encoded(states, lengths), candidates)
     assert found.shape == (len(candidates), spans.size)
@@ -62,7 +62,7 @@ def test_a_span_is_what_its_final_state_attends_to(context: bool, max_width: int
 def test_the_gradient_is_that_of_the_loop():
     torch.manual_seed(0)
     states = torch.randn(1, 4, 3, requires_grad=True)
-    spans = AttendedSettings(size=2).build(SimpleNamespace(size=3), 3)
+    spans = SpanBiLSTMSettings(size=2).build(SimpleNamespace(size=3), 3)
     candidates = enumerate_spans(torch.tensor([4]), 3)
     weights = torch.randn(len(candidates), spans.size)
     (spans(encoded(states, torch.tensor([4])), candidates) * weights).sum().backward()
@@ -82,14 +82,14 @@ def test_words_outside_a_span_do_not_matter_without_context():
     candidates = enumerate_spans(lengths, 2)
     before = candidates.stop <= 3
     for context in (False, True):
-        spans = AttendedSettings(size=2, context=context).build(SimpleNamespace(size=3), 2)
+        spans = SpanBiLSTMSettings(size=2, context=context).build(SimpleNamespace(size=3), 2)
         one, other = (spans(encoded(given, lengths), candidates)[before] for given in (states, changed))
         assert torch.equal(one, other) != context
 
 
 @pytest.mark.parametrize("head", [(), ("head.kind=sigmoid",), ("head.kind=instances", "head.neighbours=4")])
 def test_attended_spans_go_with_any_head(head, tiny, documents, tmp_path):
-    settings = ("representation.kind=attended", "representation.size=8", *head)
+    settings = ("representation.kind=span_bilstm", "representation.size=8", *head)
     recipe = tiny("classifier", *settings, "training.epochs=25", "training.learning_rate=0.02")
     run = nearspan.train(recipe, documents, documents, out=tmp_path / "run", device="cpu")
     assert run.dev.scores.f1 > 0.5

@@ -56,7 +56,7 @@ def test_hot_targets_hold_all_labels_of_a_span(lengths, max_width: int, data: st
     table = SpanLabels.of(torch.tensor(lengths), gold, max_width)
     ids = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=4))
     batch = [lengths[i] for i in ids]
-    found = table.hot(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width), 4)
+    found = table.one_hot_targets(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width), 4)
     for row, (s, first, stop) in zip(found.tolist(), naive(batch, max_width), strict=True):
         labels = {label for *place, label in gold[ids[s]] if place == [first, stop]} or {0}
         assert row == [float(label in labels) for label in range(4)]

@@ -17,14 +17,19 @@ def test_entities_found_have_neighbours(folders, capsys):
 
 
 def test_a_model_for_given_spans_is_given_one(tiny, documents, tmp_path, capsys):
-    nearspan.train(tiny("classifier", "task=typing"), documents, out=tmp_path / "m", device="cpu")
+    nearspan.train(tiny("classifier", "suggester.kind=given"), documents, out=tmp_path / "m", device="cpu")
     printed = run_example(tmp_path / "m", "[Some](LABEL) text.", "[Ada](LABEL) lives", capsys)
     assert printed.startswith("Ada P")
     assert "Neighbour(" in printed
 
 
 def test_where_words_are_recalled_these_are_shown(tiny, documents, tmp_path, capsys):
-    settings = ("encoder.context.size=3", "head.dropout=0.0", "training.epochs=15", "training.learning_rate=0.5")
+    settings = (
+        "encoder.sentence_context.size=3",
+        "head.dropout=0.0",
+        "training.epochs=15",
+        "training.learning_rate=0.5",
+    )
     nearspan.train(tiny("hire", *settings), documents, out=tmp_path / "m", device="cpu")
     printed = run_example(tmp_path / "m", "Some text.", "Ada lives", capsys)
     assert printed.startswith("Ada PERSON [Recollection(text='Ada'")

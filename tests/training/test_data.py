@@ -2,7 +2,7 @@
 
 import nearspan
 from nearspan.document import Document, Entity
-from nearspan.text import split
+from nearspan.segment import split
 from nearspan.training.data import TrainingData, digest
 
 

@@ -145,7 +145,7 @@ def test_no_entity_to_learn_is_a_clear_error(tiny, tmp_path: Path, texts: list[s
     assert not (tmp_path / "m").exists()
 
 
-@pytest.mark.parametrize("changes", [[], ["task=typing"]], ids=["recognition", "typing"])
+@pytest.mark.parametrize("changes", [[], ["suggester.kind=given"]], ids=["recognition", "typing"])
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_label_named_like_no_entity_is_refused(tiny, documents, tmp_path: Path, name: str, changes: list[str]):
     train = [*documents, nearspan.markup("[Ada](null) left")]
@@ -193,7 +193,7 @@ def test_a_run_that_wrote_nothing_leaves_no_folder(tiny, documents, tmp_path: Pa
     for out in ("new", "old"):
         (tmp_path / "old").mkdir(exist_ok=True)
         with pytest.raises(NearspanError):
-            nearspan.train(tiny("classifier", "encoder.recurrent=none"), documents, out=tmp_path / out, device="cpu")
+            nearspan.train(tiny("classifier", "encoder.bilstm=none"), documents, out=tmp_path / out, device="cpu")
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
     assert not list((tmp_path / "old").iterdir())
 

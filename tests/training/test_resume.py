@@ -11,12 +11,12 @@ import pytest
 from safetensors.torch import load_file
 
 import nearspan
-from nearspan import folder as model_folder
-from nearspan.editing import Editor
 from nearspan.errors import ModelError, NearspanError
+from nearspan.io.tensors import metadata_of, save_tensors
+from nearspan.memory.editor import Editor
 from nearspan.model import Model
-from nearspan.tensors import metadata_of, save_tensors
-from nearspan.training import CHECKPOINT, REFUSED, Watch
+from nearspan.model import folder as model_folder
+from nearspan.training import CHECKPOINT, REFUSED, TrainingCallback
 
 RECIPES = ("instance", "classifier")
 SETTINGS = ("training.epochs=4", "training.batch=2", "training.checkpoint_minutes=0")
@@ -27,7 +27,7 @@ def die(*_, **__) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Doomed(Watch):
+class Doomed(TrainingCallback):
     """Looks at every step and is killed at one of them."""
 
     def __init__(self, steps: int) -> None:
@@ -52,7 +52,7 @@ def killed(work) -> None:
 def train(tiny, documents, tmp_path: Path):
     def run(name: str, out: str, *settings: str, data=documents, dev=documents[:4], **options):
         recipe = tiny(name, *SETTINGS, *settings)
-        options = {"watch": Watch(every=1), **options}
+        options = {"watch": TrainingCallback(every=1), **options}
         return nearspan.train(recipe, data, dev, out=tmp_path / out, device="cpu", **options)
 
     return run
@@ -87,7 +87,7 @@ def test_killed_at_a_random_step(train, tmp_path: Path, name: str, seed: int):
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_killed_with_another_optimizer_schedule_and_objective(train, tmp_path: Path, name: str):
-    settings = ["training.optimizer=adamw", "training.schedule=linear", "objective.smoothing.epsilon=0.2"]
+    settings = ["training.optimizer=adamw", "training.schedule=linear", "losses.boundary_smoothing.epsilon=0.2"]
     train(name, "whole", *settings)
     killed(lambda: train(name, "cut", *settings, watch=Doomed(9)))
     train(name, "cut", *settings, resume=True)
@@ -95,7 +95,7 @@ def test_killed_with_another_optimizer_schedule_and_objective(train, tmp_path: P
 
 
 def test_killed_with_a_memory_of_training_words(train, tmp_path: Path):
-    settings = ["encoder.context.size=3", "training.learning_rate=0.3"]
+    settings = ["encoder.sentence_context.size=3", "training.learning_rate=0.3"]
     train("hire", "whole", *settings)
     for cut, steps in (("at once", 3), ("within", 2 * STEPS + 3), ("between", 2 * STEPS)):
         killed(lambda steps=steps, cut=cut: train("hire", cut, *settings, watch=Doomed(steps)))
@@ -113,7 +113,7 @@ def test_killed_with_momentum(train, tmp_path: Path):
 
 
 def test_killed_with_draws_a_growing_weight_and_tuned_thresholds(train, tmp_path: Path):
-    settings = ["representation.kind=endpoints", "bottleneck.size=6", "bottleneck.beta=0.01", "head.kind=sigmoid"]
+    settings = ["representation.kind=endpoint_mean", "bottleneck.size=6", "bottleneck.beta=0.01", "head.kind=sigmoid"]
     settings += ["head.tuned=true", "head.threshold=0.1"]
     train("classifier", "whole", *settings)
     for cut, steps in (("within", 9), ("between", 2 * STEPS)):
@@ -140,7 +140,7 @@ def test_killed_between_the_last_checkpoint_and_the_end(train, tmp_path: Path, m
 
 
 def test_killed_while_a_checkpoint_is_written(train, tmp_path: Path, monkeypatch):
-    from nearspan import tensors
+    from nearspan.io import tensors
 
     train("classifier", "whole")
     with monkeypatch.context() as patched:
@@ -217,7 +217,7 @@ def test_another_runs_checkpoint_is_refused(train, stopped: Path, documents):
         ([], {"dev": documents[:3]}),
         ([], {"seed": 7}),
         (["training.learning_rate=0.5"], {}),
-        (["encoder.recurrent.size=9"], {}),
+        (["encoder.bilstm.size=9"], {}),
         (["training.epochs=5"], {}),
     ):
         with pytest.raises(ModelError, match="belongs to another run"):
@@ -235,7 +235,7 @@ def write_vectors(path: Path, number: float) -> Path:
 @pytest.mark.parametrize("trainable", ["false", "true"])
 def test_other_word_vectors_for_the_same_words_are_refused(train, tmp_path: Path, trainable: str):
     vectors = write_vectors(tmp_path / "vectors.txt", 1.25)
-    settings = [f"encoder.words.file={vectors}", f"encoder.words.trainable={trainable}"]
+    settings = [f"encoder.vectors.file={vectors}", f"encoder.vectors.trainable={trainable}"]
     train("classifier", "whole", *settings)
     killed(lambda: train("classifier", "m", *settings, watch=Doomed(9)))
     write_vectors(vectors, 2.5)
@@ -306,7 +306,7 @@ def test_stopped_at_the_first_checkpoint_a_run_begins_anew(train, tmp_path: Path
 
 
 def test_a_second_process_does_not_train_in_the_same_folder(train, tmp_path: Path):
-    class Second(Watch):
+    class Second(TrainingCallback):
         def begin(self, *given, **named) -> None:
             self.refused(resume=False)
 

@@ -7,7 +7,7 @@ import pytest
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import nearspan
-from nearspan.recipes import TrainingSettings
+from nearspan.config import TrainingSettings
 from nearspan.training.schedule import inverse, linear, rate
 
 
@@ -63,7 +63,7 @@ class Stopped(Exception):
     """Raised in the midst of a run."""
 
 
-class Stopping(nearspan.training.Watch):
+class Stopping(nearspan.training.TrainingCallback):
     """Stops a run once some steps are done and kept."""
 
     def __init__(self, steps: int) -> None:

@@ -22,7 +22,7 @@ def checked(*searches: str, recipe: str = "instance") -> Space:
         ("training.clip=1..5", Range("training.clip", 1.0, 5.0)),
         ("training.clip=1..5:2", Range("training.clip", 1.0, 5.0, 2.0)),
         ("training.learning_rate=1e-5..1e-3:log", Range("training.learning_rate", 1e-5, 1e-3, log=True)),
-        ("encoder.recurrent.dropout=0...5:.1", Range("encoder.recurrent.dropout", 0.0, 0.5, 0.1)),
+        ("encoder.bilstm.dropout=0...5:.1", Range("encoder.bilstm.dropout", 0.0, 0.5, 0.1)),
         ("training.schedule=inverse|linear", Choice("training.schedule", ("inverse", "linear"))),
         ("training.batch=8 | 16|32", Choice("training.batch", ("8", "16", "32"))),
     ],
@@ -60,7 +60,7 @@ def test_ranges_and_choices_take_the_type_of_their_setting(search: str, expected
         ("training.batch=8|8", "names a choice twice"),
         ("training.schedule=inverse|linaer", "found 'linaer'"),
         ("training.schedule=1..3", "found 1"),
-        ("encoder.words.trainable=0..1", r"write encoder\.words\.trainable=true\|false"),
+        ("encoder.vectors.trainable=0..1", r"write encoder\.words\.trainable=true\|false"),
         ("training.epochs.more=1..3", "epochs is a value"),
         ("encoder=1..3", "encoder"),
     ],
@@ -81,32 +81,32 @@ def test_nothing_to_tune_is_refused():
 
 
 def test_kinds_come_first_and_every_setting_has_to_suit_each_of_them():
-    space = checked("candidates.max_width=3..6", "representation.kind=minus|ends")
-    assert [one.key for one in space.variables] == ["representation.kind", "candidates.max_width"]
-    with pytest.raises(ConfigError, match=r"cannot be tried \(beside representation\.kind=ends\)"):
-        checked("representation.form=flat|nested", "representation.kind=minus|ends")
+    space = checked("suggester.max_width=3..6", "representation.kind=lstm_minus|ends")
+    assert [one.key for one in space.variables] == ["representation.kind", "suggester.max_width"]
+    with pytest.raises(ConfigError, match=r"cannot be tried \(beside representation\.kind=endpoint_mlp\)"):
+        checked("representation.form=flat|nested", "representation.kind=lstm_minus|ends")
 
 
 @pytest.mark.parametrize(
     "text",
     [
         'training.learning_rate = "1e-4..1e-2:log"\ntraining.batch = [8, 16]\nencoder.words.trainable = [true, false]',
-        '[training]\nbatch = "8|16"\nlearning_rate = "1e-4..1e-2:log"\n[encoder.words]\ntrainable = "true|false"',
+        '[training]\nbatch = "8|16"\nlearning_rate = "1e-4..1e-2:log"\n[encoder.vectors]\ntrainable = "true|false"',
         '"training.batch" = [8, 16]\n"training.learning_rate" = "1e-4..1e-2:log"\n'
-        'encoder.words.trainable = "true|false"',
+        'encoder.vectors.trainable = "true|false"',
     ],
     ids=["dotted", "tables", "quoted"],
 )
 def test_a_file_says_the_same_as_the_command_line(tmp_path: Path, text: str):
     (tmp_path / "space.toml").write_text(text)
-    line = ["training.batch=8|16", "training.learning_rate=1e-4..1e-2:log", "encoder.words.trainable=true|false"]
+    line = ["training.batch=8|16", "training.learning_rate=1e-4..1e-2:log", "encoder.vectors.trainable=true|false"]
     assert Space.read(tmp_path / "space.toml") == Space.parse(line)
 
 
 def test_words_of_a_file_that_look_like_numbers_stay_words():
-    space = Space.of({"encoder.words.file": ["none", "7", "vectors.txt"]})
+    space = Space.of({"encoder.vectors.file": ["none", "7", "vectors.txt"]})
     assert space.variables[0].values == ("none", '"7"', "vectors.txt")
-    assert nearspan.recipe("instance").override(space.variables[0].tests()[1:2]).encoder.words.file == "7"
+    assert nearspan.recipe("instance").override(space.variables[0].tests()[1:2]).encoder.vectors.file == "7"
 
 
 def test_the_command_line_goes_before_the_file():
@@ -125,4 +125,4 @@ def test_a_wrong_file_is_a_clear_error(tmp_path: Path, text: str):
 
 @pytest.mark.parametrize("name", ["instance", "classifier", "dspert", "shallow", "biaffine"])
 def test_every_recipe_can_be_searched(name: str):
-    assert checked("training.learning_rate=1e-4..1e-2:log", "candidates.max_width=4..12:2", recipe=name).variables
+    assert checked("training.learning_rate=1e-4..1e-2:log", "suggester.max_width=4..12:2", recipe=name).variables

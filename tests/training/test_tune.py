@@ -17,8 +17,8 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 import nearspan
-from nearspan.corpora import Synonyms
 from nearspan.errors import ConfigError, NearspanError, ResourceError
+from nearspan.formats import Synonyms
 from nearspan.training.checkpoint import Progress
 
 RATES = {"training.learning_rate": "1e-4..1e-1:log"}
@@ -118,7 +118,7 @@ def test_trials_learn_synonyms(tune, documents, monkeypatch):
         return MODULE_TRAIN(*arguments, synonyms=synonyms, **options)
 
     monkeypatch.setattr(MODULE, "train_recipe", watched)
-    settings = ("objective.generation.pretraining=0", "objective.generation.size=4", "training.epochs=1")
+    settings = ("losses.generators.pretraining=0", "losses.generators.size=4", "training.epochs=1")
     assert tune("t", *settings, trials=1, dev=documents, synonyms=table).trials[0].state == "complete"
     assert given == [table]
 
@@ -136,7 +136,7 @@ def test_a_trial_scores_what_training_scores(tiny, documents, tmp_path: Path, na
 
 def test_the_same_tuning_tries_the_same(tune, stub, tmp_path: Path):
     stub()
-    space = {**RATES, "training.batch": [2, 4], "candidates.max_width": "2..6:2", "training.clip": "1..5"}
+    space = {**RATES, "training.batch": [2, 4], "suggester.max_width": "2..6:2", "training.clip": "1..5"}
     for out, seed, trials in (("a", 1, 12), ("b", 1, 12), ("c", 2, 1)):
         tune(out, space=space, trials=trials, seed=seed)
     assert timeless(tmp_path / "a") == timeless(tmp_path / "b")
@@ -147,16 +147,16 @@ def test_draws_stay_in_the_space(tune, stub):
     trained = stub()
     space = {
         "representation.kind": ["minus", "ends"],
-        "candidates.max_width": "2..6:2",
+        "suggester.max_width": "2..6:2",
         "training.learning_rate": "1e-3..1e-2:log",
         "training.batch": "3..5",
-        "encoder.words": "none | { size = 4 }",
+        "encoder.vectors": "none | { size = 4 }",
     }
     tune(space=space, trials=12)
     assert {recipe.representation.kind for recipe in trained} == {"minus", "ends"}
-    assert {recipe.candidates.max_width for recipe in trained} == {2, 4, 6}
+    assert {recipe.suggester.max_width for recipe in trained} == {2, 4, 6}
     assert {recipe.training.batch for recipe in trained} == {3, 4, 5}
-    assert {recipe.encoder.words is None for recipe in trained} == {True, False}
+    assert {recipe.encoder.vectors is None for recipe in trained} == {True, False}
     assert all(1e-3 <= recipe.training.learning_rate <= 1e-2 for recipe in trained)
 
 

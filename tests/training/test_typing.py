@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import nearspan
+from nearspan.config import Recipe
 from nearspan.document import Document, Entity, Span
-from nearspan.editing import Editor
 from nearspan.errors import ConfigError, EditError, NearspanError
-from nearspan.recipes import Recipe
+from nearspan.memory.editor import Editor
 
-QUICK = ("task=typing", "training.epochs=20", "training.learning_rate=0.02")
-SNG = ("encoder.words.size=8", "representation.size=4", "training.batch=4", *QUICK)
+QUICK = ("suggester.kind=given", "training.epochs=20", "training.learning_rate=0.02")
+SNG = ("encoder.vectors.size=8", "representation.size=4", "training.batch=4", *QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Document
 
 def test_a_model_learns_the_labels_of_given_spans(typed: Path, documents: Sequence[Document]):
     model = nearspan.load(typed, device="cpu")
-    found = nearspan.evaluate_typing(model, documents)
+    found = nearspan.evaluate_span_classification(model, documents)
     assert found.scores.accuracy == 1.0
     assert found.baseline is not None
     assert found.baseline.accuracy == 1.0
@@ -78,11 +78,11 @@ def test_null_has_no_probability_and_the_memory_holds_entities_alone(typed: Path
     [
         ("instance", ()),
         ("classifier", ("head.null=learned",)),
-        ("classifier", ("representation.kind=endpoints", "head.kind=sigmoid")),
-        ("classifier", ("representation.kind=ends", "representation.end_size=6", "head.kind=biaffine")),
-        ("classifier", ("representation.kind=pooling", "representation.reader.size=8", "bottleneck.size=6")),
-        ("classifier", ("representation.kind=attended", "representation.size=4", "representation.context=true")),
-        ("classifier", ("encoder.context.pooling=labels", "encoder.recall.similarity=dot")),
+        ("classifier", ("representation.kind=endpoint_mean", "head.kind=sigmoid")),
+        ("classifier", ("representation.kind=endpoint_mlp", "representation.end_size=6", "head.kind=biaffine")),
+        ("classifier", ("representation.kind=pooling", "representation.projection.size=8", "bottleneck.size=6")),
+        ("classifier", ("representation.kind=span_bilstm", "representation.size=4", "representation.context=true")),
+        ("classifier", ("encoder.sentence_context.pooling=labels", "encoder.word_memory.similarity=dot")),
     ],
 )
 def test_any_span_head_can_type(name: str, settings, tiny: Callable[..., Recipe], documents, tmp_path: Path):
@@ -90,7 +90,7 @@ def test_any_span_head_can_type(name: str, settings, tiny: Callable[..., Recipe]
     assert run.dev is not None
     assert run.dev.value > 0.9
     again = nearspan.load(tmp_path / "run", device="cpu")
-    assert nearspan.evaluate_typing(again, documents).scores == run.dev.scores
+    assert nearspan.evaluate_span_classification(again, documents).scores == run.dev.scores
 
 
 def test_a_discontinuous_entity_is_typed_by_its_fragments(tmp_path: Path):
@@ -108,7 +108,7 @@ def test_a_discontinuous_entity_is_typed_by_its_fragments(tmp_path: Path):
 
 def test_the_memory_of_given_spans_votes_and_is_not_edited(typed: Path, documents: Sequence[Document]):
     model = nearspan.load(typed, device="cpu").vote(1.0, "neighbours=1")
-    assert nearspan.evaluate_typing(model, documents).scores.accuracy == 1.0
+    assert nearspan.evaluate_span_classification(model, documents).scores.accuracy == 1.0
     evidence = model.neighbours(documents[0], documents[0].entities[0].span)
     assert evidence.share == 1.0
     assert evidence.voted[documents[0].entities[0].label] == pytest.approx(1.0)
@@ -132,21 +132,25 @@ def test_an_audit_is_refused(typed: Path, documents: Sequence[Document]):
 
 
 def test_what_is_about_all_spans_is_refused(tiny, documents, tmp_path: Path):
-    recipe = tiny("classifier", "task=typing", "objective.smoothing.epsilon=0.1")
+    recipe = tiny("classifier", "suggester.kind=given", "losses.boundary_smoothing.epsilon=0.1")
     with pytest.raises(ConfigError, match=r"objective\.smoothing=none"):
         nearspan.train(recipe, documents, out=tmp_path / "run", device="cpu")
-    words = tiny("classifier", "task=typing", "joining=none", "head.kind=crf")
+    words = tiny("classifier", "suggester.kind=given", "fragment_linker=none", "head.kind=crf")
     with pytest.raises(ConfigError, match="the crf head reads words"):
         nearspan.train(words, documents, out=tmp_path / "crf", device="cpu")
     with pytest.raises(ConfigError, match="F1 of recognition"):
         nearspan.tune(
-            tiny("classifier", "task=typing"), documents, documents, space={"training.batch": "4|8"}, out=tmp_path
+            tiny("classifier", "suggester.kind=given"),
+            documents,
+            documents,
+            space={"training.batch": "4|8"},
+            out=tmp_path,
         )
 
 
 # A batch of all sentences
 
-STEADY = ("encoder.recurrent.dropout=0.0", "encoder.words.singletons=0", "training.epochs=2", "training.decay=0")
+STEADY = ("encoder.bilstm.dropout=0.0", "encoder.vectors.singletons=0", "training.epochs=2", "training.decay=0")
 
 
 def test_a_batch_of_all_sentences_is_one_step_an_epoch(tiny, documents, tmp_path: Path, monkeypatch):

@@ -26,12 +26,12 @@ from nearspan.cli.terminal import output_fails, terminal
 from nearspan.cli.train import train
 from nearspan.cli.tune import tune
 from nearspan.cli.vectors import vectors
-from nearspan.corpora.corpus import shown
 from nearspan.errors import NearspanError
+from nearspan.io.paths import shown
 
 FULL = (
     "the GPU's memory is full. End what else uses it, lower a budget_mb (representation, head; a training goes on with "
-    "--resume), or begin anew with a lower training.batch or candidates.max_width, or with --device cpu"
+    "--resume), or begin anew with a lower training.batch or suggester.max_width, or with --device cpu"
 )
 
 app = typer.Typer(

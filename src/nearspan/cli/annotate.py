@@ -16,11 +16,11 @@ from nearspan.cli.corpus import is_plain, plain_text, read_documents, show_probl
 from nearspan.cli.evaluate import Search, Vote, load
 from nearspan.cli.terminal import discard_output, terminal
 from nearspan.cli.train import Device
-from nearspan.corpora import write
-from nearspan.corpora.atomic import write_file
-from nearspan.corpora.jsonl import encoded
 from nearspan.document import Document
 from nearspan.errors import ConfigError
+from nearspan.formats import write
+from nearspan.formats.jsonl import encoded
+from nearspan.io.atomic import write_file
 
 
 def annotate(
@@ -51,7 +51,7 @@ def annotate(
         raise ConfigError("--format is for files: on standard input each line is a text, whatever it looks like")
     _refuse_closed(files or ["-"], out)
     loaded = load(model, device, search, vote)
-    if to == "conll" and loaded.network.joiner is not None:
+    if to == "conll" and loaded.network.fragment_linker is not None:
         warn(
             "this model can find discontinuous entities, which CoNLL columns cannot hold: if it finds one, nothing is "
             "written. --to jsonl and --to brat keep them"
@@ -100,7 +100,7 @@ def _documents(files: list[str], format: str | None, *, typing: bool) -> Iterato
             raise ConfigError(
                 f"{source} is plain text, and this model was trained for typing: it labels spans that are given and "
                 "finds none itself. Give it a corpus with entities, which it labels anew (with --format if it is a "
-                ".txt file), or train the recipe with task=recognition"
+                ".txt file), or train the recipe with suggester.kind=all"
             )
         if name == "-":
             for number, raw in enumerate(sys.stdin.buffer, start=1):

@@ -12,17 +12,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from nearspan import analysis
-from nearspan.analysis.auditpage import audit_page
-from nearspan.analysis.doubts import Doubt
-from nearspan.analysis.opinions import Progress as Told
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
-from nearspan.corpora.atomic import write_file
-from nearspan.evidence import printable
-from nearspan.evidence.render import excerpted, in_context
+from nearspan.explain import printable
+from nearspan.explain.render import excerpted, in_context
+from nearspan.io.atomic import write_file
 from nearspan.model import Model
+from nearspan.report import audit as audit_corpus
+from nearspan.report.audit_page import audit_page
+from nearspan.report.label_issues import Doubt
+from nearspan.report.leave_one_out import Progress as Told
 
 SHOWN = 20  # doubts that a terminal gets if not told otherwise
 
@@ -50,7 +50,7 @@ def audit(
     loaded = Model.load(model, device)
     everything = bool(out or html or as_json)
     with _shown(console) as progress:
-        found = analysis.audit(
+        found = audit_corpus(
             loaded, documents, most=most if most or everything else SHOWN, count=count, progress=progress
         )
     if out is not None:

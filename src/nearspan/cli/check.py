@@ -12,10 +12,10 @@ from rich.table import Table
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, label_columns
 from nearspan.cli.terminal import terminal
-from nearspan.corpora import Problem, Statistics, read, statistics
-from nearspan.corpora import synonyms as names
-from nearspan.corpora.corpus import Report
-from nearspan.corpora.synonyms import SynonymCoverage
+from nearspan.formats import Problem, Statistics, read, statistics
+from nearspan.formats import synonyms as names
+from nearspan.formats.corpus import Report
+from nearspan.formats.synonyms import SynonymCoverage
 
 _BAR = 40
 _MOST_WIDTHS = 20

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from nearspan.cli.corpus import ColumnsOption, label_columns
-from nearspan.corpora import read, write
-from nearspan.corpora.atomic import descriptor
+from nearspan.formats import read, write
+from nearspan.io.atomic import descriptor
 
 
 def convert(

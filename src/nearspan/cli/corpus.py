@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 
 from nearspan.cli.terminal import terminal
-from nearspan.corpora import Problem, read
-from nearspan.corpora.corpus import shown
 from nearspan.document import Document
 from nearspan.errors import CorpusError
+from nearspan.formats import Problem, read
+from nearspan.io.paths import shown
 
 FormatOption = Annotated[
     str | None,

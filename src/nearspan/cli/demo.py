@@ -10,19 +10,19 @@ from typing import Annotated
 
 import typer
 
-from nearspan import recipes, training
+from nearspan import config, training
 from nearspan.cli.explain import show
 from nearspan.cli.terminal import terminal
-from nearspan.corpora import read
-from nearspan.corpora.sample import path
 from nearspan.document import Document
+from nearspan.formats import read
+from nearspan.formats.sample import path
 from nearspan.training.data import digest
 
 SETTINGS = (
     "training.epochs=16",
     "training.batch=16",
     "training.learning_rate=0.003",
-    "encoder.recurrent.dropout=0.3",
+    "encoder.bilstm.dropout=0.3",
     "encoder.characters.dropout=0.1",
     "representation.form=nested",
 )
@@ -39,13 +39,13 @@ def demo(
     """
     console = terminal()
     documents = [read(path(split)).documents for split in ("train", "dev", "test")]
-    recipe = recipes.load("instance").override(SETTINGS)
+    recipe = config.load("instance").override(SETTINGS)
     if _is_demo(out, documents[0]):
         # all else that is its own is written over, and what is not stays; the record of what it is goes last
         for name in sorted(training.REFUSED, key=lambda name: name == training.RESULT):
             (out / name).unlink(missing_ok=True)
     stopped = (out / training.CHECKPOINT).is_file() and not (out / training.RESULT).exists()
-    watch = training.Watch(console)
+    watch = training.TrainingCallback(console)
     run = training.train(recipe, *documents, out=out, seed=seed, device="cpu", resume=stopped, watch=watch)
     if run.test is not None:
         console.print()

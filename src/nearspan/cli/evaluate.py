@@ -59,32 +59,32 @@ def evaluate(
     documents = read_documents(corpus, format, console, columns)
     loaded = load(model, device, search, vote)
     if loaded.typing:
-        _typing(evaluation.evaluate_typing(loaded, documents), as_json)
+        _typing(evaluation.evaluate_span_classification(loaded, documents), as_json)
         return
     found = evaluation.evaluate(loaded, documents)
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), ensure_ascii=False))
+        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
         return
     table = Table(title=str(found.coverage), title_justify="left")
     for column in ("label", "precision", "recall", "F1", "gold", "predicted", "correct"):
         table.add_column(column, justify="left" if column == "label" else "right")
-    for label, row in sorted(found.scores.as_dict()["labels"].items()):
+    for label, row in sorted(found.scores.to_dict()["labels"].items()):
         table.add_row(escape(label), *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
-    total = found.scores.as_dict()
+    total = found.scores.to_dict()
     table.add_section()
     table.add_row("micro", *_percents(total), "", "", "", style="bold")
     table.add_row("macro", "", "", f"{100 * total['macro_f1']:.2f}", "", "", "")
     for name, shown in (("entities", "discontinuous"), ("sentences", "in sentences with discontinuous entities")):
         if name in found.discontinuous:
-            row = found.discontinuous[name].total.as_dict()
+            row = found.discontinuous[name].total.to_dict()
             table.add_row(shown, *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
     terminal().print(table)
 
 
-def _typing(found: evaluation.TypingEvaluation, as_json: bool) -> None:
+def _typing(found: evaluation.SpanClassificationEvaluation, as_json: bool) -> None:
     """Typing scores have a table of their own, which nobody can take for recognition."""
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), ensure_ascii=False))
+        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
         return
     note = "typing: the entities are given and only their labels are predicted, so this is no score of recognition"
     table = Table(title=f"{found.coverage}\n{note}", title_justify="left")

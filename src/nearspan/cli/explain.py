@@ -11,15 +11,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from nearspan.analysis.explained import page
 from nearspan.cli.evaluate import Search, Vote, load
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
-from nearspan.corpora.atomic import write_file
 from nearspan.document import Span
 from nearspan.errors import ConfigError, NearspanError
-from nearspan.evidence import Evidence, marked, render
+from nearspan.explain import Evidence, marked, render
+from nearspan.io.atomic import write_file
 from nearspan.model import Model
+from nearspan.report.explained import page
 
 
 def explain(
@@ -48,7 +48,7 @@ def explain(
     if html is not None:
         write_file(html, [page(text, found, loaded.labels[1:])])
     if as_json:
-        typer.echo(json.dumps({"text": text, "evidence": [one.as_dict() for one in found]}, ensure_ascii=False))
+        typer.echo(json.dumps({"text": text, "evidence": [one.to_dict() for one in found]}, ensure_ascii=False))
     elif html is not None:
         typer.echo(str(html))
     else:

@@ -15,11 +15,14 @@ from nearspan.cli.evaluate import Search, Vote, chosen
 from nearspan.cli.explain import asked, parted, span_at
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
-from nearspan.corpora import markup
 from nearspan.document import Span
-from nearspan.editing import Edit, Editor, MemorySentence, Weight
 from nearspan.errors import ConfigError, EditError
-from nearspan.evidence import marked, printable, render
+from nearspan.explain import marked, printable, render
+from nearspan.formats import markup
+from nearspan.memory import Edit
+from nearspan.memory.editor import Editor
+from nearspan.memory.reweight import Weight
+from nearspan.memory.sentences import SentenceView
 
 memory = typer.Typer(
     help="Look into a model's memory, correct it, add to it, take from it. Predictions change at once.\n\n"
@@ -30,7 +33,7 @@ memory = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Sentence = Annotated[int, typer.Option("--sentence", help="The sentence's id, as `list` and `explain` show it.")]
-Words = Annotated[str, typer.Option("--span", help="Words of the sentence; ` ... ` parts fragments.")]
+StaticVectors = Annotated[str, typer.Option("--span", help="Words of the sentence; ` ... ` parts fragments.")]
 Start = Annotated[int, typer.Option("--start", help="The character at which they begin, where they occur again.")]
 
 Counts = Annotated[
@@ -75,7 +78,7 @@ def build(
     found = editor.model.memory
     sizes = {"sentences": len(found.sentences), "spans": len(found)} if found is not None else {}
     if as_json:
-        _print(sizes | ({"coverage": coverage.as_dict()} if documents is not None else {}))
+        _print(sizes | ({"coverage": coverage.to_dict()} if documents is not None else {}))
         return
     typer.echo(f"the memory holds {sizes['sentences']:,} sentences with {sizes['spans']:,} spans")
     if documents is not None:
@@ -98,7 +101,7 @@ def list_(
     """
     found = Editor.open(context.obj, "cpu").sentences(text, label, document, limit, offset)
     if as_json:
-        _print({"sentences": [one.as_dict() for one in found]})
+        _print({"sentences": [one.to_dict() for one in found]})
         return
     for one in found:
         terminal(soft_wrap=True).print(_shown(one))
@@ -121,7 +124,7 @@ def search(
     """
     found = asked(_opened(context, device, search, vote).model, text, span, count)
     if as_json:
-        _print(found.as_dict())
+        _print(found.to_dict())
     else:
         terminal().print(render(found))
 
@@ -163,7 +166,7 @@ def add(
 def relabel(
     context: typer.Context,
     sentence: Sentence,
-    span: Words,
+    span: StaticVectors,
     label: Annotated[str, typer.Option(help="Their label from now on; '' makes them no entity.")],
     start: Start = -1,
     weight: Counts = None,
@@ -226,7 +229,7 @@ def log(context: typer.Context, as_json: Json = False) -> None:
     """
     edits = Editor.open(context.obj, "cpu").log()
     if as_json:
-        _print({"edits": [edit.as_dict() for edit in edits]})
+        _print({"edits": [edit.to_dict() for edit in edits]})
         return
     for edit in edits:
         typer.echo(f"{edit.number}  {edit.time}  {printable(edit.summary)}")
@@ -260,7 +263,7 @@ def _place(editor: Editor, sentence: int, words: str, start: int) -> Span:
 
 def _show(edits: list[Edit], as_json: bool) -> None:
     if as_json:
-        _print({"edits": [edit.as_dict() for edit in edits]})
+        _print({"edits": [edit.to_dict() for edit in edits]})
         return
     for edit in edits:
         typer.echo(f"{edit.number}  {printable(edit.summary)}")
@@ -268,7 +271,7 @@ def _show(edits: list[Edit], as_json: bool) -> None:
             typer.echo(f"   {printable(line)}")
 
 
-def _shown(one: MemorySentence) -> Text:
+def _shown(one: SentenceView) -> Text:
     text = marked(
         one.text,
         [*((entity.span, entity.label) for entity in one.entities), *((span, "removed") for span in one.removed)],

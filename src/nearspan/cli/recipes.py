@@ -8,7 +8,7 @@ import tomli_w
 import typer
 from rich.table import Table
 
-from nearspan import recipes as known
+from nearspan import config as known
 from nearspan.cli.terminal import terminal
 
 

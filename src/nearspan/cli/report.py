@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from nearspan import analysis
-from nearspan.analysis.occurrences import parse_occurrences
-from nearspan.analysis.sizes import parse_sizes
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
+from nearspan.report import report as write_report
+from nearspan.report.occurrences import parse_occurrences
+from nearspan.report.sizes import parse_sizes
 
 
 def report(
@@ -48,7 +48,7 @@ def report(
     documents, training, development = (
         read_documents(paths or [], format, console, columns) for paths in (corpus, train, dev)
     )
-    made = analysis.report(
+    made = write_report(
         model,
         documents,
         out=out,

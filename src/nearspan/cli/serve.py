@@ -12,8 +12,8 @@ from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.evaluate import Search, Vote, chosen
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
-from nearspan.editing import Editor
 from nearspan.errors import ResourceError
+from nearspan.memory.editor import Editor
 
 PATIENCE = 1.0  # seconds that an edit waits for another process's; who reads waits with it
 
@@ -43,20 +43,20 @@ def serve(
     Example: nearspan serve runs/mine --corpus test.conll
     """
     try:
-        from nearspan import serving
-        from nearspan.serving.guard import answered
-        from nearspan.serving.run import run
+        from nearspan import server
+        from nearspan.server.guard import answered
+        from nearspan.server.run import run
     except ImportError as error:
         needed = f"serving needs {error.name}, which is not installed: pip install 'nearspan[serve]'"
         raise ResourceError(needed) from error
     console = terminal(stderr=True)
-    limits = serving.Limits().override(limit or [])
+    limits = server.Limits().override(limit or [])
     documents = read_documents(corpus or [], format, console, columns)
     editor = Editor.open(model, device, PATIENCE)
     chosen(editor.model, search, vote)
     drawn = token or secrets.token_urlsafe(24)
-    service = serving.Service(editor, documents)
-    app = serving.create_app(service, drawn, limits, answered(host))
+    service = server.Service(editor, documents)
+    app = server.create_app(service, drawn, limits, answered(host))
 
     def started(address: str) -> None:
         shown = f"{address}#token={drawn}" if not token else address  # what follows # never goes over the wire

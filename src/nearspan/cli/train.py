@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from nearspan import recipes, training
+from nearspan import config, training
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
-from nearspan.corpora import synonyms as names
-from nearspan.folder import CHECKPOINT
+from nearspan.formats import synonyms as names
+from nearspan.model.folder import CHECKPOINT
 
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
 
@@ -43,9 +43,9 @@ def train(
     """Train a recipe and save the model with the best development F1.
 
     Example: nearspan train instance --train train.conll --dev dev.conll --out runs/mine
-    --set encoder.words.file=glove.6B.100d.txt
+    --set encoder.vectors.file=glove.6B.100d.txt
     """
-    chosen = recipes.load(recipe).override(settings or [])
+    chosen = config.load(recipe).override(settings or [])
     console = terminal(stderr=True)
     documents = [read_documents(paths or [], format, console, columns) for paths in (train, dev, test)]
     try:
@@ -56,7 +56,7 @@ def train(
             seed=seed,
             device=device,
             resume=resume,
-            watch=training.Watch(console),
+            watch=training.TrainingCallback(console),
             synonyms=names.read(synonyms) if synonyms else None,
         )
     except KeyboardInterrupt:

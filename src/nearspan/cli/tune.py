@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from nearspan import recipes, training
+from nearspan import config, training
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device, Synonyms
-from nearspan.corpora import synonyms as names
+from nearspan.formats import synonyms as names
 
 
 def tune(
@@ -46,7 +46,7 @@ def tune(
     Example: nearspan tune instance --train train.conll --dev dev.conll --out tuned --trials 30
     --search training.learning_rate=1e-4..1e-2:log --search 'training.batch=8|16|32'
     """
-    chosen = recipes.load(recipe).override(settings or [])
+    chosen = config.load(recipe).override(settings or [])
     wanted = training.Space.read(space) if space is not None else training.Space(())
     wanted = (wanted | training.Space.parse(search or [])).checked(chosen)
     console = terminal(stderr=True)

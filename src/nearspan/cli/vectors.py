@@ -15,7 +15,7 @@ from nearspan.cli.corpus import ColumnsOption, FormatOption, is_plain, plain_tex
 from nearspan.cli.terminal import terminal
 from nearspan.document import Document
 from nearspan.encoders.glove import GloveSettings
-from nearspan.encoders.learning import learn_vectors
+from nearspan.encoders.train_vectors import learn_vectors
 from nearspan.errors import ConfigError, UnclearFormatError
 
 DEFAULT = GloveSettings()
@@ -23,7 +23,7 @@ DEFAULT = GloveSettings()
 
 def vectors(
     corpus: Annotated[list[Path], typer.Argument(help="Training texts: corpora or plain .txt, none of a test set.")],
-    out: Annotated[Path, typer.Option(help="The text file to write, for encoder.words.file.")],
+    out: Annotated[Path, typer.Option(help="The text file to write, for encoder.vectors.file.")],
     size: Annotated[int, typer.Option(help="Numbers in a vector.")] = DEFAULT.size,
     window: Annotated[int, typer.Option(help="Words to each side that count as near.")] = DEFAULT.window,
     least: Annotated[int, typer.Option(help="How often a word must occur to have one.")] = DEFAULT.least,

@@ -1,18 +1,18 @@
 """Encoders: sentences to contextual word states [B, T, H]."""
 
+from nearspan.encoders.batches import Batch, EncodedCorpus, Given
 from nearspan.encoders.encoder import Encoded, Encoder, EncoderSettings
-from nearspan.encoders.inputs import Batch, Given, Prepared
-from nearspan.encoders.pieces import Splitter, load_tokenizer
-from nearspan.encoders.recall import Attention
+from nearspan.encoders.word_memory import Attention
+from nearspan.encoders.word_pieces import Splitter, load_tokenizer
 
 __all__ = [
     "Attention",
     "Batch",
     "Encoded",
+    "EncodedCorpus",
     "Encoder",
     "EncoderSettings",
     "Given",
-    "Prepared",
     "Splitter",
     "load_tokenizer",
 ]

@@ -11,18 +11,18 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from nearspan.encoders.characters import CharacterSettings, Spelling, known_characters
-from nearspan.encoders.context import Context, ContextSettings, WordLabel, examples
+from nearspan.encoders.batches import Batch, EncodedCorpus
+from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
+from nearspan.encoders.character_cnn import CharacterCNNSettings, CharacterFeature, known_characters
 from nearspan.encoders.highway import Highway, HighwaySettings
-from nearspan.encoders.inputs import Batch, Prepared
 from nearspan.encoders.intnet import IntNetSettings
-from nearspan.encoders.recall import Attention, Recall, RecallSettings
-from nearspan.encoders.recurrent import Recurrent, RecurrentSettings
+from nearspan.encoders.sentence_context import SentenceContext, SentenceContextSettings, WordLabel, examples
+from nearspan.encoders.static_vectors import StaticVectors, StaticVectorSettings
 from nearspan.encoders.transformer import Transformer, TransformerSettings
-from nearspan.encoders.words import Words, WordSettings
+from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySettings
 from nearspan.errors import ConfigError
+from nearspan.segment import Sentence
 from nearspan.settings import Settings
-from nearspan.text import Sentence
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class Encoded:
 class EncoderSettings(Settings):
     """Which features a word has, and what reads them; a part that is left out is not built."""
 
-    words: WordSettings | None = None
-    characters: CharacterSettings | IntNetSettings | None = Field(default=None, discriminator="kind")
+    vectors: StaticVectorSettings | None = None
+    characters: CharacterCNNSettings | IntNetSettings | None = Field(default=None, discriminator="kind")
     transformer: TransformerSettings | None = None
     highway: HighwaySettings | None = None
-    recurrent: RecurrentSettings | None = None
-    context: ContextSettings | None = None
-    recall: RecallSettings | None = None
+    bilstm: BiLSTMSettings | None = None
+    sentence_context: SentenceContextSettings | None = None
+    word_memory: WordMemorySettings | None = None
 
 
-Embedder = Words | Spelling | Transformer
+Embedder = StaticVectors | CharacterFeature | Transformer
 
 
 class Encoder(nn.Module):
@@ -63,25 +63,27 @@ class Encoder(nn.Module):
         self,
         settings: EncoderSettings,
         embedders: dict[str, Embedder],
-        context: Context | None = None,
-        finder: Words | None = None,
+        context: SentenceContext | None = None,
+        finder: StaticVectors | None = None,
     ) -> None:
         super().__init__()
-        if settings.recurrent is None and (settings.context or settings.recall):
-            raise ConfigError("encoder.context and encoder.recall stand around a BiLSTM: set encoder.recurrent")
+        if settings.bilstm is None and (settings.sentence_context or settings.word_memory):
+            raise ConfigError(
+                "encoder.sentence_context and encoder.word_memory stand around a BiLSTM: set encoder.bilstm"
+            )
         self.settings = settings
         self.embedders = nn.ModuleDict(embedders)
-        self.context = context
+        self.sentence_context = context
         self.finder = finder  # static vectors that are not read, and by which similar sentences are found
-        self.recall: Recall | None = None
+        self.word_memory: WordMemory | None = None
         width = sum(embedder.size for embedder in embedders.values()) + (context.size if context else 0)
         self.width = width  # of all features side by side
         self.highway = Highway(settings.highway, width) if settings.highway else None
-        self.recurrent = Recurrent(settings.recurrent, width) if settings.recurrent else None
-        self.size = self.recurrent.size if self.recurrent else width
+        self.bilstm = BiLSTM(settings.bilstm, width) if settings.bilstm else None
+        self.size = self.bilstm.size if self.bilstm else width
 
     @classmethod
-    def learn(
+    def from_corpus(
         cls,
         settings: EncoderSettings,
         train: Sequence[Sentence],
@@ -90,28 +92,28 @@ class Encoder(nn.Module):
     ) -> Encoder:
         """Build an encoder for a corpus: vocabularies from `train`, pretrained vectors for `others` too.
 
-        Label vectors (`encoder.context`) begin as means over the `entities` of the training sentences.
+        Label vectors (`encoder.sentence_context`) begin as means over the `entities` of the training sentences.
         """
         parts: dict[str, Embedder] = {}
-        words = Words.learn(settings.words, train, others) if settings.words is not None else None
+        words = StaticVectors.from_corpus(settings.vectors, train, others) if settings.vectors is not None else None
         if words is not None and words.settings.read:
-            parts["words"] = words
+            parts["vectors"] = words
         if settings.characters is not None:
             parts["characters"] = settings.characters.build(known_characters(train))
         if settings.transformer is not None:
-            parts["transformer"] = Transformer.learn(settings.transformer, train, others)
+            parts["transformer"] = Transformer.from_corpus(settings.transformer, train, others)
         if not parts:
             raise ConfigError(
-                "an encoder needs something to read: set encoder.words (but for encoder.words.read=false), "
+                "an encoder needs something to read: set encoder.vectors (but for encoder.vectors.read=false), "
                 "encoder.characters or encoder.transformer"
             )
         labels = sorted({label for own in entities for _, _, label in own})
-        context = Context(settings.context, parts, labels) if settings.context else None
-        encoder = cls(settings, parts, context, None if "words" in parts else words)
-        if encoder.context is not None and encoder.context.names:
-            encoder._place_labels(encoder.context, train, entities)
-        if settings.recall is not None:
-            encoder.recall = Recall.learn(settings.recall, train, encoder.key_size, encoder.size)
+        context = SentenceContext(settings.sentence_context, parts, labels) if settings.sentence_context else None
+        encoder = cls(settings, parts, context, None if "vectors" in parts else words)
+        if encoder.sentence_context is not None and encoder.sentence_context.names:
+            encoder._place_labels(encoder.sentence_context, train, entities)
+        if settings.word_memory is not None:
+            encoder.word_memory = WordMemory.from_corpus(settings.word_memory, train, encoder.key_size, encoder.size)
         return encoder
 
     def save(self, folder: Path, write: Callable[[str, Any], None]) -> None:
@@ -122,30 +124,34 @@ class Encoder(nn.Module):
             else:
                 write(name, embedder.vocabulary)
         if self.finder is not None:
-            write("words", self.finder.vocabulary)
-        if self.context is not None:
-            write("context", {"labels": self.context.names})
-        if self.recall is not None:
-            write("recall", self.recall.vocabulary)
+            write("vectors", self.finder.vocabulary)
+        if self.sentence_context is not None:
+            write("sentence_context", {"labels": self.sentence_context.names})
+        if self.word_memory is not None:
+            write("word_memory", self.word_memory.vocabulary)
 
     @classmethod
-    def restore(cls, settings: EncoderSettings, folder: Path, read: Callable[[str], Any]) -> Encoder:
+    def from_disk(cls, settings: EncoderSettings, folder: Path, read: Callable[[str], Any]) -> Encoder:
         """The encoder as `save` wrote it, with weights still to be filled in."""
         parts: dict[str, Embedder] = {}
-        words = Words(settings.words, read("words")) if settings.words is not None else None
+        words = StaticVectors(settings.vectors, read("vectors")) if settings.vectors is not None else None
         if words is not None and words.settings.read:
-            parts["words"] = words
+            parts["vectors"] = words
         if settings.characters is not None:
             parts["characters"] = settings.characters.build(read("characters"))
         if settings.transformer is not None:
-            parts["transformer"] = Transformer.restore(settings.transformer, folder)
-        context = Context(settings.context, parts, read("context")["labels"]) if settings.context else None
-        encoder = cls(settings, parts, context, None if "words" in parts else words)
-        if settings.recall is not None:
-            encoder.recall = Recall(settings.recall, read("recall"), encoder.key_size, encoder.size)
+            parts["transformer"] = Transformer.from_disk(settings.transformer, folder)
+        context = (
+            SentenceContext(settings.sentence_context, parts, read("sentence_context")["labels"])
+            if settings.sentence_context
+            else None
+        )
+        encoder = cls(settings, parts, context, None if "vectors" in parts else words)
+        if settings.word_memory is not None:
+            encoder.word_memory = WordMemory(settings.word_memory, read("word_memory"), encoder.key_size, encoder.size)
         return encoder
 
-    def prepare(self, sentences: Sequence[Sentence], training: bool = False) -> Prepared:
+    def prepare(self, sentences: Sequence[Sentence], training: bool = False) -> EncodedCorpus:
         """Turn sentences into tensors once; batches are gathered from them.
 
         `training`: they are the very sentences that this encoder has learned from, so that it may write them to its
@@ -154,14 +160,14 @@ class Encoder(nn.Module):
         features = {name: embedder.prepare(sentences) for name, embedder in self.embedders.items()}  # type: ignore[operator]
         if self.finder is not None:
             features["finder"] = self.finder.prepare(sentences)
-        if self.recall is not None:
-            features["recall"] = self.recall.prepare(sentences, own=training)
-        return Prepared.of([len(sentence) for sentence in sentences], features)
+        if self.word_memory is not None:
+            features["word_memory"] = self.word_memory.prepare(sentences, own=training)
+        return EncodedCorpus.of([len(sentence) for sentence in sentences], features)
 
     @property
-    def words(self) -> Words | None:
+    def vectors(self) -> StaticVectors | None:
         """The static word vectors that are read, where there are any."""
-        return next((one for one in self.embedders.values() if isinstance(one, Words)), None)
+        return next((one for one in self.embedders.values() if isinstance(one, StaticVectors)), None)
 
     @property
     def transformer(self) -> Transformer | None:
@@ -176,10 +182,10 @@ class Encoder(nn.Module):
     def forward(self, batch: Batch) -> Encoded:
         """Read a batch."""
         encoded = self._read(batch)
-        if self.recall is None:
+        if self.word_memory is None:
             return encoded
-        given = batch.prepared.features["recall"]
-        return replace(encoded, states=self.recall(batch, given, _keys(encoded), encoded.states))
+        given = batch.prepared.features["word_memory"]
+        return replace(encoded, states=self.word_memory(batch, given, _keys(encoded), encoded.states))
 
     def sentence_vectors(self, encoded: Encoded) -> Tensor:
         """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any.
@@ -189,29 +195,29 @@ class Encoder(nn.Module):
         batch, features = encoded.batch, encoded.features
         mask = batch.mask[..., None]
         if self.finder is None:
-            name = next(name for name in ("words", "transformer", "characters") if name in features)
+            name = next(name for name in ("vectors", "transformer", "characters") if name in features)
             return (features[name] * mask).sum(1) / mask.sum(1)
         means = (self.finder(batch, batch.prepared.features["finder"]) * mask).sum(1) / mask.sum(1)
         return torch.cat([means, (means == 0).all(1, keepdim=True)], dim=1)
 
     @torch.no_grad()
-    def write(self, prepared: Prepared) -> None:
+    def write(self, prepared: EncodedCorpus) -> None:
         """Write the training sentences, as they are seen now, to the memory that words recall from."""
-        if self.recall is None:
+        if self.word_memory is None:
             return
         training = self.training
         self.eval()
         for ids in prepared.order(prepared.first.device):
             encoded = self._read(prepared.batch(ids))
-            self.recall.write(encoded.batch, prepared.features["recall"], _keys(encoded), encoded.states)
-        self.recall.close()
+            self.word_memory.write(encoded.batch, prepared.features["word_memory"], _keys(encoded), encoded.states)
+        self.word_memory.close()
         self.train(training)
 
     def attention(self, batch: Batch) -> Attention | None:
         """What each word of a batch recalls, where there is a memory for that."""
-        if self.recall is None:
+        if self.word_memory is None:
             return None
-        return self.recall.attention(batch, batch.prepared.features["recall"], _keys(self._read(batch)))
+        return self.word_memory.attention(batch, batch.prepared.features["word_memory"], _keys(self._read(batch)))
 
     def _features(self, batch: Batch) -> tuple[dict[str, Tensor], tuple[Tensor, ...]]:
         """What each embedder says of a batch's words [B, T, its size], and a transformer's layers."""
@@ -230,18 +236,18 @@ class Encoder(nn.Module):
         """What there is of a batch before anything is recalled."""
         features, layers = self._features(batch)
         states = torch.cat(list(features.values()), dim=-1)
-        if self.context is not None:
-            sentences = self.context(batch, dict(self.embedders.items()), features)  # [B, size]
+        if self.sentence_context is not None:
+            sentences = self.sentence_context(batch, dict(self.embedders.items()), features)  # [B, size]
             states = torch.cat([states, sentences[:, None].expand(-1, states.shape[1], -1)], dim=-1)
         if self.highway is not None:
             states = self.highway(states)
-        if self.recurrent is not None:
-            states = self.recurrent(states, batch.mask)
+        if self.bilstm is not None:
+            states = self.bilstm(states, batch.mask)
         return Encoded(batch, features, layers, states)
 
     @torch.no_grad()
     def _place_labels(
-        self, context: Context, train: Sequence[Sentence], entities: Sequence[Sequence[WordLabel]]
+        self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[WordLabel]]
     ) -> None:
         """Put each label's vector where the mean of its entities' words is."""
         chosen = examples(entities, context.names)
@@ -261,5 +267,5 @@ class Encoder(nn.Module):
 
 def _keys(encoded: Encoded) -> Tensor:
     """What words are known by when they are recalled [B, T, K]: a pretrained encoder's states, or their vectors."""
-    name = next(name for name in ("transformer", "words", "characters") if name in encoded.features)
+    name = next(name for name in ("transformer", "vectors", "characters") if name in encoded.features)
     return encoded.features[name]

@@ -21,7 +21,7 @@ from pydantic import Field
 from torch import Tensor
 
 from nearspan.device import usable_seed
-from nearspan.encoders.words import NUMBER, normal
+from nearspan.encoders.static_vectors import NUMBER, normal
 from nearspan.errors import NearspanError
 from nearspan.settings import Settings
 
@@ -29,7 +29,7 @@ POWER = 0.75  # of f
 BLOCK = 500_000  # words whose pairs are counted at once
 FIRST = 0.05  # AdaGrad's rate
 
-Watch = Callable[[int, float], None]
+TrainingCallback = Callable[[int, float], None]
 
 
 class GloveSettings(Settings):
@@ -63,7 +63,7 @@ class Learned:
 
 
 def learn(
-    sentences: Iterable[Sequence[str]], settings: GloveSettings, seed: int = 0, watch: Watch | None = None
+    sentences: Iterable[Sequence[str]], settings: GloveSettings, seed: int = 0, watch: TrainingCallback | None = None
 ) -> Learned:
     """Vectors for the words of sentences; the same for the same sentences, settings and seed on a CPU.
 
@@ -154,7 +154,7 @@ def pair_loss(one: Tensor, other: Tensor, weight: Tensor, x_max: float) -> tuple
 
 
 def _fitted(
-    pairs: Pairs, words: int, settings: GloveSettings, seed: int, watch: Watch | None
+    pairs: Pairs, words: int, settings: GloveSettings, seed: int, watch: TrainingCallback | None
 ) -> tuple[Tensor, list[float]]:
     generator = torch.Generator().manual_seed(seed)
     own, context = (Table(words, settings.size, generator) for _ in range(2))

@@ -8,7 +8,7 @@ import torch
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from nearspan.encoders.characters import PADDING, Spelling
+from nearspan.encoders.character_cnn import PADDING, CharacterFeature
 from nearspan.settings import Settings
 
 WINDOWS = (3, 5)  # characters that the filters of a layer see: Luo et al. (2020) take these for all layers
@@ -37,7 +37,7 @@ class IntNetSettings(Settings):
         return IntNet(self, vocabulary)
 
 
-class IntNet(Spelling):
+class IntNet(CharacterFeature):
     """Each block narrows all that was found so far (1 x 1), convolves that, and adds what it found.
 
     The maximum over a word's positions is taken of everything: size = filters for each window, and `inner` for each

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from nearspan.encoders.inputs import Batch, Features
-from nearspan.encoders.pieces import coded, load_tokenizer, shares, unloadable
+from nearspan.encoders.batches import Batch, Features
+from nearspan.encoders.word_pieces import coded, load_tokenizer, shares, unloadable
 from nearspan.errors import ModelError, ResourceError, first_line
+from nearspan.segment import Sentence
+from nearspan.segment.windows import balanced, owners, windows
 from nearspan.settings import Settings
-from nearspan.text import Sentence
-from nearspan.text.windows import balanced, owners, windows
 
 WINDOWS_AT_ONCE = 64
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")  # a family's names
@@ -88,7 +88,9 @@ class Transformer(nn.Module):
             )
 
     @classmethod
-    def learn(cls, settings: TransformerSettings, train: Sequence[Sentence], others: Sequence[Sentence]) -> Transformer:  # noqa: ARG003
+    def from_corpus(
+        cls, settings: TransformerSettings, train: Sequence[Sentence], others: Sequence[Sentence]
+    ) -> Transformer:
         """Load the pretrained encoder; nothing is learned from the corpus."""
         return cls(settings, *_load(settings))
 
@@ -101,7 +103,7 @@ class Transformer(nn.Module):
             raise ModelError(f"the encoder cannot be saved to {folder}: {first_line(error)}") from error
 
     @classmethod
-    def restore(cls, settings: TransformerSettings, folder: Path) -> Transformer:
+    def from_disk(cls, settings: TransformerSettings, folder: Path) -> Transformer:
         """The encoder as `save` wrote it, with weights still to be filled in."""
         from transformers import AutoConfig, AutoModel, AutoTokenizer
 

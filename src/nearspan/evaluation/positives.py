@@ -29,7 +29,7 @@ class FalsePositives:
         """Span errors as a part of all predictions."""
         return self.span / self.predicted if self.predicted else 0.0
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"predicted": self.predicted, "category": self.category, "span": self.span}
 

@@ -59,7 +59,7 @@ class Counts:
         total = self.predicted + self.gold
         return 2 * self.correct / total if total else 0.0
 
-    def as_dict(self) -> dict[str, float | int]:
+    def to_dict(self) -> dict[str, float | int]:
         """For JSON."""
         return {
             "precision": self.precision,
@@ -113,14 +113,14 @@ class Scores:
         """The mean of the labels' F1."""
         return sum(counts.f1 for counts in self.labels.values()) / len(self.labels) if self.labels else 0.0
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON: fractions between 0 and 1."""
         return {
             "precision": self.precision,
             "recall": self.recall,
             "f1": self.f1,
             "macro_f1": self.macro_f1,
-            "labels": {label: counts.as_dict() for label, counts in self.labels.items()},
+            "labels": {label: counts.to_dict() for label, counts in self.labels.items()},
         }
 
     def __str__(self) -> str:

@@ -14,8 +14,8 @@ from nearspan.document import Document, Entity, Span
 from nearspan.evaluation.matching import Tally, pairs
 from nearspan.evaluation.overlaps import Overlaps
 from nearspan.evaluation.scores import Scores
-from nearspan.text import split
-from nearspan.text.words import words
+from nearspan.segment import split
+from nearspan.segment.words import words
 
 Slicer = Callable[[Entity], str]
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable
 from nearspan.document import Document, Entity
 from nearspan.evaluation.scores import Scores
 from nearspan.evaluation.slices import Slicer, sliced
-from nearspan.text.words import words
+from nearspan.segment.words import words
 
 VOCABULARIES = ("IV", "OOTV", "OOEV", "OOBV")
 

@@ -4,39 +4,36 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nearspan.heads.biaffine import Biaffine, BiaffineSettings
-from nearspan.heads.classifier import Classifier, ClassifierSettings, Softmax
-from nearspan.heads.crf import Crf, CrfSettings, tags_of
-from nearspan.heads.instances import Instances, InstanceSettings
-from nearspan.heads.joining import Joiner, JoiningSettings
-from nearspan.heads.pool import Pool, WordPool
-from nearspan.heads.sigmoid import Sigmoid, SigmoidSettings
+from nearspan.heads.biaffine import BiaffineHead, BiaffineSettings
+from nearspan.heads.crf import CrfHead, CrfSettings, tags_of
+from nearspan.heads.fragment_linker import FragmentLinker, FragmentLinkerSettings
+from nearspan.heads.nearest import NearestHead, NearestSettings
+from nearspan.heads.sigmoid import SigmoidHead, SigmoidSettings
+from nearspan.heads.softmax import Softmax, SoftmaxHead, SoftmaxSettings
 
 HeadSettings = Annotated[
-    ClassifierSettings | SigmoidSettings | BiaffineSettings | InstanceSettings | CrfSettings,
+    SoftmaxSettings | SigmoidSettings | BiaffineSettings | NearestSettings | CrfSettings,
     Field(discriminator="kind"),
 ]
-SpanHead = Classifier | Sigmoid | Biaffine | Instances
-Head = SpanHead | Crf
+SpanHead = SoftmaxHead | SigmoidHead | BiaffineHead | NearestHead
+Head = SpanHead | CrfHead
 
 __all__ = [
-    "Biaffine",
+    "BiaffineHead",
     "BiaffineSettings",
-    "Classifier",
-    "ClassifierSettings",
-    "Crf",
+    "CrfHead",
     "CrfSettings",
+    "FragmentLinker",
+    "FragmentLinkerSettings",
     "Head",
     "HeadSettings",
-    "InstanceSettings",
-    "Instances",
-    "Joiner",
-    "JoiningSettings",
-    "Pool",
-    "Sigmoid",
+    "NearestHead",
+    "NearestSettings",
+    "SigmoidHead",
     "SigmoidSettings",
     "Softmax",
+    "SoftmaxHead",
+    "SoftmaxSettings",
     "SpanHead",
-    "WordPool",
     "tags_of",
 ]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from nearspan.errors import ConfigError
-from nearspan.heads.classifier import Softmax
+from nearspan.heads.softmax import Softmax
 from nearspan.settings import Settings
 
 
@@ -20,14 +20,14 @@ class BiaffineSettings(Settings):
 
     kind: Literal["biaffine"] = "biaffine"
 
-    def build(self, inputs: int, labels: int, ends: int = 0) -> Biaffine:
+    def build(self, inputs: int, labels: int, ends: int = 0) -> BiaffineHead:
         """The head for `labels` labels beside null, over vectors that begin with two ends of width `ends`."""
         if not ends:
             raise ConfigError('the biaffine head compares the ends of a span: set representation.kind to "ends"')
-        return Biaffine(inputs, labels, ends)
+        return BiaffineHead(inputs, labels, ends)
 
 
-class Biaffine(Softmax):
+class BiaffineHead(Softmax):
     """score(s, y) = a . U_y b + w_y . [a, b, width] + c_y for a span with the ends a and b; null has a U of its own."""
 
     def __init__(self, inputs: int, labels: int, ends: int) -> None:

@@ -28,9 +28,9 @@ class CrfSettings(Settings):
     kind: Literal["crf"] = "crf"
     dropout: float = Field(default=0.5, ge=0, lt=1)  # on the word states
 
-    def build(self, inputs: int, labels: int, ends: int = 0) -> Crf:  # noqa: ARG002
+    def build(self, inputs: int, labels: int, ends: int = 0) -> CrfHead:  # noqa: ARG002
         """The head for `labels` labels over word states of width `inputs`."""
-        return Crf(self, inputs, labels)
+        return CrfHead(self, inputs, labels)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Chain:
         return (torch.where((stop - first == 1)[:, None], alone, wide) - total).exp()
 
 
-class Crf(nn.Module):
+class CrfHead(nn.Module):
     """Scores tags from word states; learned transitions, and none that would break BIOES."""
 
     uses_memory: ClassVar[bool] = False

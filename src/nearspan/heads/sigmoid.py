@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nearspan.heads.pool import Pool
+from nearspan.knn.pool import Pool
 from nearspan.settings import Settings
 
 
@@ -23,12 +23,12 @@ class SigmoidSettings(Settings):
     threshold: float = Field(default=0.5, gt=0, lt=1)  # a label holds where its probability is above it
     tuned: bool = False  # after training, give each label the threshold that is best on the development data
 
-    def build(self, inputs: int, labels: int, ends: int = 0) -> Sigmoid:  # noqa: ARG002
+    def build(self, inputs: int, labels: int, ends: int = 0) -> SigmoidHead:  # noqa: ARG002
         """The head for `labels` labels; a span that has none is null."""
-        return Sigmoid(self, inputs, labels)
+        return SigmoidHead(self, inputs, labels)
 
 
-class Sigmoid(nn.Module):
+class SigmoidHead(nn.Module):
     """P(y|s) = sigmoid(w_y . h_s + b_y) for each label y; null is none of them."""
 
     uses_memory: ClassVar[bool] = False

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from nearspan.document import Document, Entity, Fragment, Span
 from nearspan.errors import EditError
-from nearspan.memory.remembered import Remembered
-from nearspan.text import Gold
+from nearspan.knn.memory_sentence import MemorySentence
+from nearspan.segment import Gold
 
 Fragments = tuple[Fragment, ...]  # over words, in order
 Kind = Literal["add", "relabel", "remove", "forget", "undo"]
@@ -27,7 +27,7 @@ class Edit:
     change: Mapping[str, Any]  # what to do, for replaying it
     receipt: tuple[str, ...] = ()  # what went or came, line by line
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON, without what only replaying needs."""
         return {
             "number": self.number,
@@ -39,7 +39,7 @@ class Edit:
 
     def line(self) -> dict[str, Any]:
         """One line of the journal."""
-        return self.as_dict() | {"change": dict(self.change)}
+        return self.to_dict() | {"change": dict(self.change)}
 
     @classmethod
     def from_line(cls, found: dict[str, Any]) -> Edit:
@@ -77,7 +77,7 @@ def standing(edits: Iterable[Edit]) -> list[Edit]:
 class Revision:
     """What a memory holds after some edits: its sentences by id, the documents that were added, what is forgotten."""
 
-    sentences: dict[int, Remembered]
+    sentences: dict[int, MemorySentence]
     added: dict[int, Document]  # by the id of its first sentence
     next_id: int  # ids are never given twice, not even after an undo
     forgotten: frozenset[int] = frozenset()  # digests of training sentences whose words are recalled no more
@@ -85,9 +85,9 @@ class Revision:
     @classmethod
     def of(
         cls,
-        base: Sequence[Remembered],
+        base: Sequence[MemorySentence],
         edits: Sequence[Edit],
-        read: Callable[[Document], list[Remembered]],
+        read: Callable[[Document], list[MemorySentence]],
         forgotten: frozenset[int] = frozenset(),
     ) -> Revision:
         """The base's sentences, numbered from 0, with edits applied; `read` says what a document brings in.
@@ -100,13 +100,15 @@ class Revision:
         found.next_id = len(base) + sum(int(edit.change["count"]) for edit in edits if edit.kind == "add")
         return found
 
-    def after(self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[Remembered]]) -> Revision:
+    def after(
+        self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[MemorySentence]]
+    ) -> Revision:
         """What there is after one more change; this stays as it is."""
         found = Revision(dict(self.sentences), dict(self.added), self.next_id, self.forgotten)
         found.apply(kind, change, read)
         return found
 
-    def apply(self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[Remembered]]) -> None:
+    def apply(self, kind: Kind, change: Mapping[str, Any], read: Callable[[Document], list[MemorySentence]]) -> None:
         """Make one change here; the caller has checked that it can be made."""
         if kind == "add":
             document, first = document_of(change["document"]), int(change["first"])
@@ -133,7 +135,7 @@ class Revision:
                 self.sentences[sentence] = found
 
 
-def relabelled(one: Remembered, runs: Fragments, label: str | None) -> Remembered:
+def relabelled(one: MemorySentence, runs: Fragments, label: str | None) -> MemorySentence:
     """A sentence whose span has this label alone: `""` makes it no entity, None takes it out of the memory.
 
     Only a run of words is remembered as no entity; fragments are either an entity together, or nothing.
@@ -148,7 +150,7 @@ def relabelled(one: Remembered, runs: Fragments, label: str | None) -> Remembere
     return replace(one, entities=entities, removed=tuple(sorted(removed)))
 
 
-def runs_of(one: Remembered, sentence: int, span: Span) -> Fragments:
+def runs_of(one: MemorySentence, sentence: int, span: Span) -> Fragments:
     """The words of a span of a remembered sentence, first and stop: one run, or those of its fragments."""
     starts = {start: word for word, (start, _) in reversed(list(enumerate(one.words)))}
     ends = {end: word + 1 for word, (_, end) in enumerate(one.words)}

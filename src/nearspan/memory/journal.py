@@ -17,10 +17,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from nearspan.corpora.atomic import let_read, sync
 from nearspan.errors import EditError, ModelError
+from nearspan.io.atomic import let_read, sync
+from nearspan.knn.datastore import BASE, FILL, NEXT, SENTENCES, digest, found_in
 from nearspan.memory.edits import Edit
-from nearspan.memory.store import BASE, FILL, NEXT, SENTENCES, digest, found_in
 
 JOURNAL, LOCK = "journal.jsonl", "journal.lock"
 FORMAT = 2

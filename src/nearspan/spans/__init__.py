@@ -4,8 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nearspan.spans.asked import Asked, Placed
-from nearspan.spans.attended import Attended, AttendedSettings
+from nearspan.spans.additive_spans import EndSums, WordSums
 from nearspan.spans.bottleneck import Bottleneck, BottleneckSettings, Gaussian
 from nearspan.spans.candidates import (
     Candidates,
@@ -17,56 +16,62 @@ from nearspan.spans.candidates import (
     how_many,
     number_of,
 )
-from nearspan.spans.deep import Deep, DeepSettings
-from nearspan.spans.endpoints import Endpoints, EndpointsSettings
-from nearspan.spans.ends import Ends, EndsSettings
+from nearspan.spans.endpoint_mean import EndpointMean, EndpointMeanSettings
+from nearspan.spans.endpoint_mlp import EndpointMLP, EndpointMLPSettings
 from nearspan.spans.fragments import BatchFragments, GoldFragments
-from nearspan.spans.labelled import LabelledSentences
-from nearspan.spans.minus import Minus, MinusSettings
+from nearspan.spans.given_spans import Asked, Placed
+from nearspan.spans.labelled_sentences import LabelledSentences
+from nearspan.spans.lstm_minus import LstmMinus, LstmMinusSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
-from nearspan.spans.reach import Reached, WordEntity, reach
-from nearspan.spans.sums import EndSums, WordSums
+from nearspan.spans.reachability import Reachability, WordEntity, align_to_candidates
+from nearspan.spans.span_bilstm import SpanBiLSTM, SpanBiLSTMSettings
+from nearspan.spans.span_transformer import SpanTransformer, SpanTransformerSettings
 
 RepresentationSettings = Annotated[
-    MinusSettings | PoolingSettings | DeepSettings | EndpointsSettings | EndsSettings | AttendedSettings,
+    LstmMinusSettings
+    | PoolingSettings
+    | SpanTransformerSettings
+    | EndpointMeanSettings
+    | EndpointMLPSettings
+    | SpanBiLSTMSettings,
     Field(discriminator="kind"),
 ]
-Representation = Minus | Pooling | Deep | Endpoints | Ends | Attended
+Representation = LstmMinus | Pooling | SpanTransformer | EndpointMean | EndpointMLP | SpanBiLSTM
 
 __all__ = [
     "Asked",
-    "Attended",
-    "AttendedSettings",
     "BatchFragments",
     "Bottleneck",
     "BottleneckSettings",
     "CandidateSettings",
     "Candidates",
-    "Deep",
-    "DeepSettings",
     "EndSums",
-    "Endpoints",
-    "EndpointsSettings",
-    "Ends",
-    "EndsSettings",
+    "EndpointMLP",
+    "EndpointMLPSettings",
+    "EndpointMean",
+    "EndpointMeanSettings",
     "Gaussian",
     "GoldFragments",
     "LabelledSentences",
-    "Minus",
-    "MinusSettings",
+    "LstmMinus",
+    "LstmMinusSettings",
     "Placed",
     "Pooling",
     "PoolingSettings",
-    "Reached",
+    "Reachability",
     "Representation",
     "RepresentationSettings",
+    "SpanBiLSTM",
+    "SpanBiLSTMSettings",
     "SpanLabels",
+    "SpanTransformer",
+    "SpanTransformerSettings",
     "WordEntity",
     "WordSums",
     "WordTarget",
+    "align_to_candidates",
     "candidates_of",
     "enumerate_spans",
     "how_many",
     "number_of",
-    "reach",
 ]

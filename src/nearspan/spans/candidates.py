@@ -25,6 +25,7 @@ WordTarget = tuple[int, int, int]  # first word, stop, label; label 0 is null
 class CandidateSettings(Settings):
     """Which spans are considered."""
 
+    kind: Literal["all", "given"] = "all"  # all spans, or those that the documents give, to be classified
     unit: Literal["words", "pieces"] = "words"  # of spans: words, or the pieces of a pretrained encoder's tokenizer
     max_width: int = Field(default=6, ge=1, le=10_000)  # L of the paper: the most units in a span
 
@@ -149,7 +150,7 @@ class SpanLabels:
         """The labels [S] of a batch's candidates, the first where there are several; `ids` [B] are its sentences."""
         return self.labels[self._rows(ids, candidates)]
 
-    def hot(self, ids: Tensor, candidates: Candidates, labels: int) -> Tensor:
+    def one_hot_targets(self, ids: Tensor, candidates: Candidates, labels: int) -> Tensor:
         """All labels of a batch's candidates as ones in [S, 1 + Y]; `labels` is 1 + Y, the first column is null."""
         rows = self._rows(ids, candidates)
         found = functional.one_hot(self.labels[rows], labels).float()

@@ -9,8 +9,8 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
+from nearspan.segment import Gold
 from nearspan.spans.candidates import Candidates, number_of
-from nearspan.text import Gold
 
 
 @dataclass(frozen=True)

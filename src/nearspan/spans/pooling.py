@@ -13,8 +13,8 @@ from torch.nn import functional
 from nearspan.encoders import Encoded, Encoder
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
-from nearspan.spans.layout import Layout, taken
-from nearspan.spans.reading import SpanReader, SpanReaderSettings
+from nearspan.spans.span_grid import SpanGrid, gather_rows
+from nearspan.spans.span_projection import SpanProjection, SpanProjectionSettings
 
 How = Literal["max", "mean", "multiplicative", "additive"]
 
@@ -25,7 +25,7 @@ class PoolingSettings(Settings):
     kind: Literal["pooling"] = "pooling"
     pooling: How = "max"
     dropout: float = Field(default=0.2, ge=0, lt=1)  # on the states that are pooled
-    reader: SpanReaderSettings = SpanReaderSettings()
+    projection: SpanProjectionSettings = SpanProjectionSettings()
 
     def build(self, encoder: Encoder, max_width: int) -> Pooling:
         """The representation over an encoder's states."""
@@ -40,15 +40,15 @@ class Pooling(nn.Module):
         self.max_width = max_width
         self.pool = Pool(settings.pooling, inputs)
         self.dropout = nn.Dropout(settings.dropout)
-        self.reader = SpanReader(settings.reader, inputs, max_width)
-        self.size = self.reader.size
+        self.projection = SpanProjection(settings.projection, inputs, max_width)
+        self.size = self.projection.size
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, size]."""
         lengths, words = encoded.batch.lengths, encoded.states.shape[1]
-        layout = Layout.of(candidates, lengths, words, self.max_width)
+        layout = SpanGrid.of(candidates, lengths, words, self.max_width)
         spans = self.pool(self.dropout(encoded.states), layout)
-        vectors: Tensor = self.reader(encoded.states, spans, layout, candidates, encoded.batch)
+        vectors: Tensor = self.projection(encoded.states, spans, layout, candidates, encoded.batch)
         return vectors
 
 
@@ -60,7 +60,7 @@ class Pool(nn.Module):
         self.how = how
         self.attention = Attention(size, how) if how in ("multiplicative", "additive") else None
 
-    def forward(self, states: Tensor, layout: Layout) -> Tensor:
+    def forward(self, states: Tensor, layout: SpanGrid) -> Tensor:
         """Vectors of the wide spans [N, d] from word states [B, T, d]."""
         if not len(layout):
             return states.new_zeros(0, states.shape[-1])
@@ -70,7 +70,7 @@ class Pool(nn.Module):
         else:
             found = highest(words) if self.how == "max" else means(words)
         grid = torch.stack(list(found), dim=2)  # [B, starts, widths, d]
-        return taken(grid.flatten(0, 2), layout.cells)
+        return gather_rows(grid.flatten(0, 2), layout.cells)
 
 
 class Attention(nn.Module):
@@ -94,7 +94,7 @@ class Attention(nn.Module):
         return scores
 
 
-def shifted(states: Tensor, layout: Layout) -> list[Tensor]:
+def shifted(states: Tensor, layout: SpanGrid) -> list[Tensor]:
     """Each first word, the word after it, ... [B, starts, d]; zeros beyond the end."""
     starts, shifts = layout.starts, layout.widths + 1
     padded = functional.pad(states, (0, 0, 0, max(0, starts + shifts - states.shape[1])))

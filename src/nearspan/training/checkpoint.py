@@ -13,10 +13,10 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from nearspan.encoders.recall import WRITTEN, Recall
+from nearspan.encoders.word_memory import WRITTEN, WordMemory
 from nearspan.errors import ModelError
-from nearspan.folder import CHECKPOINT
-from nearspan.tensors import digest_of, load_tensors, metadata_of, save_tensors
+from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
+from nearspan.model.folder import CHECKPOINT
 
 Weights = dict[str, Tensor]
 
@@ -47,7 +47,7 @@ def remembered(network: nn.Module) -> Weights:
     return {
         f"{name}.{part}": getattr(module, part)
         for name, module in network.named_modules()
-        if isinstance(module, Recall)
+        if isinstance(module, WordMemory)
         for part in WRITTEN
     }
 

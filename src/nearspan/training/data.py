@@ -11,14 +11,14 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from nearspan.decoding import Fragments
+from nearspan.config import Recipe
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.heads import tags_of
-from nearspan.objectives import GenerationSettings, SpanTexts, SynonymSource
-from nearspan.recipes import Recipe
+from nearspan.losses import GeneratorSettings, SpanTexts, SynonymSource
+from nearspan.model.decode import Fragments
+from nearspan.segment import Coverage, Gold, Sentence
 from nearspan.spans import GoldFragments, LabelledSentences, SpanLabels, WordEntity, WordTarget
-from nearspan.text import Coverage, Gold, Sentence
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,14 @@ class TrainingData:
         return GoldFragments.of(lengths, self.discontinuous, max_width)
 
     def span_texts(
-        self, max_width: int, settings: GenerationSettings | None, synonyms: SynonymSource | None
+        self, max_width: int, settings: GeneratorSettings | None, synonyms: SynonymSource | None
     ) -> SpanTexts | None:
         """What the entities say, where generators are to learn it."""
         if settings is None:
             return None
-        return SpanTexts.learn(self.sentences, self.entities, max_width, synonyms, settings.most, settings.longest)
+        return SpanTexts.from_corpus(
+            self.sentences, self.entities, max_width, synonyms, settings.most, settings.longest
+        )
 
     def word_spans(self) -> list[list[Fragments]]:
         """The entities' words, sentence by sentence."""

@@ -12,30 +12,29 @@ import torch
 from accelerate import Accelerator
 from filelock import FileLock, Timeout
 
-from nearspan.corpora.corpus import shown
-from nearspan.decoding import found_joined, found_overlap
+from nearspan.config import Recipe, load
 from nearspan.device import repeatable, usable_seed
 from nearspan.document import Document
-from nearspan.encoders import Prepared
+from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
-from nearspan.evaluation import Judge, TypingJudge
-from nearspan.folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
+from nearspan.evaluation import Evaluator, SpanClassificationEvaluator
 from nearspan.heads import SigmoidSettings
+from nearspan.io.paths import exists, is_folder, shown
+from nearspan.knn.datastore import BASE, found_in
+from nearspan.losses import SynonymSource
 from nearspan.memory.journal import JOURNAL
-from nearspan.memory.store import BASE, found_in
 from nearspan.model import Model
-from nearspan.objectives import SynonymSource
-from nearspan.paths import exists, is_folder
-from nearspan.recipes import Recipe, load
+from nearspan.model.decode import found_joined, found_overlap
+from nearspan.model.folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
 from nearspan.spans import how_many
-from nearspan.strings import StringMajority
+from nearspan.spans.string_majority import StringMajority
 from nearspan.training import checkpoint
-from nearspan.training.card import card
+from nearspan.training.callbacks import METRICS, TrainingCallback
 from nearspan.training.data import TrainingData, fingerprint, refuse_unwritable
+from nearspan.training.model_card import card
 from nearspan.training.run import Run
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.trainer import Trainer, accelerator_for
-from nearspan.training.watch import METRICS, Watch
 
 LOCK = "training.lock"
 REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, METRICS, *BASE, JOURNAL)  # what a new run would write over
@@ -52,14 +51,14 @@ def train(
     seed: int = 0,
     device: str = "",
     resume: bool = False,
-    watch: Watch | None = None,
+    watch: TrainingCallback | None = None,
     synonyms: SynonymSource | None = None,
 ) -> Run:
     """Train a recipe, or the one of this name, on documents and save the model with the best development F1 to `out`.
 
     For the typing task the best is that with the highest typing accuracy.
 
-    `synonyms` are for recipes that generate them (`objective.generation`): anything with `of(text)`.
+    `synonyms` are for recipes that generate them (`losses.generators`): anything with `of(text)`.
 
     Without development documents the last epoch's model is saved. With `resume` a run that was
     stopped goes on from its checkpoint, and on a CPU ends with the very same weights; a finished one whose memory was
@@ -67,7 +66,7 @@ def train(
     """
     recipe = load(recipe) if isinstance(recipe, str) else recipe
     train, dev, test = tuple(train), tuple(dev), tuple(test)
-    folder, watch, seed = _usable(out), watch or Watch(), usable_seed(seed)
+    folder, watch, seed = _usable(out), watch or TrainingCallback(), usable_seed(seed)
     accelerator = accelerator_for(recipe, device)
     if not recipe.training.batch and accelerator.num_processes > 1:
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
@@ -94,15 +93,15 @@ def _train(
     folder: Path,
     seed: int,
     resume: bool,
-    watch: Watch,
+    watch: TrainingCallback,
     accelerator: Accelerator,
     synonyms: SynonymSource | None,
 ) -> Run:
-    split, typing, width = recipe.splitter(), recipe.task == "typing", recipe.candidates.max_width
+    split, typing, width = recipe.splitter(), recipe.suggester.kind == "given", recipe.suggester.max_width
     if typing:
         data = TrainingData.given(train, split, width)
     else:
-        head, joining = recipe.head, recipe.joining is not None
+        head, joining = recipe.head, recipe.fragment_linker is not None
         data = TrainingData.of(train, split, width, head.multilabel, joining, head.tags_words)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
@@ -111,11 +110,11 @@ def _train(
             "the training data has a label 'null', which is the name of 'no entity' in the JSON of explain, audit and "
             "serve: rename it in the corpus"
         )
-    generation = recipe.objective.generation
+    generation = recipe.losses.generators
     alone = generation.pretraining if generation else 0  # epochs that teach the head nothing
     if recipe.training.epochs <= alone:
         raise ConfigError(
-            f"objective.generation.pretraining takes {alone} epochs, and training.epochs is {recipe.training.epochs}: "
+            f"losses.generators.pretraining takes {alone} epochs, and training.epochs is {recipe.training.epochs}: "
             "lower the one or raise the other, so that the head learns too"
         )
     watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
@@ -127,7 +126,7 @@ def _train(
     texts = data.span_texts(width, generation, synonyms)
     vocabulary = texts.vocabulary if texts else None
     fragments = data.gold_fragments(width)
-    model = Model.learn(
+    model = Model.from_corpus(
         recipe,
         data.sentences,
         data.labels,
@@ -172,7 +171,7 @@ def _train(
         for name, tensor in checkpoint.kept(model.network).items():
             tensor.copy_(best[name])
     _remember(model, data, trainer.prepared, seed)
-    if isinstance(judge, Judge) and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
+    if isinstance(judge, Evaluator) and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
         fit_thresholds(judge)
     scores = judge.evaluate() if judge else None
     tested = _judge(model, test).evaluate() if test else None
@@ -185,11 +184,11 @@ def _train(
     return run
 
 
-def _judge(model: Model, documents: Sequence[Document]) -> Judge | TypingJudge:
-    return TypingJudge(model, documents) if model.typing else Judge(model, documents)
+def _judge(model: Model, documents: Sequence[Document]) -> Evaluator | SpanClassificationEvaluator:
+    return SpanClassificationEvaluator(model, documents) if model.typing else Evaluator(model, documents)
 
 
-def _remember(model: Model, data: TrainingData, prepared: Prepared, seed: int) -> None:
+def _remember(model: Model, data: TrainingData, prepared: EncodedCorpus, seed: int) -> None:
     """Fill the memory: with all training spans for a head that scores with it, else with what `EVIDENCE` holds.
 
     Whole sentences are kept, those with entities first, drawn by chance.
@@ -198,7 +197,9 @@ def _remember(model: Model, data: TrainingData, prepared: Prepared, seed: int) -
     given = prepared.given
     counts = given.counts if given is not None else how_many(prepared.lengths, network.max_width)
     sizes = counts * network.size * 2  # bytes, in half precision
-    needed = network.head.uses_memory or network.encoder.recall is not None  # recalled words are shown in sentences
+    needed = (
+        network.head.uses_memory or network.encoder.word_memory is not None
+    )  # recalled words are shown in sentences
     if needed or network.adds_up is not None or int(sizes.sum()) <= EVIDENCE:
         model.remember(data.sentences, data.entities, prepared, data.discontinuous)
         return

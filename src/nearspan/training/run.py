@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from nearspan.errors import NearspanError
-from nearspan.evaluation import Evaluation, TypingEvaluation
-from nearspan.folder import RESULT
+from nearspan.evaluation import Evaluation, SpanClassificationEvaluation
 from nearspan.model import Model
+from nearspan.model.folder import RESULT
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Run:
     best_epoch: int
     epochs: int
     seconds: float  # spent on training, development scoring included
-    dev: Evaluation | TypingEvaluation | None
-    test: Evaluation | TypingEvaluation | None
+    dev: Evaluation | SpanClassificationEvaluation | None
+    test: Evaluation | SpanClassificationEvaluation | None
     processes: int = 1
     main: bool = True  # whether this process is the one that speaks
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Everything needed to tell this run from another."""
         gpu = self.model.device.type == "cuda"
         return {
@@ -46,13 +46,13 @@ class Run:
             "seconds": round(self.seconds, 1),
             "hardware": torch.cuda.get_device_name() if gpu else platform.machine(),
             "torch": torch.__version__,
-            "dev": self.dev.as_dict() if self.dev else None,
-            "test": self.test.as_dict() if self.test else None,
+            "dev": self.dev.to_dict() if self.dev else None,
+            "test": self.test.to_dict() if self.test else None,
         }
 
     def write(self, folder: Path) -> None:
         """Write `result.json`."""
-        content = json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+        content = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
         try:
             (folder / RESULT).write_text(content, encoding="utf-8", errors="backslashreplace")
         except OSError as error:

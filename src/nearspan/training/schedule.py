@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearspan.recipes import TrainingSettings
+from nearspan.config import TrainingSettings
 
 
 def rate(settings: TrainingSettings, peak: float, epoch: int, step: int, steps: int) -> float:

@@ -12,8 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from nearspan.config import Recipe, value_of
 from nearspan.errors import ConfigError
-from nearspan.recipes import Recipe, value_of
 
 OPTION = "--search"
 HOW = "LOW..HIGH, LOW..HIGH:log, LOW..HIGH:STEP or a|b|c"
@@ -87,8 +87,8 @@ class Space:
     def of(cls, content: Mapping[str, Any]) -> Space:
         """The space of a mapping: parts in parts or `part.key`, to a text as `--search` takes it or a list of choices.
 
-        >>> print(Space.of({"training": {"batch": [8, 16]}, "candidates.max_width": "4..8:2"}))
-        candidates.max_width=4..8:2
+        >>> print(Space.of({"training": {"batch": [8, 16]}, "suggester.max_width": "4..8:2"}))
+        suggester.max_width=4..8:2
         training.batch=8|16
         """
         variables = [_variable(key, values) for key, values in _flat(content)]

@@ -20,8 +20,8 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from nearspan.config import Recipe
 from nearspan.errors import NearspanError
-from nearspan.recipes import Recipe
 from nearspan.training.space import Choice, Range, Space
 from nearspan.training.trials import STUDY, State, Trial
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from nearspan.evaluation import Judge
-from nearspan.heads import Sigmoid
+from nearspan.evaluation import Evaluator
+from nearspan.heads import SigmoidHead
 
 LEAST = 0.05  # no label holds below this probability
 Scored = tuple[float, bool]  # the probability of a label that was guessed, and whether it is right
 
 
-def fit_thresholds(judge: Judge) -> None:
+def fit_thresholds(judge: Evaluator) -> None:
     """Give each label of a sigmoid head the threshold with the best F1 of its own on the judge's documents.
 
     Labels are looked at one by one and without regard to overlaps; if all of them together score worse than
     before, the thresholds stay as they were.
     """
     model, head = judge.model, judge.model.network.head
-    if not isinstance(head, Sigmoid):
+    if not isinstance(head, SigmoidHead):
         raise TypeError(f"only the sigmoid head has thresholds, not {type(head).__name__}")
     before, f1 = head.thresholds.clone(), judge.evaluate().scores.f1
     guessed, gold = _guessed(judge, head)
@@ -29,7 +29,7 @@ def fit_thresholds(judge: Judge) -> None:
         head.thresholds.copy_(before)
 
 
-def _guessed(judge: Judge, head: Sigmoid) -> tuple[dict[str, list[Scored]], dict[str, int]]:
+def _guessed(judge: Evaluator, head: SigmoidHead) -> tuple[dict[str, list[Scored]], dict[str, int]]:
     """For each label what a model gives any probability to, and how many entities there are."""
     model = judge.model
     guessed: dict[str, list[Scored]] = {label: [] for label in model.labels}

@@ -13,18 +13,18 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
+from nearspan.config import Recipe
 from nearspan.device import usable_device
 from nearspan.errors import ConfigError, CorpusError, NearspanError
-from nearspan.heads import Instances
+from nearspan.heads import NearestHead
+from nearspan.losses import SpanTexts
 from nearspan.model import Model
-from nearspan.network import Labelled
-from nearspan.objectives import SpanTexts
-from nearspan.recipes import Recipe
+from nearspan.model.network import Labelled
 from nearspan.spans import GoldFragments
 from nearspan.training import checkpoint
+from nearspan.training.callbacks import TrainingCallback
 from nearspan.training.data import TrainingData
 from nearspan.training.schedule import rate
-from nearspan.training.watch import Watch
 
 PART = 64  # sentences of a batch of all of them that are read at once
 
@@ -56,7 +56,7 @@ class Trainer:
         self.weights = [weight for weight in model.network.parameters() if weight.requires_grad]
         self.network: nn.Module = accelerator.prepare_model(model.network)
         head = model.network.head
-        self.neighbours = head.settings.neighbours if isinstance(head, Instances) else 0
+        self.neighbours = head.settings.neighbours if isinstance(head, NearestHead) else 0
         if self.neighbours:
             model.remember(data.sentences, data.entities, self.prepared, data.discontinuous)
 
@@ -86,7 +86,9 @@ class Trainer:
         if self.neighbours:
             self.model.refresh(self.prepared)
 
-    def epoch(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, watch: Watch) -> None:
+    def epoch(
+        self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, watch: TrainingCallback
+    ) -> None:
         """One pass over the training sentences, from where `progress` stands to the epoch's end."""
         batches = self._batches(progress.epoch)
         began = time.monotonic()

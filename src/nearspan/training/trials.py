@@ -11,8 +11,8 @@ from typing import Any, Literal
 import tomli_w
 from rich.table import Table
 
-from nearspan.corpora.atomic import write_file
-from nearspan.recipes import Recipe, value_of
+from nearspan.config import Recipe, value_of
+from nearspan.io.atomic import write_file
 
 STUDY, TRIALS, BEST = "study.db", "trials.jsonl", "best.toml"
 State = Literal["complete", "pruned", "failed", "interrupted"]
@@ -46,7 +46,7 @@ class Trial:
         """The first epoch with that F1."""
         return self.scores.index(max(self.scores)) + 1 if self.scores else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """A line of `trials.jsonl`."""
         row: dict[str, Any] = {
             "trial": self.number,
@@ -73,7 +73,7 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
 
 def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
     """Write `trials.jsonl`."""
-    lines = (json.dumps(trial.as_dict(), ensure_ascii=False, default=str) + "\n" for trial in trials)
+    lines = (json.dumps(trial.to_dict(), ensure_ascii=False, default=str) + "\n" for trial in trials)
     write_file(folder / TRIALS, lines)
 
 

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from rich.console import Console
 
+from nearspan.config import Recipe, load
 from nearspan.device import usable_device, usable_seed
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError, ResourceError
-from nearspan.objectives import SynonymSource
-from nearspan.paths import exists, is_file
-from nearspan.recipes import Recipe, load
+from nearspan.io.paths import exists, is_file
+from nearspan.losses import SynonymSource
 from nearspan.training.data import digest
 from nearspan.training.loop import train as train_recipe
 from nearspan.training.space import OPTION, Space
 from nearspan.training.trials import BEST, STUDY, TRIALS, Trial, ranked, tuned, write_best, write_trials
-from nearspan.training.tunewatch import Finished, Pruned, TrialWatch, TuneWatch
+from nearspan.training.tuning_callback import Finished, Pruned, TrialWatch, TuneWatch
 
 if TYPE_CHECKING:  # Optuna is an extra
     from nearspan.training.study import Asked, Study
@@ -72,9 +72,9 @@ def tune(
     recipe = load(recipe) if isinstance(recipe, str) else recipe
     space = _space(space).checked(recipe)
     folder = Path(out)
-    if recipe.task == "typing":
+    if recipe.suggester.kind == "given":
         raise ConfigError(
-            "tuning goes by the F1 of recognition, and this recipe's task is typing: try task=recognition"
+            "tuning goes by the F1 of recognition, and this recipe's task is typing: try suggester.kind=all"
         )
     if not dev:
         raise ConfigError("tuning needs development documents to score the trials on: give --dev")

@@ -1,0 +1,87 @@
+"""A stacked bidirectional LSTM over the words of a sentence."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nearspan.encoders.lstm_steps import stepped
+from nearspan.settings import Settings
+
+LSTM_PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+class BiLSTMSettings(Settings):
+    """The BiLSTM of the paper's table 5."""
+
+    layers: int = Field(default=2, ge=1, le=1_000)
+    size: int = Field(default=100, ge=1, le=10_000)  # hidden units in each direction
+    dropout: float = Field(default=0.5, ge=0, lt=1)  # on the input of every layer
+    state_dropout: float = Field(default=0.0, ge=0, lt=1)  # on the state that goes from word to word, anew at each
+    output_dropout: float = Field(default=0.0, ge=0, lt=1)  # on the output of every layer
+
+
+class BiLSTM(nn.Module):
+    """Reads [B, T, inputs], gives [B, T, 2 * size]: forward states first, backward states second.
+
+    Each direction is an LSTM of its own; the backward one reads every sentence turned round, so padding
+    comes last for both and needs no packing. Unpacked, cuDNN and oneDNN take a whole sequence in one go.
+    """
+
+    def __init__(self, settings: BiLSTMSettings, inputs: int) -> None:
+        super().__init__()
+        self.size = 2 * settings.size
+        self.dropout, self.output_dropout = nn.Dropout(settings.dropout), nn.Dropout(settings.output_dropout)
+        self.state_dropout = settings.state_dropout
+        widths = [inputs, *[self.size] * (settings.layers - 1)]
+        self.forwards = nn.ModuleList(lstm(width, settings.size) for width in widths)
+        self.backwards = nn.ModuleList(lstm(width, settings.size) for width in widths)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Contextual states [B, T, 2 * size], zero where the mask [B, T] is false; padding comes last.
+
+        In full precision always: casting an LSTM's weights for each batch costs more than it saves.
+        """
+        turned = _turned(mask)[..., None]  # [B, T, 1]
+        with torch.autocast(states.device.type, enabled=False):
+            states = states.float()
+            for onwards, back in zip(self.forwards, self.backwards, strict=True):
+                states = self.dropout(states)
+                read = states, states.gather(1, turned.expand_as(states))
+                if self.training and self.state_dropout:
+                    ahead, behind = _step_by_step((onwards, back), torch.stack(read), self.state_dropout)
+                else:
+                    (ahead, _), (behind, _) = onwards(read[0]), back(read[1])
+                states = torch.cat([ahead, behind.gather(1, turned.expand_as(behind))], dim=-1)
+                states = self.output_dropout(states)
+        return states * mask[..., None]
+
+
+def _step_by_step(pair: tuple[nn.Module, nn.Module], inputs: Tensor, dropout: float) -> Tensor:
+    """States [2, B, T, size] of two LSTMs side by side over inputs [2, B, T, D], with dropout from word to word."""
+    both = [torch.stack([one.get_parameter(f"{name}_l0") for one in pair]) for name in LSTM_PARAMETERS]
+    weight, recurrent, bias = both[0], both[1].transpose(1, 2), both[2] + both[3]
+    read = torch.einsum("pbti,pgi->tpbg", inputs, weight) + bias[:, None]  # [T, 2, B, 4 * size]
+    kept = functional.dropout(read.new_ones(*read.shape[:3], recurrent.shape[1]), dropout)
+    return stepped(read, recurrent, kept).movedim(0, 2)
+
+
+def _turned(mask: Tensor) -> Tensor:
+    """Where each position stands when its sentence is turned round [B, T]; padding stays in place."""
+    steps = torch.arange(mask.shape[1], device=mask.device)
+    return torch.where(mask, mask.sum(1, keepdim=True) - 1 - steps, steps)
+
+
+def lstm(inputs: int, size: int) -> nn.LSTM:
+    """An LSTM with an orthonormal matrix for each gate and a forget gate that begins open."""
+    lstm = nn.LSTM(inputs, size, batch_first=True)
+    for name, parameter in lstm.named_parameters():
+        if "weight" in name:
+            for gate in parameter.data.chunk(4):
+                nn.init.orthogonal_(gate)
+        else:
+            nn.init.zeros_(parameter)
+    nn.init.ones_(lstm.get_parameter("bias_ih_l0").data[size : 2 * size])
+    return lstm

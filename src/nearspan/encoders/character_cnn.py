@@ -1,0 +1,111 @@
+"""Characters of a word, read by a convolution (Ma & Hovy, 2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from nearspan.encoders.batches import Batch, Features
+from nearspan.segment import Sentence
+from nearspan.settings import Settings
+
+PADDING, UNKNOWN = 0, 1
+
+
+class CharacterCNNSettings(Settings):
+    """The character convolution of Ouchi et al. (2020), table 5."""
+
+    kind: Literal["cnn"] = "cnn"
+    size: int = Field(default=30, ge=1, le=10_000)  # width of a character's vector
+    filters: int = Field(default=30, ge=1, le=10_000)
+    window: int = Field(default=3, ge=1, le=1_000)
+    longest: int = Field(default=40, ge=2, le=10_000)  # of a longer word this many are read, half at each end
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+
+    def build(self, vocabulary: dict[str, Any]) -> CharacterCNN:
+        """The convolution over known characters."""
+        return CharacterCNN(self, vocabulary)
+
+
+class CharacterFeature(nn.Module):
+    """Word vectors from the characters of words; `convolved` says how."""
+
+    size: int  # width of a word's vector
+
+    def __init__(self, vocabulary: dict[str, Any], size: int, longest: int, dropout: float) -> None:
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.longest = longest
+        self.index = {character: row for row, character in enumerate(vocabulary["characters"], start=2)}
+        self.table = nn.Embedding(len(self.index) + 2, size, padding_idx=PADDING)
+        self.dropout = nn.Dropout(dropout)
+
+    def reset(self) -> None:
+        """Fresh weights."""
+        bound = (3 / self.table.embedding_dim) ** 0.5
+        nn.init.uniform_(self.table.weight, -bound, bound)
+        nn.init.zeros_(self.table.weight[PADDING])
+        for module in self.modules():
+            if isinstance(module, nn.Conv1d):
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)  # type: ignore[arg-type]
+
+    def again(self) -> Self:
+        """Another one for the same characters, with fresh weights."""
+        raise NotImplementedError
+
+    def convolved(self, characters: Tensor) -> Tensor:
+        """Spellings [U, C], padded at the end, to vectors [U, size]."""
+        raise NotImplementedError
+
+    def prepare(self, sentences: Sequence[Sentence]) -> Features:
+        """Each word's spelling [R], and the spellings' characters [spellings, longest]."""
+        spellings: dict[str, int] = {}
+        rows = [spellings.setdefault(token, len(spellings)) for sentence in sentences for token in sentence.tokens]
+        half = self.longest // 2
+        table = torch.zeros(len(spellings), min(2 * half, max(map(len, spellings), default=1)), dtype=torch.long)
+        for row, word in enumerate(spellings):
+            read = word if len(word) <= 2 * half else word[:half] + word[-half:]
+            table[row, : len(read)] = torch.tensor([self.index.get(character, UNKNOWN) for character in read])
+        return {"rows": torch.tensor(rows, dtype=torch.long), "spellings": table}
+
+    def forward(self, batch: Batch, features: Features) -> Tensor:
+        """Embed the batch's words [B, T, size]."""
+        rows: Tensor = features["rows"][batch.rows]
+        if rows.is_cuda:  # convolving a spelling twice costs less than waiting to know which ones differ
+            return self.convolved(features["spellings"][rows.flatten()]).view(*rows.shape, self.size)
+        spellings, back = rows.unique(return_inverse=True)
+        characters = features["spellings"][spellings]  # [U, C]
+        longest = int((characters != PADDING).sum(1).max())
+        return self.convolved(characters[:, :longest])[back]
+
+
+class CharacterCNN(CharacterFeature):
+    """Embeds a word's characters, convolves and takes the maximum over its positions."""
+
+    def __init__(self, settings: CharacterCNNSettings, vocabulary: dict[str, Any]) -> None:
+        super().__init__(vocabulary, settings.size, settings.longest, settings.dropout)
+        self.settings = settings
+        self.size = settings.filters
+        self.convolution = nn.Conv1d(settings.size, settings.filters, settings.window, padding="same")
+        self.reset()
+
+    def again(self) -> CharacterCNN:
+        """Another one for the same characters, with fresh weights."""
+        return CharacterCNN(self.settings, self.vocabulary)
+
+    def convolved(self, characters: Tensor) -> Tensor:
+        """Spellings [U, C] to vectors [U, filters]."""
+        states = self.convolution(self.dropout(self.table(characters)).transpose(1, 2)).relu()  # [U, filters, C]
+        states = states.masked_fill((characters == PADDING)[:, None], 0)  # after ReLU, 0 is the least
+        longest: Tensor = states.amax(2)
+        return longest
+
+
+def known_characters(train: Sequence[Sentence]) -> dict[str, Any]:
+    """The characters of the training sentences, as `CharacterFeature` wants them; any other is unknown."""
+    return {"characters": sorted({letter for sentence in train for token in sentence.tokens for letter in token})}

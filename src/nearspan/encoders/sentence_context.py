@@ -1,0 +1,104 @@
+"""Sentence-level context: a vector of the sentence for each of its words (Luo et al., 2020, equations 5 to 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+from pydantic import Field, field_validator
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nearspan.encoders.batches import Batch
+from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
+from nearspan.encoders.character_cnn import CharacterFeature
+from nearspan.encoders.static_vectors import StaticVectors
+from nearspan.settings import Settings
+
+WordLabel = tuple[int, int, str]  # first word, stop, label
+MOST = 300  # entities of a label whose words make its first vector
+
+
+class SentenceContextSettings(Settings):
+    """A sentence's vector, from a BiLSTM of its own."""
+
+    pooling: Literal["labels", "mean"] = "labels"  # weigh words by their likeness to a label, or all the same
+    size: int = Field(default=64, ge=1, le=10_000)  # hidden units of the BiLSTM in each direction
+    dropout: float = Field(default=0.5, ge=0, lt=1)  # on its input
+    window: int = Field(default=55, ge=1, le=10_000)  # k, odd: words whose likenesses make one word's weight
+
+    @field_validator("window")
+    @classmethod
+    def _odd(cls, window: int) -> int:
+        if window % 2 == 0:
+            raise ValueError("window must be odd: a word and as many on each side")
+        return window
+
+
+class SentenceContext(nn.Module):
+    """s = sum_i beta_i v_i over the states v of a BiLSTM that reads word vectors and characters of its own.
+
+    The vectors of the words that training sees begin as the encoder's and then learn apart from them; all other
+    vectors, and those of a pretrained encoder, are the encoder's. Labels lie in the space of the word vectors.
+    """
+
+    def __init__(
+        self, settings: SentenceContextSettings, embedders: Mapping[str, nn.Module], labels: Sequence[str]
+    ) -> None:
+        super().__init__()
+        words, characters = embedders.get("vectors"), embedders.get("characters")
+        self.words = nn.Parameter(words.trained.detach().clone()) if isinstance(words, StaticVectors) else None
+        self.characters = characters.again() if isinstance(characters, CharacterFeature) else None
+        sizes: dict[str, Any] = {name: embedder.size for name, embedder in embedders.items()}
+        self.recurrent = BiLSTM(
+            BiLSTMSettings(layers=1, size=settings.size, dropout=settings.dropout), sum(sizes.values())
+        )
+        self.size = self.recurrent.size
+        self.names = list(labels) if settings.pooling == "labels" else []
+        self.space = next(name for name in ("vectors", "transformer", "characters") if name in embedders)
+        if self.names:
+            self.labels = nn.Parameter(torch.empty(len(self.names), sizes[self.space]))
+            self.kernel = nn.Parameter(torch.empty(settings.window))  # W of equation 6
+            self.bias = nn.Parameter(torch.zeros(len(self.names)))  # b
+            nn.init.uniform_(self.labels, -((3 / self.labels.shape[1]) ** 0.5), (3 / self.labels.shape[1]) ** 0.5)
+            nn.init.uniform_(self.kernel, -(settings.window**-0.5), settings.window**-0.5)
+
+    def forward(self, batch: Batch, embedders: Mapping[str, nn.Module], features: Mapping[str, Tensor]) -> Tensor:
+        """The vectors [B, size] of a batch's sentences; `features` [B, T, their size] are the encoder's."""
+        own = {name: self._own(name, batch, embedders, given) for name, given in features.items()}
+        states = self.recurrent(torch.cat(list(own.values()), dim=-1), batch.mask)  # v [B, T, size]
+        if self.names:
+            weights = self.weights(own[self.space], batch.mask)
+        else:
+            weights = batch.mask / batch.mask.sum(1, keepdim=True)
+        found: Tensor = (weights[..., None] * states).sum(1)  # s, equation 8
+        return found
+
+    def weights(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """beta [B, T] of words with some vectors [B, T, H]."""
+        likeness = functional.normalize(vectors.float(), dim=-1) @ functional.normalize(self.labels, dim=-1).T  # (5)
+        likeness = (likeness * mask[..., None]).mT  # [B, P, T]
+        spread = functional.conv1d(
+            likeness.reshape(-1, 1, likeness.shape[2]), self.kernel[None, None], padding=len(self.kernel) // 2
+        )
+        best = (spread.view_as(likeness) + self.bias[:, None]).amax(1)  # m [B, T], equation 6
+        return best.masked_fill(~mask, -torch.inf).softmax(1)  # equation 7
+
+    def _own(self, name: str, batch: Batch, embedders: Mapping[str, nn.Module], given: Tensor) -> Tensor:
+        features = batch.prepared.features[name]
+        found: Tensor = given
+        if name == "vectors":
+            found = embedders[name](batch, features, self.words)
+        elif name == "characters" and self.characters is not None:
+            found = self.characters(batch, features)
+        return found
+
+
+def examples(entities: Sequence[Sequence[WordLabel]], labels: Sequence[str]) -> dict[str, list[tuple[int, int, int]]]:
+    """For each label some of its entities, evenly from the whole corpus: sentence, first word, stop."""
+    found: dict[str, list[tuple[int, int, int]]] = {label: [] for label in labels}
+    for sentence, own in enumerate(entities):
+        for first, stop, label in own:
+            found[label].append((sentence, first, stop))
+    return {label: places[:: -(-len(places) // MOST) or 1] for label, places in found.items()}

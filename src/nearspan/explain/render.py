@@ -1,0 +1,140 @@
+"""Evidence to look at in a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nearspan.document import Span
+from nearspan.explain.evidence import Evidence
+from nearspan.explain.neighbour import Neighbour
+
+CONTEXT = 40  # characters shown on each side of a training span
+BAR = 20
+
+_BLANKS = "\v\f\r\x85"  # ends of lines of their kind
+_PRINTED = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+_PRINTED |= {ord(blank): " " for blank in _BLANKS}
+
+STRENGTHS = {
+    "exact": "exact: these training spans' shares add up to the probability",
+    "attended": "attended: training occurrences of the words, blended into the words' states",
+    "nearest": "nearest: look-alikes by cosine, not the mechanism that decided",
+}
+
+
+def render(evidence: Evidence) -> RenderableType:
+    """One span with its label and the training spans behind it."""
+    title = Text.assemble((printable(evidence.text), "bold"), "  ", _label(evidence.label))
+    title.append(f"  {evidence.probabilities[evidence.label]:.3f}", "bold")
+    less = [(label, value) for label, value in evidence.probabilities.items() if label != evidence.label]
+    rest = [f"{_name(label)} {value:.3f}" for label, value in less[:3] if value >= 0.0005]
+    if rest:
+        title.append("   then " + ", ".join(rest), "dim")
+    table = Table(box=None, show_header=False, padding=(0, 1), title=STRENGTHS[evidence.strength], title_justify="left")
+    table.title_style = "dim italic"
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    for label, group in evidence.neighbours.items():
+        if evidence.strength == "exact" and evidence.probabilities[label] < 0.0005:
+            continue
+        for one in group:
+            if evidence.strength == "nearest" or one.weight >= 0.0005:
+                table.add_row(_label(label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+        left = evidence.unlisted.get(label, 0.0)
+        if left >= 0.0005:
+            table.add_row(_label(label), f"{left:.3f}", _bar(left), Text("all others of this label together", "dim"))
+    for word in evidence.recalled if evidence.strength == "attended" else ():
+        said = f"{word.share:.0%} of {word.text!r} is what it was in training:" if word.share else ""
+        table.add_row("", "", "", Text(said or f"{word.text!r} is not in the training data", "dim italic"))
+        for one in word.neighbours:
+            table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+        if word.unlisted >= 0.0005:
+            others = Text("all other occurrences together", "dim")
+            table.add_row("", f"{word.unlisted:.3f}", _bar(word.unlisted), others)
+    return Group(title, *_share(evidence), table, *_against(evidence), *_flip(evidence), Text())
+
+
+def _share(evidence: Evidence) -> list[Text]:
+    """What the memory had to say in a decision that it has a vote in."""
+    if not evidence.voted:
+        return []
+    said = ", ".join(f"{_name(label)} {value:.3f}" for label, value in evidence.voted.items() if value >= 0.0005)
+    return [Text(f"the memory's vote has a share of {evidence.share:g} in this: {said}", "dim")]
+
+
+def _against(evidence: Evidence) -> list[RenderableType]:
+    """The nearest spans with other labels, where the list above does not show them by label."""
+    if evidence.strength == "exact" or not evidence.against:
+        return []
+    table = Table(box=None, show_header=False, padding=(0, 1), title="against it: the nearest with other labels")
+    table.title_justify, table.title_style = "left", "dim italic"
+    for one in evidence.against:
+        table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+    return [table]
+
+
+def _flip(evidence: Evidence) -> list[Text]:
+    """What would have to go for another label."""
+    if evidence.strength != "exact":
+        return []
+    return [Text(told(evidence), "dim italic")]
+
+
+def told(evidence: Evidence) -> str:
+    """In words: what would have to go for another label."""
+    if evidence.flip is None:
+        return "no removal from the memory would change this: nothing it is compared with has another label"
+    spans = "1 span" if evidence.flip.size == 1 else f"{evidence.flip.size:,} spans"
+    kind = f"the heaviest of {_name(evidence.label)}"
+    return f"it would be {_name(evidence.flip.label)} without {spans} of the memory, {kind}; no fewer would do"
+
+
+def printable(text: str) -> str:
+    """A text as long, without the control characters that a terminal would obey; lines and tabs stay.
+
+    >>> printable("a\\x1b[31m b\\r\\n")
+    'a�[31m b \\n'
+    """
+    return text.translate(_PRINTED)
+
+
+def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
+    """A text with its spans underlined and their labels behind them."""
+    shown = Text(printable(text))
+    for span, _ in spans:
+        for start, end in span.fragments:
+            shown.stylize("bold underline", start, end)
+    for span, label in sorted(spans, key=lambda one: (-one[0].end, one[0].start)):  # the innermost label stands first
+        end = span.end
+        shown = Text.assemble(shown[:end], (f"⟨{printable(label)}⟩", "cyan"), shown[end:])
+    return shown
+
+
+def in_context(one: Neighbour) -> Text:
+    """A training span with some of its sentence around it, and where that is in the memory."""
+    return excerpted(one.span, one.sentence).append(f"   {printable(one.document)} #{one.sentence_id}", "dim")
+
+
+def excerpted(span: Span, text: str) -> Text:
+    """A span with some of its text around it."""
+    left, right = max(0, span.start - CONTEXT), min(len(text), span.end + CONTEXT)
+    found = Text(printable(text[left:right]))
+    for first, last in span.fragments:
+        found.stylize("bold underline", first - left, last - left)
+    found = Text.assemble("…" * (left > 0), found, "…" * (right < len(text)))
+    return Text(" ").join(found.split("\n"))
+
+
+def _label(label: str) -> Text:
+    return Text(_name(label), "cyan" if label else "magenta")
+
+
+def _name(label: str) -> str:
+    return printable(label) or "no entity"
+
+
+def _bar(weight: float) -> Text:
+    return Text("█" * round(BAR * max(0.0, min(1.0, weight))), "green")

@@ -1,0 +1,189 @@
+"""brat standoff: a `.txt` with the text and an `.ann` with the annotations, offsets in characters.
+
+Text-bound annotations (`T1<tab>ADR 9 19;25 30<tab>the text`) are read; relations, events, attributes,
+normalisations and notes are left out; a line that has not the shape of what its first letter says is listed. The
+text is taken exactly as it is, line ends included. If the `.txt`
+has a byte order mark or CRLF line ends, the reading (with or without the mark, CRLF as two characters or
+one) that most annotations agree with is used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearspan.document import Document, Fragment
+from nearspan.errors import CorpusError
+from nearspan.formats.corpus import Corpus, Place, Problem, excerpt
+from nearspan.formats.draft import Draft, agree
+from nearspan.formats.source import Source
+from nearspan.formats.text_folder import order, write
+from nearspan.io.paths import shown
+
+__all__ = ["detect", "read", "write"]
+
+_TYPED = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
+_OTHER = {
+    "R": ("relation (R1<tab>TYPE Arg1:T1 Arg2:T2)", re.compile(r"R\d\S*\t\S+(?: [^\s:]+:\S+){2,}\s*")),
+    "E": ("event (E1<tab>TYPE:T1 ROLE:T2)", re.compile(r"E\d\S*\t[^\s:]+:\S+(?: [^\s:]+:\S+)*\s*")),
+    "A": ("attribute (A1<tab>NAME T1)", re.compile(r"A\d\S*\t\S+ [A-Z]\S*(?:\s.*)?")),
+    "M": ("modification (M1<tab>NAME E1)", re.compile(r"M\d\S*\t\S+ [A-Z]\S*(?:\s.*)?")),
+    "N": ("normalisation (N1<tab>TYPE T1 SOURCE:ID<tab>text)", re.compile(r"N\d\S*\t\S+ [A-Z]\S* [^\s:]+:.*")),
+    "#": ("note (#1<tab>TYPE T1<tab>text)", re.compile(r"#\S*\t\S+ [A-Z*#]\S*(?:\s.*)?")),
+    "*": ("equivalence (*<tab>TYPE T1 T2)", re.compile(r"\*\t\S+(?: [A-Z]\S*)+\s*")),
+}
+"""Annotations that are left out, by the first letter of the line: what they are, and their shape."""
+_MOST_DIGITS = 4000  # Python refuses to read longer numbers
+
+
+@dataclass(frozen=True)
+class _Annotation:
+    line: int
+    label: str
+    fragments: list[Fragment]
+    text: str | None
+
+
+def read(path: Path) -> Corpus:
+    """Read a folder (and all folders in it), or one pair named by its `.txt` or `.ann`.
+
+    The `.txt` of an `.ann` is beside it or, as in CADEC, in the sibling folder `text`.
+    """
+    folders = _Folders()
+    if not path.is_dir():
+        marks = path if _ends(path, ".ann") else folders.beside(path, ".ann") or path.with_suffix(".ann")
+        given = _ends(path, ".txt") and path.is_file()
+        return _pair(marks, path if given else _text(marks, folders) or path.with_suffix(".txt"), shown(path.stem))
+    files, problems = _files(path)
+    annotated = sorted((file for file in files if _ends(file, ".ann")), key=lambda file: order(file.as_posix()))
+    if not annotated:
+        raise CorpusError(f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder")
+    parts: list[Corpus] = []
+    used: set[Path] = set()
+    for file in annotated:
+        text = _text(file, folders)
+        if text is None:
+            count = sum(line.startswith("T") for line in Source.open(file).lines)
+            message = f"there is no {shown(file.stem)}.txt for it; its {count} annotations are not read"
+            parts.append(Corpus((), (Problem("missing text", message, shown(file)),)))
+            continue
+        used.add(text)
+        parts.append(_pair(file, text, shown(file.relative_to(path).with_suffix("").as_posix())))
+    entered = {shown(text.parent) for text in used}
+    problems = [problem for problem in problems if problem.path not in entered]  # a linked folder of texts is read
+    unused = sorted(file for file in files if _ends(file, ".txt") and file not in used)
+    problems += [Problem("no annotations", "there is no .ann for it; not read", shown(file)) for file in unused]
+    merged = Corpus.merge(parts)
+    return Corpus(merged.documents, (*merged.problems, *problems), "brat", 0, merged.places)
+
+
+def _files(path: Path) -> tuple[list[Path], list[Problem]]:
+    """The `.ann` and `.txt` files of a folder and all folders in it, and what could not be entered or opened."""
+    files: list[Path] = []
+    problems: list[Problem] = []
+
+    def closed(error: OSError) -> None:
+        if Path(error.filename) == path:
+            raise CorpusError(f"cannot read {shown(path)}: {error.strerror}") from error
+        problems.append(Problem("missing text", f"cannot be read: {error.strerror}", shown(error.filename)))
+
+    for folder, below, names in os.walk(path, onerror=closed):
+        links = [Path(folder, name) for name in below if Path(folder, name).is_symlink()]
+        found = [Path(folder, name) for name in names if name.lower().endswith((".ann", ".txt"))]
+        files += [file for file in found if file.is_file()]
+        problems += [Problem("missing text", "it is a link to a folder; not read", shown(link)) for link in links]
+        lost = (file for file in found if file.is_symlink() and not file.exists())
+        problems += [Problem("missing text", "it is a link to nothing; not read", shown(file)) for file in lost]
+    return files, problems
+
+
+def _text(annotations: Path, folders: _Folders) -> Path | None:
+    """The text file of an `.ann` file, if there is one."""
+    sibling = annotations.parent.parent / "text" / annotations.name
+    return folders.beside(annotations, ".txt") or folders.beside(sibling, ".txt")
+
+
+def detect(path: Path) -> bool:
+    """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
+    return path.is_dir() or _ends(path, ".ann") or (_ends(path, ".txt") and _Folders().beside(path, ".ann") is not None)
+
+
+def _ends(path: Path, ending: str) -> bool:
+    return path.suffix.lower() == ending
+
+
+class _Folders:
+    """Looks for files beside others; a folder is listed once, however many are looked for in it."""
+
+    def __init__(self) -> None:
+        self._names: dict[Path, dict[str, str]] = {}  # by folder, and by the name with its ending in small letters
+
+    def beside(self, path: Path, ending: str) -> Path | None:
+        """The file of the same name that has an ending; of several, that whose ending is in the same case."""
+        own = path.with_suffix(ending.upper() if path.suffix.isupper() else ending)
+        if own.is_file():
+            return own
+        if path.parent not in self._names:
+            self._names[path.parent] = _listed(path.parent)
+        name = self._names[path.parent].get(path.stem + ending)
+        return path.with_name(name) if name else None
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    try:
+        names = sorted(one.name for one in os.scandir(folder) if one.is_file())
+    except OSError:  # there is no such folder
+        return {}
+    return {Path(name).stem + Path(name).suffix.lower(): name for name in names}
+
+
+def _pair(annotations: Path, text: Path, id: str) -> Corpus:
+    source, marks = Source.open(text), Source.open(annotations)
+    problems = source.problems + marks.problems
+    found = list(_annotations(marks, problems))
+    draft = Draft(_agreeing(source, found), id=id, path=marks.name, line=1, problems=problems)
+    for annotation in found:
+        draft.add(annotation.fragments, annotation.label, annotation.line, said=annotation.text)
+    documents: tuple[Document, ...] = (draft.document(),)
+    places: tuple[Place, ...] = (draft.place(),)
+    return Corpus(documents, tuple(problems), "brat", 0, places)
+
+
+def _annotations(marks: Source, problems: list[Problem]) -> Iterator[_Annotation]:
+    for number, line in enumerate(marks.lines, 1):
+        if not line.strip():
+            continue
+        if line[0] in _OTHER:
+            name, shape = _OTHER[line[0]]
+            if not shape.fullmatch(line):
+                message = f"found {excerpt(line)}, which is no {name}; not read"
+                problems.append(Problem("malformed", message, marks.name, number))
+            continue
+        columns = line.split("\t", 2)
+        match = _TYPED.fullmatch(columns[1]) if line.startswith("T") and len(columns) > 1 else None
+        if match is None or max(map(len, re.split("[ ;]", match[2]))) > _MOST_DIGITS:
+            message = f"found {excerpt(line)}, expected T1<tab>LABEL 0 4<tab>text"
+            problems.append(Problem("malformed", message, marks.name, number))
+            continue
+        pairs = [pair.split(" ") for pair in match[2].split(";")]
+        text = columns[2] if len(columns) > 2 else None
+        yield _Annotation(number, match[1].strip(), [(int(start), int(end)) for start, end in pairs], text)
+
+
+def _agreeing(source: Source, annotations: list[_Annotation]) -> str:
+    """The reading of the text file that most annotations agree with; the plain one if several do."""
+    split_windows = [source.text]
+    if source.marked:
+        split_windows.append("\ufeff" + source.text)
+    if "\r\n" in source.text:
+        split_windows += [reading.replace("\r\n", "\n") for reading in split_windows]
+    return max(split_windows, key=lambda reading: sum(_agrees(each, reading) for each in annotations))
+
+
+def _agrees(annotation: _Annotation, text: str) -> bool:
+    found = " ".join(text[max(start, 0) : max(end, 0)] for start, end in sorted(annotation.fragments))
+    several = len(annotation.fragments) > 1
+    return annotation.text is not None and agree(annotation.text, found, anyhow=several)

@@ -1,0 +1,137 @@
+"""A corpus: documents, and every problem met on the way to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
+
+from nearspan.document import Document, Entity
+from nearspan.errors import CorpusError, did_you_mean
+
+
+class Report(TypedDict):
+    """A problem as JSON."""
+
+    kind: str
+    message: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in a file, and where. `line` counts from 1; 0 means that no line is to blame.
+
+    >>> print(Problem("inverted", "PER 9-4 ends before it begins", "news.ann", 3))
+    news.ann:3: inverted: PER 9-4 ends before it begins
+    """
+
+    kind: str
+    message: str
+    path: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{where}: {self.kind}: {self.message}"
+
+    def to_dict(self) -> Report:
+        """The problem as JSON."""
+        return Report(kind=self.kind, message=self.message, file=self.path, line=self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a document was read: its file, its first line, the line of each entity, and those given twice."""
+
+    path: str
+    line: int = 0
+    entities: Mapping[Entity, int] = field(default_factory=dict)
+    duplicates: tuple[Entity, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Documents and the problems found while reading them.
+
+    Every annotation of a file is in `documents` or in `problems` (in both where it was mended).
+    `docstarts` counts the -DOCSTART- lines of column files. `places` says where each document was read; it is
+    empty for a corpus made by hand.
+
+    >>> corpus = Corpus((Document("Oslo"),)) + Corpus((Document("Bergen"),))
+    >>> [document.text for document in corpus]
+    ['Oslo', 'Bergen']
+    """
+
+    documents: tuple[Document, ...]
+    problems: tuple[Problem, ...] = ()
+    format: str = ""
+    docstarts: int = 0
+    places: tuple[Place, ...] = field(default=(), compare=False, repr=False)
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.documents)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __add__(self, other: Corpus) -> Corpus:
+        return Corpus.merge([self, other])
+
+    @classmethod
+    def merge(cls, corpora: Iterable[Corpus]) -> Corpus:
+        """Several corpora as one, in order; the format is "mixed" where they differ."""
+        parts = list(corpora)
+        formats = {part.format for part in parts if part.format}
+        return cls(
+            tuple(document for part in parts for document in part.documents),
+            tuple(problem for part in parts for problem in part.problems),
+            formats.pop() if len(formats) == 1 else "mixed" if formats else "",
+            sum(part.docstarts for part in parts),
+            tuple(place for part in parts for place in part._located()),
+        )
+
+    def only(self, labels: Iterable[str]) -> Corpus:
+        """The same documents with the entities of some labels alone.
+
+        >>> both = Document("Oslo in May", (Entity.of(0, 4, "PLACE"), Entity.of(8, 11, "TIME")))
+        >>> [entity.label for entity in Corpus((both,)).only(["TIME"]).documents[0].entities]
+        ['TIME']
+        """
+        wanted, known = set(labels), {entity.label for document in self for entity in document.entities}
+        for label in sorted(wanted - known):
+            raise CorpusError(f"no entity has the label {label!r}; {did_you_mean(label, known)}")
+        kept = (
+            document.with_entities(entity for entity in document.entities if entity.label in wanted)
+            for document in self
+        )
+        places = (
+            replace(place, duplicates=tuple(entity for entity in place.duplicates if entity.label in wanted))
+            for place in self.places
+        )
+        return replace(self, documents=tuple(kept), places=tuple(places))
+
+    def place(self, index: int) -> Place:
+        """Where document `index` was read, or its id where that is not known."""
+        return self.places[index] if self._all_placed() else Place(self.documents[index].id)
+
+    def _located(self) -> tuple[Place, ...]:
+        return self.places if self._all_placed() else tuple(Place(each.id) for each in self.documents)
+
+    def _all_placed(self) -> bool:
+        return len(self.places) == len(self.documents)
+
+
+def excerpt(text: str, limit: int = 60) -> str:
+    """A short, printable quotation for a message.
+
+    >>> excerpt("a" * 100, limit=5)
+    "'aaaaa'..."
+    """
+    return repr(text) if len(text) <= limit else repr(text[:limit]) + "..."
+
+
+def scored(corpus: Corpus) -> int:
+    """How many entities have a score."""
+    return sum(entity.score is not None for document in corpus for entity in document.entities)

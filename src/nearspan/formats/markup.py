@@ -1,0 +1,132 @@
+"""An inline markup for tests and documentation.
+
+`[Ada](PER)` is an entity; entities nest: `[University of [Oslo](PLACE)](ORG)`. Pieces with the same label
+and number are one discontinuous entity: `[pain in](SYMPTOM#1) arms and [legs](SYMPTOM#1)`; pieces that
+touch are joined. A backslash takes the meaning from `[`, `]`, `\\` and, inside a label, from `)` and `#`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from heapq import heapify, heappop, heappush
+
+from nearspan.document import Document, Entity, Fragment, Span
+from nearspan.errors import CorpusError
+from nearspan.formats.corpus import excerpt
+
+_LABEL = re.compile(r"\(((?:[^\\()#]|\\.)+)(?:#(\d+))?\)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def parse(text: str, id: str = "") -> Document:
+    r"""Read markup.
+
+    >>> document = parse(r"[pain in](SYMPTOM#1) [arms](PART) and [[legs](PART)](SYMPTOM#1) \[sic\]")
+    >>> document.text
+    'pain in arms and legs [sic]'
+    >>> [(entity.label, entity.span.text(document.text)) for entity in document.entities]
+    [('SYMPTOM', 'pain in legs'), ('PART', 'arms'), ('PART', 'legs')]
+    """
+    plain: list[str] = []
+    opened: list[tuple[int, int]] = []
+    entities: list[Entity] = []
+    pieces: defaultdict[tuple[str, str], list[Fragment]] = defaultdict(list)
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character == "\\":
+            if at + 1 == len(text):
+                raise _error(text, at, "a backslash at the end; write \\\\")
+            plain.append(text[at + 1])
+            at += 2
+        elif character == "[":
+            opened.append((len(plain), at))
+            at += 1
+        elif character == "]":
+            match = _LABEL.match(text, at + 1)
+            if match is None or not opened:
+                raise _error(text, at, "expected (LABEL) after it" if opened else "nothing to close; write \\]")
+            label, start = _ESCAPED.sub(r"\1", match[1]), opened.pop()[0]
+            if start == len(plain):
+                raise _error(text, at, f"the {label} is empty")
+            if match[2] is None:
+                entities.append(Entity.of(start, len(plain), label))
+            else:
+                pieces[label, match[2]].append((start, len(plain)))
+            at = match.end()
+        else:
+            plain.append(character)
+            at += 1
+    if opened:
+        raise _error(text, opened[-1][1], "it is never closed; write \\[")
+    entities += [Entity(Span.joining(fragments), label) for (label, _), fragments in pieces.items()]
+    if len(set(entities)) < len(entities):
+        raise CorpusError(f"markup: {excerpt(text)} holds the same entity twice")
+    return Document("".join(plain), tuple(sorted(entities)), id)
+
+
+def render(document: Document) -> str:
+    """Write a document as markup; entities that cross are written in numbered pieces.
+
+    >>> render(Document("University of Oslo", (Entity.of(0, 18, "ORG"), Entity.of(14, 18, "PLACE"))))
+    '[University of [Oslo](PLACE)](ORG)'
+    >>> render(Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"))))
+    '[a [b](Y#1)](X)[ c](Y#1)'
+    """
+    pieces = _nested(document.entities)
+    counts = defaultdict[int, int](int)
+    for _, _, entity in pieces:
+        counts[entity] += 1
+    numbers = {entity: number for number, entity in enumerate((e for e in sorted(counts) if counts[e] > 1), 1)}
+    labels = {
+        entity: re.sub(r"([\\()#])", r"\\\1", document.entities[entity].label)
+        + (f"#{numbers[entity]}" if entity in numbers else "")
+        for entity in counts
+    }
+    written: list[str] = []
+    done = 0
+    opened: list[tuple[int, str]] = []
+
+    def upto(end: int) -> None:
+        nonlocal done
+        written.append(re.sub(r"([\\\[\]])", r"\\\1", document.text[done:end]))
+        done = end
+
+    def close(limit: int) -> None:
+        while opened and opened[-1][0] <= limit:
+            end, label = opened.pop()
+            upto(end)
+            written.append(f"]({label})")
+
+    for start, end, entity in pieces:
+        close(start)
+        upto(start)
+        written.append("[")
+        opened.append((end, labels[entity]))
+    close(len(document.text))
+    upto(len(document.text))
+    return "".join(written)
+
+
+def _nested(entities: tuple[Entity, ...]) -> list[tuple[int, int, int]]:
+    """Fragments as (start, end, entity), cut so that of any two one holds the other or they are apart."""
+    waiting = [(start, -end, index) for index, each in enumerate(entities) for start, end in each.span.fragments]
+    heapify(waiting)
+    pieces: list[tuple[int, int, int]] = []
+    ends: list[int] = []
+    while waiting:
+        start, end, index = heappop(waiting)
+        end = -end
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if ends and ends[-1] < end:
+            heappush(waiting, (ends[-1], -end, index))
+            end = ends[-1]
+        pieces.append((start, end, index))
+        ends.append(end)
+    return pieces
+
+
+def _error(text: str, at: int, reason: str) -> CorpusError:
+    return CorpusError(f"markup: character {at} ({excerpt(text[at : at + 20])}): {reason}")

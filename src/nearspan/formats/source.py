@@ -1,0 +1,117 @@
+"""A file as text: exact characters, exact line numbers, and what is wrong with its bytes."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from nearspan.errors import CorpusError
+from nearspan.formats.corpus import Problem
+from nearspan.io.paths import shown
+
+_WIDE = {
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first, as one of its marks begins with one of UTF-16
+    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
+
+
+@dataclass
+class Source:
+    """The text of a file. A byte order mark is left out of `text` and remembered in `marked`.
+
+    Broken UTF-8 is listed line by line and read as U+FFFD; NUL bytes are listed and kept.
+
+    >>> Source(Path("a.txt"), "one\\r\\ntwo\\u2028still two\\n").lines
+    ['one', 'two\\u2028still two']
+    """
+
+    path: Path
+    text: str
+    problems: list[Problem] = field(default_factory=list)
+    marked: bool = False
+
+    @classmethod
+    def open(cls, path: Path) -> Source:
+        """Read a file as UTF-8, whatever its bytes are."""
+        data = load(path)
+        refuse_wide(data, path)
+        marked = data.startswith(codecs.BOM_UTF8)
+        data = data.removeprefix(codecs.BOM_UTF8)
+        problems: list[Problem] = []
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = _mended(data, shown(path), problems)
+        if "\0" in text:
+            for number, line in enumerate(text.split(line_end(text)), 1):
+                list_nuls(line, shown(path), number, problems)
+        return cls(path, text, problems, marked)
+
+    @property
+    def name(self) -> str:
+        """The path for messages."""
+        return shown(self.path)
+
+    @property
+    def file(self) -> str:
+        """The name of the file alone, for the ids of documents."""
+        return shown(self.path.name)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines: only \\n and \\r\\n end one (see `line_end`), as other separators may be part of a word."""
+        lines = self.text.split(line_end(self.text))
+        if not lines[-1]:
+            lines.pop()
+        return [line[:-1] if line.endswith("\r") else line for line in lines]
+
+
+def line_end(text: str) -> str:
+    """What ends the lines of a file: a carriage return if there is no newline, as on old Macintoshes.
+
+    >>> line_end("one\\rtwo"), line_end("one\\r\\ntwo")
+    ('\\r', '\\n')
+    """
+    return "\r" if "\r" in text and "\n" not in text else "\n"
+
+
+def load(path: Path) -> bytes:
+    """The bytes of a file, or a CorpusError that says why not."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise CorpusError(f"{shown(path)} does not exist") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise CorpusError(f"{shown(path)} cannot be read: {reason}") from None
+
+
+def refuse_wide(data: bytes, path: Path) -> None:
+    """Raise a CorpusError if the bytes begin with the byte order mark of UTF-16 or UTF-32."""
+    for name, marks in _WIDE.items():
+        if data.startswith(marks):
+            raise CorpusError(f"{shown(path)} is {name}; write it as UTF-8 first: iconv -f {name} -t UTF-8 OLD > NEW")
+
+
+def decoded(line: bytes, path: str, number: int, problems: list[Problem]) -> str:
+    """A line as text; bytes that are not UTF-8 are listed and read as U+FFFD."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line is not UTF-8"
+        problems.append(Problem("broken UTF-8", f"{found}; read as U+FFFD", path, number))
+        return line.decode("utf-8", "replace")
+
+
+def list_nuls(line: str, path: str, number: int, problems: list[Problem]) -> None:
+    """List the NUL bytes of a line, which are kept."""
+    if nuls := line.count("\0"):
+        problems.append(Problem("NUL byte", f"{nuls} NUL bytes in the line", path, number))
+
+
+def _mended(data: bytes, path: str, problems: list[Problem]) -> str:
+    end = line_end(data.decode("utf-8", "replace"))
+    lines = data.split(end.encode())
+    return end.join(decoded(line, path, number, problems) for number, line in enumerate(lines, 1))

@@ -1,0 +1,13 @@
+"""Synonyms: names by concept, from tables, ontologies and dictionaries; and how many entities have one.
+
+>>> from nearspan.formats.synonyms import Synonyms
+>>> Synonyms([("high blood pressure", "hypertension")]).of("Hypertension")
+('high blood pressure',)
+"""
+
+from nearspan.formats.synonyms.coverage import LabelCoverage, SynonymCoverage, coverage
+from nearspan.formats.synonyms.formats import FORMATS, read
+from nearspan.formats.synonyms.normal import normalised
+from nearspan.formats.synonyms.table import Synonyms
+
+__all__ = ["FORMATS", "LabelCoverage", "SynonymCoverage", "Synonyms", "coverage", "normalised", "read"]

@@ -1,0 +1,98 @@
+"""How many of a corpus's entities have synonyms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TypedDict
+
+from nearspan.formats.corpus import Corpus, Report
+from nearspan.formats.synonyms.normal import normalised
+from nearspan.formats.synonyms.table import Synonyms
+
+_EXAMPLES = 5
+
+
+class Counts(TypedDict):
+    """Entities and their distinct texts: all, those that are a name, and those that have another name as well."""
+
+    entities: int
+    known: int
+    covered: int
+    texts: int
+    known_texts: int
+    covered_texts: int
+
+
+class LabelCoverage(Counts):
+    """The counts of a label, with the unknown texts that are most frequent."""
+
+    unknown: list[str]
+
+
+class SynonymCoverage(Counts):
+    """The counts of a corpus, by label, and what the synonyms are.
+
+    Texts are distinct after normalisation; one that has two labels counts once in the whole and once in each.
+    """
+
+    format: str
+    concepts: int
+    names: int
+    labels: dict[str, LabelCoverage]
+    problems: list[Report]
+
+
+def coverage(corpus: Corpus, synonyms: Synonyms) -> SynonymCoverage:
+    """Count the entities that are known and those that have at least one other name.
+
+    An annotation that a file gives twice counts twice, as in `statistics`.
+
+    >>> from nearspan.formats.markup import parse
+    >>> corpus = Corpus((parse("[Heart attack](DISEASE) after [flu](DISEASE)"),))
+    >>> found = coverage(corpus, Synonyms([("heart attack", "MI")]))
+    >>> found["entities"], found["covered"], found["labels"]["DISEASE"]["unknown"]
+    (2, 1, ['flu'])
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    spelling: dict[str, str] = {}
+    for index, document in enumerate(corpus.documents):
+        for entity in (*document.entities, *corpus.place(index).duplicates):
+            text = entity.span.text(document.text)
+            key = normalised(text)
+            spelling.setdefault(key, " ".join(text.split()))
+            counts[entity.label, key] += 1
+    known = {key: bool(synonyms.of(key)) for key in spelling if key in synonyms}
+    by_label: dict[str, Counter[str]] = {}
+    for (label, key), count in counts.items():
+        by_label.setdefault(label, Counter())[key] += count
+    labels = sorted(by_label, key=lambda label: -by_label[label].total())
+    return SynonymCoverage(
+        **_counts(sum(by_label.values(), Counter()), known),
+        format=synonyms.format,
+        concepts=synonyms.concepts,
+        names=synonyms.names,
+        labels={label: _label(by_label[label], known, spelling) for label in labels},
+        problems=[problem.to_dict() for problem in synonyms.problems],
+    )
+
+
+def _label(counts: Counter[str], known: dict[str, bool], spelling: dict[str, str]) -> LabelCoverage:
+    unknown = [spelling[key] for key, _ in counts.most_common() if key not in known]
+    return LabelCoverage(**_counts(counts, known), unknown=unknown[:_EXAMPLES])
+
+
+def _counts(counts: Counter[str], known: dict[str, bool]) -> Counts:
+    def total(keys: Iterable[str]) -> int:
+        return sum(counts[key] for key in keys)
+
+    named = [key for key in counts if key in known]
+    covered = [key for key in named if known[key]]
+    return Counts(
+        entities=total(counts),
+        known=total(named),
+        covered=total(covered),
+        texts=len(counts),
+        known_texts=len(named),
+        covered_texts=len(covered),
+    )

@@ -1,0 +1,147 @@
+"""Reading synonyms from files, the right format found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+from nearspan.errors import CorpusError, did_you_mean
+from nearspan.formats import sample
+from nearspan.formats.corpus import Problem
+from nearspan.formats.detection import AnyPath
+from nearspan.formats.synonyms import obo, tsv, umls, wordnet
+from nearspan.formats.synonyms.lines import Concept, Lines
+from nearspan.formats.synonyms.table import Synonyms, key_of
+from nearspan.io.paths import shown
+
+FORMATS = {"umls": umls.detect, "wordnet": wordnet.detect, "obo": obo.detect, "tsv": tsv.detect}
+"""The known formats, in the order in which a file's content is compared with them."""
+
+SAMPLE = "sample"
+"""The name of the table that goes with the sample corpus."""
+
+_IDENTIFIED = "tsv with identifiers"
+_ENDINGS = {".obo": "obo", ".rrf": "umls", ".tsv": "tsv"}
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What of a file is wanted."""
+
+    format: str | None
+    scopes: tuple[str, ...]
+    languages: tuple[str, ...] | None
+    identifiers: bool | None
+
+
+def read(
+    paths: AnyPath | Iterable[AnyPath],
+    format: str | None = None,
+    *,
+    scopes: str | Collection[str] = ("EXACT",),
+    languages: str | Collection[str] | None = ("ENG",),
+    identifiers: bool | None = None,
+) -> Synonyms:
+    """Read synonyms from one or several files, plain or gzip, or from folders with WordNet's dictionary files.
+
+    Args:
+        paths: the files and folders; "sample" is the table that goes with the sample corpus.
+        format: tsv, obo, umls or wordnet; found from the content, then from the name, if it is not given.
+        scopes: which synonyms of an OBO file count: EXACT, NARROW, BROAD, RELATED.
+        languages: which languages of UMLS count, such as ENG or SPA; None: all.
+        identifiers: whether the first column of a TSV file holds identifiers; found from the content if None.
+
+    Raises:
+        CorpusError: a file is missing, empty, unreadable or of no known format. What is wrong inside a file
+            is in `Synonyms.problems` instead.
+
+    >>> read("sample").of("Paracetamol")
+    ('acetaminophen',)
+    """
+    if format is not None and format not in FORMATS:
+        raise CorpusError(f"there is no format '{format}' of synonyms; {did_you_mean(format, FORMATS)}")
+    choice = _Choice(format, _scopes(scopes), None if languages is None else _languages(languages), identifiers)
+    given = [paths] if isinstance(paths, str | PathLike) else paths
+    files = [file for path in given for file in _files(Path(fspath(path)))]
+    if not files:
+        raise CorpusError("no file to read; name at least one")
+    parts = [_read_one(file, choice) for file in files]
+    return parts[0] if len(parts) == 1 else Synonyms.merge(parts)
+
+
+def _files(path: Path) -> list[Path]:
+    """A file itself, the files of a WordNet folder, or the sample's table."""
+    try:
+        if path == Path(SAMPLE) and not path.exists():
+            return [sample.path("synonyms")]
+        if not path.is_dir():
+            return [path]
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{shown(path)} cannot be read: {error}") from None
+    if found := wordnet.files(path):
+        return found
+    raise CorpusError(f"{shown(path)} is a folder without WordNet's files (data.noun, ...); name the files instead")
+
+
+def _read_one(path: Path, choice: _Choice) -> Synonyms:
+    problems: list[Problem] = []
+    lines = Lines(path, problems)
+    format = choice.format or _found(lines)
+    if format == "tsv" and (tsv.identified(lines) if choice.identifiers is None else choice.identifiers):
+        format = _IDENTIFIED
+    namespace = lines.name if format == _IDENTIFIED else format  # a table's identifiers are its own
+    concepts = _concepts(lines, format, choice)
+    keyed = ((key_of(namespace, each) if each else 0, names) for each, names in concepts)
+    found = Synonyms.assemble_datastore(keyed, problems, format)
+    if not found.concepts:
+        found.problems += (Problem("empty", _nothing(format, choice), lines.name),)
+    return found
+
+
+def _concepts(lines: Lines, format: str, choice: _Choice) -> Iterator[Concept]:
+    if format == "obo":
+        return obo.read(lines, choice.scopes)
+    if format == "umls":
+        return umls.read(lines, choice.languages)
+    if format == "wordnet":
+        return wordnet.read(lines)
+    if format == _IDENTIFIED:
+        return tsv.read_identified(lines, strict=choice.identifiers is None)
+    return tsv.read(lines)
+
+
+def _nothing(format: str, choice: _Choice) -> str:
+    asked = f" in {', '.join(choice.languages)}" if format == "umls" and choice.languages else ""
+    return f"no name{asked} in the file, read as {format}"
+
+
+def _found(lines: Lines) -> str:
+    """The format by the content, or else by the ending of the name."""
+    for name, detect in FORMATS.items():
+        if detect(lines):
+            return name
+    ending = Path(lines.path.name.lower().removesuffix(".gz")).suffix
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
+    known = ", ".join(sorted(FORMATS))
+    raise CorpusError(f"the format of the synonyms in {lines.name} is not clear from its content; name it: {known}")
+
+
+def _scopes(scopes: str | Collection[str]) -> tuple[str, ...]:
+    found = _upper(scopes)
+    if not set(found) <= set(obo.SCOPES):
+        raise CorpusError(f"scopes are {', '.join(obo.SCOPES)}; found {', '.join(found)}")
+    return found
+
+
+def _languages(languages: str | Collection[str]) -> tuple[str, ...]:
+    found = _upper(languages)
+    if not found or not all(len(language) == 3 for language in found):
+        raise CorpusError(f"UMLS names languages by three letters, such as ENG; found {', '.join(found) or 'none'}")
+    return found
+
+
+def _upper(values: str | Collection[str]) -> tuple[str, ...]:
+    return tuple(value.upper() for value in ([values] if isinstance(values, str) else values))

@@ -1,0 +1,132 @@
+"""Writing brat standoff: a new folder of `.txt` and `.ann` files, complete or not there at all."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from nearspan.document import Document
+from nearspan.errors import CorpusError
+from nearspan.formats.corpus import Corpus, Problem, excerpt, scored
+from nearspan.io.atomic import encoded, followed, let_read, scratch, sync, told
+from nearspan.io.paths import shown
+
+_UNSAFE = re.compile(r"[^\w.,#@+=-]+")
+_LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
+_DIGITS = re.compile(r"([0-9]{1,18})")
+
+
+def refuse_taken(path: Path) -> None:
+    """Refuse to write a folder where there is something already."""
+    with told(path):
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise CorpusError(f"{shown(path)} exists already; brat is written to a new or empty folder")
+
+
+def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """Write a folder; documents are named after their ids, made safe and unique, and read again in order of names.
+
+    The folder must be new or empty, so that no documents of another corpus are left between the new ones.
+    """
+    refuse_taken(path)
+    named = list(names(corpus))
+    with told(path):
+        target = followed(path)
+        beside = scratch(target)
+        try:
+            beside.mkdir()
+            let_read(beside, target)
+            for name, document in zip(named, corpus.documents, strict=True):
+                file = beside / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                _put(file.with_name(file.name + ".txt"), [document.text])
+                _put(file.with_name(file.name + ".ann"), _lines(document))
+            for each in beside.rglob("*"):
+                sync(each)
+            if target.exists():
+                target.rmdir()
+            beside.rename(target)
+        except BaseException:
+            with suppress(OSError):
+                shutil.rmtree(beside)
+            raise
+        sync(target.parent)
+    lost = lost_words(corpus, path, "brat") + lost_scores(corpus, path)
+    return lost + lost_ids(corpus, named, path) + _lost_order(named, path)
+
+
+def lost_words(corpus: Corpus, path: Path, format: str) -> tuple[Problem, ...]:
+    """The note that a format of plain text keeps no word and sentence boundaries."""
+    given = sum(document.words is not None or document.sentences is not None for document in corpus.documents)
+    message = f"{format} keeps no word and sentence boundaries; documents that had some: {given}"
+    return (Problem("changed", message, shown(path)),) if given else ()
+
+
+def lost_scores(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """The note that entities are written without their scores."""
+    lost = scored(corpus)
+    return (Problem("changed", f"scores not kept: {lost}", shown(path)),) if lost else ()
+
+
+def lost_ids(corpus: Corpus, named: Iterable[str], path: Path) -> tuple[Problem, ...]:
+    """The note that documents are written under other names than their ids."""
+    pairs = zip(corpus.documents, named, strict=True)
+    changed = sum(document.id not in ("", name) for document, name in pairs)
+    return (Problem("changed", f"document ids not kept: {changed}", shown(path)),) if changed else ()
+
+
+def _lost_order(named: list[str], path: Path) -> tuple[Problem, ...]:
+    """The note that documents are read again in another order."""
+    files = [f"{name}.ann" for name in named]
+    message = "the order of the documents was not kept, as they are read in the order of their names"
+    return (Problem("changed", message, shown(path)),) if files != sorted(files, key=order) else ()
+
+
+def order(path: str) -> tuple[list[str | int], str]:
+    """Numbers in names in the order of their values, and numbers of one value in that of their digits.
+
+    >>> sorted(["10.ann", "9.ann", "09.ann"], key=order)
+    ['09.ann', '9.ann', '10.ann']
+    """
+    return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(path))], path
+
+
+def names(corpus: Corpus) -> Iterator[str]:
+    """A file name for each document, without its ending; a folder in an id stays a folder.
+
+    >>> list(names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
+    ['1/x_', '1/x_-2', '_/etc']
+    >>> list(names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b")))))  # x.txt is a file already
+    ['x', 'x.txt_/b']
+    """
+    taken: set[str] = set()
+    for document in corpus.documents:
+        *above, last = document.id.split("/", _DEEPEST)
+        above = [_UNSAFE.sub("_", part)[:_LONGEST] for part in above]
+        above = [part + "_" if part.casefold().endswith((".txt", ".ann")) else part for part in above]
+        parts = [*above, _UNSAFE.sub("_", last)[:_LONGEST]]
+        safe = "/".join(part if part.strip(".") and part[0] not in ".-" else "_" + part.strip(".-") for part in parts)
+        name, count = safe, 1
+        while name.casefold() in taken:
+            count += 1
+            name = f"{safe}-{count}"
+        taken.add(name.casefold())
+        yield name
+
+
+def _put(path: Path, pieces: Iterable[str]) -> None:
+    with path.open("wb") as stream:
+        stream.writelines(encoded(pieces))
+
+
+def _lines(document: Document) -> Iterator[str]:
+    for number, entity in enumerate(document.entities, 1):
+        if entity.label != entity.label.strip() or not entity.label or set(entity.label) & set("\t\r\n"):
+            reason = f"the label {excerpt(entity.label)} is empty or holds white space"
+            raise CorpusError(f"document {excerpt(document.id)}: {reason}; brat cannot hold it, jsonl can")
+        offsets = ";".join(f"{start} {end}" for start, end in entity.span.fragments)
+        text = re.sub(r"[\t\r\n]", " ", entity.span.text(document.text))
+        yield f"T{number}\t{entity.label} {offsets}\t{text}\n"

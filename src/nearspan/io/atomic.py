@@ -1,0 +1,126 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from nearspan.errors import CorpusError
+from nearspan.io.paths import shown
+
+_DESCRIPTORS = re.compile("/proc/([0-9]+)/fd|/dev/fd")
+
+
+def write_file(path: Path, pieces: Iterable[str]) -> None:
+    """Write text as UTF-8 beside `path`, then put it in its place in one step.
+
+    If anything fails (a full disk, a text that cannot be written), the old file stays as it was. A text
+    that begins with U+FEFF gets a byte order mark before it, so that reading it back does not take that
+    character for one.
+    """
+    with told(path):
+        if (number := descriptor(path)) is not None:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            with os.fdopen(os.dup(number), "wb") as stream:
+                stream.writelines(encoded(pieces))
+            return
+        if path.exists() and not path.is_file():
+            if path.is_dir():
+                raise CorpusError(f"{shown(path)} is a folder; name a file")
+            with path.open("wb") as stream:  # a pipe or a device: nothing to replace
+                stream.writelines(encoded(pieces))
+            return
+        target = followed(path)
+        beside = scratch(target)
+        try:
+            with beside.open("wb") as stream:
+                let_read(beside, target)
+                stream.writelines(encoded(pieces))
+                stream.flush()
+                os.fsync(stream.fileno())
+            beside.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
+        sync(target.parent)
+
+
+def descriptor(path: Path) -> int | None:
+    """The number of the open file of this process that a path names, as /dev/stdout does; else nothing.
+
+    Such a file is somebody else's, who may have written to it and may go on: it is not replaced, nor begun anew.
+    """
+    for _ in range(40):  # links that lead back to themselves end here
+        if path.name.isdecimal() and len(path.name) < 10:
+            found = _DESCRIPTORS.fullmatch(os.path.realpath(path.parent))
+            if found and found[1] in (None, str(os.getpid())):
+                return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    return None
+
+
+def let_read(new: Path, old: Path) -> None:
+    """Let only those read a file or a folder who may read the one that it will replace, if there is one."""
+    with suppress(FileNotFoundError, PermissionError):
+        new.chmod(stat.S_IMODE(old.stat().st_mode) | stat.S_IWUSR)
+
+
+def followed(path: Path) -> Path:
+    """Where a path leads, whether something is there or not; an OSError where that cannot be found out."""
+    with suppress(FileNotFoundError):
+        path.stat()  # `resolve` has no OSError for links that lead back to themselves
+    return path.resolve()
+
+
+def scratch(target: Path) -> Path:
+    """A name beside `target` for what will take its place, never longer in bytes than systems allow.
+
+    >>> len(scratch(Path("北" * 80)).name.encode()) < 150
+    True
+    """
+    kept = os.fsencode(target.name)[:100].decode("utf-8", "ignore")
+    return target.with_name(f".{kept}.{os.getpid()}.tmp")
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while `path` is written into an error that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise CorpusError(f"{shown(path)} cannot be written: {error.strerror or error}") from None
+    except UnicodeEncodeError as error:
+        found = f"U+{ord(error.object[error.start]):04X}"
+        message = f"the text holds the lone surrogate {found}, which is no character"
+        raise CorpusError(f"{shown(path)} cannot be written: {message}") from None
+
+
+def sync(path: Path) -> None:
+    """Make a file, or a rename in a folder, lasting where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def encoded(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Text as UTF-8 bytes, a first U+FEFF after a byte order mark."""
+    first = True
+    for piece in pieces:
+        if first and piece:
+            first = False
+            if piece.startswith("\ufeff"):
+                yield codecs.BOM_UTF8
+        yield piece.encode("utf-8")

@@ -1,0 +1,42 @@
+"""Whether something is at a path that may be no path at all, such as one with too long a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike, fspath
+from pathlib import Path
+
+from nearspan.errors import NearspanError
+
+
+def exists(path: Path) -> bool:
+    """Whether there is anything; no error where nothing can be, but one where looking is forbidden."""
+    return _told(path, path.exists)
+
+
+def is_file(path: Path) -> bool:
+    """The same of a file.
+
+    >>> is_file(Path("x" * 300))
+    False
+    """
+    return _told(path, path.is_file)
+
+
+def is_folder(path: Path) -> bool:
+    """The same of a folder."""
+    return _told(path, path.is_dir)
+
+
+def _told(path: Path, look: Callable[[], bool]) -> bool:
+    try:
+        return look()
+    except PermissionError as error:  # to say that nothing is there would mislead
+        raise NearspanError(f"{path} cannot be looked at: you may not enter a folder on the way to it") from error
+    except OSError:
+        return False
+
+
+def shown(path: str | PathLike[str]) -> str:
+    """A path as it can be printed, even where its name is not valid Unicode."""
+    return fspath(path).encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,79 @@
+"""A sentence of the memory, as a person reads it and as `memory.jsonl` holds it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from nearspan.document import Fragment, Span
+from nearspan.segment import Gold
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySentence:
+    """A training sentence: its text, its words in it, and its entities over those words."""
+
+    document: str
+    number: int  # position in the document
+    text: str
+    words: tuple[Fragment, ...]
+    entities: tuple[tuple[int, int, str], ...]  # first word, stop, label
+    discontinuous: tuple[Gold, ...] = ()
+    removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
+    weight: float = 1.0  # so many copies does the sentence count as
+    heavier: tuple[tuple[int, int, float], ...] = ()  # spans, first word and stop, that count so many times as much
+
+    def span(self, first: int, stop: int) -> Span:
+        """The characters of words `first` to `stop`, half-open."""
+        return Span.of(self.words[first][0], self.words[stop - 1][1])
+
+    def joined(self, fragments: Iterable[Fragment]) -> Span:
+        """The characters of several runs of words."""
+        return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
+
+    @property
+    def tokens(self) -> list[str]:
+        """The words' texts."""
+        return [self.text[start:end] for start, end in self.words]
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of `memory.jsonl`."""
+        broken = [(gold.fragments, gold.label) for gold in self.discontinuous]
+        found: dict[str, Any] = {
+            "document": self.document,
+            "number": self.number,
+            "text": self.text,
+            "words": self.words,
+            "entities": self.entities,
+            **({"discontinuous": broken} if broken else {}),
+        }
+        found |= {"removed": self.removed} if self.removed else {}
+        found |= {"weight": self.weight} if self.weight != 1 else {}
+        return found | ({"heavier": self.heavier} if self.heavier else {})
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> MemorySentence:
+        """Read one line of `memory.jsonl`."""
+        if not isinstance(found, dict):
+            raise TypeError(f"found {found!r}, expected an object")
+        words = tuple((int(a), int(b)) for a, b in found["words"])
+        entities = tuple((int(a), int(b), str(label)) for a, b, label in found["entities"])
+        broken = tuple(
+            Gold(tuple((int(a), int(b)) for a, b in fragments), str(label))
+            for fragments, label in found.get("discontinuous", ())
+        )
+        removed = tuple((int(a), int(b)) for a, b in found.get("removed", ()))
+        heavier = tuple((int(a), int(b), float(times)) for a, b, times in found.get("heavier", ()))
+        others = [*((*place, "removed span") for place in removed), *((a, b, "heavier span") for a, b, _ in heavier)]
+        places = [(first, stop, gold.label) for gold in broken for first, stop in gold.fragments]
+        for first, stop, label in (*entities, *places, *others):
+            if not 0 <= first < stop <= len(words):
+                raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
+        weight = float(found.get("weight", 1.0))
+        for number in (weight, *(times for _, _, times in heavier)):
+            if not 0 < number < math.inf:
+                raise ValueError(f"a weight is {number}, not a number above 0")
+        where = (str(found["document"]), int(found["number"]), str(found["text"]))
+        return cls(*where, words, entities, broken, removed, weight, heavier)

@@ -1,0 +1,75 @@
+"""Parts by name: word features, representations, heads, losses, suggesters and formats, ours and those of others.
+
+A part registers itself under its role; a recipe names it by its `kind`. Packages from outside list a module in the
+entry-point group `nearspan.parts`: it is imported before a part is first looked up, and registers its parts:
+
+    [project.entry-points."nearspan.parts"]
+    cosine = "nearspan_cosine"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Any, Literal, get_args
+
+from nearspan.errors import ConfigError, did_you_mean, first_line
+
+Role = Literal["word_feature", "representation", "head", "loss", "suggester", "format"]
+
+GROUP = "nearspan.parts"
+
+_parts: dict[str, dict[str, Any]] = {role: {} for role in get_args(Role)}
+_loaded: set[str] = set()  # entry points that were imported
+
+
+def register(role: Role, part: Any, name: str = "") -> Any:
+    """Make a part known by name, so that recipes, commands and model folders can name it; returns the part.
+
+    A part is known by its `name`: that of a format, or the `kind` of its `Settings`.
+
+        nearspan.register("head", CosineHead)
+    """
+    if role not in _parts:
+        raise ConfigError(f"there is no role {role!r} for parts; {did_you_mean(role, _parts)}")
+    name = name or _name(part)
+    known = _parts[role].get(name)
+    if known is not None and known is not part and known.__module__ != part.__module__:
+        raise ConfigError(f"a {role} named {name!r} is registered already, by {known.__module__}: choose another name")
+    _parts[role][name] = part
+    return part
+
+
+def part(role: Role, name: str) -> Any:
+    """The part of a name; an error that lists the known ones where there is none."""
+    known = parts(role)
+    if name not in known:
+        raise ConfigError(f"there is no {role} {name!r}; {did_you_mean(name, known)}")
+    return known[name]
+
+
+def parts(role: Role) -> Mapping[str, Any]:
+    """All parts of a role by name, those of installed packages too."""
+    _import_entry_points()
+    return _parts[role]
+
+
+def _name(part: Any) -> str:
+    settings = getattr(part, "Settings", None)
+    if settings is not None:
+        return str(settings.model_fields["kind"].default)
+    return str(part.name)
+
+
+def _import_entry_points() -> None:
+    for entry in entry_points(group=GROUP):
+        if entry.value in _loaded:
+            continue
+        _loaded.add(entry.value)  # before it is imported: it may look parts up itself
+        try:
+            entry.load()
+        except Exception as error:  # a package from outside may fail as it likes
+            raise ConfigError(
+                f"the package of the entry point {entry.name!r} ({entry.value}) cannot be imported: {first_line(error)}. "
+                "Mend or uninstall it"
+            ) from error

@@ -1,0 +1,70 @@
+"""Coverage: what was read, and what the settings put out of reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Counts of what was read, and of the entities out of reach by reason. Coverages add up.
+
+    >>> read = Coverage(1, 10, 200, 30, {"misaligned": 1})
+    >>> print(read + Coverage(unreachable={"wider than 6 words": 2}))
+    30 entities in 10 sentences; 3 unreachable (2 wider than 6 words, 1 misaligned)
+    >>> sum([read, read], Coverage()).reachable
+    58
+    """
+
+    documents: int = 0
+    sentences: int = 0
+    words: int = 0
+    entities: int = 0
+    unreachable: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def reachable(self) -> int:
+        """Entities that a prediction can still equal."""
+        return self.entities - sum(self.unreachable.values())
+
+    def __add__(self, other: Coverage) -> Coverage:
+        reasons = dict(self.unreachable)
+        for reason, count in other.unreachable.items():
+            reasons[reason] = reasons.get(reason, 0) + count
+        return Coverage(
+            self.documents + other.documents,
+            self.sentences + other.sentences,
+            self.words + other.words,
+            self.entities + other.entities,
+            reasons,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; reasons with the largest count first."""
+        return {
+            "documents": self.documents,
+            "sentences": self.sentences,
+            "words": self.words,
+            "entities": self.entities,
+            "reachable": self.reachable,
+            "unreachable": dict(self._reasons()),
+        }
+
+    def __str__(self) -> str:
+        line = f"{_counted(self.entities, 'entity', 'entities')} in "
+        line += _counted(self.sentences, "sentence", "sentences")
+        reasons = self._reasons()
+        if not reasons:
+            return f"{line}; all reachable" if self.entities else line
+        listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons)
+        return f"{line}; {self.entities - self.reachable:,} unreachable ({listed})"
+
+    def _reasons(self) -> list[tuple[str, int]]:
+        held = ((reason, count) for reason, count in self.unreachable.items() if count)
+        return sorted(held, key=lambda item: (-item[1], item[0]))
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"

@@ -1,0 +1,7 @@
+"""Serving: a model over HTTP, with a page to question it."""
+
+from nearspan.server.app import create_app
+from nearspan.server.limits import Limits
+from nearspan.server.service import Service
+
+__all__ = ["Limits", "Service", "create_app"]

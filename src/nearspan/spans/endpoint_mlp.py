@@ -1,0 +1,53 @@
+"""Spans by their two ends, each read by a layer of its own: what a biaffine head compares (Yu et al., 2020)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from nearspan.encoders import Encoded, Encoder
+from nearspan.settings import Settings
+from nearspan.spans.candidates import Candidates
+from nearspan.spans.width_embedding import width_table
+
+
+class EndpointMLPSettings(Settings):
+    """The two ends of a span and its width."""
+
+    kind: Literal["endpoint_mlp"] = "endpoint_mlp"
+    end_size: int = Field(default=150, ge=1, le=10_000)  # of each end
+    width_size: int = Field(default=25, ge=0, le=10_000)  # of a width's embedding; 0: none
+    dropout: float = Field(default=0.4, ge=0, lt=1)  # on the states
+    end_dropout: float = Field(default=0.2, ge=0, lt=1)  # on the ends
+
+    def build(self, encoder: Encoder, max_width: int) -> EndpointMLP:
+        """The representation over an encoder's states."""
+        return EndpointMLP(self, encoder.size, max_width)
+
+
+class EndpointMLP(nn.Module):
+    """[relu(F h_first), relu(G h_last), w]: first end, last end, width."""
+
+    def __init__(self, settings: EndpointMLPSettings, inputs: int, max_width: int) -> None:
+        super().__init__()
+        self.end_size, width = settings.end_size, settings.width_size
+        self.ends = nn.Linear(inputs, 2 * settings.end_size)  # both ends' layers in one
+        for half in self.ends.weight.data.chunk(2):
+            nn.init.orthogonal_(half)
+        nn.init.zeros_(self.ends.bias)
+        self.widths = width_table(max_width, width)
+        self.before, self.after = nn.Dropout(settings.dropout), nn.Dropout(settings.end_dropout)
+        self.size = 2 * settings.end_size + width
+
+    def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
+        """Span vectors [S, 2 * end_size + width_size]."""
+        read = self.after(self.ends(self.before(encoded.states)).relu())  # [B, T, 2 * end_size]
+        begins, closes = read.flatten(0, 1).chunk(2, dim=-1)
+        row = candidates.sentence * read.shape[1]
+        parts = [begins.index_select(0, row + candidates.first), closes.index_select(0, row + candidates.stop - 1)]
+        if self.widths is not None:
+            parts.append(self.widths(candidates.stop - candidates.first - 1).to(read.dtype))
+        return torch.cat(parts, dim=-1)

@@ -1,0 +1,108 @@
+"""LSTM-minus: a span is what the LSTM has read between its ends (Wang & Chang, 2016; Ouchi et al., 2020)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nearspan.encoders import Encoded, Encoder
+from nearspan.errors import ConfigError
+from nearspan.settings import Settings
+from nearspan.spans.additive_spans import EndSums, WordSums
+from nearspan.spans.candidates import Candidates
+
+
+class LstmMinusSettings(Settings):
+    """LSTM-minus and its projection."""
+
+    kind: Literal["lstm_minus"] = "lstm_minus"
+    form: Literal["flat", "nested"] = "flat"
+    size: int = Field(default=100, ge=0, le=10_000)  # of the projected span vector; 0: the differences as they are
+    dropout: float = Field(default=0.0, ge=0, lt=1)  # on the span vector
+
+    def build(self, encoder: Encoder, max_width: int) -> LstmMinus:  # noqa: ARG002
+        """The representation over an encoder's states."""
+        if self.size == 0 and self.form == "nested":
+            raise ConfigError("the nested form blends differences and sums by a projection: set representation.size")
+        if encoder.bilstm is None:
+            raise ConfigError("LSTM-minus needs the states of a BiLSTM: set encoder.bilstm")
+        return LstmMinus(self, encoder.size)
+
+
+class LstmMinus(nn.Module):
+    """h_s = W [f_b - f_{a-1}, b_a - b_{b+1}] + c, in the nested form with [f_a + f_b, b_a + b_b] beside it.
+
+    Each term belongs to one end of the span, so words are projected once, not spans: h_s = left(a) + right(b),
+    which makes a span's cost one addition.
+
+    The paper writes no bias c; its public code has one, and it is needed. Without c the flat form telescopes:
+    h_s is the sum of its words' h, so a linear classifier with a null of 0 cannot accept "New York" while it
+    refuses both "New" and "York".
+
+    With a size of 0 there is no W: the differences themselves, without weights, for heads that do not read them.
+    """
+
+    def __init__(self, settings: LstmMinusSettings, inputs: int) -> None:
+        super().__init__()
+        self.size = settings.size or inputs
+        self.minus = nn.Linear(inputs, settings.size) if settings.size else None
+        self.plus = nn.Linear(inputs, settings.size, bias=False) if settings.form == "nested" else None
+        self.dropout = nn.Dropout(settings.dropout)
+        together = inputs * (2 if self.plus is not None else 1)
+        bound = (6 / (together + settings.size)) ** 0.5  # Glorot's for the whole of W
+        for name, parameter in self.named_parameters():
+            nn.init.zeros_(parameter) if name.endswith("bias") else nn.init.uniform_(parameter, -bound, bound)
+
+    def ends(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """left and right [B, T, size] from word states [B, T, 2H] that are zero on padding."""
+        half = states.shape[-1] // 2
+        ahead, behind = states.split(half, dim=-1)
+        if self.minus is None:
+            forward, backward = functional.pad(ahead, (0, half)), functional.pad(behind, (half, 0))
+        else:
+            forward_weight, backward_weight = self.minus.weight.split(half, dim=1)
+            forward, backward = functional.linear(ahead, forward_weight), functional.linear(behind, backward_weight)
+        forward, backward = functional.pad(forward, (0, 0, 1, 1)), functional.pad(backward, (0, 0, 1, 1))
+        left = backward[:, 1:-1] - forward[:, :-2]  # [B, T, size]: b_a - f_{a-1}
+        right = forward[:, 1:-1] - backward[:, 2:] + self._bias(states)  # f_b - b_{b+1}
+        if self.plus is not None:
+            both = self.plus(states)
+            left, right = left + both, right + both
+        return left, right
+
+    @property
+    def begins_alike(self) -> bool:
+        """Whether `sums` begins every span with the same vector."""
+        return self.plus is None
+
+    def sums(self, states: Tensor) -> WordSums:
+        """The same vectors as sums over words: step(t) = right(t) - right(t - 1), begin(a) = left(a) + right(a - 1).
+
+        In the flat form h_s = c + step(a) + ... + step(b) with a word's own left(t) + right(t) - c for its step.
+        """
+        left, right = self.ends(states)
+        if self.plus is None:
+            bias = self._bias(states)
+            return WordSums(bias[None], left + right - bias)
+        before = functional.pad(right, (0, 0, 1, 0))[:, :-1]
+        return WordSums(left + before, right - before)
+
+    def end_sums(self, states: Tensor) -> EndSums:
+        """The same vectors as sums of two ends; in the flat form right(t) + left(t + 1) is c."""
+        return EndSums(*self.ends(states), None if self.plus is not None else self._bias(states))
+
+    def _bias(self, like: Tensor) -> Tensor:
+        """c [size]."""
+        return self.minus.bias if self.minus is not None else like.new_zeros(self.size)
+
+    def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
+        """Span vectors [S, size]."""
+        left, right = self.ends(encoded.states)
+        row = candidates.sentence * left.shape[1]
+        starts = left.flatten(0, 1).index_select(0, row + candidates.first)
+        stops = right.flatten(0, 1).index_select(0, row + candidates.stop - 1)
+        vectors: Tensor = self.dropout(starts + stops)
+        return vectors

@@ -1,0 +1,187 @@
+"""Evidence: what is listed adds up to what was said."""
+
+import json
+import math
+
+import pytest
+
+from nearspan.document import Document, Span
+from nearspan.errors import ModelError, NearspanError
+from nearspan.model import Model
+
+TEXTS = (
+    "Ada lives in Oslo",
+    "Bob Stone met Eve Moon in New York. They went to Rome!",
+    "Zed and Ada like unseen Paris",
+)
+EVERYTHING = 10**6
+
+
+def close(value: float):
+    return pytest.approx(value, abs=1e-5)
+
+
+@pytest.mark.parametrize("search", ["nearest", "whole"])
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("count", [1, 5, EVERYTHING])
+def test_listed_and_unlisted_add_up_to_every_labels_probability(instance: Model, search: str, text: str, count: int):
+    found = instance.search(search).explain(text, count)
+    assert found
+    for evidence in found:
+        assert evidence.strength == "exact"
+        assert sum(evidence.probabilities.values()) == pytest.approx(1, abs=1e-12)
+        for label, probability in evidence.probabilities.items():
+            group = evidence.neighbours.get(label, [])
+            listed = math.fsum(one.weight for one in group)
+            assert listed + evidence.unlisted.get(label, 0.0) == pytest.approx(probability, abs=1e-12)
+            assert evidence.unlisted.get(label, 0.0) >= 0
+            assert len(group) <= count
+            if count == EVERYTHING:  # nothing can be left unlisted
+                assert listed == pytest.approx(probability, abs=1e-12)
+
+
+def test_neighbours_of_a_label_come_heaviest_first_and_labels_most_probable_first(instance: Model):
+    for evidence in instance.explain(TEXTS[1], 5):
+        values = list(evidence.probabilities.values())
+        assert values == sorted(values, reverse=True)
+        assert evidence.label == next(iter(evidence.probabilities))
+        for label, group in evidence.neighbours.items():
+            assert {one.label for one in group} == {label}
+            weights = [one.weight for one in group]
+            assert weights == sorted(weights, reverse=True)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_probability_is_the_score_of_annotate(instance: Model, classifier: Model, text: str):
+    for model in (instance, classifier):
+        [annotated] = model.annotate([text])
+        found = model.explain(text)
+        assert [one.span for one in found] == [entity.span for entity in annotated.entities]
+        for one, entity in zip(found, annotated.entities, strict=True):
+            assert one.label == entity.label
+            assert one.probabilities[one.label] == close(entity.score)
+            assert one.text == entity.span.text(text)
+
+
+def test_neighbours_are_training_spans_with_their_places(instance: Model, documents):
+    texts = {document.id: document for document in documents}
+    for evidence in instance.explain(TEXTS[0], 10):
+        for group in evidence.neighbours.values():
+            for one in group:
+                assert one.sentence == texts[one.document].text
+                assert one.text == one.span.text(one.sentence)
+                gold = {entity.span: entity.label for entity in texts[one.document].entities}
+                assert one.label == gold.get(one.span, "")
+
+
+def test_any_span_can_be_asked_about(instance: Model):
+    found = instance.neighbours("Ada lives in Oslo", Span.of(4, 12))
+    assert found.text == "lives in"
+    assert found.label == ""
+    assert sum(found.probabilities.values()) == close(1)
+    assert found.neighbours[""]
+
+
+@pytest.mark.parametrize(
+    "span",
+    [Span.of(0, 2), Span.of(1, 3), Span.of(3, 4), Span.of(0, 4), Span.of(13, 99)],
+)
+def test_a_span_that_is_not_whole_words_is_refused(instance: Model, span: Span):
+    with pytest.raises(NearspanError, match="not a run of whole words inside one sentence"):
+        instance.neighbours("Ada lives in Oslo", span)
+
+
+def test_a_span_over_two_sentences_is_refused(instance: Model):
+    with pytest.raises(NearspanError, match="inside one sentence"):
+        instance.neighbours("Ada left. Bob stayed.", Span.of(4, 13))
+
+
+def test_a_span_wider_than_the_model_considers_is_refused(instance: Model):
+    text = "Ada lives in Oslo with Bob and Eve"
+    with pytest.raises(NearspanError, match=r"has 8 words; .* at most 6 \(candidates\.max_width\)"):
+        instance.neighbours(text, Span.of(0, len(text)))
+
+
+def test_a_classifier_shows_look_alikes_by_cosine(classifier: Model):
+    for evidence in classifier.explain(TEXTS[0], 4):
+        assert evidence.strength == "nearest"
+        assert evidence.unlisted == {}
+        weights = [one.weight for group in evidence.neighbours.values() for one in group]
+        assert len(weights) == 4
+        assert all(-1.00001 <= weight <= 1.00001 for weight in weights)
+
+
+def test_a_training_span_is_its_own_nearest_look_alike(classifier: Model, documents):
+    found = classifier.neighbours(documents[0], documents[0].entities[0].span, 1)
+    [[one]] = found.neighbours.values()
+    assert (one.document, one.text) == ("d0", "Ada")
+    assert one.weight == close(1)
+
+
+def test_without_a_memory_there_is_no_evidence(classifier: Model):
+    classifier.memory = None
+    with pytest.raises(ModelError, match=r"no memory to take evidence from"):
+        classifier.neighbours("Ada", Span.of(0, 3))
+
+
+def test_a_text_without_entities_has_no_evidence(instance: Model):
+    for text in ("", "   \n", "The rain fell on 21 March"):
+        assert instance.explain(text) == []
+
+
+def test_documents_keep_their_own_words(instance: Model):
+    document = Document("Ada-Oslo", words=((0, 3), (3, 4), (4, 8)))
+    assert instance.neighbours(document, Span.of(4, 8)).text == "Oslo"
+
+
+def test_evidence_is_json(instance: Model):
+    for evidence in instance.explain(TEXTS[0], 2):
+        found = json.loads(json.dumps(evidence.to_dict()))
+        assert set(found) == {
+            "text",
+            "fragments",
+            "label",
+            "strength",
+            "probabilities",
+            "neighbours",
+            "unlisted",
+            "against",
+            "flip",
+            "share",
+            "voted",
+            "recalled",
+        }
+        assert set(found["probabilities"]) == {"null", "PERSON", "PLACE"}
+        one = found["neighbours"]["null"][0]
+        assert one["label"] is None
+        assert one["sentence"][one["fragments"][0][0] : one["fragments"][-1][1]] == one["text"]
+
+
+@pytest.mark.parametrize("search", ["nearest", "whole"])
+def test_what_speaks_against_a_label_has_another_one_and_comes_heaviest_first(instance: Model, search: str):
+    for evidence in instance.search(search).explain(TEXTS[1], 4):
+        weights = [one.weight for one in evidence.against]
+        assert len(weights) == 4
+        assert weights == sorted(weights, reverse=True)
+        assert evidence.label not in {one.label for one in evidence.against}
+        best = max(group[0].weight for label, group in evidence.neighbours.items() if label != evidence.label)
+        assert weights[0] == close(best)
+
+
+def test_a_classifier_shows_the_nearest_spans_with_other_labels(classifier: Model):
+    for evidence in classifier.explain(TEXTS[0], 4):
+        assert len(evidence.against) == 4
+        assert evidence.label not in {one.label for one in evidence.against}
+        everything = classifier.neighbours(TEXTS[0], evidence.span, EVERYTHING).neighbours
+        others = [one.weight for label, group in everything.items() if label != evidence.label for one in group]
+        assert evidence.against[0].weight == close(max(others))
+        assert (evidence.share, evidence.flip, evidence.voted) == (0, None, {})
+
+
+def test_the_memorys_share_in_a_voted_decision_is_said(classifier: Model):
+    alone = classifier.neighbours(TEXTS[0], Span.of(0, 3))
+    mixed = classifier.vote(0.4).neighbours(TEXTS[0], Span.of(0, 3))
+    assert (mixed.share, mixed.strength) == (0.4, "nearest")
+    assert sum(mixed.voted.values()) == close(1)
+    for label, probability in mixed.probabilities.items():
+        assert probability == close(0.6 * alone.probabilities[label] + 0.4 * mixed.voted[label])

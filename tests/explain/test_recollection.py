@@ -1,0 +1,112 @@
+"""What words recalled, as evidence; and a CRF's evidence for spans of any width."""
+
+import json
+
+import pytest
+import torch
+
+import nearspan
+from nearspan.document import Span
+from nearspan.model import Model
+
+SETTINGS = ("encoder.sentence_context.size=3", "head.dropout=0.0", "training.epochs=15", "training.learning_rate=0.5")
+
+
+@pytest.fixture(scope="module")
+def folder(tiny, documents, tmp_path_factory):
+    out = tmp_path_factory.mktemp("hire") / "model"
+    nearspan.train(tiny("hire", *SETTINGS), documents, out=out, device="cpu")
+    return out
+
+
+@pytest.fixture
+def hire(folder) -> Model:
+    return nearspan.load(folder, device="cpu")
+
+
+def test_each_word_shows_where_training_has_it(hire: Model, documents):
+    found = hire.neighbours("Ada Zorro lives", Span.of(0, 9), count=2)
+    ada, zorro = found.recalled
+    assert found.strength == "attended"
+    assert found.neighbours == {}
+    assert (ada.text, ada.share) == ("Ada", pytest.approx(0.3))
+    occurrences = sum("Ada" in document.text for document in documents)
+    assert [one.weight for one in ada.neighbours] == pytest.approx([1 / occurrences] * 2)  # keys of one word are equal
+    assert ada.unlisted == pytest.approx(1 - 2 / occurrences)
+    assert {(one.text, one.label) for one in ada.neighbours} == {("Ada", "PERSON")}
+    assert (zorro.text, zorro.share, zorro.neighbours, zorro.unlisted) == ("Zorro", 0, [], 0)
+
+
+def test_words_that_are_no_entity_say_so(hire: Model):
+    [lives] = hire.neighbours("Zorro lives here", Span.of(6, 11)).recalled
+    assert {one.label for one in lives.neighbours} == {""}
+    assert all(one.sentence[one.span.start : one.span.end] == "lives" for one in lives.neighbours)
+
+
+def test_a_span_of_unknown_words_has_look_alikes_instead(hire: Model):
+    found = hire.neighbours("Zorro Qwx", Span.of(0, 5))
+    assert found.strength == "nearest"
+    assert found.neighbours
+    assert [one.share for one in found.recalled] == [0]
+
+
+def test_the_evidence_is_json(hire: Model):
+    found = json.loads(json.dumps(hire.neighbours("Ada lives", Span.of(0, 3), 1).to_dict()))
+    assert found["strength"] == "attended"
+    assert found["recalled"][0]["share"] == pytest.approx(0.3)
+    assert found["recalled"][0]["neighbours"][0]["label"] == "PERSON"
+
+
+def test_occurrences_that_the_memory_no_longer_holds_are_not_listed(hire: Model, documents):
+    from nearspan.segment import split
+
+    hire.remember(split(documents[8]), [[]])  # Nobody lives here
+    [ada] = hire.neighbours("Ada lives", Span.of(0, 3)).recalled
+    assert (ada.neighbours, ada.share, ada.unlisted) == ([], pytest.approx(0.3), 1.0)
+
+
+def listed(model: Model) -> list[tuple[str, str, str]]:
+    """Where `Ada` is recalled from."""
+    [ada] = model.neighbours("Ada lives", Span.of(0, 3), count=9).recalled
+    return sorted((one.document, one.sentence, one.label) for one in ada.neighbours)
+
+
+def test_occurrences_are_found_whatever_the_numbers_of_their_sentences(hire: Model, documents):
+    before = listed(hire)
+    labelled = hire.labelled(documents[::-1])
+    hire.remember(labelled.sentences, labelled.entities)
+    assert listed(hire) == before
+    [ada, *_] = hire.neighbours("Ada lives", Span.of(0, 3)).recalled[0].neighbours
+    assert hire.memory.sentences[ada.sentence_id].text == ada.sentence
+
+
+def test_another_sentence_under_the_same_number_is_never_shown(hire: Model, documents):
+    other = [nearspan.markup("[Ada](PLACE) fell", id="new"), *documents[1:]]
+    before, labelled = listed(hire), hire.labelled(other)
+    hire.remember(labelled.sentences, labelled.entities)
+    assert listed(hire) == [one for one in before if one[0] != "d0"]
+
+
+def test_entities_wider_than_any_candidate_are_found_scored_and_explained(hire: Model):
+    head = hire.network.head
+    text = "one two three four five six seven eight"
+    with torch.no_grad():  # one entity over everything
+        head.emissions.weight.zero_()
+        head.emissions.bias.zero_()
+        head.emissions.bias[2] = 50.0
+    [document] = hire.annotate([text])
+    [entity] = document.entities
+    assert entity.span.text(text) == text
+    assert entity.score == pytest.approx(1.0)
+    [evidence] = hire.explain(text)
+    assert (evidence.label, evidence.probabilities[evidence.label]) == (entity.label, pytest.approx(1.0))
+    assert evidence.strength == "nearest"
+    assert evidence.neighbours == {}
+
+
+def test_the_instance_head_stays_exact_and_tells_what_was_recalled_too(tiny, documents, tmp_path):
+    recipe = tiny("instance", "encoder.word_memory.weight=0.5")
+    model = nearspan.train(recipe, documents, out=tmp_path / "model", device="cpu").model
+    found = model.neighbours("Ada lives", Span.of(0, 3))
+    assert found.strength == "exact"
+    assert found.recalled[0].share == pytest.approx(0.5)

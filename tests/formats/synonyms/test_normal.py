@@ -1,0 +1,49 @@
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearspan.formats.synonyms import normalised
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Non-Hodgkin lymphoma", "non hodgkin lymphoma"),
+        ("breast  cancer,\tfamilial", "Breast cancer (familial)"),
+        ("ﬁbre ①", "fibre 1"),
+        ("beta\u2212blocker", "beta–blocker"),
+        ("micro\u00adphone", "microphone"),
+        ("Straße", "STRASSE"),
+        ("Café", "Cafe\u0301"),
+        ("heart_attack", " heart attack. "),
+    ],
+)
+def test_alike(one: str, other: str):
+    assert normalised(one) == normalised(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("Na+", "Na"), ("cafe", "café"), ("-", "?"), ("C++", "C"), ("cats", "cat")])
+def test_different(one: str, other: str):
+    assert normalised(one) != normalised(other)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u00ad"])
+def test_a_text_without_a_character_is_empty(text: str):
+    assert normalised(text) == ""
+
+
+@given(st.text())
+def test_it_changes_nothing_twice(text: str):
+    assert normalised(normalised(text)) == normalised(text)
+
+
+@given(st.text())
+def test_case_and_surrounding_blanks_do_not_matter(text: str):
+    assert normalised(f" {text.casefold()}\n") == normalised(text)
+
+
+def test_no_character_changes_twice():
+    found = (normalised(chr(code)) for code in range(sys.maxunicode + 1) if code > 127)
+    assert [text for text in found if normalised(text) != text] == []

@@ -1,0 +1,73 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from nearspan.document import Document, Entity
+from nearspan.formats import Corpus, conll, jsonl, statistics
+from nearspan.formats.markup import parse
+from nearspan.formats.source import Source
+
+
+def count(*texts: str):
+    return statistics(Corpus(tuple(parse(text, str(number)) for number, text in enumerate(texts))))
+
+
+def test_the_keys():
+    assert set(count("a")) == {
+        *("documents", "sentences", "tokens", "entities", "types", "nested", "overlapping", "discontinuous"),
+        *("widths", "problems", "docstarts", "format"),
+    }
+
+
+def test_the_counts():
+    found = count("[University of [Oslo](PLACE)](ORG) opened .", "[pain in](S#1) arms and [legs](S#1)")
+    assert (found["documents"], found["sentences"], found["tokens"], found["entities"]) == (2, 2, 10, 3)
+    assert found["types"] == {"ORG": 1, "PLACE": 1, "S": 1}
+    assert (found["nested"], found["overlapping"], found["discontinuous"]) == (1, 0, 1)
+    assert found["widths"] == {1: 1, 3: 2}
+    assert found["problems"] == []
+
+
+def test_docstarts_count_as_sentences_but_not_as_tokens():
+    found = statistics(conll.read(Source(Path("a"), "-DOCSTART- O\n\na O\nb O\n\n-DOCSTART- O\n\nc O\n")))
+    assert (found["documents"], found["sentences"], found["tokens"], found["docstarts"]) == (2, 4, 3, 2)
+
+
+def test_two_labels_on_one_span_are_nested():
+    assert count("[[Oslo](PLACE)](ORG)")["nested"] == 2
+
+
+def test_crossing_entities_overlap():
+    found = statistics(Corpus((Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"))),)))
+    assert (found["nested"], found["overlapping"]) == (0, 2)
+
+
+def test_an_annotation_given_twice_counts_twice():
+    line = '{"text": "Oslo", "entities": [[0, 4, "LOC"], [0, 4, "LOC"]]}'
+    found = statistics(jsonl.read(Source(Path("a.jsonl"), line)))
+    assert (found["entities"], found["types"], found["widths"]) == (2, {"LOC": 2}, {1: 2})
+    assert [problem["kind"] for problem in found["problems"]] == ["duplicate"]
+
+
+def test_an_entity_that_ends_inside_a_word_is_misaligned_with_file_and_line():
+    line = '{"id": "d", "text": "Norwegians", "entities": [[0, 9, "X"]]}'
+    found = statistics(jsonl.read(Source(Path("a.jsonl"), "\n" + line)))
+    [problem] = found["problems"]
+    assert (problem["kind"], problem["file"], problem["line"]) == ("misaligned", "a.jsonl", 2)
+    assert found["widths"] == {1: 1}
+
+
+def test_an_entity_of_white_space_is_misaligned():
+    found = statistics(Corpus((Document("a  b", (Entity.of(1, 3, "X"),)),)))
+    assert [problem["kind"] for problem in found["problems"]] == ["misaligned"]
+    assert found["widths"] == {0: 1}
+
+
+def test_the_counts_are_json():
+    assert json.loads(json.dumps(count("[a](X)")))["widths"] == {"1": 1}
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", " "])
+def test_a_document_without_words_has_no_sentences(text: str):
+    assert (count(text)["sentences"], count(text)["tokens"]) == (0, 0)

@@ -1,0 +1,203 @@
+"""Finding the format, and bad bytes for every reader."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nearspan.document import Document
+from nearspan.errors import CorpusError
+from nearspan.formats import FORMATS, read, write
+from nearspan.formats.markup import parse, render
+
+Put = Callable[..., Path]
+
+# The same document in every format: a word of two bytes, then an entity.
+SAMPLES = {
+    "conll": "é\tO\nOslo\tB-LOC\n",
+    "jsonl": '{"id": "1", "text": "é Oslo", "entities": [[2, 6, "LOC"]]}\n{"text": "x"}\n',
+    "pubtator": "1|t|é Oslo\n1\t2\t6\tOslo\tLOC\n",
+    "indexed": "é Oslo\n1,1 LOC\n\n",
+}
+
+
+def test_every_single_file_format_has_a_sample():
+    assert set(SAMPLES) == set(FORMATS) - {"brat"}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_format_is_found_from_the_content(put: Put, name: str):
+    found = read(put("data.txt", SAMPLES[name]))
+    assert found.format == name
+    assert render(found.documents[0]) == "é [Oslo](LOC)"
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_byte_order_mark_is_no_text(put: Put, name: str):
+    found = read(put("data", b"\xef\xbb\xbf" + SAMPLES[name].encode()))
+    assert (found.format, render(found.documents[0])) == (name, "é [Oslo](LOC)")
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_crlf_ends_lines(put: Put, name: str):
+    found = read(put("data", SAMPLES[name].replace("\n", "\r\n")))
+    assert (found.format, render(found.documents[0]), found.problems) == (name, "é [Oslo](LOC)", ())
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("bad", [b"\xe9", b"\xff", b"\xc3"])
+def test_broken_utf8_is_listed_and_offsets_stay(put: Put, name: str, bad: bytes):
+    found = read(put("data", SAMPLES[name].encode().replace("é".encode(), bad)))
+    assert render(found.documents[0]) == "\ufffd [Oslo](LOC)"
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("broken UTF-8", 1)]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_surrogate_in_the_bytes_is_broken_utf8(put: Put, name: str):
+    found = read(put("data", SAMPLES[name].encode().replace("é".encode(), b"\xed\xa0\x80")))
+    assert "broken UTF-8" in [problem.kind for problem in found.problems]
+
+
+@pytest.mark.parametrize("name", ["conll", "pubtator", "indexed"])
+def test_a_nul_byte_is_listed_and_kept(put: Put, name: str):
+    found = read(put("data", SAMPLES[name].replace("é", "\0")))
+    assert render(found.documents[0]) == "\0 [Oslo](LOC)"
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("NUL byte", 1)]
+
+
+def test_a_nul_byte_in_json_is_listed(put: Put):
+    found = read(put("data", SAMPLES["jsonl"].replace("é", "\0")))
+    assert [problem.kind for problem in found.problems] == ["NUL byte", "malformed"]
+
+
+@pytest.mark.parametrize("name", [None, *SAMPLES])
+@pytest.mark.parametrize("content", ["", "\n \n", b"\xef\xbb\xbf"])
+def test_an_empty_file_is_an_error(put: Put, name: str | None, content: str):
+    with pytest.raises(CorpusError, match="is empty"):
+        read(put("data", content), name)
+
+
+@pytest.mark.parametrize("name", [None, *FORMATS])
+def test_a_missing_file_is_an_error(tmp_path: Path, name: str | None):
+    with pytest.raises(CorpusError, match="does not exist"):
+        read(tmp_path / "nothing", name)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_folder_is_no_file(tmp_path: Path, name: str):
+    with pytest.raises(CorpusError, match="is a folder"):
+        read(tmp_path, name)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("other", SAMPLES)
+def test_another_format_ends_in_problems_or_documents(put: Put, name: str, other: str):
+    found = read(put("data", SAMPLES[other]), name)
+    assert found.problems or found.documents
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("filler", ["x", "x ", "x\t", "[", "1|t|"])
+def test_a_line_of_50_megabytes(put: Put, name: str, filler: str):
+    size = 50_000_000 if filler == "x" else 2_000_000
+    found = read(put("data", SAMPLES[name] + filler * (size // len(filler)) + "\n"), name)
+    assert render(found.documents[0]).startswith("é [Oslo](LOC)")
+    assert all(len(problem.message) < 500 for problem in found.problems)
+
+
+def test_an_unknown_format_names_the_nearest(put: Put):
+    with pytest.raises(CorpusError, match="did you mean 'conll'"):
+        read(put("a", "a O\n"), "conl")
+
+
+@pytest.mark.parametrize("content", ["just some text\nand more\n", b"\x00\x01\x02\xff" * 50, "a,b\n1,2\n"])
+def test_content_of_no_known_format_is_an_error(put: Put, content: str | bytes):
+    with pytest.raises(CorpusError, match="--format"):
+        read(put("data", content))
+
+
+@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize("name", ["UTF-16", "UTF-32"])
+def test_utf16_and_utf32_are_errors_that_say_what_to_do(put: Put, name: str, order: str):
+    with pytest.raises(CorpusError, match=f"is {name}; .*iconv -f {name} "):
+        read(put("data", "\ufeffa O\n".encode(f"{name}-{order}")))
+
+
+def test_several_files_are_one_corpus(put: Put):
+    found = read([put("a", SAMPLES["conll"]), str(put("b", SAMPLES["pubtator"]))])
+    assert (len(found), found.format) == (2, "mixed")
+    with pytest.raises(CorpusError, match="no file"):
+        read([])
+
+
+def test_columns_are_for_conll_only(put: Put):
+    with pytest.raises(CorpusError, match="columns"):
+        read(put("a", SAMPLES["pubtator"]), columns=[1])
+    assert read(put("b", SAMPLES["conll"]), columns=[-1]).documents[0].entities
+
+
+def test_a_word_that_looks_like_json_does_not_hide_columns(put: Put):
+    assert read(put("a", "[ O\nOslo B-LOC\n] O\n")).format == "conll"
+
+
+@pytest.mark.parametrize(
+    ("name", "format"), [("a.jsonl", "jsonl"), ("a.JSON", "jsonl"), ("a.iob2", "conll"), ("a", "brat")]
+)
+def test_the_ending_says_what_to_write(tmp_path: Path, name: str, format: str):
+    write([parse("[Ada](PER) wrote")], tmp_path / name)
+    assert read(tmp_path / name).format == format
+
+
+def test_an_ending_that_says_nothing_is_an_error(tmp_path: Path):
+    with pytest.raises(CorpusError, match="--to"):
+        write([Document("a")], tmp_path / "a.xyz")
+
+
+def test_a_format_that_is_only_read_is_not_written(tmp_path: Path):
+    with pytest.raises(CorpusError, match="not written"):
+        write([Document("a")], tmp_path / "a", "indexed")
+
+
+def test_a_name_that_is_no_unicode_can_be_shown(tmp_path: Path):
+    path = tmp_path / "a\udcff"
+    with pytest.raises(CorpusError) as caught:
+        read(path)
+    str(caught.value).encode()
+
+
+@pytest.mark.parametrize("name", ["conll", "jsonl", "pubtator"])
+def test_a_text_that_begins_with_a_mark_keeps_it(tmp_path: Path, name: str):
+    marked = parse("\ufeffOslo [now](TIME)")
+    write([Document(marked.text, marked.entities, "\ufeff1", ((0, 5), (6, 9)))], tmp_path / "out", name)
+    assert render(read(tmp_path / "out", name).documents[0]) == "\ufeffOslo [now](TIME)"
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ('{"id": "9", "text": "P(s|t|x) is", "entities": [[0, 1, "P"]]}\n', "jsonl"),
+        ("x|t|y O\nOslo B-LOC\n", "conll"),
+        ("x|t|y\tO\nOslo\tB-LOC\n", "conll"),
+        ("1|t|A title\n\n2|t|Another\n", "pubtator"),
+        ("[1]|t|A title\n[1]\t0\t1\tA\tX\n", "pubtator"),
+    ],
+)
+def test_bars_in_a_text_make_it_no_pubtator(put: Put, text: str, format: str):
+    found = read(put("data", text))
+    assert (found.format, found.problems) == (format, ())
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, "brat"])
+def test_a_file_name_that_is_not_utf8_leaves_ids_that_can_be_written(put: Put, tmp_path: Path, name: str):
+    path = put("n\udcff.txt", SAMPLES.get(name, "é Oslo"))
+    path.with_suffix(".ann").write_text("")
+    write(read(path, name), tmp_path / "out.jsonl")
+    assert "\udcff" not in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
+
+
+def test_columns_of_a_brat_folder_are_an_error(put: Put):
+    put("a.ann", "")
+    folder = put("a.txt", "Oslo").parent
+    with pytest.raises(CorpusError, match="is brat; columns can be named for CoNLL files only"):
+        read(folder, columns=[1])

@@ -1,0 +1,58 @@
+from pathlib import Path
+
+import pytest
+
+from nearspan.formats import Corpus, indexed
+from nearspan.formats.markup import render
+from nearspan.formats.source import Source
+
+
+def corpus(text: str) -> Corpus:
+    return indexed.read(Source(Path("cases.txt"), text))
+
+
+def test_pairs_of_inclusive_indexes():
+    found = corpus("Pain in arms and legs .\n0,2 ADR|0,1,4,4 ADR\n\nNone .\n\n\n")
+    assert [render(document) for document in found] == [
+        "[[Pain in](ADR#1) arms](ADR) and [legs](ADR#1) .",
+        "None .",
+    ]
+    assert found.problems == ()
+    assert found.documents[0].words == ((0, 4), (5, 7), (8, 12), (13, 16), (17, 21), (22, 23))
+
+
+def test_pairs_that_follow_each_other_are_one_fragment():
+    assert [render(document) for document in corpus("a b c\n0,0,1,2 X\n\n")] == ["[a b c](X)"]
+
+
+@pytest.mark.parametrize(
+    ("mentions", "kind"),
+    [
+        ("1,0 X", "inverted"),
+        ("1,9 X", "out of range"),
+        ("0,0 X|0,0 X", "duplicate"),
+        ("0 X", "malformed"),
+        ("0,0", "malformed"),
+        ("X", "malformed"),
+    ],
+)
+def test_wrong_mentions_are_listed_with_their_line(mentions: str, kind: str):
+    assert [(problem.kind, problem.line) for problem in corpus(f"a b c\n{mentions}\n\n").problems] == [(kind, 2)]
+
+
+@pytest.mark.parametrize("before", ["", "a b\n0,0 X\n\n", "a b\n\n\n", "\n\n\n", "\n0,0 X\n\n"])
+def test_mentions_after_an_empty_sentence_are_listed(before: str):
+    found = corpus(f"{before}\n0,0 Y|0,1 X\n\nc d\n0,0 Z\n\n")
+    assert [render(document) for document in found][-1] == "[c](Z) d"
+    assert "Y" not in " ".join(document.text for document in found)
+    assert (found.problems[-1].kind, found.problems[-1].line) == ("malformed", before.count("\n") + 2)
+
+
+def test_a_sentence_that_looks_like_mentions_is_a_sentence_in_its_place():
+    found = corpus("1,5 kg\n\n\n2,5 kg\n1,1 UNIT\n\n3,5 kg\n")
+    assert [render(document) for document in found] == ["1,5 kg", "2,5 [kg](UNIT)", "3,5 kg"]
+    assert found.problems == ()
+
+
+def test_a_line_too_many_is_listed():
+    assert [(problem.kind, problem.line) for problem in corpus("a b\n0,0 X\nc\n\n").problems] == [("malformed", 3)]

@@ -1,0 +1,151 @@
+"""Joining fragments: decoding against brute force over all consistent groupings."""
+
+from itertools import combinations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from torch import Tensor
+
+from nearspan.heads import FragmentLinker, FragmentLinkerSettings
+from nearspan.heads.fragment_linker import Joined, Pairs
+from nearspan.spans import Candidates, enumerate_spans
+
+
+class Told(FragmentLinker):
+    """A joiner that is told its scores: span s has the vector [s]."""
+
+    def __init__(self, settings: FragmentLinkerSettings, fragments: Tensor, pairs: Tensor) -> None:
+        super().__init__(settings, 1, [5, 3][: fragments.shape[1]])
+        self.fragments, self.pairs = fragments, pairs  # [S, D], [S, S, D]
+
+    def fragment_scores(self, vectors: Tensor) -> Tensor:
+        return self.fragments[vectors[:, 0].long()]
+
+    def pair_scores(self, vectors: Tensor, pairs: Pairs) -> Tensor:
+        rows = vectors[:, 0].long()
+        return self.pairs[rows[pairs.one], rows[pairs.other], pairs.label]
+
+    def joined(self, candidates: Candidates) -> list[Joined]:
+        return self.join(torch.arange(len(candidates), dtype=torch.float)[:, None], candidates)
+
+
+def brute(told: Told, candidates: Candidates) -> list[Joined]:
+    """A consistent group: fragments of one sentence with words between them, each two of which are joined.
+
+    Entities are the consistent groups that no larger one holds.
+    """
+    settings, found = told.settings, []
+    fragments, pairs = told.fragments.sigmoid(), told.pairs.sigmoid()
+    places = list(zip(candidates.first.tolist(), candidates.stop.tolist(), strict=True))
+    for sentence in range(len(candidates.counts)):
+        for position, label in enumerate(told.labels):
+            rows = (candidates.sentence == sentence).nonzero().flatten().tolist()
+            rows = [row for row in rows if fragments[row, position] > settings.fragment_threshold]
+            rows = sorted(sorted(rows, key=lambda row: -fragments[row, position])[: settings.most])
+            groups = [
+                group
+                for size in range(2, 5)  # seven words have no more fragments that do not touch
+                for group in combinations(rows, size)
+                if all(
+                    places[a][1] < places[b][0] and pairs[a, b, position] > settings.pair_threshold
+                    for a, b in combinations(group, 2)
+                )
+            ]
+            for group in groups:
+                if not any(set(group) < set(other) for other in groups):
+                    parts = [fragments[row, position] for row in group]
+                    parts += [pairs[a, b, position] for a, b in combinations(group, 2)]
+                    score = float(min(parts))
+                    found.append(Joined(sentence, tuple(places[row] for row in group), label, score))
+    return found
+
+
+def ordered(found: list[Joined]) -> list[tuple]:
+    return sorted((one.sentence, one.label, one.fragments, round(one.score, 5)) for one in found)
+
+
+@given(
+    lengths=st.lists(st.integers(1, 7), min_size=1, max_size=3),
+    width=st.integers(1, 3),
+    labels=st.integers(1, 2),
+    most=st.sampled_from([2, 5, 24]),
+    seed=st.integers(0, 10**6),
+)
+def test_equal_to_brute_force_over_all_consistent_groupings(lengths, width, labels, most, seed):
+    generator = torch.Generator().manual_seed(seed)
+    candidates = enumerate_spans(torch.tensor(lengths), width)
+    spans = len(candidates)
+    told = Told(
+        FragmentLinkerSettings(most=most, fragment_threshold=0.4, pair_threshold=0.45),
+        2 * torch.randn(spans, labels, generator=generator),
+        2 * torch.randn(spans, spans, labels, generator=generator) + 0.5,
+    )
+    assert ordered(told.joined(candidates)) == ordered(brute(told, candidates))
+
+
+def certain(words: int, fragments: set, pairs: set) -> list:
+    """The fragment sets found in one sentence when these fragments and pairs are sure."""
+    candidates = enumerate_spans(torch.tensor([words]), 3)
+    places = list(zip(candidates.first.tolist(), candidates.stop.tolist(), strict=True))
+    single = torch.tensor([[9.0 if place in fragments else -9.0] for place in places])
+    double = torch.tensor([[[9.0 if (a, b) in pairs else -9.0] for b in places] for a in places])
+    return sorted(one.fragments for one in Told(FragmentLinkerSettings(), single, double).joined(candidates))
+
+
+A, B, C, D = (0, 2), (3, 4), (5, 6), (7, 8)
+
+
+def test_entities_share_a_fragment():
+    assert certain(8, {A, B, C}, {(A, B), (A, C)}) == [(A, B), (A, C)]
+
+
+def test_three_fragments_and_more():
+    every = set(combinations((A, B, C, D), 2))
+    assert certain(8, {A, B, C, D}, every) == [(A, B, C, D)]
+    assert certain(8, {A, B, C, D}, every - {(A, D)}) == [(A, B, C), (B, C, D)]
+
+
+def test_a_pair_needs_both_its_fragments_and_words_between_them():
+    assert certain(8, {A}, {(A, B)}) == []
+    assert certain(8, {A, (2, 3)}, {(A, (2, 3))}) == []
+    assert certain(8, {A, (1, 3)}, {(A, (1, 3))}) == []
+
+
+def test_a_sentence_of_one_word():
+    assert certain(1, {(0, 1)}, set()) == []
+
+
+def test_many_sure_fragments_are_cut_to_the_likeliest():
+    candidates = enumerate_spans(torch.tensor([400]), 1)
+    told = Told(FragmentLinkerSettings(most=6), torch.linspace(1, 9, 400)[:, None], torch.full((400, 400, 1), 9.0))
+    found = told.joined(candidates)
+    assert {one.fragments for one in found} <= {
+        group for size in (2, 3) for group in combinations([(i, i + 1) for i in range(394, 400)], size)
+    }
+    assert found
+
+
+@torch.no_grad()
+def test_judging_given_fragments_agrees_with_what_is_joined():
+    torch.manual_seed(0)
+    joiner = FragmentLinkerSettings(fragment_threshold=0.3, pair_threshold=0.3, size=6).build(4, [2, 7]).eval()
+    candidates = enumerate_spans(torch.tensor([7]), 2)
+    vectors = torch.randn(len(candidates), 4)
+    places = list(zip(candidates.first.tolist(), candidates.stop.tolist(), strict=True))
+    found = joiner.join(vectors, candidates)
+    assert found
+    for one in found:
+        rows = [places.index(place) for place in one.fragments]
+        scores, holds = joiner.judge(vectors[rows], one.fragments)
+        position = joiner.labels.index(one.label)
+        assert holds[position]
+        assert float(scores[position]) == pytest.approx(one.score, abs=1e-5)
+
+
+def test_settings_have_ranges():
+    for wrong in ({"most": 31}, {"contrasts": 1}, {"pair_threshold": 1.0}, {"weight": 0}):
+        with pytest.raises(ValidationError):
+            FragmentLinkerSettings(**wrong)

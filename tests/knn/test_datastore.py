@@ -1,0 +1,187 @@
+"""The memory: rows in order, saved and read back, damage seen."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from nearspan.errors import ModelError
+from nearspan.knn import Datastore, MemorySentence, assemble_datastore
+from nearspan.knn.datastore import SENTENCES, VECTORS
+from nearspan.segment import Gold
+from nearspan.spans import enumerate_spans
+
+LENGTHS = [4, 1, 7, 2]
+
+
+def test_rows_know_where_they_come_from(make_memory):
+    memory = make_memory(LENGTHS, max_width=3)
+    spans = enumerate_spans(torch.tensor(LENGTHS), 3)
+    assert memory.sentence.tolist() == spans.sentence.tolist()
+    assert memory.first.tolist() == spans.first.tolist()
+    assert memory.stop.tolist() == spans.stop.tolist()
+    for row in range(len(memory)):
+        sentence = memory.sentences[int(memory.sentence[row])]
+        labels = {(first, stop): label for first, stop, label in sentence.entities}
+        expected = labels.get((int(memory.first[row]), int(memory.stop[row])), "")
+        assert ["", "A", "B"][int(memory.labels[row])] == expected
+
+
+@pytest.mark.parametrize("kept", ["words", "own"])
+def test_vectors_kept_by_words_add_up_to_those_of_spans(make_memory, kept: str):
+    memory = make_memory(LENGTHS, kept=kept)
+    words = memory.vectors.words()
+    found = memory.rows(slice(None))
+    before = [sum(LENGTHS[:m]) for m in range(len(LENGTHS))]
+    for row in range(len(memory)):
+        start = before[int(memory.sentence[row])]
+        first, stop = start + int(memory.first[row]), start + int(memory.stop[row])
+        expected = words.begins[first if kept == "own" else 0] + words.steps[first:stop].sum(0)
+        torch.testing.assert_close(found[row], expected)
+    torch.testing.assert_close(memory.rows(torch.tensor([[3, 0]]))[0, 0], found[3])
+
+
+def test_a_span_of_words_is_a_span_of_characters():
+    one = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"),))
+    assert one.span(1, 3).text(one.text) == "met Bob"
+    assert MemorySentence.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+
+
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
+def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path, kept: str):
+    memory = make_memory(LENGTHS, kept=kept)
+    memory.save(tmp_path, "w")
+    again = Datastore.load(tmp_path, "w", ["A", "B"], 3)
+    assert list(again.sentences) == list(memory.sentences)
+    assert torch.equal(again.rows(slice(None)), memory.rows(slice(None)))
+    for name in ("labels", "sentence_vectors", "sentence", "first", "stop", "starts", "counts"):
+        assert torch.equal(getattr(again, name), getattr(memory, name)), name
+
+
+def test_any_unicode_survives(tmp_path: Path):
+    text = "القاهرة 北京 e\u0301 👩‍🚀 \u2028 x"
+    one = MemorySentence("d\n", 0, text, ((0, 7),), ((0, 1, "A"),))
+    Datastore.of([one], ["A"], 2, torch.randn(1, 3), torch.randn(1, 2)).save(tmp_path, "w")
+    assert Datastore.load(tmp_path, "w", ["A"], 2).sentences[0] == one
+
+
+def spoil_vectors(folder: Path) -> None:
+    tensors = load_file(folder / VECTORS)
+    name = "spans" if "spans" in tensors else "steps"
+    save_file({**tensors, name: tensors[name][:-1].contiguous()}, folder / VECTORS)
+
+
+def spoil_sentence_vectors(folder: Path) -> None:
+    tensors = load_file(folder / VECTORS)
+    save_file({**tensors, "sentence_vectors": tensors["sentence_vectors"][1:].contiguous()}, folder / VECTORS)
+
+
+def rename(folder: Path) -> None:
+    save_file({"other": torch.zeros(1)}, folder / VECTORS)
+
+
+def change(folder: Path, **values) -> None:
+    lines = (folder / SENTENCES).read_text().splitlines()
+    lines[0] = json.dumps({**json.loads(lines[0]), **values})
+    (folder / SENTENCES).write_text("\n".join(lines) + "\n")
+
+
+DAMAGE = {
+    "vectors cut": spoil_vectors,
+    "sentence vectors cut": spoil_sentence_vectors,
+    "other tensors": rename,
+    "vector bytes cut": lambda f: (f / VECTORS).write_bytes((f / VECTORS).read_bytes()[:-9]),
+    "no vectors": lambda f: (f / VECTORS).unlink(),
+    "no sentences": lambda f: (f / SENTENCES).unlink(),
+    "no lines": lambda f: (f / SENTENCES).write_text(""),
+    "a line less": lambda f: (f / SENTENCES).write_text("".join((f / SENTENCES).read_text().splitlines(True)[1:])),
+    "a line cut": lambda f: (f / SENTENCES).write_text((f / SENTENCES).read_text()[:-20]),
+    "not UTF-8": lambda f: (f / SENTENCES).write_bytes(b"\xff\xfe"),
+    "not an object": lambda f: (f / SENTENCES).write_text("3\n" * 4),
+    "unknown label": lambda f: change(f, entities=[[0, 1, "C"]]),
+    "entity outside": lambda f: change(f, entities=[[7, 8, "A"]]),
+    "entity inverted": lambda f: change(f, entities=[[2, 1, "A"]]),
+    "a word less": lambda f: change(f, words=[[0, 2]]),
+    "no words": lambda f: change(f, words=None),
+    "no weight": lambda f: change(f, weight=0),
+    "a weight beyond all": lambda f: change(f, heavier=[[0, 1, float("inf")]]),
+    "heavier span outside": lambda f: change(f, heavier=[[3, 5, 2.0]]),
+}
+
+
+@pytest.mark.parametrize("kept", ["spans", "words"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept: str):
+    make_memory(LENGTHS, kept=kept).save(tmp_path, "w")
+    DAMAGE[damage](tmp_path)
+    with pytest.raises(ModelError, match=r"memory.* `nearspan memory \S+ build CORPUS`"):
+        Datastore.load(tmp_path, "w", ["A", "B"], 3)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("null", "found None, expected an object"),
+        ('{"words": []}', "no 'entities'"),
+        ("{", "Expecting property name"),
+        ("", "Expecting value"),
+    ],
+)
+def test_a_damaged_line_is_named(make_memory, tmp_path: Path, line: str, message: str):
+    make_memory(LENGTHS).save(tmp_path, "w")
+    lines = (tmp_path / SENTENCES).read_text().splitlines()
+    (tmp_path / SENTENCES).write_text("\n".join([lines[0], line, *lines[2:]]) + "\n")
+    with pytest.raises(ModelError, match=rf"memory\.jsonl:2 is damaged: {message}"):
+        Datastore.load(tmp_path, "w", ["A", "B"], 3)
+
+
+def test_a_label_that_the_model_does_not_know_is_named(make_memory, tmp_path: Path):
+    make_memory(LENGTHS).save(tmp_path, "w")
+    with pytest.raises(ModelError, match=r"memory\.jsonl has labels that the model does not know: A, B"):
+        Datastore.load(tmp_path, "w", ["C"], 3)
+
+
+def test_the_memory_of_other_weights_is_refused(make_memory, tmp_path: Path):
+    make_memory(LENGTHS).save(tmp_path, "w")
+    with pytest.raises(ModelError, match=r"memory of another training.* `nearspan memory \S+ build CORPUS`"):
+        Datastore.load(tmp_path, "v", ["A", "B"], 3)
+
+
+def test_sentences_that_have_changed_places_are_refused(make_memory, tmp_path: Path):
+    make_memory([4, 4, 2]).save(tmp_path, "w")
+    lines = (tmp_path / SENTENCES).read_text().splitlines(keepends=True)
+    (tmp_path / SENTENCES).write_text("".join([lines[1], lines[0], lines[2]]))
+    with pytest.raises(ModelError, match=r"memory\.jsonl is not as it was when memory\.safetensors was made of it"):
+        Datastore.load(tmp_path, "w", ["A", "B"], 3)
+
+
+def test_discontinuous_entities_are_kept_and_checked():
+    words = ((0, 3), (4, 7), (8, 11))
+    one = MemorySentence("d", 0, "Ada met Bob", words, (), (Gold(((0, 1), (2, 3)), "A"),))
+    line = json.loads(json.dumps(one.to_dict()))
+    assert MemorySentence.from_dict(line) == one
+    assert one.joined(one.discontinuous[0].fragments).text(one.text) == "Ada Bob"
+    line["discontinuous"][0][0][1] = [2, 4]
+    with pytest.raises(ValueError, match="outside its sentence"):
+        MemorySentence.from_dict(line)
+
+
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
+def test_weights_are_those_of_the_sentence_times_those_of_its_spans(make_memory, tmp_path: Path, kept: str):
+    memory = make_memory([3, 2, 3], kept=kept)
+    assert "weight" not in memory.sentences[0].to_dict()
+    sentences = dict(enumerate(memory.sentences))
+    sentences[1] = replace(sentences[1], weight=4.0)
+    sentences[2] = replace(sentences[2], weight=0.5, heavier=((1, 3, 6.0),))
+    weighed = assemble_datastore([memory], sentences, ["A", "B"])
+    places = zip(weighed.sentence.tolist(), weighed.first.tolist(), weighed.stop.tolist(), strict=True)
+    times = {0: 1.0, 1: 4.0, 2: 0.5}
+    expected = [3.0 if place == (2, 1, 3) else times[place[0]] for place in places]
+    assert weighed.log_weights.exp().tolist() == pytest.approx(expected)
+    weighed.save(tmp_path, "w")
+    again = Datastore.load(tmp_path, "w", ["A", "B"], 3)
+    assert list(again.sentences) == list(weighed.sentences)
+    assert torch.equal(again.log_weights, weighed.log_weights)

@@ -1,0 +1,69 @@
+"""The memory's vote against a loop."""
+
+import pytest
+import torch
+
+from nearspan.knn import Datastore, InterpolationSettings, MemorySentence, vote
+
+
+def naive(memory, vector, settings, labels):
+    """P_memory(y) span by span: the nearest ones' weights, each for all of its labels."""
+    scored = []
+    for row, own in enumerate(memory.rows(slice(None))):
+        if memory.labels[row] < 0:
+            continue
+        if settings.similarity == "cosine":
+            near = float(own @ vector / own.norm() / vector.norm())
+        else:
+            near = -float((own - vector).square().sum())
+        scored.append((near, row))
+    best = sorted(scored, reverse=True)[: settings.neighbours]
+    weights = torch.tensor([near / settings.temperature for near, _ in best]).softmax(0).tolist()
+    found = [0.0] * labels
+    for weight, (_, row) in zip(weights, best, strict=True):
+        for number in [["", "A", "B"].index(label) for label in memory.labels_of(row)] or [0]:
+            found[number] += weight
+    return found
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "distance"])
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
+@pytest.mark.parametrize("neighbours", [1, 5, 1000])
+def test_the_nearest_spans_vote_with_their_weights(make_memory, monkeypatch, similarity, kept, neighbours):
+    monkeypatch.setattr("nearspan.knn.interpolation.PART", 7)
+    memory = make_memory([4, 1, 7, 2], kept=kept)
+    memory.labels[3] = -1
+    settings = InterpolationSettings(neighbours=neighbours, similarity=similarity, temperature=0.5)
+    vectors = torch.randn(6, 5, generator=torch.Generator().manual_seed(3))
+    found = vote(memory, vectors, settings, 3)
+    for row, vector in enumerate(vectors):
+        assert found[row].tolist() == pytest.approx(naive(memory, vector, settings, 3), abs=1e-5)
+    assert found.sum(1).tolist() == pytest.approx([1] * 6, abs=1e-5)
+
+
+def test_a_span_with_two_labels_says_yes_to_both():
+    one = MemorySentence("d", 0, "ab", ((0, 2),), ((0, 1, "A"), (0, 1, "B")))
+    memory = Datastore.of([one], ["A", "B"], 2, torch.ones(1, 3), torch.ones(1, 2))
+    assert vote(memory, torch.ones(1, 3), InterpolationSettings(), 3).tolist() == [[0.0, 1.0, 1.0]]
+
+
+def test_where_nothing_is_left_the_vote_is_null(make_memory):
+    memory = make_memory([2])
+    memory.labels.fill_(-1)
+    assert vote(memory, torch.randn(2, 5), InterpolationSettings(), 3).tolist() == [[1.0, 0.0, 0.0]] * 2
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "distance"])
+def test_a_neighbour_that_counts_three_times_votes_three_times(make_memory, similarity):
+    memory = make_memory([4, 1, 7, 2])
+    memory.log_weights[5] = torch.tensor(3.0).log()
+    settings = InterpolationSettings(neighbours=1000, similarity=similarity, temperature=0.5)
+    vectors = torch.randn(3, 5, generator=torch.Generator().manual_seed(3))
+    for row, vector in enumerate(vectors):
+        once, thrice = (vote(one, vectors, settings, 3)[row] for one in (make_memory([4, 1, 7, 2]), memory))
+        own = memory.rows(slice(None))
+        near = torch.cosine_similarity(own, vector[None]) if similarity == "cosine" else -(own - vector).square().sum(1)
+        share = (near / 0.5).softmax(0)[5]
+        expected = once.clone()
+        expected[int(memory.labels[5])] += 2 * share
+        torch.testing.assert_close(thrice, expected / (1 + 2 * share), atol=1e-5, rtol=0)

@@ -1,0 +1,117 @@
+"""Decoding against brute force."""
+
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearspan.model.decode import ScoredSpan, decode, found_joined, found_overlap
+
+
+def runs(held: tuple[bool, ...]) -> tuple[tuple[int, int], ...]:
+    """The words that are held as fragments that do not touch."""
+    edges = [i for i in range(len(held) + 1) if (i > 0 and held[i - 1]) != (i < len(held) and held[i])]
+    return tuple(zip(edges[::2], edges[1::2], strict=True))
+
+
+SPANS = sorted(runs(held) for held in product([False, True], repeat=6) if any(held))
+
+
+@st.composite
+def guess_lists(draw):
+    """Guesses on distinct spans of a short sentence, some discontinuous; scores may be equal."""
+    chosen = draw(st.lists(st.sampled_from(SPANS), unique=True, max_size=8))
+    scores = st.sampled_from([0.4, 0.5, 0.6, 0.7, 0.9])
+    return [ScoredSpan(fragments, draw(st.integers(1, 3)), draw(scores)) for fragments in chosen]
+
+
+def words(guess: ScoredSpan) -> set[int]:
+    return {word for first, stop in guess.fragments for word in range(first, stop)}
+
+
+def may_stand_together(one: ScoredSpan, other: ScoredSpan, overlap: str) -> bool:
+    a, b = words(one), words(other)
+    return {"flat": not a & b, "nested": not a & b or a <= b or b <= a, "any": True}[overlap]
+
+
+def naive(guesses: list[ScoredSpan], overlap: str) -> list[ScoredSpan]:
+    """The best first; each stays if it may stand with all that stayed before."""
+    kept: list[ScoredSpan] = []
+    for guess in sorted(guesses, key=lambda guess: (-guess.score, guess.fragments, guess.label)):
+        if all(may_stand_together(guess, other, overlap) for other in kept):
+            kept.append(guess)
+    return kept
+
+
+@pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
+@given(guesses=guess_lists())
+def test_the_best_that_may_stand_together_are_kept(overlap: str, guesses: list[ScoredSpan]):
+    kept = decode(guesses, overlap, overlap)
+    assert kept == naive(guesses, overlap)
+    assert all(may_stand_together(one, other, overlap) for one, other in combinations(kept, 2))
+    for left in set(guesses) - set(kept):  # each loser loses to one at least as probable
+        assert any(not may_stand_together(left, one, overlap) and one.score >= left.score for one in kept)
+
+
+@pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
+@given(guesses=guess_lists(), seed=st.randoms(use_true_random=False))
+def test_the_order_of_the_guesses_does_not_matter(overlap: str, guesses: list[ScoredSpan], seed):
+    shuffled = list(guesses)
+    seed.shuffle(shuffled)
+    assert decode(shuffled, overlap, overlap) == decode(guesses, overlap, overlap)
+
+
+@given(st.lists(guess_lists(), max_size=3))
+def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[ScoredSpan]]):
+    spans = [[guess.fragments for guess in sentence] for sentence in sentences]
+    assert least(sentences, contiguous=True) == found_overlap(spans)
+    assert least(sentences, contiguous=False) == found_joined(spans)
+    for sentence in sentences:
+        assert len(decode(sentence, found_overlap(spans), found_joined(spans))) == len(sentence)
+
+
+def least(sentences: list[list[ScoredSpan]], *, contiguous: bool) -> str:
+    """The least level at which all pairs of contiguous guesses, or all other pairs, may stand together."""
+    pairs = [
+        (one, other)
+        for sentence in sentences
+        for one, other in combinations(sentence, 2)
+        if (len(one.fragments) == len(other.fragments) == 1) == contiguous
+    ]
+    return next(level for level in ("flat", "nested", "any") if all(may_stand_together(*pair, level) for pair in pairs))
+
+
+@pytest.mark.parametrize("overlap", ["flat", "nested"])
+@pytest.mark.parametrize("joined", ["flat", "nested", "any"])
+@given(guesses=guess_lists())
+def test_discontinuous_guesses_have_a_level_of_their_own(overlap: str, joined: str, guesses: list[ScoredSpan]):
+    kept: list[ScoredSpan] = []
+    for guess in sorted(guesses, key=lambda guess: (-guess.score, guess.fragments, guess.label)):
+        levels = [overlap if len(guess.fragments) == len(other.fragments) == 1 else joined for other in kept]
+        if all(may_stand_together(guess, other, level) for other, level in zip(kept, levels, strict=True)):
+            kept.append(guess)
+    assert decode(guesses, overlap, joined) == kept
+
+
+@pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
+def test_several_labels_stand_on_one_span(overlap: str):
+    both = [ScoredSpan.of(0, 2, 1, 0.9), ScoredSpan.of(0, 2, 2, 0.6)]
+    assert decode(both, overlap) == both
+    kept = decode([*both, ScoredSpan.of(1, 3, 3, 0.8)], overlap)
+    assert [guess.label for guess in kept] == ([1, 3, 2] if overlap == "any" else [1, 2])
+    assert found_overlap([[((0, 2),), ((0, 2),)], [((1, 4),)]]) == "flat"
+
+
+def test_no_guesses():
+    assert decode([], "flat") == []
+    assert found_overlap([]) == "flat"
+    assert found_overlap([[]]) == "flat"
+
+
+def test_nothing_is_kept_that_clashes_with_what_stands_already():
+    guesses = [ScoredSpan.of(0, 1, 1, 0.9), ScoredSpan.of(2, 3, 1, 0.8), ScoredSpan.of(5, 6, 1, 0.7)]
+    standing = [((0, 2),), ((1, 3),), ((4, 5), (6, 7))]  # which may clash themselves
+    assert decode(guesses, "flat", standing=standing) == [guesses[2]]
+    assert decode(guesses, "nested", standing=standing) == guesses
+    assert decode([ScoredSpan.of(4, 6, 1, 0.9)], "flat", "flat", standing) == []

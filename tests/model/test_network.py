@@ -1,0 +1,193 @@
+"""The network: a sentence's probabilities do not depend on its batch, and equal the paper's sums."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import nearspan
+from nearspan.errors import ConfigError
+from nearspan.model import Model
+from nearspan.segment import split
+from nearspan.training.data import TrainingData
+
+TEXTS = (
+    "Ada lives in Oslo",
+    "Bob",
+    "Eve Moon left New York for Rome in the rain with Bob Stone and Ada",
+    "unseen words here",
+    "Paris is far",
+)
+
+
+def prepared(model: Model, *texts: str):
+    return model.read([sentence for text in texts for sentence in split(_document(text))]).prepared
+
+
+def _document(text: str):
+    from nearspan.document import Document
+
+    return Document(text)
+
+
+@torch.inference_mode()
+def one_by_one(model: Model) -> list[torch.Tensor]:
+    found = []
+    for text in TEXTS:
+        batch = prepared(model, text).batch(torch.tensor([0]))
+        found.append(model.network.probabilities(batch, model.memory)[0])
+    return found
+
+
+@pytest.mark.parametrize("search", ["nearest", "whole"])
+@pytest.mark.parametrize("budget", [1, 2**30])
+@torch.inference_mode()
+def test_a_batch_equals_its_sentences_one_by_one(instance: Model, search: str, budget: int):
+    instance.search(search)
+    instance.network.head.budget = budget
+    batch = prepared(instance, *TEXTS).batch(torch.arange(len(TEXTS)))
+    found, candidates = instance.network.probabilities(batch, instance.memory)
+    torch.testing.assert_close(found, torch.cat(one_by_one(instance)), atol=1e-5, rtol=1e-4)
+    assert len(candidates) == len(found)
+
+
+@torch.inference_mode()
+def test_a_classifier_batch_equals_its_sentences_one_by_one(classifier: Model):
+    batch = prepared(classifier, *TEXTS).batch(torch.arange(len(TEXTS)))
+    found, _ = classifier.network.probabilities(batch, None)
+    torch.testing.assert_close(found, torch.cat(one_by_one(classifier)), atol=1e-5, rtol=1e-4)
+
+
+def equation_2(vector: torch.Tensor, rows: list[int], model: Model) -> list[float]:
+    memory = model.memory
+    weights = torch.stack([vector.double() @ own for own in memory.rows(torch.tensor(rows)).double()]).softmax(0)
+    totals = [0.0] * len(model.labels)
+    for weight, row in zip(weights.tolist(), rows, strict=True):
+        totals[int(memory.labels[row])] += weight
+    return totals
+
+
+@pytest.fixture(params=["words", "spans"])
+def kept(instance: Model, request) -> Model:
+    """The model with a memory that is kept by words, and by spans as for vectors that do not add up."""
+    if request.param == "spans":
+        memory = instance.memory
+        instance.memory = replace(memory, vectors=memory.rows(torch.arange(len(memory))))
+    assert isinstance(instance.memory.vectors, torch.Tensor) == (request.param == "spans")
+    return instance
+
+
+@torch.inference_mode()
+def test_the_whole_search_is_equation_2_over_all_spans_of_the_memory(kept: Model):
+    kept.search("whole")
+    batch = prepared(kept, *TEXTS).batch(torch.arange(len(TEXTS)))
+    found, _ = kept.network.probabilities(batch, kept.memory)
+    vectors, _ = kept.network.spans(batch)
+    for row in range(0, len(vectors), 3):
+        expected = equation_2(vectors[row], list(range(len(kept.memory))), kept)
+        assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@torch.inference_mode()
+def test_the_nearest_search_is_equation_2_over_the_nearest_sentences(kept: Model):
+    memory, count = kept.memory, kept.recipe.head.neighbours
+    for text in TEXTS:
+        batch = prepared(kept, text).batch(torch.tensor([0]))
+        found, _ = kept.network.probabilities(batch, memory)
+        vectors, _ = kept.network.spans(batch)
+        mean = kept.network.encoder.embedders["words"](batch, batch.prepared.features["words"])[0].mean(0)
+        cosine = torch.nn.functional.cosine_similarity(memory.sentence_vectors, mean[None]).tolist()
+        nearest = sorted(range(len(cosine)), key=lambda m: -cosine[m])[:count]
+        rows = [row for row in range(len(memory)) if int(memory.sentence[row]) in nearest]
+        for row in range(0, len(vectors), 3):
+            assert found[row].tolist() == pytest.approx(equation_2(vectors[row], rows, kept), abs=1e-5)
+
+
+@torch.inference_mode()
+def test_the_memory_holds_what_the_network_sees(kept: Model, documents):
+    """Span vectors of the memory are those of its sentences read one at a time."""
+    for number, document in enumerate(documents):
+        [sentence] = split(document)
+        batch = kept.read([sentence]).prepared.batch(torch.tensor([0]))
+        vectors, _ = kept.network.spans(batch)
+        start, count = int(kept.memory.starts[number]), int(kept.memory.counts[number])
+        torch.testing.assert_close(kept.memory.rows(slice(start, start + count)), vectors, atol=1e-5, rtol=1e-4)
+
+
+def test_gradient_through_neighbours_is_an_option(tiny, documents):
+    from nearspan.model.network import Labelled
+
+    data = TrainingData.of(documents, split, 6)
+    losses = {}
+    for through in ("false", "true"):
+        torch.manual_seed(0)
+        recipe = tiny("instance", f"head.through_neighbours={through}", "encoder.bilstm.dropout=0.0")
+        model = Model.from_corpus(recipe, data.sentences, data.labels)
+        given, labels = model.read(data.sentences).prepared, data.span_labels(6)
+        batches = [Labelled(given.batch(torch.tensor(ids)), labels) for ids in ([0, 1], [2, 3, 4])]
+        loss = model.network(*batches)
+        loss.backward()
+        losses[through] = (loss.item(), model.network.representation.minus.weight.grad.clone())
+    assert losses["true"][0] == pytest.approx(losses["false"][0], rel=1e-5)
+    assert not torch.allclose(losses["true"][1], losses["false"][1])
+
+
+@pytest.mark.parametrize("part", ["context.size=3", "recall.share=0.5"])
+def test_context_and_memory_need_a_bilstm(tiny, documents, part: str):
+    data = TrainingData.of(documents, split, 6)
+    recipe = tiny("classifier", "representation.kind=endpoint_mean", "encoder.bilstm=none", f"encoder.{part}")
+    with pytest.raises(ConfigError, match=r"encoder\.recurrent"):
+        Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [[], ["encoder.bilstm=none", "representation.kind=endpoint_mean"], ["encoder.sentence_context.size=3"]],
+)
+def test_an_encoder_needs_something_to_read_words_by(tiny, documents, settings: list[str]):
+    data = TrainingData.of(documents, split, 6)
+    recipe = tiny("classifier", *settings, "encoder.vectors=none", "encoder.characters=none")
+    with pytest.raises(ConfigError, match=r"needs something to read: set encoder\.words .*, encoder\.characters or"):
+        Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities)
+
+
+def test_label_vectors_need_contiguous_entities(tiny, tmp_path):
+    broken = [nearspan.markup("[pain](ADR#1) in arms and [legs](ADR#1)")]
+    settings = ("encoder.sentence_context.size=3", "training.epochs=1")
+    with pytest.raises(ConfigError, match=r"set encoder\.context\.pooling to mean"):
+        nearspan.train(tiny("classifier", *settings), broken, out=tmp_path / "a", device="cpu")
+    mean = tiny("classifier", *settings, "encoder.sentence_context.pooling=mean")
+    assert nearspan.train(mean, broken, out=tmp_path / "b", device="cpu").model.labels == ["", "ADR"]
+
+
+@torch.inference_mode()
+def test_a_crfs_candidates_and_guesses_do_not_depend_on_the_batch(tiny, documents):
+    torch.manual_seed(0)
+    data = TrainingData.of(documents, split, 6, tagged=True)
+    model = Model.from_corpus(tiny("hire"), data.sentences, data.labels, entities=data.entities)
+    torch.nn.init.normal_(model.network.head.emissions.weight)
+    batch = prepared(model, *TEXTS).batch(torch.arange(len(TEXTS)))
+    found, _ = model.network.probabilities(batch, None)
+    torch.testing.assert_close(found, torch.cat(one_by_one(model)), atol=1e-5, rtol=1e-4)
+    guesses = model.network.guesses(batch, None)
+    for text, own in zip(TEXTS, guesses, strict=True):
+        [alone] = model.network.guesses(prepared(model, text).batch(torch.tensor([0])), None)
+        assert [(g.first, g.stop, g.label) for g in own] == [(g.first, g.stop, g.label) for g in alone]
+        assert [g.score for g in own] == pytest.approx([g.score for g in alone], abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["instance", "classifier"])
+def test_smoothing_is_an_objective_of_any_head(tiny, documents, name: str):
+    from nearspan.model.network import Labelled
+    from nearspan.training.data import TrainingData
+
+    data = TrainingData.of(documents, split, 6)
+    losses = []
+    for settings in ([], ["losses.boundary_smoothing.epsilon=0.0"], ["losses.boundary_smoothing.epsilon=0.9"]):
+        torch.manual_seed(0)
+        model = Model.from_corpus(tiny(name, *settings, "encoder.bilstm.dropout=0.0"), data.sentences, data.labels)
+        given, labels = model.read(data.sentences).prepared, data.span_labels(6)
+        batches = [Labelled(given.batch(torch.tensor(ids)), labels) for ids in ([0, 1], [2, 3, 4])]
+        losses.append(model.network(*batches).item())
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+    assert losses[2] != pytest.approx(losses[0], rel=1e-3)

@@ -1,0 +1,88 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import nearspan
+from nearspan.config import Recipe
+from nearspan.document import Document
+from nearspan.errors import ConfigError
+from nearspan.report import report
+from nearspan.report.occurrences import occurrence_curve, parse_occurrences, proportions, recalling
+from nearspan.report.trainings import Outcome, Point, Trainings
+
+OTHER = Outcome(1, 0.5, 0.5, 0.5, 1, 1000.0)
+RECALL = ("encoder.word_memory.weight=0.3", "training.epochs=1")
+
+
+@pytest.mark.parametrize("text", ["x", "1.5", ",", "all"])
+def test_wrong_numbers_are_refused(text: str):
+    with pytest.raises(ConfigError, match="--occurrences"):
+        parse_occurrences(text)
+
+
+def test_each_number_and_no_memory_are_trained_for_each_seed(
+    tmp_path: Path, tiny: Callable[..., Recipe], documents: list[Document], monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[tuple[int | None, int]] = []
+
+    def outcome(self: Trainings, recipe: Recipe, documents: list[Document], seed: int) -> Outcome:
+        asked.append((recipe.encoder.word_memory.most if recipe.encoder.word_memory else None, seed))
+        return Outcome(1, 0.5, 0.5, 0.5, 1, 1.0)
+
+    monkeypatch.setattr(Trainings, "outcome", outcome)
+    trainings = Trainings(documents, tmp_path)
+    points = occurrence_curve({"m": tiny("classifier", *RECALL)}, documents, trainings, most=(2, 5), seeds=2)
+    assert asked == [(None, 0), (2, 0), (5, 0), (None, 1), (2, 1), (5, 1)]
+    assert [(point.at, point.seed) for point in points] == [(0, 0), (2, 0), (5, 0), (0, 1), (2, 1), (5, 1)]
+
+
+def test_time_is_by_the_epoch_and_in_parts_of_that_without_memory():
+    def point(at: int, seed: int, epochs: int, seconds: float) -> Point:
+        return Point("m", at, seed, Outcome(1, 0.5, 0.5, 0.5, epochs, seconds))
+
+    points = [point(0, 0, 2, 20.0), point(0, 1, 1, 30.0), point(7, 0, 4, 100.0), Point("n", 7, 0, OTHER)]
+    assert proportions(points, "m") == {0: [0.5, 1.5], 7: [1.25]}
+
+
+def test_a_model_without_recall_is_told_so(tiny: Callable[..., Recipe]):
+    recipes = {"plain": tiny("classifier"), "recalls": tiny("classifier", *RECALL)}
+    assert list(recalling(recipes)) == ["recalls"]
+    with pytest.raises(ConfigError, match="leave --occurrences out"):
+        recalling({"plain": tiny("classifier")})
+
+
+def test_the_page_has_both_curves_of_the_model_that_recalls(
+    tmp_path: Path, tiny: Callable[..., Recipe], documents: list[Document], folders: dict[str, Path]
+):
+    nearspan.train(tiny("classifier", *RECALL), documents, documents, out=tmp_path / "m", device="cpu")
+    made = report(
+        tmp_path / "m",
+        documents,
+        out=tmp_path / "report",
+        compare=folders["instance"],
+        train=documents,
+        dev=documents,
+        sizes=(),
+        occurrences=(1, 3),
+        device="cpu",
+    )
+    text = made.page.read_text(encoding="utf-8")
+    assert '<section id="occurrences">' in text
+    assert '<section id="curve">' not in text
+    assert ">development F1</text>" in text
+    assert ">time of an epoch</text>" in text
+    numbers = json.loads(made.numbers.read_text())
+    assert [(point["name"], point["most"]) for point in numbers["occurrences"]] == [
+        ("classifier", n) for n in (0, 1, 3)
+    ]
+    assert all(point["seconds"] > 0 and point["epochs"] == 1 for point in numbers["occurrences"])
+    assert numbers["curve"] == []
+
+
+def test_trainings_need_training_documents(tmp_path: Path, folders: dict[str, Path], documents: list[Document]):
+    with pytest.raises(ConfigError, match="needs --train"):
+        report(folders["instance"], documents, out=tmp_path, occurrences=(1,), device="cpu")
+    with pytest.raises(ConfigError, match="above 0, found -1"):
+        report(folders["instance"], documents, out=tmp_path, occurrences=(5, -1), device="cpu")

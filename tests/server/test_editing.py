@@ -1,0 +1,106 @@
+import pytest
+
+TEXT = "Zoe lives in Oslo"
+EDITS = [
+    ("POST", "/memory", {"text": "Zoe", "entities": []}),
+    ("POST", "/memory/corrections", {"text": TEXT, "fragments": [[0, 3]], "label": "PERSON"}),
+    ("POST", "/memory/undo", None),
+    ("PUT", "/memory/0/label", {"fragments": [[0, 3]], "label": None}),
+    ("DELETE", "/memory/0", None),
+    ("DELETE", "/memory?document=d0", None),
+]
+
+
+def found(client, text: str) -> dict[str, str]:
+    (document,) = client.post("/annotate", json={"text": text}).json()["documents"]
+    return {one["text"]: one["label"] for one in document["entities"]}
+
+
+@pytest.mark.parametrize(("method", "path", "body"), EDITS)
+@pytest.mark.parametrize("header", [None, "Bearer wrong", "Bearer ", "Basic sesame", "Bearer sésame"])
+def test_edits_need_the_token(client, method, path, body, header):
+    headers = {"Authorization": header.encode()} if header else {}
+    answer = client.request(method, path, json=body, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert client.get("/memory/log").json()["total"] == 0
+
+
+@pytest.mark.parametrize(("method", "path", "body"), [edit for edit in EDITS if edit[1] != "/memory/undo"])
+def test_every_edit_is_made_and_undone(editor, method, path, body):
+    before = editor.get("/memory?limit=100").json()
+    answer = editor.request(method, path, json=body)
+    assert answer.status_code == 200, answer.text
+    assert editor.get("/memory?limit=100").json() != before
+    assert editor.post("/memory/undo").json()["kind"] == "undo"
+    assert editor.get("/memory?limit=100").json() == before
+
+
+def test_a_correction_changes_the_text_and_undo_brings_it_back(editor):
+    before = found(editor, "Ada lives in Oslo")
+    body = {"text": "It rained. Ada lives in Oslo", "fragments": [[24, 28]], "label": "PERSON"}
+    done = editor.post("/memory/corrections", json=body).json()
+    assert done["edit"]["kind"] == "relabel"  # the memory holds this sentence
+    assert (before["Oslo"], done["label"], found(editor, "Ada lives in Oslo")["Oslo"]) == ("PLACE", "PERSON", "PERSON")
+    editor.post("/memory/undo")
+    assert found(editor, "Ada lives in Oslo") == before
+
+
+def test_what_cannot_be_edited_says_why(editor):
+    for method, path, body, word in [
+        ("DELETE", "/memory/999", None, "no sentence 999"),
+        ("DELETE", "/memory?document=none", None, "nothing from 'none'"),
+        ("PUT", "/memory/0/label", {"fragments": [[0, 3]], "label": "PERSN"}, "PERSON"),
+        ("POST", "/memory/undo", None, "no edit to undo"),
+        (
+            "POST",
+            "/memory/corrections",
+            {"text": "Ada lives in Oslo", "fragments": [[0, 3]], "label": "PERSON"},
+            "already",
+        ),
+    ]:
+        answer = editor.request(method, path, json=body)
+        assert answer.status_code == 409
+        assert word in answer.json()["error"]
+
+
+def test_remove_takes_both_ends_of_a_span_or_none(editor):
+    assert editor.delete("/memory/0?start=1").status_code == 422
+    assert editor.delete("/memory/0?start=3&end=1").status_code == 422
+    assert editor.delete("/memory/0?start=0&start=4&end=3").status_code == 422
+    broken = editor.delete("/memory/0?start=0&end=3&start=13&end=17")
+    assert "joins no fragments" in broken.json()["error"]
+    assert editor.delete("/memory/0?start=0&end=3").json()["kind"] == "remove"
+
+
+def test_the_map_and_the_errors_know_of_edits(editor):
+    before = editor.get("/map").json()["entities"]
+    editor.delete("/memory/0")
+    assert editor.get("/map").json()["entities"] == before - 2
+    assert editor.get("/errors").json()["edited"] is True
+
+
+def test_another_process_may_edit_the_folder(client, folder):
+    from nearspan.memory.editor import Editor
+
+    Editor.open(folder, "cpu").remove(0)
+    assert client.get("/memory").json()["sentences"][0]["id"] == 1
+
+
+def test_the_log_lists_the_last_edit_first(editor):
+    editor.delete("/memory/0")
+    editor.delete("/memory/1")
+    log = editor.get("/memory/log?limit=1").json()
+    assert (log["total"], [one["number"] for one in log["edits"]]) == (2, [2])
+
+
+def test_what_is_added_or_relabelled_may_have_a_weight(editor):
+    body = {"text": "Zed left", "entities": [{"fragments": [[0, 3]], "label": "PERSON"}], "document": "mine"}
+    assert editor.post("/memory", json=body | {"weight": 7}).json()["summary"].endswith("weight 7")
+    [one] = editor.get("/memory?document=mine").json()["sentences"]
+    assert (one["weight"], one["heavier"]) == (7, [])
+    path = f"/memory/{one['id']}/label"
+    assert editor.put(path, json={"fragments": [[0, 3]], "label": "PLACE"}).status_code == 200
+    assert editor.get("/memory?document=mine").json()["sentences"][0]["weight"] == 1
+    for weight in (0, -1, 1_000_001, "much", None):
+        assert editor.post("/memory", json=body | {"weight": weight}).status_code == 422

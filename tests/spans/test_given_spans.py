@@ -1,0 +1,68 @@
+import torch
+
+from nearspan.document import Document, Entity, Span
+from nearspan.encoders import Given
+from nearspan.encoders.batches import EncodedCorpus
+from nearspan.segment import split
+from nearspan.spans import Asked, Placed, SpanLabels, candidates_of, enumerate_spans, number_of
+from nearspan.spans.span_grid import SpanGrid
+
+ACHES = Document(
+    "pain in arms and legs",
+    (Entity(Span(((0, 7), (17, 21))), "ADR"), Entity.of(8, 12, "BODY"), Entity.of(0, 21, "ALL"), Entity.of(1, 3, "X")),
+)
+
+
+def test_entities_out_of_reach_are_counted_and_left_out():
+    placed = Placed.of([ACHES], split, max_width=3)
+    assert [entity.label for _, entity in placed.entities] == ["ADR", "BODY"]
+    assert placed.fragments == [(0, 0, 0, 2), (0, 0, 4, 5), (1, 0, 2, 3)]
+    assert placed.coverage.to_dict()["unreachable"] == {"misaligned": 1, "wider than 3 words": 1}
+    assert placed.labelled == [[(0, 2, "ADR"), (4, 5, "ADR"), (2, 3, "BODY")]]
+
+
+def test_the_fragments_of_an_entity_get_one_label_together():
+    placed = Placed.of([ACHES], split, max_width=3)
+    asked = Asked.of(placed, EncodedCorpus.of([5], {}))
+    # rows as Given sorts them: (0, 2), (2, 3), (4, 5); columns null, ADR, BODY
+    found = torch.tensor([[0, 0.4, 0.6], [0, 0.1, 0.9], [0, 0.9, 0.1]])
+    labels, scores = asked.told(found)
+    assert labels == [1, 2]
+    torch.testing.assert_close(torch.tensor(scores), torch.tensor([(0.4 * 0.9) ** 0.5, 0.9]))
+
+
+def test_given_spans_are_the_candidates_of_a_batch():
+    prepared = EncodedCorpus.of([4, 2, 3], {})
+    prepared = EncodedCorpus(
+        prepared.lengths, prepared.first, {}, prepared.together, Given.of([[(1, 3)], [], [(2, 3), (0, 2)]])
+    )
+    found = candidates_of(prepared.batch(torch.tensor([2, 0])), 3)
+    assert torch.stack([found.sentence, found.number, found.first, found.stop]).T.tolist() == [
+        [0, 0, 0, 2],
+        [0, 1, 2, 3],
+        [1, 0, 1, 3],
+    ]
+    assert found.counts.tolist() == [2, 1]
+
+
+def test_labels_of_given_spans_follow_their_order():
+    labels = SpanLabels.given([[(1, 3, 2), (0, 1, 1), (1, 3, 1)], [], [(0, 2, 3)]])
+    assert labels.labels.tolist() == [1, 2, 3]
+    assert labels.further.tolist() == [[0, 1, 0]]
+    assert labels.starts.tolist() == [0, 2, 2]
+
+
+def test_a_layout_finds_given_spans_where_it_finds_them_among_all():
+    lengths = torch.tensor([4, 3])
+    every = enumerate_spans(lengths, 3)
+    all_at = SpanGrid.of(every, lengths, 4, 3).order
+    prepared = EncodedCorpus.of([4, 3], {})
+    given = Given.of([[(0, 1), (1, 4)], [(0, 2), (2, 3)]])
+    some = candidates_of(
+        EncodedCorpus(prepared.lengths, prepared.first, {}, prepared.together, given).batch(torch.arange(2)), 3
+    )
+    rows = (
+        number_of(some.first, some.stop, lengths[some.sentence], 3)
+        + torch.tensor([0, int(every.counts[0])])[some.sentence]
+    )
+    assert SpanGrid.of(some, lengths, 4, 3).order.tolist() == all_at[rows].tolist()

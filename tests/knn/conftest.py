@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nearspan.knn import Datastore, MemorySentence
-from nearspan.spans import WordSums, how_many
+from nearspan.spans import WordSums, count_candidates
 
 
 def made(lengths: list[int], max_width: int = 3, size: int = 5, seed: int = 0, kept: str = "spans") -> Datastore:
@@ -15,7 +15,7 @@ def made(lengths: list[int], max_width: int = 3, size: int = 5, seed: int = 0, k
         words = tuple((3 * word, 3 * word + 2) for word in range(length))
         entities = ((0, 1, "A"), (length - 1, length, "B")) if length > 1 else ()
         sentences.append(MemorySentence(f"d{number}", number, "ab " * length, words, entities))
-    spans = int(how_many(torch.tensor(lengths), max_width).sum())
+    spans = int(count_candidates(torch.tensor(lengths), max_width).sum())
     means = torch.nn.functional.normalize(torch.randn(len(lengths), 4, generator=generator), dim=1)
     vectors = torch.randn(spans, size, generator=generator)
     if kept != "spans":

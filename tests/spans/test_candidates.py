@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearspan.spans import SpanLabels, enumerate_spans, how_many
+from nearspan.spans import SpanLabels, enumerate_spans, count_candidates
 
 lengths_ = st.lists(st.integers(0, 12), min_size=1, max_size=6)
 widths = st.integers(1, 8)
@@ -26,7 +26,7 @@ def test_all_spans_up_to_the_width_in_order(lengths: list[int], max_width: int):
     expected = naive(lengths, max_width)
     assert list(zip(*(t.tolist() for t in (found.sentence, found.first, found.stop)), strict=True)) == expected
     counts = [sum(sentence == i for sentence, _, _ in expected) for i in range(len(lengths))]
-    assert found.counts.tolist() == counts == how_many(torch.tensor(lengths), max_width).tolist()
+    assert found.counts.tolist() == counts == count_candidates(torch.tensor(lengths), max_width).tolist()
     assert len(found) == len(expected)
 
 

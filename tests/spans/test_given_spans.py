@@ -4,7 +4,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Given
 from nearspan.encoders.batches import EncodedCorpus
 from nearspan.segment import split
-from nearspan.spans import Asked, Placed, SpanLabels, candidates_of, enumerate_spans, number_of
+from nearspan.spans import Asked, Placed, SpanLabels, candidates_of, enumerate_spans, candidate_number
 from nearspan.spans.span_grid import SpanGrid
 
 ACHES = Document(
@@ -62,7 +62,7 @@ def test_a_layout_finds_given_spans_where_it_finds_them_among_all():
         EncodedCorpus(prepared.lengths, prepared.first, {}, prepared.together, given).batch(torch.arange(2)), 3
     )
     rows = (
-        number_of(some.first, some.stop, lengths[some.sentence], 3)
+        candidate_number(some.first, some.stop, lengths[some.sentence], 3)
         + torch.tensor([0, int(every.counts[0])])[some.sentence]
     )
     assert SpanGrid.of(some, lengths, 4, 3).order.tolist() == all_at[rows].tolist()

@@ -2,37 +2,38 @@
 
 from nearspan.knn.assemble import assemble_datastore
 from nearspan.knn.datastore import Datastore
-from nearspan.knn.interpolation import InterpolationSettings, vote
+from nearspan.knn.interpolation import InterpolationSettings, knn_probabilities
+from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.pool import LabelledRows, Pool, WordPool
-from nearspan.knn.search import nearest_sentences, nearest_spans, rows_of, scores_of
+from nearspan.knn.search import nearest_sentences, nearest_spans, sentence_rows, similarities
 from nearspan.knn.span_sums import (
     neighbour_probabilities,
     pool_probabilities,
-    probabilities_by_sentence,
-    probabilities_by_stream,
+    probabilities_over_all,
+    probabilities_over_sentences,
 )
-from nearspan.knn.word_sums import compared_by_words, entities_by_words
+from nearspan.knn.word_sums import WordSumEngine
 from nearspan.knn.word_table import WordTable
 
 __all__ = [
     "Datastore",
     "InterpolationSettings",
     "LabelledRows",
+    "LeaveOneOut",
     "MemorySentence",
     "Pool",
     "WordPool",
+    "WordSumEngine",
     "WordTable",
     "assemble_datastore",
-    "compared_by_words",
-    "entities_by_words",
+    "knn_probabilities",
     "nearest_sentences",
     "nearest_spans",
     "neighbour_probabilities",
     "pool_probabilities",
-    "probabilities_by_sentence",
-    "probabilities_by_stream",
-    "rows_of",
-    "scores_of",
-    "vote",
+    "probabilities_over_all",
+    "probabilities_over_sentences",
+    "sentence_rows",
+    "similarities",
 ]

@@ -1,40 +1,31 @@
-"""The memory: training spans with their vectors, labels and where they came from."""
+"""The datastore: training spans with their vectors, labels and where they came from."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
-from nearspan.encoders import Given
-from nearspan.errors import ModelError, first_line
-from nearspan.io.tensors import load_tensors, metadata_of, save_tensors
+from nearspan.errors import ModelError
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import PART, WordTable
 from nearspan.segment import Gold, digests
-from nearspan.spans import SpanLabels, WordSums, enumerate_spans, how_many, number_of
+from nearspan.spans import AllSpans, SpanLabels, WordSums, candidate_number, count_candidates
 
-SENTENCES, VECTORS = BASE = ("memory.jsonl", "memory.safetensors")
 TIE = 1e-6  # cosines that differ by less are taken to be the same
-FILL = "fill one with `nearspan memory MODEL build CORPUS`"  # what to do where there is none
-NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
 
 
 @dataclass(frozen=True)
 class Datastore:
     """N training spans, null ones included unless spans are given, sentence after sentence.
 
-    Rows of sentence m are `starts[m]` to `starts[m] + counts[m]`, in the order of `enumerate_spans`. Their vectors
-    are kept as they are, or by words where they add up over words; `rows` gives them in either case.
+    Rows of sentence m are `starts[m]` to `starts[m] + counts[m]`, in the order of the suggester's candidates. Their
+    vectors are kept as they are, or by words where they add up over words; `rows` gives them in either case.
     """
 
     sentences: Sequence[MemorySentence]
@@ -58,70 +49,68 @@ class Datastore:
         cls,
         sentences: Sequence[MemorySentence],
         labels: Sequence[str],
-        max_width: int,
+        suggester: AllSpans,
         vectors: Tensor | WordSums,
         sentence_vectors: Tensor,
         ids: Sequence[int] | None = None,
-        given: bool = False,
     ) -> Datastore:
-        """Put a memory together; `vectors` are those of `enumerate_spans` over the sentences, or of their words.
+        """Put a datastore together from the vectors of all candidates of some sentences, or of their words.
 
-        The sentences are numbered from 0 where no `ids` are given. With `given` only the sentences' entities are in it,
-        whose vectors come as `Given.of` sorts them.
+        The sentences are numbered from 0 where no `ids` are given.
         """
-        lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
-        if given:
-            some = Given.of([[entity[:2] for entity in one.entities] for one in sentences])
-            sentence = torch.arange(len(sentences)).repeat_interleave(some.counts)
-            counts, places = some.counts, (sentence, some.first, some.stop)
-        else:
-            every = enumerate_spans(lengths, max_width)
-            counts, places = every.counts, (every.sentence, every.first, every.stop)
-        kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", counts)
+        lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
+        spans = suggester.layout(lengths, [[entity[:2] for entity in sentence.entities] for sentence in sentences])
+        kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", spans.counts)
         if int(expected.sum()) != len(vectors) or len(sentences) != len(sentence_vectors):
             raise ModelError(
                 f"the memory holds vectors of {len(vectors)} {kind} and {len(sentence_vectors)} sentences where its "
                 f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
             )
-        table = span_labels(sentences, labels, max_width, given)
-        weights = torch.zeros(len(table.labels)) if given else log_weights(sentences, max_width)  # given: never edited
-        where = (table.labels, table.further, sentence_vectors, *places, table.starts, counts, weights)
+        targets = label_spans(sentences, labels, suggester)
+        weights = log_weights(sentences, suggester)
+        places = (spans.sentence, spans.first, spans.stop, targets.starts, spans.counts, weights)
         device = sentence_vectors.device
         bare = cls(
             sentences,
             range(len(sentences)) if ids is None else ids,
-            max_width,
+            suggester.max_width,
             sentence_vectors.new_empty(0, 0),
-            *(tensor.to(device) for tensor in where),
+            *(tensor.to(device) for tensor in (targets.labels, targets.further, sentence_vectors, *places)),
         )
         return bare.with_vectors(vectors, sentence_vectors)
 
     def with_vectors(self, vectors: Tensor | WordSums, sentence_vectors: Tensor) -> Datastore:
         """The same spans with other vectors."""
-        sentence_vectors = searchable(sentence_vectors)
+        sentence_vectors = column_major(sentence_vectors)
         if not isinstance(vectors, WordSums):
             return replace(self, vectors=vectors, sentence_vectors=sentence_vectors)
-        lengths = torch.tensor([len(one.words) for one in self.sentences], dtype=torch.long)
-        kept = WordTable.of(vectors, lengths, self._entities(), self._apart())
-        return replace(self, vectors=kept, sentence_vectors=sentence_vectors)
+        lengths = torch.tensor([len(sentence.words) for sentence in self.sentences], dtype=torch.long)
+        table = WordTable.of(vectors, lengths, self._entities(), self._set_apart())
+        return replace(self, vectors=table, sentence_vectors=sentence_vectors)
 
-    def settled(self) -> Datastore:
-        """The same after `labels` or `sentences` have changed: words know their entities and sentences apart again."""
+    def with_current_entities(self) -> Datastore:
+        """The same after `labels` or `sentences` have changed: the word table knows its entities again."""
         if not isinstance(self.vectors, WordTable):
             return self
-        return replace(self, vectors=self.vectors.holding(self._entities(), self._apart()))
+        return replace(self, vectors=self.vectors.with_entities(self._entities(), self._set_apart()))
 
     def _entities(self) -> Tensor:
         """Sentence, first, stop and label [E, 4] of the spans that are entities."""
-        entities = (self.labels > 0).nonzero().flatten()
-        return torch.stack([some[entities] for some in (self.sentence, self.first, self.stop, self.labels)], 1)
+        rows = (self.labels > 0).nonzero().flatten()
+        return torch.stack([column[rows] for column in (self.sentence, self.first, self.stop, self.labels)], 1)
 
-    def _apart(self) -> Tensor:
+    def _set_apart(self) -> Tensor:
         """Which sentences [M] have spans that were removed, or that do not count once."""
-        return torch.tensor([bool(one.removed or one.heavier) or one.weight != 1 for one in self.sentences])
+        return torch.tensor(
+            [bool(sentence.removed or sentence.span_weights) or sentence.weight != 1 for sentence in self.sentences]
+        )
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        entities = int((self.labels > 0).sum())
+        return f"Datastore({len(self.sentences):,} sentences, {len(self):,} spans, {entities:,} entities)"
 
     def rows(self, rows: Tensor | slice) -> Tensor:
         """The vectors [..., H] of the spans at some rows."""
@@ -130,21 +119,21 @@ class Datastore:
         first, stop = self.first[rows], self.stop[rows]
         return self.vectors.spans(self.vectors.starts[self.sentence[rows]] + first, stop - first)
 
-    def scores(self, asked: Tensor) -> Tensor:
+    def scores(self, queries: Tensor) -> Tensor:
         """Inner products [n, N] of vectors [n, H] with all spans."""
         if isinstance(self.vectors, WordTable):
-            return self.vectors.scores(asked, self.max_width).flatten(1)[:, self._cells]
-        found = asked.new_empty(len(asked), len(self))
-        for some, place in zip(self.vectors.split(PART), found.split(PART, dim=1), strict=True):
-            torch.mm(asked, some.to(asked.dtype).T, out=place)
-        return found
+            return self.vectors.scores(queries, self.max_width).flatten(1)[:, self._cells]
+        scores = queries.new_empty(len(queries), len(self))
+        for vectors, part in zip(self.vectors.split(PART), scores.split(PART, dim=1), strict=True):
+            torch.mm(queries, vectors.to(queries.dtype).T, out=part)
+        return scores
 
     @cached_property
     def lengths(self) -> Tensor:
         """The lengths [N] of all spans' vectors."""
         if isinstance(self.vectors, WordTable):
             return self.vectors.lengths(self.max_width).flatten()[self._cells]
-        return torch.cat([some.float().norm(dim=1) for some in self.vectors.split(PART)])
+        return torch.cat([vectors.float().norm(dim=1) for vectors in self.vectors.split(PART)])
 
     @property
     def _cells(self) -> Tensor:
@@ -157,41 +146,39 @@ class Datastore:
         return self.log_weights[rows].masked_fill(self.labels[rows] < 0, -torch.inf)
 
     @cached_property
-    def head_starts(self) -> Tensor:
+    def sentence_offsets(self) -> Tensor:
         """What is added to the sentences' cosines [M]: of equal ones those whose spans count more come first, then the
         earlier ones, whatever the rounding of a cosine."""
-        heavier = torch.zeros_like(self.starts, dtype=torch.bool)
-        heavier[self.sentence[self.log_weights > 0]] = True
-        return -TIE * equals_before(self.sentence_vectors, heavier).float()
+        favoured = torch.zeros_like(self.starts, dtype=torch.bool)
+        favoured[self.sentence[self.log_weights > 0]] = True
+        return -TIE * count_equal_before(self.sentence_vectors, favoured).float()
 
     @cached_property
-    def known(self) -> dict[int, int]:
+    def by_digest(self) -> dict[int, int]:
         """Where the sentences are by their digests, which tell a sentence whatever its id."""
-        found = digests((sentence.tokens for sentence in self.sentences), self.forgotten)
-        return {digest: number for number, digest in enumerate(found)}
+        numbers = digests((sentence.tokens for sentence in self.sentences), self.forgotten)
+        return {digest: number for number, digest in enumerate(numbers)}
 
     def labels_of(self, row: int) -> list[str]:
         """All labels of the span at a row; `labels` holds the first of them."""
-        sentence, place = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
-        return [label for first, stop, label in sentence.entities if (first, stop) == place]
+        sentence, span = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
+        return [label for first, stop, label in sentence.entities if (first, stop) == span]
 
     def fragments(self) -> Iterator[tuple[int, Gold]]:
         """The rows of the fragments of discontinuous entities, each with its entity."""
         for number, sentence in enumerate(self.sentences):
             for gold in sentence.discontinuous:
-                places = torch.tensor(gold.fragments)
-                length = torch.tensor(len(sentence.words))
-                numbers = number_of(places[:, 0], places[:, 1], length, self.max_width)
+                first, stop = torch.tensor(gold.fragments).unbind(1)
+                numbers = candidate_number(first, stop, torch.tensor(len(sentence.words)), self.max_width)
                 yield from ((int(self.starts[number]) + row, gold) for row in numbers.tolist())
 
-    def has(self, label: int) -> Tensor:
+    def has_label(self, label: int) -> Tensor:
         """Which spans [N] have a label, 0 for none; removed ones count as having every label."""
-        return (
-            (self.labels == label) | (self.labels < 0) | (self.further == label if label else self.further < 0).any(0)
-        )
+        further = self.further == label if label else self.further < 0
+        return (self.labels == label) | (self.labels < 0) | further.any(0)
 
     def to(self, device: torch.device | str) -> Datastore:
-        """The same memory on a device."""
+        """The same datastore on a device."""
         moved: dict[str, Any] = {
             field.name: value.to(device)
             for field in fields(self)
@@ -199,57 +186,21 @@ class Datastore:
         }
         return replace(self, **moved)
 
-    def save(self, folder: Path, weights: str) -> None:
-        """Write the sentences as JSON lines and the vectors as safetensors.
 
-        `weights` is what those are known by that made the vectors; they are of no use to others.
-        """
-        with (folder / SENTENCES).open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(_lines(self.sentences))
-        tensors = {"sentence_vectors": self.sentence_vectors}
-        if isinstance(self.vectors, WordTable):
-            words = self.vectors.words()
-            tensors |= {"begins": words.begins, "steps": words.steps}
-        else:
-            tensors["spans"] = self.vectors
-        if self.forgotten:
-            tensors["forgotten"] = torch.tensor(sorted(self.forgotten))
-        save_tensors(tensors, folder / VECTORS, _made(weights, folder / SENTENCES))
-
-    @classmethod
-    def load(cls, folder: Path, weights: str, labels: Sequence[str], max_width: int, given: bool = False) -> Datastore:
-        """Read what `save` wrote for a model with these weights; an error where it was for another."""
-        try:
-            sentences = _read(found_in(folder, SENTENCES))
-            _refuse_others(folder, weights)
-            if unknown := {label for one in sentences for *_, label in one.entities} - set(labels):
-                named = ", ".join(sorted(unknown))
-                raise ModelError(f"{found_in(folder, SENTENCES)} has labels that the model does not know: {named}")
-            tensors = load_tensors(found_in(folder, VECTORS))
-            by_words = "steps" in tensors
-            vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
-            forgotten = frozenset(tensors["forgotten"].tolist()) if "forgotten" in tensors else frozenset()
-            found = cls.of(sentences, labels, max_width, vectors, tensors["sentence_vectors"], given=given)
-            return replace(found, forgotten=forgotten)
-        except ModelError as error:
-            raise ModelError(f"{error}. {_advice(folder)}") from error
-        except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise ModelError(f"the memory in {folder} is damaged: {error}. {_advice(folder)}") from error
-
-
-def searchable(sentence_vectors: Tensor) -> Tensor:
+def column_major(sentence_vectors: Tensor) -> Tensor:
     """The same vectors [M, E] with all first numbers in a row, then all second ones: a search is quicker so."""
     return sentence_vectors.T.contiguous().T
 
 
-def equals_before(vectors: Tensor, favoured: Tensor) -> Tensor:
+def count_equal_before(vectors: Tensor, favoured: Tensor) -> Tensor:
     """How many vectors that are the same but for rounding come before each of [M, E]: the favoured ones first.
 
-    >>> equals_before(torch.tensor([[1.0], [0.0], [1.0], [1.0]]), torch.tensor([False, False, False, True])).tolist()
+    >>> vectors = torch.tensor([[1.0], [0.0], [1.0], [1.0]])
+    >>> count_equal_before(vectors, torch.tensor([False, False, False, True])).tolist()
     [1, 0, 2, 0]
     """
     factors = torch.randint(2**62, vectors.shape[1:], generator=torch.Generator().manual_seed(0)).to(vectors.device)
-    marks = torch.cat([((some.float() * 2**12).round().long() * factors).sum(1) for some in vectors.split(PART)])
+    marks = torch.cat([((part.float() * 2**12).round().long() * factors).sum(1) for part in vectors.split(PART)])
     order = favoured.byte().argsort(descending=True, stable=True)
     order = order[marks[order].argsort(stable=True)]
     steps = torch.arange(len(order), device=order.device)
@@ -259,82 +210,40 @@ def equals_before(vectors: Tensor, favoured: Tensor) -> Tensor:
     return torch.empty_like(before).scatter_(0, order, before)
 
 
-def found_in(folder: Path, name: str) -> Path:
-    """Where a file of a folder's memory is: in its place, or still in that of a memory which takes over."""
-    new = folder / NEXT / name
-    return new if new.exists() else folder / name
-
-
-def digest(path: Path) -> str:
-    """Sixteen hexadecimal digits that change with a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
-
-
-def span_labels(
-    sentences: Sequence[MemorySentence], labels: Sequence[str], max_width: int, given: bool = False
-) -> SpanLabels:
-    """The labels of all candidates of some sentences, or of the `given` ones, -1 for spans that were removed."""
+def label_spans(sentences: Sequence[MemorySentence], labels: Sequence[str], suggester: AllSpans) -> SpanLabels:
+    """The labels of all candidates of some sentences, -1 for spans that were removed."""
     number = {label: i for i, label in enumerate(labels, start=1)}
-    lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
-    entities = [[(first, stop, number[label]) for first, stop, label in one.entities] for one in sentences]
-    if given:
-        return SpanLabels.given(entities)
-    found = SpanLabels.of(lengths, entities, max_width)
-    gone = [(m, *place) for m, one in enumerate(sentences) for place in one.removed if place[1] - place[0] <= max_width]
-    sentence, first, stop = torch.tensor(gone, dtype=torch.long).view(-1, 3).unbind(1)
-    found.labels[found.starts[sentence] + number_of(first, stop, lengths[sentence], max_width)] = -1
-    return found
+    lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
+    entities = [[(first, stop, number[label]) for first, stop, label in sentence.entities] for sentence in sentences]
+    targets = suggester.span_labels(lengths, entities)
+    removed = [
+        (m, first, stop)
+        for m, sentence in enumerate(sentences)
+        for first, stop in sentence.removed
+        if stop - first <= suggester.max_width
+    ]
+    if removed:
+        sentence, first, stop = torch.tensor(removed, dtype=torch.long).view(-1, 3).unbind(1)
+        rows = targets.starts[sentence] + candidate_number(first, stop, lengths[sentence], suggester.max_width)
+        targets.labels[rows] = -1
+    return targets
 
 
-def log_weights(sentences: Sequence[MemorySentence], max_width: int) -> Tensor:
-    """The logarithms of how many times the spans of sentences count [N]."""
-    lengths = torch.tensor([len(one.words) for one in sentences], dtype=torch.long)
-    counts = how_many(lengths, max_width)
-    found = torch.repeat_interleave(torch.tensor([math.log(one.weight) for one in sentences]), counts)
-    heavier = [(m, a, b, math.log(times)) for m, one in enumerate(sentences) for a, b, times in one.heavier]
-    if heavier:
-        sentence, first, stop = torch.tensor([one[:3] for one in heavier]).unbind(1)
-        rows = (counts.cumsum(0) - counts)[sentence] + number_of(first, stop, lengths[sentence], max_width)
-        found[rows] += torch.tensor([one[3] for one in heavier])
-    return found
-
-
-def _lines(sentences: Iterable[MemorySentence]) -> Iterator[str]:
-    return (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in sentences)
-
-
-def _read(path: Path) -> list[MemorySentence]:
-    found = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        try:
-            found.append(MemorySentence.from_dict(json.loads(line)))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            said = f"no {error}" if isinstance(error, KeyError) else first_line(error)
-            raise ModelError(f"{path}:{number} is damaged: {said}") from error
-    return found
-
-
-def _refuse_others(folder: Path, weights: str) -> None:
-    """Refuse vectors that other weights have made, or that are of other sentences."""
-    vectors, sentences = found_in(folder, VECTORS), found_in(folder, SENTENCES)
-    made, expected = metadata_of(vectors), _made(weights, sentences)
-    if expected.items() <= made.items():
-        return
-    if made.get("weights") != weights:
-        wrong = f"{vectors} was made with other weights than this model's: it is the memory of another training"
-    else:
-        wrong = f"{sentences} is not as it was when {vectors.name} was made of it"
-    raise ModelError(wrong)
-
-
-def _advice(folder: Path) -> str:
-    return (
-        f"Put back the files that belong together, or delete {' and '.join(BASE)} and fill the memory anew with "
-        f"`nearspan memory {folder} build CORPUS`"
-    )
-
-
-def _made(weights: str, sentences: Path) -> dict[str, str]:
-    """What vectors were made of, as it stands beside them."""
-    return {"weights": weights, "sentences": digest(sentences)}
+def log_weights(sentences: Sequence[MemorySentence], suggester: AllSpans) -> Tensor:
+    """The logarithms of how many times the spans of sentences count [N]; given spans always count once."""
+    lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
+    if not suggester.has_null:
+        return torch.zeros(sum(len({entity[:2] for entity in sentence.entities}) for sentence in sentences))
+    counts = count_candidates(lengths, suggester.max_width)
+    logs = torch.repeat_interleave(torch.tensor([math.log(sentence.weight) for sentence in sentences]), counts)
+    weighted = [
+        (m, first, stop, math.log(weight))
+        for m, sentence in enumerate(sentences)
+        for first, stop, weight in sentence.span_weights
+    ]
+    if weighted:
+        sentence, first, stop = torch.tensor([place for *place, _ in weighted]).unbind(1)
+        numbers = candidate_number(first, stop, lengths[sentence], suggester.max_width)
+        rows = (counts.cumsum(0) - counts)[sentence] + numbers
+        logs[rows] += torch.tensor([weight for *_, weight in weighted])
+    return logs

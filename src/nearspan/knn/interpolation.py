@@ -1,6 +1,6 @@
-"""The memory's vote: what the spans nearest to a span say of its label, for heads that decide by weights.
+"""Interpolation: what the spans nearest to a span say of its label, beside a head that decides by weights.
 
-P(y|s) = (1 - share) P_head(y|s) + share P_memory(y|s), as in nearest-neighbour language models. In P_memory each of the
+P(y|s) = (1 - weight) P_head(y|s) + weight P_knn(y|s), as in nearest-neighbour language models. In P_knn each of the
 nearest spans has the weight softmax(similarity / temperature). It says yes to each of its labels and no to all others,
 so a span with two labels counts for both, and null has the weight of the spans that have none. That is the same reading
 as a softmax's where every span has one label, and a sigmoid's, label by label, where it may have several. A span that
@@ -20,63 +20,62 @@ from nearspan.knn.datastore import TIE, Datastore
 from nearspan.knn.word_table import PART
 from nearspan.settings import Settings
 
-ROWS = 512  # spans compared with a part of the memory at once: 128 MB of similarities
+ROWS = 512  # spans compared with a part of the datastore at once: 128 MB of similarities
 
 
 class InterpolationSettings(Settings):
-    """How much the memory has to say beside a head that does not score with it."""
+    """How much the datastore has to say beside a head that does not score with it."""
 
     weight: float = Field(default=0.3, ge=0, le=1)  # lambda
-    neighbours: int = Field(default=16, ge=1, le=1_000_000)  # k: spans of the memory that vote
+    neighbours: int = Field(default=16, ge=1, le=1_000_000)  # k: the nearest spans that count
     similarity: Literal["cosine", "distance"] = "cosine"  # distance: minus the squared Euclidean one
     temperature: float = Field(default=0.1, gt=0)  # the higher, the more alike are the neighbours' weights
 
 
-def vote(memory: Datastore, vectors: Tensor, settings: InterpolationSettings, labels: int) -> Tensor:
-    """P_memory(y|s) [S, 1 + Y] for span vectors [S, H]; `labels` is 1 + Y. Where nothing is remembered it is null."""
-    found = [_vote(memory, some.float(), settings, labels) for some in vectors.split(ROWS)]
-    return torch.cat(found) if found else vectors.new_zeros(0, labels)
+def knn_probabilities(datastore: Datastore, vectors: Tensor, settings: InterpolationSettings, labels: int) -> Tensor:
+    """P_knn(y|s) [S, 1 + Y] for span vectors [S, H]; `labels` is 1 + Y. Where the datastore is empty it is null."""
+    parts = [
+        weigh_labels(datastore, *_nearest(datastore, part.float(), settings), settings.temperature, labels)
+        for part in vectors.split(ROWS)
+    ]
+    return torch.cat(parts) if parts else vectors.new_zeros(0, labels)
 
 
-def _vote(memory: Datastore, vectors: Tensor, settings: InterpolationSettings, labels: int) -> Tensor:
-    return heard(memory, *_nearest(memory, vectors, settings), settings.temperature, labels)
-
-
-def heard(memory: Datastore, likeness: Tensor, rows: Tensor, temperature: float, labels: int) -> Tensor:
-    """What the spans at some rows [S, k] say with their likeness [S, k], -inf for none: P_memory(y|s) [S, 1 + Y]."""
-    weights = likeness / temperature + memory.log_weights[rows]
+def weigh_labels(datastore: Datastore, similarity: Tensor, rows: Tensor, temperature: float, labels: int) -> Tensor:
+    """P_knn(y|s) [S, 1 + Y] from the spans at some rows [S, k] with their similarities [S, k], -inf for none."""
+    weights = similarity / temperature + datastore.log_weights[rows]
     weights = weights.softmax(-1).nan_to_num_(0.0)
-    found = torch.einsum("sk,sky->sy", weights, votes(memory, rows, labels))
-    found[:, 0] += 1 - weights.sum(-1)
-    return found
+    probabilities = torch.einsum("sk,sky->sy", weights, one_hot_labels(datastore, rows, labels))
+    probabilities[:, 0] += 1 - weights.sum(-1)
+    return probabilities
 
 
-def votes(memory: Datastore, rows: Tensor, labels: int) -> Tensor:
+def one_hot_labels(datastore: Datastore, rows: Tensor, labels: int) -> Tensor:
     """The labels of the spans at some rows [..., k] as ones in [..., k, 1 + Y]."""
-    found = functional.one_hot(memory.labels[rows].clamp(min=0), labels).float()
-    for more in memory.further:
+    one_hot = functional.one_hot(datastore.labels[rows].clamp(min=0), labels).float()
+    for more in datastore.further:
         label = more[rows][..., None]
-        found.scatter_add_(-1, label, (label > 0).float())
-    return found
+        one_hot.scatter_add_(-1, label, (label > 0).float())
+    return one_hot
 
 
-def _nearest(memory: Datastore, vectors: Tensor, settings: InterpolationSettings) -> tuple[Tensor, Tensor]:
+def _nearest(datastore: Datastore, vectors: Tensor, settings: InterpolationSettings) -> tuple[Tensor, Tensor]:
     """Similarities and rows [S, k] of the nearest spans, read part after part; -inf where there are fewer."""
     best = vectors.new_full((len(vectors), settings.neighbours), -torch.inf)
     rows = torch.zeros_like(best, dtype=torch.long)
-    for first in range(0, len(memory), PART):
+    for first in range(0, len(datastore), PART):
         part = slice(first, first + PART)
-        likeness = _similarity(vectors, memory.rows(part).float(), settings.similarity)
-        likeness += TIE * (memory.log_weights[part] > 0)  # of many copies of a span the ones made to count more
-        likeness.masked_fill_(memory.labels[part] < 0, -torch.inf)
-        own = likeness.topk(min(settings.neighbours, likeness.shape[1]), dim=1)
-        both = torch.cat([best, own.values], dim=1).topk(settings.neighbours, dim=1)
-        rows = torch.cat([rows, own.indices + first], dim=1).gather(1, both.indices)
+        similarity = _similarity(vectors, datastore.rows(part).float(), settings.similarity)
+        similarity += TIE * (datastore.log_weights[part] > 0)  # of many copies of a span the ones made to count more
+        similarity.masked_fill_(datastore.labels[part] < 0, -torch.inf)
+        top = similarity.topk(min(settings.neighbours, similarity.shape[1]), dim=1)
+        both = torch.cat([best, top.values], dim=1).topk(settings.neighbours, dim=1)
+        rows = torch.cat([rows, top.indices + first], dim=1).gather(1, both.indices)
         best = both.values
     return best, rows
 
 
-def _similarity(vectors: Tensor, own: Tensor, kind: str) -> Tensor:
+def _similarity(vectors: Tensor, keys: Tensor, kind: str) -> Tensor:
     if kind == "cosine":
-        return functional.normalize(vectors, dim=1) @ functional.normalize(own, dim=1).T
-    return 2 * vectors @ own.T - own.square().sum(1) - vectors.square().sum(1, keepdim=True)
+        return functional.normalize(vectors, dim=1) @ functional.normalize(keys, dim=1).T
+    return 2 * vectors @ keys.T - keys.square().sum(1) - vectors.square().sum(1, keepdim=True)

@@ -1,4 +1,4 @@
-"""What the rest of a memory says of spans: the sentence that a span is from, and every copy of it, keeps silent."""
+"""What the rest of a datastore says of its own spans: a span's sentence, and every copy of it, is left out."""
 
 from __future__ import annotations
 
@@ -10,127 +10,134 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore
-from nearspan.knn.interpolation import heard, votes
-from nearspan.knn.search import highest
+from nearspan.knn.interpolation import one_hot_labels, weigh_labels
+from nearspan.knn.search import top_columns
 from nearspan.segment.sentence_windows import LONGEST
 
-PART, PIECE = 32_768, 512  # rows of the memory, and spans that are asked about, whose scores are held at once
+PART, PIECE = 32_768, 512  # rows of the datastore, and spans that are asked about, whose scores are held at once
 SHARPNESS = 20.0  # a neighbour whose cosine is lower by 1 / SHARPNESS has a weight lower by the factor e
 
-TrainingCallback = Callable[[int, int], None]  # is told how many rows of the memory are done, and of how many
+Progress = Callable[[int, int], None]  # is told how many rows of the datastore are done, and of how many
 
 
-def identity(document: str, number: int, text: str, words: int) -> Hashable:
+def sentence_key(document: str, number: int, text: str, words: int) -> Hashable:
     """What copies of a sentence share: its text or, for a window of a very long one, its place in the document."""
     return (document, number) if words >= LONGEST else text
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """A memory whose sentences say nothing of spans from themselves and from their copies.
+    """A datastore whose sentences say nothing of spans from themselves and from their copies.
 
-    Asked about n spans, it is given their vectors [n, H] and which sentences have to keep silent: `own` [n], as
-    `number` gives it.
+    Asked about n spans, it is given their vectors [n, H] and the group of copies to leave out: `group` [n], as
+    `group_of` gives it.
     """
 
-    memory: Datastore
+    datastore: Datastore
     labels: Sequence[str]  # the null label first
-    kin: Tensor  # [M] copies of a sentence have the same number
-    numbers: dict[Hashable, int]
+    duplicate_group: Tensor  # [M] copies of a sentence have the same number
+    groups: dict[Hashable, int]
 
     @classmethod
-    def of(cls, memory: Datastore, labels: Sequence[str]) -> LeaveOneOut:
+    def of(cls, datastore: Datastore, labels: Sequence[str]) -> LeaveOneOut:
         """Find the copies of each sentence."""
-        numbers: dict[Hashable, int] = {}
-        kin = [
-            numbers.setdefault(identity(one.document, one.number, one.text, len(one.words)), len(numbers))
-            for one in memory.sentences
+        groups: dict[Hashable, int] = {}
+        numbers = [
+            groups.setdefault(
+                sentence_key(sentence.document, sentence.number, sentence.text, len(sentence.words)), len(groups)
+            )
+            for sentence in datastore.sentences
         ]
-        return cls(memory, labels, torch.tensor(kin, device=memory.labels.device), numbers)
+        return cls(datastore, labels, torch.tensor(numbers, device=datastore.labels.device), groups)
 
-    def number(self, document: str, number: int, text: str, words: int) -> int:
-        """The number of a sentence's copies in `kin`; -1 where the memory has none."""
-        return self.numbers.get(identity(document, number, text, words), -1)
+    def group_of(self, document: str, number: int, text: str, words: int) -> int:
+        """The group of a sentence's copies; -1 where the datastore has none."""
+        return self.groups.get(sentence_key(document, number, text, words), -1)
 
-    def nearest(self, vectors: Tensor, own: Tensor, count: int) -> Tensor:
+    def nearest_sentences(self, vectors: Tensor, group: Tensor, count: int) -> Tensor:
         """The other sentences with the highest cosine, for sentence vectors [B, E]: ids [B, count], or fewer."""
-        likeness = functional.normalize(vectors.float(), dim=1) @ self.memory.sentence_vectors.T  # [B, M]
-        silent = self.kin == own[:, None]
-        left = len(self.kin) - int(torch.bincount(self.kin).max())  # so many others has every sentence
-        return highest(likeness.masked_fill_(silent, -torch.inf), min(count, left))
+        cosines = functional.normalize(vectors.float(), dim=1) @ self.datastore.sentence_vectors.T  # [B, M]
+        left_out = self.duplicate_group == group[:, None]
+        most = len(self.duplicate_group) - int(torch.bincount(self.duplicate_group).max())  # every sentence has them
+        return top_columns(cosines.masked_fill_(left_out, -torch.inf), min(count, most))
 
-    def shares(self, vectors: Tensor, own: Tensor, watch: TrainingCallback | None = None) -> tuple[Tensor, Tensor]:
+    def probabilities(self, vectors: Tensor, group: Tensor, progress: Progress | None = None) -> tuple[Tensor, Tensor]:
         """Equation 2 over all other sentences: P(y|s) [n, 1 + Y], and log of the sum of all exp(score) [n]."""
         best = vectors.new_full((len(vectors), 1), -torch.inf)
         sums = vectors.new_zeros(len(vectors), len(self.labels))
-        for rows, piece, scores in self._scores(vectors, own, False, watch):
+        for rows, piece, scores in self._scores(vectors, group, False, progress):
             before = best[piece]
-            # not below the least number, so that a part in which all are silent adds nothing rather than NaN
+            # not below the least number, so that a part in which all are left out adds nothing rather than NaN
             higher = torch.maximum(before, scores.amax(1, keepdim=True)).clamp_(min=torch.finfo(scores.dtype).min)
-            told = scores.sub_(higher).exp_() @ votes(self.memory, rows, len(self.labels))
-            sums[piece] = sums[piece] * (before - higher).exp() + told
+            by_label = scores.sub_(higher).exp_() @ one_hot_labels(self.datastore, rows, len(self.labels))
+            sums[piece] = sums[piece] * (before - higher).exp() + by_label
             best[piece] = higher
-        sums[:, 0] += sums.sum(1) == 0  # nobody else is there to speak
+        sums[:, 0] += sums.sum(1) == 0  # no other span is there
         total = sums.sum(1, keepdim=True)
         return sums / total, (best + total.log()).flatten()
 
-    def vote(self, vectors: Tensor, own: Tensor, count: int, watch: TrainingCallback | None = None) -> Tensor:
-        """What the `count` other spans of the highest cosine say, the nearer the louder: shares [n, 1 + Y]."""
-        likeness, rows = self._nearest_rows(vectors, own, count, None, watch)
-        return heard(self.memory, likeness, rows, 1 / SHARPNESS, len(self.labels))
+    def knn_probabilities(self, vectors: Tensor, group: Tensor, count: int, progress: Progress | None = None) -> Tensor:
+        """P_knn(y|s) [n, 1 + Y] from the `count` other spans of the highest cosine."""
+        cosines, rows = self._nearest_rows(vectors, group, count, None, progress)
+        return weigh_labels(self.datastore, cosines, rows, 1 / SHARPNESS, len(self.labels))
 
-    def speakers(self, vectors: Tensor, own: Tensor, label: int, count: int, *, cosine: bool) -> tuple[Tensor, Tensor]:
+    def nearest_spans(
+        self, vectors: Tensor, group: Tensor, label: int, count: int, *, cosine: bool
+    ) -> tuple[Tensor, Tensor]:
         """The `count` other spans with a label that are nearest: scores [n, count], best first, and rows.
 
         Where there are fewer, the scores of the rest are -inf, or are left out.
         """
-        return self._nearest_rows(vectors, own, min(count, len(self.memory)), label, None, cosine=cosine)
+        return self._nearest_rows(vectors, group, min(count, len(self.datastore)), label, None, cosine=cosine)
 
     def _nearest_rows(
         self,
         vectors: Tensor,
-        own: Tensor,
+        group: Tensor,
         count: int,
         label: int | None,
-        watch: TrainingCallback | None,
+        progress: Progress | None,
         *,
         cosine: bool = True,
     ) -> tuple[Tensor, Tensor]:
         best = vectors.new_full((len(vectors), count), -torch.inf)
-        found = torch.zeros(len(vectors), count, dtype=torch.long, device=vectors.device)
-        for rows, piece, scores in self._scores(vectors, own, cosine, watch, label):
-            top = highest(scores, min(count, scores.shape[1]))
+        nearest = torch.zeros(len(vectors), count, dtype=torch.long, device=vectors.device)
+        for rows, piece, scores in self._scores(vectors, group, cosine, progress, label):
+            top = top_columns(scores, min(count, scores.shape[1]))
             both = torch.cat([best[piece], scores.gather(1, top)], dim=1)
             order = both.topk(count, dim=1)
             best[piece] = order.values
-            found[piece] = torch.cat([found[piece], rows[top]], dim=1).gather(1, order.indices)
-        return best, found
+            nearest[piece] = torch.cat([nearest[piece], rows[top]], dim=1).gather(1, order.indices)
+        return best, nearest
 
     def _scores(
-        self, vectors: Tensor, own: Tensor, cosine: bool, watch: TrainingCallback | None, label: int | None = None
+        self, vectors: Tensor, group: Tensor, cosine: bool, progress: Progress | None, label: int | None = None
     ) -> Iterator[tuple[Tensor, slice, Tensor]]:
-        """Some rows of the memory [r], some of the spans, and their scores [p, r]; -inf where a row is silent.
+        """Some rows of the datastore [r], some of the spans, and their scores [p, r]; -inf where a row is left out.
 
         Inner products count the sentences' weights in, cosines do not.
         """
-        asked = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()
-        every = self._rows(label)
-        for rows in every.split(PART):
-            own_vectors = self.memory.rows(rows).float()
-            there = (functional.normalize(own_vectors, dim=1) if cosine else own_vectors).T
-            kin, gone = self.kin[self.memory.sentence[rows]], self.memory.labels[rows] < 0
-            extra = self.memory.log_weights[rows] * (not cosine)
-            for first in range(0, len(asked), PIECE):
+        queries = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()
+        all_rows = self._rows(label)
+        for rows in all_rows.split(PART):
+            keys = self.datastore.rows(rows).float()
+            keys = (functional.normalize(keys, dim=1) if cosine else keys).T
+            groups = self.duplicate_group[self.datastore.sentence[rows]]
+            removed = self.datastore.labels[rows] < 0
+            offsets = self.datastore.log_weights[rows] * (not cosine)
+            for first in range(0, len(queries), PIECE):
                 piece = slice(first, first + PIECE)
-                scores = torch.addmm(extra, asked[piece], there)
-                yield rows, piece, scores.masked_fill_((kin == own[piece, None]) | gone, -torch.inf)
-            if watch is not None:
-                watch(len(rows), len(every))
+                scores = torch.addmm(offsets, queries[piece], keys)
+                yield rows, piece, scores.masked_fill_((groups == group[piece, None]) | removed, -torch.inf)
+            if progress is not None:
+                progress(len(rows), len(all_rows))
 
     def _rows(self, label: int | None) -> Tensor:
         """The rows of the spans that have a label, or of all spans [N]."""
-        memory = self.memory
+        datastore = self.datastore
         if label is None:
-            return torch.arange(len(memory), device=memory.labels.device)
-        has = memory.labels == label
-        return ((has | (memory.further == label).any(0)) if label else has).nonzero().flatten()
+            return torch.arange(len(datastore), device=datastore.labels.device)
+        has_label = datastore.labels == label
+        if label:
+            has_label = has_label | (datastore.further == label).any(0)
+        return has_label.nonzero().flatten()

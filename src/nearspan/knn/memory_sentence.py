@@ -23,13 +23,13 @@ class MemorySentence:
     discontinuous: tuple[Gold, ...] = ()
     removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
     weight: float = 1.0  # so many copies does the sentence count as
-    heavier: tuple[tuple[int, int, float], ...] = ()  # spans, first word and stop, that count so many times as much
+    span_weights: tuple[tuple[int, int, float], ...] = ()  # spans, first word and stop, that count so many times
 
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
         return Span.of(self.words[first][0], self.words[stop - 1][1])
 
-    def joined(self, fragments: Iterable[Fragment]) -> Span:
+    def linked(self, fragments: Iterable[Fragment]) -> Span:
         """The characters of several runs of words."""
         return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
 
@@ -40,40 +40,43 @@ class MemorySentence:
 
     def to_dict(self) -> dict[str, Any]:
         """One line of `memory.jsonl`."""
-        broken = [(gold.fragments, gold.label) for gold in self.discontinuous]
-        found: dict[str, Any] = {
+        discontinuous = [(gold.fragments, gold.label) for gold in self.discontinuous]
+        content: dict[str, Any] = {
             "document": self.document,
             "number": self.number,
             "text": self.text,
             "words": self.words,
             "entities": self.entities,
-            **({"discontinuous": broken} if broken else {}),
+            **({"discontinuous": discontinuous} if discontinuous else {}),
         }
-        found |= {"removed": self.removed} if self.removed else {}
-        found |= {"weight": self.weight} if self.weight != 1 else {}
-        return found | ({"heavier": self.heavier} if self.heavier else {})
+        content |= {"removed": self.removed} if self.removed else {}
+        content |= {"weight": self.weight} if self.weight != 1 else {}
+        return content | ({"span_weights": self.span_weights} if self.span_weights else {})
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> MemorySentence:
+    def from_dict(cls, content: dict[str, Any]) -> MemorySentence:
         """Read one line of `memory.jsonl`."""
-        if not isinstance(found, dict):
-            raise TypeError(f"found {found!r}, expected an object")
-        words = tuple((int(a), int(b)) for a, b in found["words"])
-        entities = tuple((int(a), int(b), str(label)) for a, b, label in found["entities"])
-        broken = tuple(
+        if not isinstance(content, dict):
+            raise TypeError(f"found {content!r}, expected an object")
+        words = tuple((int(a), int(b)) for a, b in content["words"])
+        entities = tuple((int(a), int(b), str(label)) for a, b, label in content["entities"])
+        discontinuous = tuple(
             Gold(tuple((int(a), int(b)) for a, b in fragments), str(label))
-            for fragments, label in found.get("discontinuous", ())
+            for fragments, label in content.get("discontinuous", ())
         )
-        removed = tuple((int(a), int(b)) for a, b in found.get("removed", ()))
-        heavier = tuple((int(a), int(b), float(times)) for a, b, times in found.get("heavier", ()))
-        others = [*((*place, "removed span") for place in removed), *((a, b, "heavier span") for a, b, _ in heavier)]
-        places = [(first, stop, gold.label) for gold in broken for first, stop in gold.fragments]
+        removed = tuple((int(a), int(b)) for a, b in content.get("removed", ()))
+        span_weights = tuple((int(a), int(b), float(times)) for a, b, times in content.get("span_weights", ()))
+        others = [
+            *((*place, "removed span") for place in removed),
+            *((a, b, "weighted span") for a, b, _ in span_weights),
+        ]
+        places = [(first, stop, gold.label) for gold in discontinuous for first, stop in gold.fragments]
         for first, stop, label in (*entities, *places, *others):
             if not 0 <= first < stop <= len(words):
                 raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
-        weight = float(found.get("weight", 1.0))
-        for number in (weight, *(times for _, _, times in heavier)):
+        weight = float(content.get("weight", 1.0))
+        for number in (weight, *(times for _, _, times in span_weights)):
             if not 0 < number < math.inf:
                 raise ValueError(f"a weight is {number}, not a number above 0")
-        where = (str(found["document"]), int(found["number"]), str(found["text"]))
-        return cls(*where, words, entities, broken, removed, weight, heavier)
+        where = (str(content["document"]), int(content["number"]), str(content["text"]))
+        return cls(*where, words, entities, discontinuous, removed, weight, span_weights)

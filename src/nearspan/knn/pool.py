@@ -14,7 +14,7 @@ from nearspan.knn.prefix_products import WordScores
 
 
 class LabelledRows(Protocol):
-    """N labelled spans whose vectors are to be had some rows at a time: a pool, or a memory."""
+    """N labelled spans whose vectors are to be had some rows at a time: a pool, or a datastore."""
 
     @property
     def labels(self) -> Tensor:
@@ -45,14 +45,14 @@ class Pool:
         weights = torch.zeros((), device=labels.device) if self.log_weights is None else self.log_weights[..., rows]
         return weights.masked_fill(labels < 0, -torch.inf)
 
-    def votes(self, count: int) -> Tensor:
-        """One-hot labels [..., N, count]; padding votes for nothing."""
+    def one_hot_labels(self, count: int) -> Tensor:
+        """One-hot labels [..., N, count]; padding has none."""
         return functional.one_hot(self.labels + 1, count + 1)[..., 1:].float()
 
 
 @dataclass(frozen=True)
 class WordPool:
-    """What some sentences of a memory hold, B pools side by side: one vector for each of X columns.
+    """What some sentences of a datastore hold, B pools side by side: one vector for each of X columns.
 
     The columns are the words' steps with a gap after each sentence, then the entities, then the words' begins unless
     all spans begin alike (that adds the same to every score, so it is no matter for a softmax).
@@ -75,16 +75,16 @@ class WordPool:
         words = self.gaps.shape[1]
         return WordScores(scores[..., :words], scores[..., -words:] if self.begins else None)
 
-    def scores(self, asked: Tensor) -> Tensor:
+    def scores(self, queries: Tensor) -> Tensor:
         """Inner products [B, R, X] with vectors [B, R, H]; a single pool serves all of them."""
         if len(self.index) == 1:
-            return asked @ self.table.index_select(0, self.index[0]).to(asked.dtype).T
-        return self.scores_of(asked.flatten(0, 1), [asked.shape[1]] * len(asked)).view(*asked.shape[:2], -1)
+            return queries @ self.table.index_select(0, self.index[0]).to(queries.dtype).T
+        return self.scores_of(queries.flatten(0, 1), [queries.shape[1]] * len(queries)).view(*queries.shape[:2], -1)
 
-    def scores_of(self, asked: Tensor, counts: Sequence[int]) -> Tensor:
+    def scores_of(self, queries: Tensor, counts: Sequence[int]) -> Tensor:
         """The same [N, X] for vectors [N, H] of which so many belong to each pool, in order."""
-        found = asked.new_empty(len(asked), self.index.shape[1])
+        scores = queries.new_empty(len(queries), self.index.shape[1])
         room = self.table.new_empty(self.index.shape[1], self.table.shape[1])
-        for place, some, rows in zip(found.split(counts), asked.split(counts), self.index, strict=True):
-            torch.mm(some, torch.index_select(self.table, 0, rows, out=room).T, out=place)  # one by one in the cache
-        return found
+        for part, vectors, rows in zip(scores.split(counts), queries.split(counts), self.index, strict=True):
+            torch.mm(vectors, torch.index_select(self.table, 0, rows, out=room).T, out=part)  # one by one in the cache
+        return scores

@@ -1,4 +1,4 @@
-"""A memory's span vectors kept by words: a fifth of the room that one vector for each span takes."""
+"""A datastore's span vectors kept by words: a fifth of the room that one vector for each span takes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ PART = 65_536  # words or spans whose vectors are looked at at once
 
 @dataclass(frozen=True)
 class WordTable:
-    """The steps and begins of a memory's words, row after row as `WordPool` wants its columns."""
+    """The steps and begins of a datastore's words, row after row as `WordPool` wants its columns."""
 
     table: Tensor  # [W + E + W, H]: steps with a gap of zeros after each sentence, entities, begins where they differ
     shared: Tensor  # [1, H] what every span begins with, 0 where begins differ
     gaps: Tensor  # [W] 0 for words, -inf for gaps
     starts: Tensor  # [M] each sentence's first word
-    counts: Tensor  # [M] its words, and its gap; 0 for sentences apart
+    counts: Tensor  # [M] its words, and its gap; 0 for sentences set_apart
     labels: Tensor  # [E] of the entities
     entity_starts: Tensor  # [M] the row of each sentence's first entity
-    entity_counts: Tensor  # [M] 0 for sentences apart
-    apart: Tensor  # [M] whether spans are weighed one by one: some were removed, or do not count once
+    entity_counts: Tensor  # [M] 0 for sentences set_apart
+    set_apart: Tensor  # [M] whether spans are weighed one by one: some were removed, or do not count once
 
     @classmethod
-    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor, apart: Tensor) -> WordTable:
+    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor, set_apart: Tensor) -> WordTable:
         """Lay out the words of sentences with these lengths; `entities` [E, 4] are sentence, first, stop and label."""
         device = sums.steps.device
         sizes = lengths.to(device)
@@ -48,33 +48,35 @@ class WordTable:
             parts.append(room.index_copy(0, words, sums.begins))
         shared = sums.begins if alike else torch.zeros_like(sums.steps[:1])
         none = starts.new_empty(0)
-        bare = cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, apart)
-        return bare.holding(entities, apart)
+        bare = cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, set_apart)
+        return bare.with_entities(entities, set_apart)
 
-    def holding(self, entities: Tensor, apart: Tensor) -> WordTable:
-        """The same words with other entities [E, 4], sentence, first, stop and label, and other sentences apart [M]."""
+    def with_entities(self, entities: Tensor, set_apart: Tensor) -> WordTable:
+        """The same words with other entities [E, 4] (sentence, first, stop, label) and other sentences apart [M]."""
         words, device = len(self.gaps), self.gaps.device
         sentence, first, stop, labels = entities.to(device).unbind(1)
         bare = replace(self, shared=torch.zeros_like(self.shared))
-        found = bare.spans(self.starts[sentence] + first, stop - first)
+        vectors = bare.spans(self.starts[sentence] + first, stop - first)
         counts = torch.bincount(sentence, minlength=len(self.starts))
-        table = torch.cat([self.table[:words], found, self.table[words + len(self.labels) :]])
-        apart = apart.to(device)
-        sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~apart
+        table = torch.cat([self.table[:words], vectors, self.table[words + len(self.labels) :]])
+        set_apart = set_apart.to(device)
+        sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~set_apart
         starts = words + counts.cumsum(0) - counts
-        return WordTable(table, self.shared, self.gaps, self.starts, sizes, labels, starts, counts * ~apart, apart)
+        return WordTable(
+            table, self.shared, self.gaps, self.starts, sizes, labels, starts, counts * ~set_apart, set_apart
+        )
 
     @classmethod
-    def joined(cls, tables: Sequence[WordTable]) -> WordTable:
+    def concatenate(cls, tables: Sequence[WordTable]) -> WordTable:
         """The words of several tables one after the other, with no entities yet; all begin alike, or none."""
-        sizes = [len(one.gaps) for one in tables]
-        steps = [one.table[:size] for one, size in zip(tables, sizes, strict=True)]
-        begins = [one.table[size + len(one.labels) :] for one, size in zip(tables, sizes, strict=True)]
-        gaps, apart = torch.cat([one.gaps for one in tables]), torch.cat([one.apart for one in tables])
-        before = [sum(sizes[:place]) for place in range(len(sizes))]
-        starts = torch.cat([one.starts + offset for one, offset in zip(tables, before, strict=True)])
-        table, shared, none = torch.cat([*steps, *begins]), tables[0].shared, starts.new_empty(0)
-        return cls(table, shared, gaps, starts, starts, none, starts, starts, apart)
+        sizes = [len(table.gaps) for table in tables]
+        steps = [table.table[:size] for table, size in zip(tables, sizes, strict=True)]
+        begins = [table.table[size + len(table.labels) :] for table, size in zip(tables, sizes, strict=True)]
+        offsets = [sum(sizes[:place]) for place in range(len(sizes))]
+        starts = torch.cat([table.starts + offset for table, offset in zip(tables, offsets, strict=True)])
+        gaps, set_apart = (torch.cat([getattr(table, name) for table in tables]) for name in ("gaps", "set_apart"))
+        rows, none = torch.cat([*steps, *begins]), starts.new_empty(0)
+        return cls(rows, tables[0].shared, gaps, starts, starts, none, starts, starts, set_apart)
 
     @property
     def alike(self) -> bool:
@@ -89,13 +91,13 @@ class WordTable:
 
     def spans(self, first: Tensor, width: Tensor) -> Tensor:
         """Vectors [..., H] of spans, given the row of their first word and their width."""
-        found = self.shared if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
+        vectors = self.shared if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
         gap = first.new_tensor(len(self.gaps) - 1)  # a row of zeros
         for more in range(int(width.max()) if width.numel() else 0):
-            found = found + self.table[torch.where(width > more, first + more, gap)]
-        return found.expand(*first.shape, -1)
+            vectors = vectors + self.table[torch.where(width > more, first + more, gap)]
+        return vectors.expand(*first.shape, -1)
 
-    def scores(self, asked: Tensor, max_width: int) -> Tensor:
+    def scores(self, queries: Tensor, max_width: int) -> Tensor:
         """Inner products [n, W, L] of vectors [n, H] with spans, by the row of their first word and their width.
 
         Scores add up over words as vectors do, so there is no need for the spans' own. What reaches beyond a sentence
@@ -103,35 +105,35 @@ class WordTable:
         """
         words = len(self.gaps)
         parts = self.table[:words].split(PART)
-        steps = torch.cat([asked @ part.to(asked.dtype).T for part in parts], dim=1)  # [n, W]
+        steps = torch.cat([queries @ part.to(queries.dtype).T for part in parts], dim=1)  # [n, W]
         begins = self.shared if self.alike else self.table[-words:]
-        whole = (asked @ begins.to(asked.dtype).T).expand_as(steps).clone()
-        found = steps.new_zeros(*steps.shape, max_width)
+        whole = (queries @ begins.to(queries.dtype).T).expand_as(steps).clone()
+        vectors = steps.new_zeros(*steps.shape, max_width)
         for more in range(min(max_width, words)):
             whole[:, : words - more] += steps[:, more:]
-            found[..., more] = whole
-        return found
+            vectors[..., more] = whole
+        return vectors
 
     def lengths(self, max_width: int) -> Tensor:
         """The lengths [W, L] of the vectors of spans, by the row of their first word and their width."""
         words = len(self.gaps)
-        found = self.table.new_empty(words, max_width, dtype=torch.float32)
+        vectors = self.table.new_empty(words, max_width, dtype=torch.float32)
         for first in range(0, words, PART):
-            place = found[first : first + PART]
+            place = vectors[first : first + PART]
             begins = self.shared if self.alike else self.table[-words:][first : first + PART]
             whole = begins.float().expand(len(place), -1).clone()
             for more in range(max_width):
                 steps = self.table[first + more : min(first + more + len(place), words)]
                 whole[: len(steps)] += steps
                 place[:, more] = whole.norm(dim=1)
-        return found
+        return vectors
 
     def pool(self, sentences: Tensor, named: Tensor | None = None) -> WordPool:
         """The words and entities of some sentences [B, K], or the entities of others [B, K']."""
         gap = len(self.gaps) - 1  # the row before the first entity's
         named = sentences if named is None else named
-        words = spread(self.starts[sentences], self.counts[sentences], gap)
-        entities = spread(self.entity_starts[named], self.entity_counts[named], gap)
+        words = run_rows(self.starts[sentences], self.counts[sentences], gap)
+        entities = run_rows(self.entity_starts[named], self.entity_counts[named], gap)
         columns = [words, entities] if self.alike else [words, entities, words + (len(self.gaps) + len(self.labels))]
         labels = self._labels_from_gap[entities - gap]
         return WordPool(self.table, torch.cat(columns, dim=1), self.gaps.take(words), labels, not self.alike)
@@ -142,9 +144,9 @@ class WordTable:
         return functional.pad(self.labels, (1, 0), value=-1)
 
     @cached_property
-    def some_apart(self) -> bool:
-        """Whether there are sentences apart at all."""
-        return bool(self.apart.any())
+    def any_set_apart(self) -> bool:
+        """Whether there are sentences set_apart at all."""
+        return bool(self.set_apart.any())
 
     def pools(self, sentences: Tensor, most: int) -> Iterator[WordPool]:
         """The same in parts of at most `most` words, or of one sentence; parts without words are left out."""
@@ -157,10 +159,10 @@ class WordTable:
         return WordTable(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
 
 
-def spread(starts: Tensor, counts: Tensor, padding: int = 0) -> Tensor:
+def run_rows(starts: Tensor, counts: Tensor, padding: int = 0) -> Tensor:
     """Rows [B, N] of runs that begin at `starts` [B, K] and are `counts` long, with `padding` after the last.
 
-    >>> spread(torch.tensor([[4, 9], [7, 0]]), torch.tensor([[3, 2], [1, 2]]), padding=-1).tolist()
+    >>> run_rows(torch.tensor([[4, 9], [7, 0]]), torch.tensor([[3, 2], [1, 2]]), padding=-1).tolist()
     [[4, 5, 6, 9, 10], [7, 0, 1, -1, -1]]
     """
     sizes, lengths = counts.flatten(), counts.sum(1)

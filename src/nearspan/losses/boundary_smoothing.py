@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor
 
 from nearspan.settings import Settings
-from nearspan.spans import Candidates, number_of
+from nearspan.spans import Candidates, candidate_number
 
 
 class BoundarySmoothingSettings(Settings):
@@ -65,5 +65,5 @@ def _moved(candidates: Candidates, moves: Tensor) -> tuple[Tensor, Tensor]:
     width = stop - first
     there = (first >= 0) & (stop <= length) & (width >= 1) & (width <= candidates.max_width)
     start = torch.arange(len(candidates), device=first.device) - candidates.number  # row of the sentence's first one
-    rows = start[:, None] + number_of(first, stop, length, candidates.max_width)
+    rows = start[:, None] + candidate_number(first, stop, length, candidates.max_width)
     return rows * there, there

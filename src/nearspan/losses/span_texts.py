@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from nearspan.segment import Sentence
 from nearspan.segment.words import words
-from nearspan.spans import Candidates, WordEntity, number_of
+from nearspan.spans import Candidates, WordEntity, candidate_number
 
 PADDING, START, END, UNKNOWN = range(4)
 SPECIAL = 4  # rows before those of words
@@ -137,7 +137,7 @@ class SpanTexts:
                 synonyms += [kept(tokens) for tokens in others]
                 many.append(len(others))
         firsts, stops, lengths = torch.tensor(spans, dtype=torch.long).view(-1, 3).unbind(1)
-        numbers = number_of(firsts, stops, lengths, max_width)
+        numbers = candidate_number(firsts, stops, lengths, max_width)
         padded = pad_sequence([torch.tensor(rows) for rows in sequences] or [torch.tensor([END])], batch_first=True)
         tables = (torch.tensor(table, dtype=torch.long) for table in (own, counts, synonyms, many))
         vocabulary = Vocabulary(tuple(index), source is not None)

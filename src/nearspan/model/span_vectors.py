@@ -15,7 +15,7 @@ from nearspan.memory import Revision
 from nearspan.model.network import Network
 from nearspan.model.sentence_windows import prepare
 from nearspan.segment import Gold, Sentence
-from nearspan.spans import LabelledSentences, LstmMinus, WordEntity, WordSums, how_many
+from nearspan.spans import LabelledSentences, LstmMinus, WordEntity, WordSums, count_candidates
 
 
 def kept(
@@ -98,7 +98,7 @@ class _Spans:
     def __init__(self, prepared: EncodedCorpus, network: Network) -> None:
         self.network = network
         device, given = prepared.first.device, prepared.given
-        counts = given.counts if given is not None else how_many(prepared.lengths, network.max_width)
+        counts = given.counts if given is not None else count_candidates(prepared.lengths, network.max_width)
         self.starts = (counts.cumsum(0) - counts).to(device)
         self.vectors = torch.empty(int(counts.sum()), network.size, dtype=torch.float16, device=device)
 

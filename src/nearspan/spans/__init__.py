@@ -6,26 +6,21 @@ from pydantic import Field
 
 from nearspan.spans.additive_spans import EndSums, WordSums
 from nearspan.spans.bottleneck import Bottleneck, BottleneckSettings, Gaussian
-from nearspan.spans.candidates import (
-    Candidates,
-    CandidateSettings,
-    SpanLabels,
-    WordTarget,
-    candidates_of,
-    enumerate_spans,
-    how_many,
-    number_of,
-)
+from nearspan.spans.candidates import Candidates, candidate_number, count_candidates, enumerate_spans
 from nearspan.spans.endpoint_mean import EndpointMean, EndpointMeanSettings
 from nearspan.spans.endpoint_mlp import EndpointMLP, EndpointMLPSettings
 from nearspan.spans.fragments import BatchFragments, GoldFragments
-from nearspan.spans.given_spans import Asked, Placed
+from nearspan.spans.given_spans import GivenEntities
 from nearspan.spans.labelled_sentences import LabelledSentences
 from nearspan.spans.lstm_minus import LstmMinus, LstmMinusSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
-from nearspan.spans.reachability import Reachability, WordEntity, align_to_candidates
+from nearspan.spans.reachability import CandidateRules, Reachability, WordEntity, align_to_candidates
+from nearspan.spans.scored_span import Fragments, ScoredSpan, spans_by_sentence
 from nearspan.spans.span_bilstm import SpanBiLSTM, SpanBiLSTMSettings
+from nearspan.spans.span_labels import SpanLabels, WordTarget
 from nearspan.spans.span_transformer import SpanTransformer, SpanTransformerSettings
+from nearspan.spans.string_majority import StringMajority
+from nearspan.spans.suggesters import AllSpans, GivenSpans, SuggesterSettings
 
 RepresentationSettings = Annotated[
     LstmMinusSettings
@@ -39,39 +34,44 @@ RepresentationSettings = Annotated[
 Representation = LstmMinus | Pooling | SpanTransformer | EndpointMean | EndpointMLP | SpanBiLSTM
 
 __all__ = [
-    "Asked",
+    "AllSpans",
     "BatchFragments",
     "Bottleneck",
     "BottleneckSettings",
-    "CandidateSettings",
+    "CandidateRules",
     "Candidates",
     "EndSums",
     "EndpointMLP",
     "EndpointMLPSettings",
     "EndpointMean",
     "EndpointMeanSettings",
+    "Fragments",
     "Gaussian",
+    "GivenEntities",
+    "GivenSpans",
     "GoldFragments",
     "LabelledSentences",
     "LstmMinus",
     "LstmMinusSettings",
-    "Placed",
     "Pooling",
     "PoolingSettings",
     "Reachability",
     "Representation",
     "RepresentationSettings",
+    "ScoredSpan",
     "SpanBiLSTM",
     "SpanBiLSTMSettings",
     "SpanLabels",
     "SpanTransformer",
     "SpanTransformerSettings",
+    "StringMajority",
+    "SuggesterSettings",
     "WordEntity",
     "WordSums",
     "WordTarget",
     "align_to_candidates",
-    "candidates_of",
+    "candidate_number",
+    "count_candidates",
     "enumerate_spans",
-    "how_many",
-    "number_of",
+    "spans_by_sentence",
 ]

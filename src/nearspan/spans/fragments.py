@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nearspan.segment import Gold
-from nearspan.spans.candidates import Candidates, number_of
+from nearspan.spans.candidates import Candidates, candidate_number
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class GoldFragments:
         two = torch.tensor(pairs, dtype=torch.long).view(-1, 6)
 
         def numbers(table: Tensor, column: int) -> Tensor:
-            return number_of(table[:, column], table[:, column + 1], lengths[table[:, 0]], max_width)
+            return candidate_number(table[:, column], table[:, column + 1], lengths[table[:, 0]], max_width)
 
         singles_table = torch.stack([numbers(one, 1), one[:, 3]], 1)
         doubles_table = torch.stack([numbers(two, 1), numbers(two, 3), two[:, 5]], 1)

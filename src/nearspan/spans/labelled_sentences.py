@@ -1,4 +1,4 @@
-"""Labelled sentences: what a model can learn or remember of documents."""
+"""Labelled sentences: what a model can learn of documents, or remember."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from nearspan.document import Document
 from nearspan.segment import Coverage, Gold, Sentence
 from nearspan.segment.sentence_windows import split_windows
-from nearspan.spans.given_spans import Placed
-from nearspan.spans.reachability import WordEntity, align_to_candidates
+from nearspan.spans.given_spans import GivenEntities
+from nearspan.spans.reachability import CandidateRules, WordEntity, align_to_candidates
 
 
 @dataclass(frozen=True)
@@ -23,43 +23,31 @@ class LabelledSentences:
 
     @classmethod
     def of(
-        cls,
-        documents: Iterable[Document],
-        split: Callable[[Document], list[Sentence]],
-        max_width: int,
-        multilabel: bool = False,
-        joining: bool = False,
-        tagged: bool = False,
+        cls, documents: Iterable[Document], split: Callable[[Document], list[Sentence]], rules: CandidateRules
     ) -> LabelledSentences:
-        """Split documents and place their entities on words, or on pieces; see `reach` for what is kept of them."""
-        sentences: list[Sentence] = []
-        entities: list[list[WordEntity]] = []
-        discontinuous: list[list[Gold]] = []
+        """Split documents and place their entities on words, or on pieces, as far as the rules allow."""
+        labelled = cls([], [], [], Coverage())
         coverage = Coverage()
         for document in documents:
-            own = split(document)
-            reached = align_to_candidates(own, document.entities, max_width, multilabel, joining, tagged)
-            coverage += reached.coverage
-            for sentence, found, broken in zip(own, reached.entities, reached.discontinuous, strict=True):
-                for part in split_windows(sentence, max_width):
-                    last = part.start + len(part.sentence)
-                    sentences.append(part.sentence)
-                    entities.append(
-                        [
-                            (first - part.start, stop - part.start, label)
-                            for first, stop, label in found
-                            if part.start <= first and stop <= last
-                        ]
-                    )
-                    discontinuous.append(
-                        [gold.shifted(-part.start) for gold in broken if part.start <= gold.first and gold.stop <= last]
-                    )
-        return cls(sentences, entities, discontinuous, coverage)
+            sentences = split(document)
+            reachability = align_to_candidates(sentences, document.entities, rules)
+            coverage += reachability.coverage
+            for sentence, entities, discontinuous in zip(
+                sentences, reachability.entities, reachability.discontinuous, strict=True
+            ):
+                for window in split_windows(sentence, rules.max_width):
+                    start, end = window.start, window.start + len(window.sentence)
+                    inside = [entity for entity in entities if start <= entity[0] and entity[1] <= end]
+                    linked = [gold for gold in discontinuous if start <= gold.first and gold.stop <= end]
+                    labelled.sentences.append(window.sentence)
+                    labelled.entities.append([(first - start, stop - start, label) for first, stop, label in inside])
+                    labelled.discontinuous.append([gold.shifted(-start) for gold in linked])
+        return cls(labelled.sentences, labelled.entities, labelled.discontinuous, coverage)
 
     @classmethod
-    def given(
+    def of_given_spans(
         cls, documents: Iterable[Document], split: Callable[[Document], list[Sentence]], max_width: int
     ) -> LabelledSentences:
-        """The same for the typing task, where each fragment of an entity is a span that is given."""
-        placed = Placed.of(documents, split, max_width)
-        return cls(placed.sentences, placed.labelled, [[] for _ in placed.sentences], placed.coverage)
+        """The sentences that have entities; each fragment of an entity is a span of its own."""
+        given = GivenEntities.of(documents, split, max_width)
+        return cls(given.sentences, given.labels_by_sentence, [[] for _ in given.sentences], given.coverage)

@@ -14,6 +14,16 @@ WordEntity = tuple[int, int, str]  # first word, stop, label
 
 
 @dataclass(frozen=True)
+class CandidateRules:
+    """Which entities a model can predict: spans of at most `max_width` words, or pieces, with one label each."""
+
+    max_width: int
+    multilabel: bool = False  # a span may have several labels
+    links_fragments: bool = False  # discontinuous entities too, if each of their fragments can be reached
+    tags_words: bool = False  # entities of any width, of which no two share a word: the widest is kept
+
+
+@dataclass(frozen=True)
 class Reachability:
     """For each sentence the entities that can be predicted, over its words; and what was left out why."""
 
@@ -23,56 +33,52 @@ class Reachability:
 
 
 def align_to_candidates(
-    sentences: Sequence[Sentence],
-    entities: Sequence[Entity],
-    max_width: int,
-    multilabel: bool = False,
-    joining: bool = False,
-    tagged: bool = False,
+    sentences: Sequence[Sentence], entities: Sequence[Entity], rules: CandidateRules
 ) -> Reachability:
-    """The entities of one document that spans of at most `max_width` words, or pieces, can equal.
-
-    Each span has one label, or with `multilabel` any number of them. With `joining` discontinuous entities are
-    reached too, if each of their fragments can be. With `tagged` words are tagged, not spans labelled: entities may be
-    of any width, but no two share a word. Of those that do, the widest is kept.
+    """The entities of one document that candidates can equal.
 
     >>> from nearspan.formats.markup import parse
     >>> from nearspan.segment import split
     >>> document = parse("[Bank of [England](PLACE)](ORG)")
-    >>> reached = align_to_candidates(split(document), document.entities, max_width=2)
+    >>> reached = align_to_candidates(split(document), document.entities, CandidateRules(max_width=2))
     >>> reached.entities, str(reached.coverage)
     ([[(2, 3, 'PLACE')]], '2 entities in 1 sentence; 1 unreachable (1 wider than 2 words)')
     """
-    aligned = align(sentences, entities)
+    alignment = align(sentences, entities)
     reasons: dict[str, int] = {}
-    kept: list[list[WordEntity]] = []
-    joined: list[list[Gold]] = []
-    for sentence, golds in zip(sentences, aligned.golds, strict=True):
-        found: list[WordEntity] = []
-        broken: list[Gold] = []
-        taken: set[tuple[int, int]] = set()
+    contiguous: list[list[WordEntity]] = []
+    discontinuous: list[list[Gold]] = []
+    for sentence, golds in zip(sentences, alignment.golds, strict=True):
+        contiguous.append([])
+        discontinuous.append([])
+        spans: set[tuple[int, int]] = set()
         words: set[int] = set()  # of entities that are kept
-        for gold in sorted(golds, key=lambda gold: -gold.width) if tagged else golds:
-            place = (gold.first, gold.stop)
-            reason = _too_wide(gold, sentence, max_width)
-            if gold.discontinuous:
-                reason = reason or _apart(gold, sentence, max_width) if joining else "discontinuous"
-            elif place in taken and not multilabel:
-                reason = reason or "second label on a span"
-            elif tagged:
-                reason = "" if words.isdisjoint(range(*place)) else "overlapping a wider entity"
-                reason = reason or _cut(gold, sentence, max_width, "cut by the windows of a very long sentence")
-            if reason:
+        for gold in sorted(golds, key=lambda gold: -gold.width) if rules.tags_words else golds:
+            span = (gold.first, gold.stop)
+            if reason := _out_of_reach(gold, sentence, rules, spans, words):
                 reasons[reason] = reasons.get(reason, 0) + 1
             elif gold.discontinuous:
-                broken.append(gold)
+                discontinuous[-1].append(gold)
             else:
-                found.append((*place, gold.label))
-                taken.add(place)
-                words.update(range(*place))
-        kept.append(found)
-        joined.append(broken)
-    return Reachability(kept, joined, aligned.coverage + Coverage(unreachable=reasons))
+                contiguous[-1].append((*span, gold.label))
+                spans.add(span)
+                words.update(range(*span))
+    return Reachability(contiguous, discontinuous, alignment.coverage + Coverage(unreachable=reasons))
+
+
+def _out_of_reach(
+    gold: Gold, sentence: Sentence, rules: CandidateRules, spans: set[tuple[int, int]], words: set[int]
+) -> str:
+    """Why an entity cannot be predicted beside those whose spans and words are kept already; empty if it can."""
+    span, reason = (gold.first, gold.stop), _too_wide(gold, sentence, rules.max_width)
+    if gold.discontinuous:
+        return reason or _too_far_apart(gold, sentence, rules.max_width) if rules.links_fragments else "discontinuous"
+    if span in spans and not rules.multilabel:
+        return reason or "second label on a span"
+    if rules.tags_words:
+        reason = "" if words.isdisjoint(range(*span)) else "overlapping a wider entity"
+        return reason or _cut(gold, sentence, rules.max_width, "cut by the windows of a very long sentence")
+    return reason
 
 
 def _too_wide(gold: Gold, sentence: Sentence, max_width: int) -> str:
@@ -80,14 +86,15 @@ def _too_wide(gold: Gold, sentence: Sentence, max_width: int) -> str:
     return f"wider than {max_width} {sentence.unit}" if widest > max_width else ""
 
 
-def _apart(gold: Gold, sentence: Sentence, max_width: int) -> str:
-    """Why the fragments of an entity cannot be joined, if they cannot."""
+def _too_far_apart(gold: Gold, sentence: Sentence, max_width: int) -> str:
+    """Why the fragments of an entity cannot be linked, if they cannot."""
     if any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
         return "of fragments that touch"
     return _cut(gold, sentence, max_width, "of fragments too far apart")
 
 
 def _cut(gold: Gold, sentence: Sentence, max_width: int, reason: str) -> str:
-    """The reason, if the window that answers for an entity does not hold all of it."""
-    part = next(part for part in split_windows(sentence, max_width) if part.owns(gold.first - part.start))
-    return "" if gold.stop <= part.start + len(part.sentence) else reason
+    """The reason, if the window that owns an entity does not hold all of it."""
+    windows = split_windows(sentence, max_width)
+    window = next(window for window in windows if window.owns(gold.first - window.start))
+    return "" if gold.stop <= window.start + len(window.sentence) else reason

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nearspan.spans.candidates import Candidates, enumerate_spans, how_many, number_of
+from nearspan.spans.candidates import Candidates, candidate_number, count_candidates, enumerate_spans
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SpanGrid:
         before = (wide.counts.cumsum(0) - wide.counts).to(device, non_blocking=True)
         alone = candidates.stop - candidates.first == 1
         length = (candidates.lengths - 1)[candidates.sentence]
-        number = number_of(candidates.first, candidates.stop - 1, length, widths)
+        number = candidate_number(candidates.first, candidates.stop - 1, length, widths)
         order = torch.where(
             alone,
             candidates.sentence * words + candidates.first,
@@ -79,7 +79,7 @@ class SpanGrid:
 
     def _from(self, word: int) -> Tensor:
         """How many wide spans of each sentence begin at this word or later [B]."""
-        return how_many((self.lengths - 1 - word).clamp(min=0), self.widths)
+        return count_candidates((self.lengths - 1 - word).clamp(min=0), self.widths)
 
 
 def _there(device: torch.device, *tensors: Tensor) -> Tensor:

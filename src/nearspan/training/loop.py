@@ -26,7 +26,7 @@ from nearspan.memory.journal import JOURNAL
 from nearspan.model import Model
 from nearspan.model.decode import found_joined, found_overlap
 from nearspan.model.folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
-from nearspan.spans import how_many
+from nearspan.spans import count_candidates
 from nearspan.spans.string_majority import StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.callbacks import METRICS, TrainingCallback
@@ -195,7 +195,7 @@ def _remember(model: Model, data: TrainingData, prepared: EncodedCorpus, seed: i
     """
     network = model.network
     given = prepared.given
-    counts = given.counts if given is not None else how_many(prepared.lengths, network.max_width)
+    counts = given.counts if given is not None else count_candidates(prepared.lengths, network.max_width)
     sizes = counts * network.size * 2  # bytes, in half precision
     needed = (
         network.head.uses_memory or network.encoder.word_memory is not None

@@ -1,0 +1,108 @@
+"""A datastore on disk: its sentences as JSON lines, its vectors as safetensors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+
+from nearspan.errors import ModelError, first_line
+from nearspan.io.tensors import load_tensors, metadata_of, save_tensors
+from nearspan.knn.datastore import Datastore
+from nearspan.knn.memory_sentence import MemorySentence
+from nearspan.knn.word_table import WordTable
+from nearspan.spans import AllSpans, WordSums
+
+SENTENCES, VECTORS = FILES = ("memory.jsonl", "memory.safetensors")
+NO_MEMORY = "fill one with `nearspan memory MODEL build CORPUS`"  # what to do where there is none
+NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
+
+
+def save_datastore(datastore: Datastore, folder: Path, weights: str) -> None:
+    """Write a datastore's files. `weights` identifies the weights that made the vectors: others cannot use them."""
+    with (folder / SENTENCES).open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(json.dumps(sentence.to_dict(), ensure_ascii=False) + "\n" for sentence in datastore.sentences)
+    tensors = {"sentence_vectors": datastore.sentence_vectors}
+    if isinstance(datastore.vectors, WordTable):
+        words = datastore.vectors.words()
+        tensors |= {"begins": words.begins, "steps": words.steps}
+    else:
+        tensors["spans"] = datastore.vectors
+    if datastore.forgotten:
+        tensors["forgotten"] = torch.tensor(sorted(datastore.forgotten))
+    save_tensors(tensors, folder / VECTORS, _provenance(weights, folder / SENTENCES))
+
+
+def load_datastore(folder: Path, weights: str, labels: Sequence[str], suggester: AllSpans) -> Datastore:
+    """Read what `save_datastore` wrote for a model with these weights; an error where it was for another."""
+    try:
+        sentences = _read_sentences(current_file(folder, SENTENCES))
+        _refuse_foreign(folder, weights)
+        if unknown := {label for sentence in sentences for *_, label in sentence.entities} - set(labels):
+            raise ModelError(
+                f"{current_file(folder, SENTENCES)} has labels that the model does not know: "
+                f"{', '.join(sorted(unknown))}"
+            )
+        tensors = load_tensors(current_file(folder, VECTORS))
+        by_words = "steps" in tensors
+        vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
+        forgotten = frozenset(tensors["forgotten"].tolist()) if "forgotten" in tensors else frozenset()
+        datastore = Datastore.of(sentences, labels, suggester, vectors, tensors["sentence_vectors"])
+        return replace(datastore, forgotten=forgotten)
+    except ModelError as error:
+        raise ModelError(f"{error}. {_advice(folder)}") from error
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise ModelError(f"the memory in {folder} is damaged: {error}. {_advice(folder)}") from error
+
+
+def current_file(folder: Path, name: str) -> Path:
+    """Where a file of a folder's memory is: in its place, or still in that of a memory which takes over."""
+    new = folder / NEXT / name
+    return new if new.exists() else folder / name
+
+
+def file_digest(path: Path) -> str:
+    """Sixteen hexadecimal digits that change with a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def _read_sentences(path: Path) -> list[MemorySentence]:
+    sentences = []
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            sentences.append(MemorySentence.from_dict(json.loads(line)))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            reason = f"no {error}" if isinstance(error, KeyError) else first_line(error)
+            raise ModelError(f"{path}:{number} is damaged: {reason}") from error
+    return sentences
+
+
+def _refuse_foreign(folder: Path, weights: str) -> None:
+    """Refuse vectors that other weights have made, or that are of other sentences."""
+    vectors, sentences = current_file(folder, VECTORS), current_file(folder, SENTENCES)
+    written, expected = metadata_of(vectors), _provenance(weights, sentences)
+    if expected.items() <= written.items():
+        return
+    if written.get("weights") != weights:
+        reason = f"{vectors} was made with other weights than this model's: it is the memory of another training"
+    else:
+        reason = f"{sentences} is not as it was when {vectors.name} was made of it"
+    raise ModelError(reason)
+
+
+def _advice(folder: Path) -> str:
+    return (
+        f"Put back the files that belong together, or delete {' and '.join(FILES)} and fill the memory anew with "
+        f"`nearspan memory {folder} build CORPUS`"
+    )
+
+
+def _provenance(weights: str, sentences: Path) -> dict[str, str]:
+    """What vectors were made of, as it stands beside them."""
+    return {"weights": weights, "sentences": file_digest(sentences)}

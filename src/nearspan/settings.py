@@ -1,10 +1,15 @@
-"""Typed settings: the base of every part's configuration."""
+"""Typed settings: the base of every part's configuration, and fields that hold any registered part's."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, field_validator
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
+
+from nearspan import registry
 
 
 class Settings(BaseModel):
@@ -22,3 +27,36 @@ class Settings(BaseModel):
             except UnicodeEncodeError:
                 raise ValueError("holds a lone surrogate, which is no character") from None
         return value
+
+
+@dataclass(frozen=True)
+class PartField:
+    """A field with the settings of a registered part, which its `kind` names.
+
+    The registry is asked when a value is checked, so parts that are registered later are known too:
+
+        class Recipe(Settings):
+            head: Annotated[Settings, PartField("head")]
+            features: dict[str, Annotated[Settings, PartField("word_feature")]] = Field(default={})
+
+    Errors are located like those of a discriminated union: field, kind, key.
+    """
+
+    role: registry.Role
+
+    def settings(self) -> dict[str, type[Settings]]:
+        """The settings classes that may stand here, by kind."""
+        return {kind: part.Settings for kind, part in registry.parts(self.role).items()}
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """A check that asks the registry anew each time; settings are written by their own class's fields."""
+        return core_schema.no_info_plain_validator_function(self._validate)
+
+    def _validate(self, value: Any) -> Any:
+        return _union(tuple(self.settings().items())).validate_python(value)
+
+
+@lru_cache
+def _union(choices: tuple[tuple[str, type[Settings]], ...]) -> SchemaValidator:
+    schemas = {kind: settings.__pydantic_core_schema__ for kind, settings in choices}
+    return SchemaValidator(core_schema.tagged_union_schema(schemas, discriminator="kind"))

@@ -6,18 +6,19 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 
+from nearspan import registry
 from nearspan.encoders import EncoderSettings, Splitter, load_tokenizer
 from nearspan.errors import ConfigError, did_you_mean
-from nearspan.heads import FragmentLinkerSettings, HeadSettings
+from nearspan.heads import FragmentLinkerSettings, Head
 from nearspan.io.paths import is_file
 from nearspan.knn import InterpolationSettings
 from nearspan.losses import LossSettings
-from nearspan.settings import Settings
-from nearspan.spans import BottleneckSettings, CandidateSettings, LstmMinusSettings, RepresentationSettings
+from nearspan.settings import PartField, PartSettings, Settings
+from nearspan.spans import AllSpans, BottleneckSettings, CandidateRules, LstmMinus, SuggesterSettings
 
 FOLDER = Path(__file__).parent / "recipes"
 LONG = 200  # characters of a value that an error shows
@@ -27,7 +28,7 @@ class DecodingSettings(Settings):
     """How entities of one sentence may overlap; `auto` takes what the training data shows."""
 
     overlap: Literal["auto", "flat", "nested", "any"] = "auto"  # contiguous ones
-    joined: Literal["auto", "flat", "nested", "any"] = "auto"  # two of which one or both are discontinuous
+    linked: Literal["auto", "flat", "nested", "any"] = "auto"  # two of which one or both are discontinuous
 
 
 class TrainingSettings(Settings):
@@ -55,10 +56,10 @@ class Recipe(Settings):
     about: str = ""
     characters_as_words: bool = False  # split raw text into single characters, for Chinese
     encoder: EncoderSettings
-    suggester: CandidateSettings = CandidateSettings()
-    representation: RepresentationSettings = LstmMinusSettings()
+    suggester: Annotated[SuggesterSettings, PartField("suggester")] = SuggesterSettings()
+    representation: Annotated[PartSettings, PartField("representation")] = cast(PartSettings, LstmMinus.Settings())
     bottleneck: BottleneckSettings | None = None
-    head: HeadSettings
+    head: Annotated[PartSettings, PartField("head")]
     fragment_linker: FragmentLinkerSettings | None = None
     interpolation: InterpolationSettings | None = None
     losses: LossSettings = LossSettings()
@@ -71,8 +72,19 @@ class Recipe(Settings):
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            problems = "\n".join(f"  {_explained(problem)}" for problem in error.errors())
+            problems = "\n".join(f"  {_explain(problem)}" for problem in error.errors())
             raise ConfigError(f"{source} has wrong settings:\n{problems}") from None
+
+    def rules(self) -> CandidateRules:
+        """Which entities a model of this recipe can predict."""
+        head: type[Head] = registry.part("head", self.head.kind)
+        linked = self.fragment_linker is not None
+        return CandidateRules(self.suggester.max_width, head.multilabel, linked, head.reads_words)
+
+    def build_suggester(self) -> AllSpans:
+        """What proposes the candidates."""
+        suggester: AllSpans = registry.part("suggester", self.suggester.kind)(self.suggester.max_width)
+        return suggester
 
     def splitter(self, tokenizer: Any = None) -> Splitter:
         """What splits documents for this system; its encoder's tokenizer is loaded where it is needed and not given."""
@@ -102,11 +114,11 @@ class Recipe(Settings):
             *parts, last = key.strip().split(".")
             place = content
             for part in parts:
-                found = place.setdefault(part, {})
-                if not isinstance(found, dict):
+                settings_of_part = place.setdefault(part, {})
+                if not isinstance(settings_of_part, dict):
                     raise ConfigError(f"{option} {setting}: {part} is a value and has no settings of its own")
-                place = found
-            if last == "kind" and parts != ["suggester"] and place.get("kind") != value_of(value.strip()):
+                place = settings_of_part
+            if last == "kind" and _begins_anew(parts, place.get("kind"), value_of(value.strip())):
                 place.clear()
             place[last] = None if value.strip() == "none" else value_of(value.strip())  # none leaves a part out
         return Recipe.parse(content, f"the recipe with {option}")
@@ -146,30 +158,37 @@ def value_of(text: str) -> Any:
         return text
 
 
-def _explained(problem: Any) -> str:
+def _begins_anew(parts: Sequence[str], before: Any, kind: Any) -> bool:
+    """Whether another kind of a part has other settings, so that those of the old one go."""
+    field = Recipe.model_fields.get(parts[0]) if len(parts) == 1 else None
+    known = {kind: name for part in _part_fields(field) for kind, name in part.settings().items()}
+    return before != kind and (before is None or known.get(before) is not known.get(kind) or kind not in known)
+
+
+def _explain(problem: Any) -> str:
     steps = problem["loc"]
-    place, _ = _located(steps)
-    shown = ".".join(place) or "the recipe"
+    place, _ = _locate(steps)
+    name = ".".join(place) or "the recipe"
     if problem["type"] == "extra_forbidden":
-        _, parts = _located(steps[:-1])
-        known = {name for part in parts for name in part.model_fields}
-        return f"{shown}: no such setting; {did_you_mean(place[-1], known)}"
+        _, parts = _locate(steps[:-1])
+        known = {field for part in parts for field in part.model_fields}
+        return f"{name}: no such setting; {did_you_mean(place[-1], known)}"
     if problem["type"] == "union_tag_not_found":
-        return f"{shown}: set {shown}.kind first, which says what its other settings are"
-    return f"{shown}: {problem['msg']}, found {_shown(problem.get('input'))}"
+        return f"{name}: set {name}.kind first, which says what its other settings are"
+    return f"{name}: {problem['msg']}, found {_quote(problem.get('input'))}"
 
 
-def _located(steps: Sequence[Any]) -> tuple[list[str], list[type[BaseModel]]]:
+def _locate(steps: Sequence[Any]) -> tuple[list[str], list[type[BaseModel]]]:
     """A place as `--set` names it, and the parts that may be there: pydantic puts a part's kind between the two."""
     place: list[str] = []
     parts: list[type[BaseModel]] = [Recipe]
     for step in steps:
-        if len(parts) > 1 and (chosen := [part for part in parts if step in _kinds(part)]):
+        if chosen := [part for part in parts if step in _kinds(part)]:
             parts = chosen
             continue
         place.append(str(step))
         fields = [part.model_fields[step] for part in parts if step in part.model_fields]
-        parts = [model for field in fields for model in _models(field.annotation)]
+        parts = [model for field in fields for model in _models(field)]
     return place, parts
 
 
@@ -177,13 +196,24 @@ def _kinds(part: type[BaseModel]) -> tuple[Any, ...]:
     return get_args(part.model_fields["kind"].annotation) if "kind" in part.model_fields else ()
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def _part_fields(field: Any) -> list[PartField]:
+    return [part for part in getattr(field, "metadata", ()) if isinstance(part, PartField)]
+
+
+def _models(field: Any) -> list[type[BaseModel]]:
+    """The settings classes that may stand in a field."""
+    if parts := _part_fields(field):
+        return list(dict.fromkeys(model for part in parts for model in part.settings().values()))
+    return _models_of(field.annotation)
+
+
+def _models_of(annotation: Any) -> list[type[BaseModel]]:
     if get_origin(annotation) in (Union, UnionType):
-        return [model for part in get_args(annotation) for model in _models(part)]
+        return [model for part in get_args(annotation) for model in _models_of(part)]
     return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     """A value as an error shows it, cut where it is long."""
     try:
         text = repr(value)

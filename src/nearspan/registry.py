@@ -10,6 +10,7 @@ entry-point group `nearspan.parts`: it is imported before a part is first looked
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, get_args
 
@@ -20,7 +21,6 @@ Role = Literal["word_feature", "representation", "head", "loss", "suggester", "f
 GROUP = "nearspan.parts"
 
 _parts: dict[str, dict[str, Any]] = {role: {} for role in get_args(Role)}
-_loaded: set[str] = set()  # entry points that were imported
 
 
 def register(role: Role, part: Any, name: str = "") -> Any:
@@ -61,11 +61,9 @@ def _name(part: Any) -> str:
     return str(part.name)
 
 
+@cache
 def _import_entry_points() -> None:
     for entry in entry_points(group=GROUP):
-        if entry.value in _loaded:
-            continue
-        _loaded.add(entry.value)  # before it is imported: it may look parts up itself
         try:
             entry.load()
         except Exception as error:  # a package from outside may fail as it likes

@@ -29,6 +29,12 @@ class Settings(BaseModel):
         return value
 
 
+class PartSettings(Settings):
+    """Settings of a registered part: `kind` names it."""
+
+    kind: str
+
+
 @dataclass(frozen=True)
 class PartField:
     """A field with the settings of a registered part, which its `kind` names.
@@ -36,7 +42,7 @@ class PartField:
     The registry is asked when a value is checked, so parts that are registered later are known too:
 
         class Recipe(Settings):
-            head: Annotated[Settings, PartField("head")]
+            head: Annotated[PartSettings, PartField("head")]
             features: dict[str, Annotated[Settings, PartField("word_feature")]] = Field(default={})
 
     Errors are located like those of a discriminated union: field, kind, key.

@@ -213,11 +213,12 @@ class Encoder(nn.Module):
         self.word_memory.close()
         self.train(training)
 
-    def attention(self, batch: Batch) -> Attention | None:
-        """What each word of a batch recalls, where there is a memory for that."""
+    def attention(self, encoded: Encoded) -> Attention | None:
+        """What each word of an encoded batch recalls, where there is a memory for that."""
         if self.word_memory is None:
             return None
-        return self.word_memory.attention(batch, batch.prepared.features["word_memory"], _keys(self._read(batch)))
+        batch = encoded.batch
+        return self.word_memory.attention(batch, batch.prepared.features["word_memory"], _keys(encoded))
 
     def _features(self, batch: Batch) -> tuple[dict[str, Tensor], tuple[Tensor, ...]]:
         """What each embedder says of a batch's words [B, T, its size], and a transformer's layers."""

@@ -2,23 +2,9 @@
 
 from nearspan.explain.counter_evidence import CounterEvidence
 from nearspan.explain.evidence import Evidence
-from nearspan.explain.explain import explain_candidate, explain_fragments
+from nearspan.explain.explain import explain_span
 from nearspan.explain.neighbour import NULL, Neighbour
-from nearspan.explain.question import Question
-from nearspan.explain.recollection import RecalledWord
-from nearspan.explain.render import marked, printable, render, told
+from nearspan.explain.question import Question, locate
+from nearspan.explain.recalled_words import RecalledWord
 
-__all__ = [
-    "NULL",
-    "CounterEvidence",
-    "Evidence",
-    "Neighbour",
-    "Question",
-    "RecalledWord",
-    "explain_candidate",
-    "explain_fragments",
-    "marked",
-    "printable",
-    "render",
-    "told",
-]
+__all__ = ["NULL", "CounterEvidence", "Evidence", "Neighbour", "Question", "RecalledWord", "explain_span", "locate"]

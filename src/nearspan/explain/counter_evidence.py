@@ -1,4 +1,4 @@
-"""What would have to go for a prediction of the instance head to change."""
+"""What would have to be removed for a prediction to change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nearspan.explain.neighbour import Neighbour, neighbour
+from nearspan.explain.neighbour import Neighbour, neighbour_at
 from nearspan.knn import Datastore
 
 LISTED = 100  # neighbours that are listed; a span may be null because of thousands
@@ -27,32 +27,35 @@ class CounterEvidence:
         return {
             "size": self.size,
             "label": self.label or None,
-            "neighbours": [one.to_dict() for one in self.neighbours],
+            "neighbours": [neighbour.to_dict() for neighbour in self.neighbours],
         }
 
 
-def flip(memory: Datastore, labels: list[str], rows: Tensor, weights: Tensor, predicted: int) -> CounterEvidence | None:
-    """The smallest set among the memory's `rows` [N] with `weights` [N]; None where no removal changes the label."""
-    found = smallest(weights, memory.labels[rows], predicted, len(labels))
-    if found is None:
+def smallest_removal(
+    datastore: Datastore, labels: list[str], rows: Tensor, weights: Tensor, predicted: int
+) -> CounterEvidence | None:
+    """The smallest set among the datastore's `rows` [N] with `weights` [N]; None where no removal changes the label."""
+    removal = fewest_to_remove(weights, datastore.labels[rows], predicted, len(labels))
+    if removal is None:
         return None
-    gone, label = found
-    first = gone[:LISTED]
-    pairs = zip(rows[first].tolist(), weights[first].tolist(), strict=True)
-    return CounterEvidence(len(gone), labels[label], [neighbour(memory, labels, row, weight) for row, weight in pairs])
+    removed, label = removal
+    listed = removed[:LISTED]
+    pairs = zip(rows[listed].tolist(), weights[listed].tolist(), strict=True)
+    neighbours = [neighbour_at(datastore, labels, row, weight) for row, weight in pairs]
+    return CounterEvidence(len(removed), labels[label], neighbours)
 
 
-def smallest(weights: Tensor, labels: Tensor, predicted: int, count: int) -> tuple[Tensor, int] | None:
-    """Which of N voters [N] must go, so few as can be, for another of `count` labels to win; and that label.
+def fewest_to_remove(weights: Tensor, labels: Tensor, predicted: int, count: int) -> tuple[Tensor, int] | None:
+    """Which of N neighbours [N] must go, so few as can be, for another of `count` labels to win; and that label.
 
-    Without a voter of another label its sum never rises, so only voters of the predicted label are worth removing, and
-    of these the heaviest: of any set of the same size they leave the least behind. So the shortest prefix of them that
-    is enough is the smallest set. Where sums are equal the label with the lower number wins, as in `argmax`; where
+    Without a neighbour of another label its sum never rises, so only neighbours of the predicted label are worth
+    removing, and of these the heaviest: of any set of the same size they leave the least behind. So the shortest prefix
+    of them that is enough is the smallest set. Where sums are equal the label with the lower number wins, as in `argmax`; where
     nobody is left it is null. None: all of them together are not enough.
     """
     sums = torch.zeros(count, dtype=torch.double).index_add_(0, labels.cpu(), weights.double().cpu())
-    mine = (labels == predicted).nonzero().flatten()
-    order = mine[weights[mine].argsort(descending=True, stable=True)]
+    own = (labels == predicted).nonzero().flatten()
+    order = own[weights[own].argsort(descending=True, stable=True)]
     others = sums.clone()
     others[predicted] = -1
     rival = int(others.argmax())

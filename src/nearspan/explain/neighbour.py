@@ -22,7 +22,7 @@ class Neighbour:
     span: Span  # in `sentence`
     sentence: str
     document: str
-    row: int  # its row in the memory, which edits may change; of a recalled word its slot
+    row: int  # its row in the datastore, which edits may change; of a recalled word its slot
     sentence_id: int  # which edits do not change
 
     @property
@@ -36,6 +36,8 @@ class Neighbour:
             "label": self.label or None,
             "weight": self.weight,
             "text": self.text,
+            "start": self.span.start,
+            "end": self.span.end,
             "fragments": self.span.fragments,
             "sentence": self.sentence,
             "document": self.document,
@@ -44,25 +46,25 @@ class Neighbour:
         }
 
 
-def neighbour(memory: Datastore, labels: list[str], row: int, weight: float) -> Neighbour:
-    """The memory's span at a row, with the weight it has for somebody."""
-    number = int(memory.sentence[row])
-    sentence = memory.sentences[number]
-    span = sentence.span(int(memory.first[row]), int(memory.stop[row]))
-    label, number = labels[int(memory.labels[row])], memory.ids[number]
-    return Neighbour(label, weight, span, sentence.text, sentence.document, row, number)
+def neighbour_at(datastore: Datastore, labels: list[str], row: int, weight: float) -> Neighbour:
+    """The datastore's span at a row, with the weight it has for another span."""
+    number = int(datastore.sentence[row])
+    sentence = datastore.sentences[number]
+    span = sentence.span(int(datastore.first[row]), int(datastore.stop[row]))
+    label = labels[int(datastore.labels[row])]
+    return Neighbour(label, weight, span, sentence.text, sentence.document, row, datastore.ids[number])
 
 
-def grouped(
-    memory: Datastore, labels: list[str], rows: Tensor, weights: Tensor, count: int
+def heaviest_by_label(
+    datastore: Datastore, labels: list[str], rows: Tensor, weights: Tensor, count: int
 ) -> dict[str, list[Neighbour]]:
     """For each label its `count` heaviest neighbours among `rows` [N] with `weights` [N]."""
-    found: dict[str, list[Neighbour]] = {}
-    of_row = memory.labels[rows]
+    by_label: dict[str, list[Neighbour]] = {}
+    row_labels = datastore.labels[rows]
     for number, label in enumerate(labels):
-        mine = (of_row == number).nonzero().flatten()
-        if len(mine):
-            best = weights[mine].topk(min(count, len(mine)))
-            pairs = zip(rows[mine[best.indices]].tolist(), best.values.tolist(), strict=True)
-            found[label] = [neighbour(memory, labels, row, weight) for row, weight in pairs]
-    return found
+        places = (row_labels == number).nonzero().flatten()
+        if len(places):
+            best = weights[places].topk(min(count, len(places)))
+            pairs = zip(rows[places[best.indices]].tolist(), best.values.tolist(), strict=True)
+            by_label[label] = [neighbour_at(datastore, labels, row, weight) for row, weight in pairs]
+    return by_label

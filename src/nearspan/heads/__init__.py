@@ -1,39 +1,25 @@
-"""Heads: span vectors, or word states, to label probabilities, and the loss that trains them."""
+"""Heads: span vectors, or word states, to label probabilities, entities and evidence."""
 
-from typing import Annotated
-
-from pydantic import Field
-
-from nearspan.heads.biaffine import BiaffineHead, BiaffineSettings
-from nearspan.heads.crf import CrfHead, CrfSettings, tags_of
+from nearspan.heads.biaffine import BiaffineHead
+from nearspan.heads.crf import CrfHead
 from nearspan.heads.fragment_linker import FragmentLinker, FragmentLinkerSettings
-from nearspan.heads.nearest import NearestHead, NearestSettings
-from nearspan.heads.sigmoid import SigmoidHead, SigmoidSettings
-from nearspan.heads.softmax import Softmax, SoftmaxHead, SoftmaxSettings
-
-HeadSettings = Annotated[
-    SoftmaxSettings | SigmoidSettings | BiaffineSettings | NearestSettings | CrfSettings,
-    Field(discriminator="kind"),
-]
-SpanHead = SoftmaxHead | SigmoidHead | BiaffineHead | NearestHead
-Head = SpanHead | CrfHead
+from nearspan.heads.nearest import NearestHead
+from nearspan.heads.protocol import Contributions, Head, HeadInputs, Targets
+from nearspan.heads.query import Query
+from nearspan.heads.sigmoid import SigmoidHead
+from nearspan.heads.softmax import SoftmaxHead
 
 __all__ = [
     "BiaffineHead",
-    "BiaffineSettings",
+    "Contributions",
     "CrfHead",
-    "CrfSettings",
     "FragmentLinker",
     "FragmentLinkerSettings",
     "Head",
-    "HeadSettings",
+    "HeadInputs",
     "NearestHead",
-    "NearestSettings",
+    "Query",
     "SigmoidHead",
-    "SigmoidSettings",
-    "Softmax",
     "SoftmaxHead",
-    "SoftmaxSettings",
-    "SpanHead",
-    "tags_of",
+    "Targets",
 ]

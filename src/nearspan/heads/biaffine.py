@@ -1,4 +1,4 @@
-"""The biaffine head: the two ends of a span judged together (Yu et al., 2020; Zhu et al., 2023, appendix D)."""
+"""The biaffine head: the two ends of a span scored together (Yu et al., 2020; Zhu et al., 2023, appendix D)."""
 
 from __future__ import annotations
 
@@ -8,36 +8,44 @@ import torch
 from torch import Tensor, nn
 
 from nearspan.errors import ConfigError
-from nearspan.heads.softmax import Softmax
+from nearspan.heads.protocol import HeadInputs
+from nearspan.heads.softmax import ScoreHead
+from nearspan.registry import register
 from nearspan.settings import Settings
 
 
 class BiaffineSettings(Settings):
-    """A softmax over biaffine scores; its spans are `ends`."""
-
-    multilabel: ClassVar[bool] = False
-    tags_words: ClassVar[bool] = False
+    """A softmax over biaffine scores; its span vectors begin with two ends."""
 
     kind: Literal["biaffine"] = "biaffine"
 
-    def build(self, inputs: int, labels: int, ends: int = 0) -> BiaffineHead:
-        """The head for `labels` labels beside null, over vectors that begin with two ends of width `ends`."""
-        if not ends:
-            raise ConfigError('the biaffine head compares the ends of a span: set representation.kind to "ends"')
-        return BiaffineHead(inputs, labels, ends)
 
-
-class BiaffineHead(Softmax):
+class BiaffineHead(ScoreHead):
     """score(s, y) = a . U_y b + w_y . [a, b, width] + c_y for a span with the ends a and b; null has a U of its own."""
 
-    def __init__(self, inputs: int, labels: int, ends: int) -> None:
-        super().__init__()
-        self.ends = ends
-        self.between = nn.Parameter(torch.empty(labels + 1, ends, ends))
-        self.linear = nn.Linear(inputs, labels + 1)
-        for one in (*self.between.data, self.linear.weight):
-            nn.init.orthogonal_(one)
+    Settings: ClassVar[type[Settings]] = BiaffineSettings
+
+    def __init__(self, inputs: HeadInputs) -> None:
+        super().__init__(inputs.has_null)
+        self.ends = inputs.end_size
+        self.between = nn.Parameter(torch.empty(inputs.labels + 1, inputs.end_size, inputs.end_size))
+        self.linear = nn.Linear(inputs.span_size, inputs.labels + 1)
+        for weight in (*self.between.data, self.linear.weight):
+            nn.init.orthogonal_(weight)
         nn.init.zeros_(self.linear.bias)
+
+    @classmethod
+    def build(cls, settings: BiaffineSettings, inputs: HeadInputs) -> BiaffineHead:  # noqa: ARG003
+        """The head over vectors that begin with two ends."""
+        if inputs.is_compressed:
+            raise ConfigError(
+                "the biaffine head compares a span's ends, which a bottleneck blends: set bottleneck=none"
+            )
+        if not inputs.end_size:
+            raise ConfigError(
+                'the biaffine head compares the ends of a span: set representation.kind to "endpoint_mlp"'
+            )
+        return cls(inputs)
 
     def scores(self, vectors: Tensor) -> Tensor:
         """Scores [S, 1 + Y], null first."""
@@ -45,3 +53,6 @@ class BiaffineHead(Softmax):
         met = (first @ self.between.transpose(0, 1).flatten(1)).unflatten(1, (-1, self.ends))  # [S, 1 + Y, ends]
         scores: Tensor = torch.einsum("sye,se->sy", met, last) + self.linear(vectors)
         return scores
+
+
+register("head", BiaffineHead)

@@ -13,7 +13,13 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from nearspan.errors import ConfigError
+from nearspan.heads.protocol import Head, HeadInputs, Targets
+from nearspan.heads.query import Query
+from nearspan.knn import Pool
+from nearspan.registry import register
 from nearspan.settings import Settings
+from nearspan.spans import ScoredSpan, WordTarget, spans_by_sentence
 
 OUT, BEGIN, INSIDE, END, SINGLE = 0, 0, 1, 2, 3  # the tag of no entity; where in its label's four a tag stands
 NEVER = -1e4  # the score of a transition that may not be: no sentence's other scores make up for it
@@ -22,15 +28,8 @@ NEVER = -1e4  # the score of a transition that may not be: no sentence's other s
 class CrfSettings(Settings):
     """A CRF over words: flat entities of any width."""
 
-    multilabel: ClassVar[bool] = False
-    tags_words: ClassVar[bool] = True
-
     kind: Literal["crf"] = "crf"
     dropout: float = Field(default=0.5, ge=0, lt=1)  # on the word states
-
-    def build(self, inputs: int, labels: int, ends: int = 0) -> CrfHead:  # noqa: ARG002
-        """The head for `labels` labels over word states of width `inputs`."""
-        return CrfHead(self, inputs, labels)
 
 
 @dataclass(frozen=True)
@@ -116,51 +115,80 @@ class Chain:
         return (torch.where((stop - first == 1)[:, None], alone, wide) - total).exp()
 
 
-class CrfHead(nn.Module):
+class CrfHead(Head):
     """Scores tags from word states; learned transitions, and none that would break BIOES."""
 
-    uses_memory: ClassVar[bool] = False
+    Settings: ClassVar[type[Settings]] = CrfSettings
+    reads_words: ClassVar[bool] = True
 
-    def __init__(self, settings: CrfSettings, inputs: int, labels: int) -> None:
+    def __init__(self, settings: CrfSettings, inputs: HeadInputs) -> None:
         super().__init__()
-        tags = 1 + 4 * labels
+        tags = 1 + 4 * inputs.labels
         self.dropout = nn.Dropout(settings.dropout)
-        self.emissions = nn.Linear(inputs, tags)
+        self.emissions = nn.Linear(inputs.word_size, tags)
         self.transitions = nn.Parameter(torch.zeros(tags, tags))
         self.first, self.last = nn.Parameter(torch.zeros(tags)), nn.Parameter(torch.zeros(tags))
         nn.init.xavier_uniform_(self.emissions.weight)
         nn.init.zeros_(self.emissions.bias)
-        allowed, opens, closes = grammar(labels)
+        allowed, opens, closes = grammar(inputs.labels)
         self.register_buffer("forbidden", ~allowed, persistent=False)
         self.register_buffer("unopened", ~opens, persistent=False)
         self.register_buffer("unclosed", ~closes, persistent=False)
 
-    def chain(self, states: Tensor, mask: Tensor, exactly: bool = False) -> Chain:
-        """The CRF of a batch's word states [B, T, H]; `exactly`: in double precision."""
-        kind = torch.float64 if exactly else torch.float32
-        emissions = self.emissions(self.dropout(states)).to(kind)
-        transitions = self.transitions.to(kind).masked_fill(self.forbidden, NEVER)  # type: ignore[arg-type]
-        first = self.first.to(kind).masked_fill(self.unopened, NEVER)  # type: ignore[arg-type]
-        last = self.last.to(kind).masked_fill(self.unclosed, NEVER)  # type: ignore[arg-type]
-        return Chain(emissions, transitions, first, last, mask.sum(1))
+    @classmethod
+    def build(cls, settings: CrfSettings, inputs: HeadInputs) -> CrfHead:
+        """The head over word states."""
+        if not inputs.has_null:
+            raise ConfigError("the crf head reads words and cannot label given spans: set suggester.kind=all")
+        return cls(settings, inputs)
 
-    def loss(self, states: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
+    def chain(self, query: Query, *, exact: bool = False) -> Chain:
+        """The CRF of a batch's word states; `exact`: in double precision."""
+        dtype = torch.float64 if exact else torch.float32
+        emissions = self.emissions(self.dropout(query.word_states)).to(dtype)
+        transitions = self.transitions.to(dtype).masked_fill(self.forbidden, NEVER)  # type: ignore[arg-type]
+        first = self.first.to(dtype).masked_fill(self.unopened, NEVER)  # type: ignore[arg-type]
+        last = self.last.to(dtype).masked_fill(self.unclosed, NEVER)  # type: ignore[arg-type]
+        return Chain(emissions, transitions, first, last, query.batch.mask.sum(1))
+
+    def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:  # noqa: ARG002
         """-log p(y|x) of the gold tags [B, T], summed over sentences (equation 3)."""
-        chain = self.chain(states, mask)
-        return (chain.partition(chain.forward_scores()) - chain.score(tags)).sum()
+        if targets.words is None:
+            raise ValueError("a head that reads words needs the words' targets")
+        chain = self.chain(query)
+        return (chain.partition(chain.forward_scores()) - chain.score(targets.words)).sum()
 
-    def probabilities(self, states: Tensor, mask: Tensor, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
-        """P(y|s) [S, 1 + Y]: of each label that the span is an entity with it, and of null that it is none."""
-        found = self.chain(states, mask, exactly=True).segments(sentence, first, stop)
-        null = (1 - found.sum(1, keepdim=True)).clamp(min=0)
-        return torch.cat([null, found], 1).float()
+    def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:  # noqa: ARG002
+        """P(y|s) [S, 1 + Y] of the candidates."""
+        candidates = query.candidates
+        return self.predict_proba_of(query, candidates.sentence, candidates.first, candidates.stop)
 
-    def entities(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def predict_proba_of(self, query: Query, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
+        """P(y|s) [N, 1 + Y]: of each label that the span is an entity with it, and of null that it is none."""
+        segments = self.chain(query, exact=True).segments(sentence, first, stop)
+        null = (1 - segments.sum(1, keepdim=True)).clamp(min=0)
+        return torch.cat([null, segments], 1).float()
+
+    def predict(self, query: Query) -> list[list[ScoredSpan]]:
+        """The entities of the best tags."""
+        return spans_by_sentence(*self._best_entities(query), len(query.batch))
+
+    def predict_beyond_candidates(self, query: Query) -> list[list[ScoredSpan]]:
+        """The entities of the best tags that are wider than a candidate."""
+        index, scores = self._best_entities(query)
+        wide = index[:, 2] - index[:, 1] > query.suggester.max_width
+        return spans_by_sentence(index[wide], scores[wide], len(query.batch))
+
+    def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[WordTarget]]) -> Tensor:
+        """The BIOES tags [R] of all words of a corpus."""
+        return bioes_tags(lengths, entities)
+
+    def _best_entities(self, query: Query) -> tuple[Tensor, Tensor]:
         """The entities of the best tags [N, 4] (sentence, first, stop, label), and the probability of each [N]."""
-        chain = self.chain(states, mask, exactly=True)
-        found = spans_of(chain.best())
-        sentence, first, stop, label = found.unbind(1)
-        return found, chain.segments(sentence, first, stop).gather(1, label[:, None] - 1)[:, 0]
+        chain = self.chain(query, exact=True)
+        index = entities_of(chain.best())
+        sentence, first, stop, label = index.unbind(1)
+        return index, chain.segments(sentence, first, stop).gather(1, label[:, None] - 1)[:, 0]
 
 
 def grammar(labels: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -181,24 +209,24 @@ def grammar(labels: int) -> tuple[Tensor, Tensor, Tensor]:
     return within | (closes[:, None] & opens), opens, closes
 
 
-def tags_of(lengths: Sequence[int], entities: Sequence[Sequence[tuple[int, int, int]]]) -> Tensor:
+def bioes_tags(lengths: Sequence[int], entities: Sequence[Sequence[tuple[int, int, int]]]) -> Tensor:
     """The BIOES tags [R] of all words of sentences with flat entities (first, stop, label from 1 on).
 
-    >>> tags_of([4, 1], [[(0, 3, 1)], [(0, 1, 2)]]).tolist()  # B I E O of label 1, S of label 2
+    >>> bioes_tags([4, 1], [[(0, 3, 1)], [(0, 1, 2)]]).tolist()  # B I E O of label 1, S of label 2
     [1, 2, 3, 0, 8]
     """
     tags = [[OUT] * length for length in lengths]
-    for own, found in zip(tags, entities, strict=True):
-        for first, stop, label in found:
+    for sentence, spans in zip(tags, entities, strict=True):
+        for first, stop, label in spans:
             places = [SINGLE] if stop - first == 1 else [BEGIN, *[INSIDE] * (stop - first - 2), END]
-            own[first:stop] = [1 + 4 * (label - 1) + place for place in places]
-    return torch.tensor([tag for own in tags for tag in own], dtype=torch.long)
+            sentence[first:stop] = [1 + 4 * (label - 1) + place for place in places]
+    return torch.tensor([tag for sentence in tags for tag in sentence], dtype=torch.long)
 
 
-def spans_of(tags: Tensor) -> Tensor:
+def entities_of(tags: Tensor) -> Tensor:
     """The entities [N, 4] (sentence, first, stop, label) of well-formed tags [B, T].
 
-    >>> spans_of(torch.tensor([[1, 2, 3, 0, 8]])).tolist()
+    >>> entities_of(torch.tensor([[1, 2, 3, 0, 8]])).tolist()
     [[0, 0, 3, 1], [0, 4, 5, 2]]
     """
     place, some = (tags - 1) % 4, tags != OUT
@@ -216,3 +244,6 @@ def _tags(tags: int, place: int, like: Tensor) -> Tensor:
 def _at(scores: Tensor, steps: Tensor) -> Tensor:
     """Scores [B, K] of each sentence at one of its steps, from [B, T, K]."""
     return scores.gather(1, steps[:, None, None].expand(-1, 1, scores.shape[2]))[:, 0]
+
+
+register("head", CrfHead)

@@ -1,4 +1,4 @@
-"""Joining: which candidates are fragments of discontinuous entities, and which fragments belong together.
+"""Linking: which candidates are fragments of discontinuous entities, and which fragments belong together.
 
 A candidate s is scored as a fragment of an entity of label y, and two fragments of one sentence, s before t, as parts
 of one entity of label y:
@@ -24,7 +24,7 @@ from torch.nn import functional
 from nearspan.document import Fragment
 from nearspan.heads.cliques import maximal_cliques
 from nearspan.settings import Settings
-from nearspan.spans import BatchFragments, Candidates
+from nearspan.spans import BatchFragments, Candidates, ScoredSpan
 
 GAPS = (2, 3, 4, 5, 7, 10, 15, 25)  # words between two fragments at which another embedding begins
 
@@ -39,20 +39,6 @@ class FragmentLinkerSettings(Settings):
     fragment_threshold: float = Field(default=0.3, gt=0, lt=1)  # a candidate is a fragment where P(y|s) is above it
     pair_threshold: float = Field(default=0.3, gt=0, lt=1)  # two fragments are joined where P(y|s, t) is above it
     most: int = Field(default=24, ge=2, le=30)  # fragments of a sentence and label that are looked at, the likeliest
-
-    def build(self, inputs: int, labels: Sequence[int]) -> FragmentLinker:
-        """The joiner for span vectors of a size; `labels` are the numbers of those with discontinuous entities."""
-        return FragmentLinker(self, inputs, labels)
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Fragments of a sentence that make an entity; it is as probable as the least probable of its parts."""
-
-    sentence: int  # in the batch
-    fragments: tuple[Fragment, ...]  # words, in order
-    label: int
-    score: float
 
 
 @dataclass(frozen=True)
@@ -137,12 +123,12 @@ class FragmentLinker(nn.Module):
         nodes = _nodes(preferred, candidates, max(self.settings.contrasts, gold.most))
         pairs = nodes.pairs
         found = self.pair_scores(vectors[nodes.rows.flatten()], pairs)
-        same = _same(nodes.rows.flatten(), pairs, gold, len(vectors))
+        same = _linked_pairs(nodes.rows.flatten(), pairs, gold, len(vectors))
         double = functional.binary_cross_entropy_with_logits(found, same, reduction="sum")
         return self.settings.weight * (single + double)
 
-    def join(self, vectors: Tensor, candidates: Candidates) -> list[Joined]:
-        """The discontinuous entities of a batch, given its span vectors [S, H].
+    def link(self, vectors: Tensor, candidates: Candidates) -> list[list[ScoredSpan]]:
+        """The discontinuous entities of each sentence of a batch, given its span vectors [S, H].
 
         Candidates with P(y|s) above a threshold are nodes, at most `most` of a sentence and label, the likeliest.
         There is an edge between two that have a word or more between them and P(y|s, t) above a threshold. Each
@@ -150,8 +136,9 @@ class FragmentLinker(nn.Module):
         """
         probabilities = self.fragment_scores(vectors).sigmoid()  # [S, D]
         above = probabilities > self.settings.fragment_threshold
+        entities: list[list[ScoredSpan]] = [[] for _ in range(len(candidates.counts))]
         if not above.any():
-            return []
+            return entities
         nodes = _nodes(probabilities.masked_fill(~above, -1.0), candidates, self.settings.most)
         pairs, rows = nodes.pairs, nodes.rows.flatten()
         scores = self.pair_scores(vectors[rows], pairs).sigmoid()
@@ -165,13 +152,12 @@ class FragmentLinker(nn.Module):
         graphs: dict[tuple[int, int], _Graph] = {}
         for (number, position, *edge), parts in zip(index, values, strict=True):
             graphs.setdefault((number, position), _Graph()).add((edge[0], edge[1]), (edge[2], edge[3]), *parts)
-        return [
-            Joined(sentence, fragments, self.labels[position], score)
-            for (sentence, position), graph in graphs.items()
-            for fragments, score in graph.entities()
-        ]
+        for (number, position), graph in graphs.items():
+            for fragments, score in graph.entities():
+                entities[number].append(ScoredSpan(fragments, self.labels[position], score))
+        return entities
 
-    def judge(self, vectors: Tensor, fragments: Sequence[Fragment]) -> tuple[Tensor, Tensor]:
+    def predict_proba(self, vectors: Tensor, fragments: Sequence[Fragment]) -> tuple[Tensor, Tensor]:
         """For each of the D labels how probable it is that these fragments, in order, are one entity, and whether
         all their parts are above the thresholds, as a clique's are; `vectors` [N, H] are theirs.
         """
@@ -220,7 +206,7 @@ def _nodes(preferred: Tensor, candidates: Candidates, most: int) -> Nodes:
     return Nodes(rows, real.transpose(1, 2), candidates.first[rows], candidates.stop[rows])
 
 
-def _same(rows: Tensor, pairs: Pairs, gold: BatchFragments, spans: int) -> Tensor:
+def _linked_pairs(rows: Tensor, pairs: Pairs, gold: BatchFragments, spans: int) -> Tensor:
     """Ones [P] for pairs of one gold entity, given the nodes' rows [N] among so many spans."""
     keys = (pairs.label * spans + rows[pairs.one]) * spans + rows[pairs.other]
     wanted = (gold.pairs[:, 2] * spans + gold.pairs[:, 0]) * spans + gold.pairs[:, 1]

@@ -1,4 +1,4 @@
-"""The instance head: a span's label is what its neighbours in the training set say (Ouchi et al., 2020)."""
+"""The nearest-neighbour head: a span's label is what its neighbours in the training set say (Ouchi et al., 2020)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,29 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from nearspan.knn import Pool, pool_probabilities
+from nearspan.errors import ModelError
+from nearspan.heads.protocol import Contributions, Head, HeadInputs, Targets
+from nearspan.heads.query import Query
+from nearspan.knn import (
+    Datastore,
+    Pool,
+    WordSumEngine,
+    WordTable,
+    nearest_sentences,
+    probabilities_over_all,
+    probabilities_over_sentences,
+    sentence_rows,
+    similarities,
+)
+from nearspan.registry import register
 from nearspan.settings import Settings
 
 
 class NearestSettings(Settings):
     """Instance-based span classification, equations 1 and 2."""
-
-    multilabel: ClassVar[bool] = False
-    tags_words: ClassVar[bool] = False
 
     kind: Literal["instances"] = "instances"
     neighbours: int = Field(default=50, ge=1, le=1_000_000)  # K: sentences whose spans are compared with
@@ -26,44 +37,85 @@ class NearestSettings(Settings):
     budget_mb: int = Field(default=512, ge=1, le=10_000_000)  # the most memory that scores take at once
     through_neighbours: bool = False  # let the gradient flow into the neighbours' vectors too
 
-    def build(self, inputs: int, labels: int, ends: int = 0) -> NearestHead:  # noqa: ARG002
-        """The head for `labels` labels beside null; it has no weights of its own."""
-        return NearestHead(self, labels)
 
+class NearestHead(Head):
+    """P(y|s) is the part of the neighbour probability that falls on spans labelled y. It has no weights."""
 
-class NearestHead(nn.Module):
-    """P(y|s) is the share of the neighbour probability that falls on spans labelled y."""
+    Settings: ClassVar[type[Settings]] = NearestSettings
+    uses_datastore: ClassVar[bool] = True
+    search_modes: ClassVar[tuple[str, ...]] = ("nearest", "whole")
 
-    uses_memory: ClassVar[bool] = True
-
-    def __init__(self, settings: NearestSettings, labels: int) -> None:
+    def __init__(self, settings: NearestSettings, inputs: HeadInputs) -> None:
         super().__init__()
-        self.settings = settings
-        self.labels = labels + 1  # null is a label like the others
+        self.settings, self.has_null = settings, inputs.has_null
+        self.labels = inputs.labels + 1  # null is a label like the others
+        self.search = settings.search
         self.budget = settings.budget_mb * 2**20
+        self.training_neighbours, self.trains_neighbours = settings.neighbours, settings.through_neighbours
 
-    def loss(self, vectors: Tensor, targets: Tensor, pool: Pool | None = None) -> Tensor:
+    @classmethod
+    def build(cls, settings: NearestSettings, inputs: HeadInputs) -> NearestHead:
+        """The head for some labels beside null."""
+        return cls(settings, inputs)
+
+    def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
         """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y].
 
         A label that the pool lacks says nothing and adds nothing.
         """
-        if pool is None:
-            raise ValueError("the instance head needs a pool of neighbours")
-        present = torch.zeros(self.labels, dtype=torch.bool, device=targets.device)
+        if pool is None or targets.spans is None:
+            raise ValueError("the nearest-neighbour head needs a pool of training spans to compare with")
+        present = torch.zeros(self.labels, dtype=torch.bool, device=targets.spans.device)
         present[pool.labels] = True
-        surprise: Tensor = _Surprise.apply(  # type: ignore[no-untyped-call]
-            vectors.float(), pool.vectors.float(), pool.labels, targets * present
+        losses: Tensor = _NeighbourLoss.apply(  # type: ignore[no-untyped-call]
+            query.vectors, pool.vectors.float(), pool.labels, targets.spans * present
         )
-        return surprise.sum()
+        return losses.sum()
 
-    def probabilities(self, vectors: Tensor, pool: Pool | None = None) -> Tensor:
-        """P(y|s) [..., S, 1 + Y] given all of a pool."""
-        if pool is None:
-            raise ValueError("the instance head needs a memory; build one with Model.remember")
-        return pool_probabilities(vectors, pool, self.labels)
+    def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
+        """Equation 2: P(y|s) [S, 1 + Y], over the nearest sentences or over all of the datastore."""
+        datastore, sentences = _datastore(query), self._sentences(query)
+        ends = query.end_sums if isinstance(datastore.vectors, WordTable) and not query.batch.rows.is_cuda else None
+        if ends is not None and isinstance(datastore.vectors, WordTable):
+            engine = WordSumEngine(datastore, datastore.vectors, self.labels, self.budget)
+            if sentences is not None and entities_only:
+                return engine.entity_probabilities(ends, query.candidates, sentences)
+            return engine.probabilities(ends, query.candidates, sentences)
+        if sentences is None:
+            return probabilities_over_all(query.vectors, datastore, self.labels, self.budget)
+        return probabilities_over_sentences(
+            datastore, sentences, query.vectors, query.candidates, self.labels, self.budget
+        )
+
+    def contributions(self, query: Query, row: int) -> Contributions:
+        """Equation 1: the probability of each datastore span that the span at a row is compared with."""
+        datastore, sentences = _datastore(query), self._sentences(query)
+        if sentences is None:
+            rows = (datastore.labels >= 0).nonzero().flatten()
+        else:
+            own = sentences[query.candidates.sentence[row]][None]
+            rows, real = sentence_rows(datastore, own)
+            rows = rows[real & (datastore.labels[rows] >= 0)]
+        vector = query.vectors[row].double()
+        weights = (similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows)).softmax(0)
+        return Contributions(rows, weights)
+
+    def _sentences(self, query: Query) -> Tensor | None:
+        """The datastore sentences [B, K] that each sentence of a batch is compared with; None: all of them."""
+        if query.neighbour_sentences is not None:
+            return query.neighbour_sentences
+        if self.search == "whole":
+            return None
+        return nearest_sentences(_datastore(query), query.sentence_vectors, self.settings.neighbours)
 
 
-class _Surprise(torch.autograd.Function):
+def _datastore(query: Query) -> Datastore:
+    if query.datastore is None:
+        raise ModelError("this model predicts from its memory, and it has none: fill it with `model.memory.build`")
+    return query.datastore
+
+
+class _NeighbourLoss(torch.autograd.Function):
     """-sum_y t_y log P(y|s) [S] for span vectors [S, H], a pool [N, H] with labels [N], and targets t [S, 1 + Y].
 
     The S x N scores are the cost of the whole system, so they are made and used up some rows at a time: the
@@ -74,40 +126,45 @@ class _Surprise(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
-        surprise, slope = vectors.new_empty(len(vectors)), torch.empty_like(vectors)
-        votes = functional.one_hot(labels, targets.shape[1]).to(vectors.dtype)
-        for rows in _pieces(vectors, pool):
-            pull, surprise[rows] = _pull(vectors[rows], pool, labels, targets[rows], votes)
-            slope[rows] = pull @ pool
-        ctx.save_for_backward(slope, vectors, pool, labels, targets, votes)
-        return surprise
+        losses, gradient = vectors.new_empty(len(vectors)), torch.empty_like(vectors)
+        one_hot = functional.one_hot(labels, targets.shape[1]).to(vectors.dtype)
+        for rows in _row_blocks(vectors, pool):
+            slope, losses[rows] = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot)
+            gradient[rows] = slope @ pool
+        ctx.save_for_backward(gradient, vectors, pool, labels, targets, one_hot)
+        return losses
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        slope, vectors, pool, labels, targets, votes = ctx.saved_tensors
-        given = gradients[0][:, None]
-        into_pool = None
+        gradient, vectors, pool, labels, targets, one_hot = ctx.saved_tensors
+        upstream = gradients[0][:, None]
+        pool_gradient = None
         if ctx.needs_input_grad[1]:
-            into_pool = torch.zeros_like(pool)
-            for rows in _pieces(vectors, pool):
-                pull, _ = _pull(vectors[rows], pool, labels, targets[rows], votes)
-                into_pool += pull.T @ (vectors[rows] * given[rows])
-        return slope * given, into_pool, None, None
+            pool_gradient = torch.zeros_like(pool)
+            for rows in _row_blocks(vectors, pool):
+                slope, _ = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot)
+                pool_gradient += slope.T @ (vectors[rows] * upstream[rows])
+        return gradient * upstream, pool_gradient, None, None
 
 
-def _pieces(vectors: Tensor, pool: Tensor) -> Iterator[slice]:
+def _row_blocks(vectors: Tensor, pool: Tensor) -> Iterator[slice]:
     """Rows of the scores to hold at once: what a CPU's caches like, or 256 MB on a GPU."""
     size = max(1, (2**26 if vectors.is_cuda else 2**21) // len(pool))
     return (slice(first, first + size) for first in range(0, len(vectors), size))
 
 
-def _pull(vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor, votes: Tensor) -> tuple[Tensor, Tensor]:
-    """d surprise / d score [S, N] and the surprise [S]."""
+def _score_gradient(
+    vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor, one_hot: Tensor
+) -> tuple[Tensor, Tensor]:
+    """d loss / d score [S, N] and the loss [S]."""
     scores = vectors @ pool.T
     weights = scores.sub_(scores.amax(1, keepdim=True)).exp_()
-    sums = weights @ votes  # [S, 1 + Y]
+    sums = weights @ one_hot  # [S, 1 + Y]
     total, mass = sums.sum(1), targets.sum(1)  # [S]
     sums.clamp_(min=torch.finfo(sums.dtype).tiny)
-    worth = (mass / total)[:, None] - targets / sums  # [S, 1 + Y]: what a weight of each label pulls
-    surprise = mass * total.log() - (targets * sums.log()).sum(1)
-    return worth.index_select(1, labels).mul_(weights), surprise
+    slope = (mass / total)[:, None] - targets / sums  # [S, 1 + Y]: of a weight of each label
+    losses = mass * total.log() - (targets * sums.log()).sum(1)
+    return slope.index_select(1, labels).mul_(weights), losses
+
+
+register("head", NearestHead)

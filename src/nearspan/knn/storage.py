@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ import torch
 from safetensors import SafetensorError
 
 from nearspan.errors import ModelError, first_line
+from nearspan.io.model_folder import file_digest
 from nearspan.io.tensors import load_tensors, metadata_of, save_tensors
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.memory_sentence import MemorySentence
@@ -19,6 +19,7 @@ from nearspan.knn.word_table import WordTable
 from nearspan.spans import AllSpans, WordSums
 
 SENTENCES, VECTORS = FILES = ("memory.jsonl", "memory.safetensors")
+JOURNAL = "journal.jsonl"  # the edits of the memory
 NO_MEMORY = "fill one with `nearspan memory MODEL build CORPUS`"  # what to do where there is none
 NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
 
@@ -66,10 +67,13 @@ def current_file(folder: Path, name: str) -> Path:
     return new if new.exists() else folder / name
 
 
-def file_digest(path: Path) -> str:
-    """Sixteen hexadecimal digits that change with a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+def clear_memory(folder: Path) -> None:
+    """Leave no memory and no journal in a folder."""
+    for place in (folder / NEXT, folder):
+        for name in (*FILES, JOURNAL):
+            (place / name).unlink(missing_ok=True)
+    if (folder / NEXT).is_dir():
+        (folder / NEXT).rmdir()
 
 
 def _read_sentences(path: Path) -> list[MemorySentence]:

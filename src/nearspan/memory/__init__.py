@@ -1,6 +1,8 @@
 """The memory of a trained model as people edit it: predictions change at once, nothing is trained."""
 
-from nearspan.memory.edits import Edit, Revision
-from nearspan.memory.journal import Journal
+from nearspan.memory.editor import Editor
+from nearspan.memory.edits import Edit
+from nearspan.memory.reweight import Weight
+from nearspan.memory.sentences import SentenceView
 
-__all__ = ["Edit", "Journal", "Revision"]
+__all__ = ["Edit", "Editor", "SentenceView", "Weight"]

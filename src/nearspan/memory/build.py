@@ -11,45 +11,48 @@ from safetensors import SafetensorError
 from nearspan.document import Document
 from nearspan.errors import EditError
 from nearspan.io.atomic import sync
+from nearspan.io.model_folder import file_digest
 from nearspan.knn import Datastore
-from nearspan.knn.datastore import BASE, NEXT, SENTENCES, digest
+from nearspan.knn.storage import FILES, NEXT, SENTENCES, save_datastore
 from nearspan.memory.checks import check_labels
-from nearspan.memory.journal import begin, settle
-from nearspan.memory.sentences import as_document, in_documents
+from nearspan.memory.journal import begin_journal, finish_swap
+from nearspan.memory.sentences import as_document, by_document
 from nearspan.model import Model
 from nearspan.model.folder import save_weights
 from nearspan.model.network import Network
 from nearspan.segment import Coverage
 
 
-def renewed(model: Model, memory: Datastore) -> Datastore:
-    """The memory as it is; where words are recalled no more, with vectors in which they have no part either."""
-    recall = model.network.encoder.word_memory
-    if recall is None or recall.silent is None:
-        return memory
-    texts = (as_document(own, model.recipe.suggester.unit) for own in in_documents(memory.sentences))
-    sentences = [sentence for document in texts for sentence in model.split(document)]
-    if [len(one) for one in sentences] != [len(one.words) for one in memory.sentences]:
+def rebuild(model: Model, datastore: Datastore) -> Datastore:
+    """The datastore as it is; where words are recalled no more, with vectors in which they have no part either."""
+    word_memory = model.network.encoder.word_memory
+    if word_memory is None or word_memory.silent is None:
+        return datastore
+    unit = model.recipe.suggester.unit
+    documents = (as_document(sentences, unit) for sentences in by_document(datastore.sentences))
+    sentences = [sentence for document in documents for sentence in model.split(document)]
+    if [len(sentence) for sentence in sentences] != [len(sentence.words) for sentence in datastore.sentences]:
         raise EditError("sentences would be read in other words than they are remembered in: build from a corpus")
-    return memory.with_vectors(*model.vectors(model.prepare(sentences)))
+    return datastore.with_vectors(*model.span_vectors(model.encode(sentences)))
 
 
-def filled(model: Model, documents: Iterable[Document]) -> tuple[Coverage, Datastore]:
-    """A memory of documents, which the model has from now on, and what of them could not be reached."""
-    found = model.labelled(documents)
-    check_labels(model, (label for own in found.entities for _, _, label in own))
-    check_labels(model, (gold.label for own in found.discontinuous for gold in own))
-    if not found.sentences:
+def build(model: Model, documents: Iterable[Document]) -> tuple[Coverage, Datastore]:
+    """A datastore of documents, which the model has from now on, and what of them could not be reached."""
+    labelled = model.label_documents(documents)
+    check_labels(model, (label for entities in labelled.entities for *_, label in entities))
+    check_labels(model, (gold.label for golds in labelled.discontinuous for gold in golds))
+    if not labelled.sentences:
         raise EditError("the documents hold no words, so there is nothing to remember")
-    return found.coverage, model.remember(found.sentences, found.entities, None, found.discontinuous)
+    return labelled.coverage, model.build_datastore(labelled)
 
 
-def erase_recalled(folder: Path, network: Network) -> None:
+def erase_forgotten_words(folder: Path, network: Network) -> None:
     """Erase what the encoder of a folder's model recalls no more; only after the memory that says so is in its place.
 
-    Until then an undo may bring it back. A crash before this leaves it for the next time: it is silent already.
+    Until then an undo may bring it back. A crash before this leaves it for the next time: it is masked already.
     """
-    if network.encoder.word_memory is None or network.encoder.word_memory.silent is None:
+    word_memory = network.encoder.word_memory
+    if word_memory is None or word_memory.silent is None:
         return
     try:
         save_weights(network, folder)
@@ -58,7 +61,7 @@ def erase_recalled(folder: Path, network: Network) -> None:
     sync(folder)
 
 
-def replace_memory(folder: Path, memory: Datastore, weights: str) -> None:
+def replace_memory(folder: Path, datastore: Datastore, weights: str) -> None:
     """Write a memory with an empty journal in place of what the folder has; only while its journal is locked.
 
     The new files are whole in a folder of their own before its renaming makes them count. They are then moved one by
@@ -68,13 +71,13 @@ def replace_memory(folder: Path, memory: Datastore, weights: str) -> None:
     shutil.rmtree(scratch, ignore_errors=True)  # what a crash has left
     scratch.mkdir()
     try:
-        memory.save(scratch, weights)
-        for name in BASE:
+        save_datastore(datastore, scratch, weights)
+        for name in FILES:
             sync(scratch / name)
-        begin(scratch, digest(scratch / SENTENCES), [])
+        begin_journal(scratch, file_digest(scratch / SENTENCES), [])
         scratch.rename(folder / NEXT)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(scratch, ignore_errors=True)  # it holds text, and room on a full disk
         raise EditError(f"cannot write a memory to {folder}: {error}") from error
     sync(folder)
-    settle(folder)
+    finish_swap(folder)

@@ -19,11 +19,12 @@ from filelock import FileLock, Timeout
 
 from nearspan.errors import EditError, ModelError
 from nearspan.io.atomic import let_read, sync
-from nearspan.knn.datastore import BASE, FILL, NEXT, SENTENCES, digest, found_in
+from nearspan.io.model_folder import file_digest
+from nearspan.knn.storage import FILES, JOURNAL, NEXT, NO_MEMORY, SENTENCES, current_file
 from nearspan.memory.edits import Edit
 
-JOURNAL, LOCK = "journal.jsonl", "journal.lock"
-FORMAT = 2
+LOCK = "journal.lock"
+FORMAT = 3
 PATIENCE = 60.0  # seconds to wait for another editor
 
 
@@ -38,29 +39,29 @@ class Journal:
     def base(self) -> str:
         """What names the memory that edits belong to: a digest of its sentences."""
         try:
-            return digest(found_in(self.folder, SENTENCES))
+            return file_digest(current_file(self.folder, SENTENCES))
         except OSError as error:
-            raise ModelError(f"{self.folder} has no memory ({error.strerror}): {FILL}") from error
+            raise ModelError(f"{self.folder} has no memory ({error.strerror}): {NO_MEMORY}") from error
 
     def state(self) -> tuple[object, ...]:
         """Changes whenever the memory or its journal has changed on disk; cheap."""
-        found: list[object] = []
-        for name in (*BASE, JOURNAL):
+        state: list[object] = []
+        for name in (*FILES, JOURNAL):
             try:
-                status = found_in(self.folder, name).stat()
-                found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+                status = current_file(self.folder, name).stat()
+                state.append((status.st_ino, status.st_size, status.st_mtime_ns))
             except OSError:
-                found.append(None)
-        return tuple(found)
+                state.append(None)
+        return tuple(state)
 
     def read(self) -> list[Edit]:
         """All edits of the memory that is there, those undone too."""
-        whole = self._whole()
-        if not whole:
+        content = self._complete_lines()
+        if not content:
             return []
-        lines = whole.split(b"\n")[:-1]
+        lines = content.split(b"\n")[:-1]
         try:
-            if not self._ours(lines[0]):
+            if not self._belongs_here(lines[0]):
                 return []
             return [Edit.from_line(json.loads(line)) for line in lines[1:]]
         except (ValueError, KeyError, TypeError) as error:
@@ -73,7 +74,7 @@ class Journal:
         """The only editor of this folder for a while; what a build has left half moved is put in its place."""
         try:
             with self.lock:
-                settle(self.folder)
+                finish_swap(self.folder)
                 yield
         except Timeout:
             raise EditError(f"another editor has held {self.folder} for {self.patience:g} s: try again later") from None
@@ -82,15 +83,17 @@ class Journal:
 
     def append(self, edit: Edit) -> None:
         """Write an edit; when this returns it is on disk for good. Only while `locked`."""
-        line = _line(edit.line())
+        line = _line(edit.to_line())
         path = self.folder / JOURNAL
-        whole = self._whole()
-        if not whole or not self._ours(whole.split(b"\n", 1)[0]):  # none yet, or of a memory that is no more
-            begin(self.folder, self.base(), [line])
+        content = self._complete_lines()
+        if not content or not self._belongs_here(
+            content.split(b"\n", 1)[0]
+        ):  # none, or of another memory
+            begin_journal(self.folder, self.base(), [line])
             return
         with path.open("r+b", buffering=0) as file:  # what fails must not be written later
-            file.truncate(len(whole))
-            file.seek(len(whole))
+            file.truncate(len(content))
+            file.seek(len(content))
             try:
                 rest = memoryview(line)
                 while rest:
@@ -98,27 +101,27 @@ class Journal:
                 os.fsync(file.fileno())
             except OSError:  # a full disk: the line may be there in part
                 with suppress(OSError):
-                    file.truncate(len(whole))
+                    file.truncate(len(content))
                 raise
 
-    def _whole(self) -> bytes:
+    def _complete_lines(self) -> bytes:
         """The journal up to its last line break; what a crash left behind it is left out."""
         try:
-            content = found_in(self.folder, JOURNAL).read_bytes()
+            content = current_file(self.folder, JOURNAL).read_bytes()
         except FileNotFoundError:
             return b""
         except OSError as error:
             raise ModelError(f"cannot read {self.folder / JOURNAL}: {error.strerror}") from error
         return content[: content.rfind(b"\n") + 1]
 
-    def _ours(self, line: bytes) -> bool:
+    def _belongs_here(self, line: bytes) -> bool:
         head = json.loads(line)
         if head["journal"] != FORMAT:
             raise ValueError(f"it is in format {head['journal']!r}, this nearspan reads format {FORMAT}")
         return bool(head["base"] == self.base())
 
 
-def begin(folder: Path, base: str, lines: list[bytes]) -> None:
+def begin_journal(folder: Path, base: str, lines: list[bytes]) -> None:
     """Write a new journal in one step."""
     beside = folder / f".{JOURNAL}.new"
     with beside.open("wb") as file:
@@ -130,26 +133,17 @@ def begin(folder: Path, base: str, lines: list[bytes]) -> None:
     sync(folder)
 
 
-def settle(folder: Path) -> None:
+def finish_swap(folder: Path) -> None:
     """Move a memory that a build has finished from its own folder to its place; every step leaves it readable."""
     new = folder / NEXT
     if not new.is_dir():
         return
-    for name in (*BASE, JOURNAL):
+    for name in (*FILES, JOURNAL):
         if (new / name).exists():
             let_read(new / name, folder / (SENTENCES if name == JOURNAL else name))
             (new / name).replace(folder / name)
     sync(folder)
     new.rmdir()
-
-
-def clear(folder: Path) -> None:
-    """Leave no memory and no journal in a folder."""
-    for place in (folder / NEXT, folder):
-        for name in (*BASE, JOURNAL):
-            (place / name).unlink(missing_ok=True)
-    if (folder / NEXT).is_dir():
-        (folder / NEXT).rmdir()
 
 
 def _line(content: dict[str, Any]) -> bytes:

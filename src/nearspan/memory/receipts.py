@@ -25,63 +25,63 @@ RECALLED = (
 ADDED = "Not in the weights: these sentences were added after training, which never saw them."
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """A number with its noun.
 
-    >>> counted(1, "sentence"), counted(1200, "sentence")
+    >>> count_noun(1, "sentence"), count_noun(1200, "sentence")
     ('1 sentence', '1,200 sentences')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def weighed(found: Sequence[Sequence[float] | None]) -> str:
+def weights_summary(weights: Sequence[Sequence[float] | None]) -> str:
     """What was found where spans of sentences were to count as often as it takes; None: nothing is enough.
 
-    >>> weighed([()]), weighed([(36.6, 2)])
+    >>> weights_summary([()]), weights_summary([(36.6, 2)])
     ('counting once is enough', '2 spans count up to 36.6 times, which is enough')
-    >>> weighed([(3,), None])
+    >>> weights_summary([(3,), None])
     '1 span counts 3 times, which is enough; for 1 sentence no weight is, so it counts once'
     """
-    times = [each for own in found for each in own or ()]
-    lost, parts = sum(own is None for own in found), []
+    times = [weight for sentence in weights for weight in sentence or ()]
+    lost, parts = sum(sentence is None for sentence in weights), []
     if len(times) == 1:
         parts.append(f"1 span counts {times[0]:.3g} times, which is enough")
     elif times:
         parts.append(f"{len(times):,} spans count up to {max(times):.3g} times, which is enough")
-    elif lost < len(found):
+    elif lost < len(weights):
         parts.append("counting once is enough")
     if lost:
         so = "it counts" if lost == 1 else "they count"
-        parts.append(f"for {counted(lost, 'sentence')} no weight is{'' if parts else ' enough'}, so {so} once")
+        parts.append(f"for {count_noun(lost, 'sentence')} no weight is{'' if parts else ' enough'}, so {so} once")
     return "; ".join(parts)
 
 
-def misread(reasons: Mapping[int, str]) -> list[str]:
+def misread_lines(reasons: Mapping[int, str]) -> list[str]:
     """The sentences, by id, that are not read as they were annotated, and why no weight is enough for that."""
     return [f"sentence {number} is still misread: {reason}" for number, reason in reasons.items()]
 
 
-def came(sentences: Mapping[int, MemorySentence], coverage: Coverage) -> list[str]:
+def added_lines(sentences: Mapping[int, MemorySentence], coverage: Coverage) -> list[str]:
     """What was added, and which entities the model's spans cannot hold."""
-    lines = [str(SentenceView.of(number, one)) for number, one in sentences.items()]
-    out = [f"{count:,} not remembered: {reason}" for reason, count in coverage.unreachable.items() if count]
-    return [*lines, *out]
+    lines = [str(SentenceView.of(number, sentence)) for number, sentence in sentences.items()]
+    unreachable = [f"{count:,} not remembered: {reason}" for reason, count in coverage.unreachable.items() if count]
+    return [*lines, *unreachable]
 
 
-def went(sentences: Mapping[int, MemorySentence]) -> list[str]:
+def removed_lines(sentences: Mapping[int, MemorySentence]) -> list[str]:
     """What was removed."""
-    return [str(SentenceView.of(number, one)) for number, one in sentences.items()]
+    return [str(SentenceView.of(number, sentence)) for number, sentence in sentences.items()]
 
 
-def silenced(slots: int) -> list[str]:
+def forgotten_words_lines(slots: int) -> list[str]:
     """What the encoder recalls no more; nothing where it never recalled any of it.
 
-    >>> silenced(1)[0], silenced(0)
+    >>> forgotten_words_lines(1)[0], forgotten_words_lines(0)
     ('1 word is recalled no more', [])
     """
-    return [f"{counted(slots, 'word')} {'is' if slots == 1 else 'are'} recalled no more", RECALLED] if slots else []
+    return [f"{count_noun(slots, 'word')} {'is' if slots == 1 else 'are'} recalled no more", RECALLED] if slots else []
 
 
-def still_known(trained: bool) -> list[str]:
+def traces_left(trained: bool) -> list[str]:
     """What is left of a forgotten document outside the memory; `trained` where some of it came with the model."""
     return [FILES, TRAINED if trained else ADDED]

@@ -22,17 +22,17 @@ class SentenceView:
     removed: tuple[Span, ...]  # spans that are remembered no more, neither as entities nor as none
     document: str
     weight: float = 1.0  # so many copies does it count as
-    heavier: tuple[tuple[Span, float], ...] = ()  # spans that count so many times as much
+    span_weights: tuple[tuple[Span, float], ...] = ()  # spans that count so many times
 
     @classmethod
-    def of(cls, number: int, one: MemorySentence) -> SentenceView:
+    def of(cls, number: int, sentence: MemorySentence) -> SentenceView:
         """A remembered sentence with characters for words."""
-        whole = [Entity(one.span(first, stop), label) for first, stop, label in one.entities]
-        broken = [Entity(one.joined(gold.fragments), gold.label) for gold in one.discontinuous]
-        entities = tuple(sorted([*whole, *broken]))
-        removed = tuple(one.span(*place) for place in one.removed)
-        heavier = tuple((one.span(first, stop), times) for first, stop, times in one.heavier)
-        return cls(number, one.text, entities, removed, one.document, one.weight, heavier)
+        contiguous = [Entity(sentence.span(first, stop), label) for first, stop, label in sentence.entities]
+        linked = [Entity(sentence.linked(gold.fragments), gold.label) for gold in sentence.discontinuous]
+        removed = tuple(sentence.span(*span) for span in sentence.removed)
+        weights = tuple((sentence.span(first, stop), weight) for first, stop, weight in sentence.span_weights)
+        place = (sentence.document, sentence.weight, weights)
+        return cls(number, sentence.text, tuple(sorted([*contiguous, *linked])), removed, *place)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -41,62 +41,71 @@ class SentenceView:
             "text": self.text,
             "entities": [
                 {
-                    "fragments": entity.span.fragments,
-                    "label": entity.label,
                     "text": entity.span.text(self.text),
+                    "label": entity.label,
+                    "start": entity.start,
+                    "end": entity.end,
+                    "fragments": entity.span.fragments,
                 }
                 for entity in self.entities
             ],
             "removed": [{"start": span.start, "end": span.end} for span in self.removed],
             "document": self.document,
             "weight": self.weight,
-            "heavier": [{"start": span.start, "end": span.end, "times": times} for span, times in self.heavier],
+            "span_weights": [
+                {"start": span.start, "end": span.end, "weight": weight} for span, weight in self.span_weights
+            ],
         }
 
     def __str__(self) -> str:
         names = ", ".join(f"{entity.span.text(self.text)!r} {entity.label}" for entity in self.entities)
-        times = f", weight {self.weight:g}" if self.weight != 1 else ""
-        return f"sentence {self.id} of {self.document!r}: {self.text!r} ({names or 'no entities'}){times}"
+        weight = f", weight {self.weight:g}" if self.weight != 1 else ""
+        return f"sentence {self.id} of {self.document!r}: {self.text!r} ({names or 'no entities'}){weight}"
 
 
 def matching(
     sentences: Mapping[int, MemorySentence], text: str = "", label: str = "", document: str = ""
 ) -> Iterator[tuple[int, MemorySentence]]:
     """Sentences that hold a text (in any case), an entity with a label, or come from a document."""
-    sought = text.casefold()
-    for number, one in sentences.items():
-        if document and one.document != document:
+    folded = text.casefold()
+    for number, sentence in sentences.items():
+        if document and sentence.document != document:
             continue
-        labels = [*(own for _, _, own in one.entities), *(gold.label for gold in one.discontinuous)]
+        labels = [*(label for *_, label in sentence.entities), *(gold.label for gold in sentence.discontinuous)]
         if label and label not in labels:
             continue
-        if sought and sought not in one.text.casefold():
+        if folded and folded not in sentence.text.casefold():
             continue
-        yield number, one
+        yield number, sentence
 
 
-def in_documents(sentences: Sequence[MemorySentence]) -> list[list[MemorySentence]]:
+def by_document(sentences: Sequence[MemorySentence]) -> list[list[MemorySentence]]:
     """Sentences of a memory by the documents that they came in, several of which may have the same name."""
-    found: list[list[MemorySentence]] = []
-    for one in sentences:
-        last = found[-1][-1] if found else None
-        if last is None or last.document != one.document or last.number >= one.number:
-            found.append([])
-        found[-1].append(one)
-    return found
+    groups: list[list[MemorySentence]] = []
+    for sentence in sentences:
+        last = groups[-1][-1] if groups else None
+        if last is None or last.document != sentence.document or last.number >= sentence.number:
+            groups.append([])
+        groups[-1].append(sentence)
+    return groups
 
 
 def as_document(sentences: Sequence[MemorySentence], unit: str) -> Document:
     """Remembered sentences as a document, with their words where these are the `unit` that is read."""
-    starts = list(accumulate((len(one.text) + 1 for one in sentences), initial=0))[:-1]
+    starts = list(accumulate((len(sentence.text) + 1 for sentence in sentences), initial=0))[:-1]
     placed = list(zip(starts, sentences, strict=True))
-    words = tuple((at + start, at + end) for at, one in placed for start, end in one.words)
-    edges = tuple((at, at + len(one.text)) for at, one in placed)
-    given = words if unit == "words" else None
-    return Document(" ".join(one.text for one in sentences), (), sentences[0].document, given, edges)
+    words = tuple((at + start, at + end) for at, sentence in placed for start, end in sentence.words)
+    edges = tuple((at, at + len(sentence.text)) for at, sentence in placed)
+    text = " ".join(sentence.text for sentence in sentences)
+    return Document(text, (), sentences[0].document, words if unit == "words" else None, edges)
 
 
-def as_split(document: Document, sentences: Sequence[Sentence]) -> Document:
+def with_boundaries(document: Document, sentences: Sequence[Sentence]) -> Document:
     """The document with its words and sentences said, so that it is read alike whenever it is read again."""
-    words = [(one.words[first][0], one.words[stop - 1][1]) for one in sentences for first, stop in one.runs]
-    return replace(document, words=tuple(words), sentences=tuple((one.start, one.end) for one in sentences))
+    words = [
+        (sentence.words[first][0], sentence.words[stop - 1][1])
+        for sentence in sentences
+        for first, stop in sentence.runs
+    ]
+    edges = tuple((sentence.start, sentence.end) for sentence in sentences)
+    return replace(document, words=tuple(words), sentences=edges)

@@ -1,71 +1,58 @@
-"""The assembly: a recipe's parts are built and put together as one network."""
+"""From a recipe to a network: its parts are built and put together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nearspan import registry
 from nearspan.config import Recipe
 from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError
-from nearspan.heads import Head
+from nearspan.heads import FragmentLinker, Head, HeadInputs
 from nearspan.losses import Vocabulary
 from nearspan.model.network import Network
-from nearspan.spans import EndpointMLP
+from nearspan.spans import AllSpans
 
 
-def assemble(
-    recipe: Recipe, encoder: Encoder, labels: int, vocabulary: Vocabulary | None = None, joined: Sequence[int] = ()
+def build_network(
+    recipe: Recipe, encoder: Encoder, labels: int, vocabulary: Vocabulary | None = None, linked: Sequence[int] = ()
 ) -> Network:
     """The network of a recipe around an encoder.
 
-    Generators are built where there is a vocabulary for them, a joiner where labels, by their numbers, are `joined`:
-    those that have discontinuous entities.
+    Generators are built where there is a vocabulary for them, a fragment linker where labels, by their numbers, are
+    `linked`: those that have discontinuous entities.
     """
-    representation = recipe.representation.build(encoder, recipe.suggester.max_width)
+    suggester = recipe.build_suggester()
+    representation_class = registry.part("representation", recipe.representation.kind)
+    representation = representation_class.build(recipe.representation, encoder, suggester.max_width)
     bottleneck = recipe.bottleneck.build(representation.size) if recipe.bottleneck else None
-    ends = representation.end_size if isinstance(representation, EndpointMLP) else 0
-    if bottleneck is not None and recipe.head.kind == "biaffine":
-        raise ConfigError("the biaffine head compares a span's ends, which a bottleneck blends: set bottleneck=none")
-    size = bottleneck.size if bottleneck else representation.size
-    if recipe.head.tags_words:
-        _refuse_spans(recipe)
-        head: Head = recipe.head.build(encoder.size, labels)
-    else:
-        head = recipe.head.build(size, labels, ends)
-    wanted, max_width = recipe.losses.generators, recipe.suggester.max_width
-    generators = wanted.build(representation.size, vocabulary) if wanted and vocabulary else None
-    joiner = recipe.fragment_linker.build(size, joined) if recipe.fragment_linker and joined else None
-    if recipe.interpolation is not None and recipe.head.kind == "instances":
-        raise ConfigError("the instance head is a vote of the memory already: set interpolation=none")
-    typing = recipe.suggester.kind == "given"
-    for name in ("smoothing", "generation"):
-        if typing and getattr(recipe.losses, name) is not None:
-            raise ConfigError(
-                f"the task is typing, where spans are given, and objective.{name} is about all spans: "
-                f"set objective.{name}=none"
-            )
-    return Network(
-        encoder,
-        representation,
-        head,
-        labels,
-        max_width,
-        recipe.losses,
-        bottleneck,
-        generators,
-        joiner,
-        recipe.interpolation,
-        typing,
+    span_size = bottleneck.size if bottleneck else representation.size
+    head_class: type[Head] = registry.part("head", recipe.head.kind)
+    _refuse_unfit(recipe, head_class, suggester)
+    head = head_class.build(
+        recipe.head,
+        HeadInputs(
+            labels, span_size, encoder.size, representation.end_size, suggester.has_null, bottleneck is not None
+        ),
     )
+    settings = recipe.losses.generators
+    generators = settings.build(representation.size, vocabulary) if settings and vocabulary else None
+    linker = FragmentLinker(recipe.fragment_linker, span_size, linked) if recipe.fragment_linker and linked else None
+    parts = (encoder, suggester, representation, head, labels, recipe.losses)
+    return Network(*parts, bottleneck, generators, linker, recipe.interpolation)
 
 
-def _refuse_spans(recipe: Recipe) -> None:
-    """A head over words has no use for given spans, or for what changes span vectors or their targets."""
-    if recipe.suggester.kind == "given":
+def _refuse_unfit(recipe: Recipe, head: type[Head], suggester: AllSpans) -> None:
+    """Refuse parts that have nothing to do beside others."""
+    kind = recipe.head.kind
+    losses = {f"losses.{name}": loss for name, loss in recipe.losses if loss is not None}
+    if head.reads_words:
+        unused = {"bottleneck": recipe.bottleneck, "fragment_linker": recipe.fragment_linker} | losses
+        for place in (place for place, settings in unused.items() if settings is not None):
+            raise ConfigError(f"the {kind} head reads words, not spans: set {place}=none")
+    if recipe.interpolation is not None and head.uses_datastore:
+        raise ConfigError(f"the {kind} head predicts from the datastore already: set interpolation=none")
+    for place in losses if not suggester.has_null else ():
         raise ConfigError(
-            f"the {recipe.head.kind} head reads words and cannot label given spans: set suggester.kind=all"
+            f"the suggester gives spans to be classified, and {place} is about all spans: set {place}=none"
         )
-    parts = {"bottleneck": recipe.bottleneck, "joining": recipe.fragment_linker}
-    parts |= {f"objective.{name}": part for name, part in recipe.losses}
-    for place in (place for place, part in parts.items() if part is not None):
-        raise ConfigError(f"the {recipe.head.kind} head reads words, not spans: set {place}=none")

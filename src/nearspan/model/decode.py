@@ -3,75 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal
 
 from nearspan.document import Fragment
+from nearspan.spans import Fragments, ScoredSpan
 
 Overlap = Literal["flat", "nested", "any"]
-Fragments = tuple[Fragment, ...]  # over words, in order
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredSpan:
-    """Words that some label claims; several fragments if they are discontinuous.
-
-    >>> ScoredSpan.of(0, 2, 1, 0.9) == ScoredSpan(((0, 2),), 1, 0.9)
-    True
-    """
-
-    fragments: Fragments
-    label: int
-    score: float
-
-    @classmethod
-    def of(cls, first: int, stop: int, label: int, score: float) -> Self:
-        """A contiguous guess."""
-        return cls(((first, stop),), label, score)
-
-    @property
-    def first(self) -> int:
-        """The first word."""
-        return self.fragments[0][0]
-
-    @property
-    def stop(self) -> int:
-        """One past the last word."""
-        return self.fragments[-1][1]
-
-    def shifted(self, by: int) -> ScoredSpan:
-        """The same words in a sentence that begins `by` words earlier."""
-        return ScoredSpan(tuple((first + by, stop + by) for first, stop in self.fragments), self.label, self.score)
 
 
 def decode(
-    guesses: Iterable[ScoredSpan], overlap: Overlap, joined: Overlap = "any", standing: Iterable[Fragments] = ()
+    spans: Iterable[ScoredSpan], overlap: Overlap, linked: Overlap = "any", taken: Iterable[Fragments] = ()
 ) -> list[ScoredSpan]:
-    """Keep the best guesses that may stand together, and beside what is `standing` already, the most probable first.
+    """Keep the best spans that may stand together, and beside what is `taken` already, the most probable first.
 
     `flat`: no two share a word. `nested`: all words of the one may be words of the other, none may cross. `any`: all
-    stay. `overlap` is for contiguous guesses, `joined` for two of which one is discontinuous; such a guess holds the
+    stay. `overlap` is for contiguous spans, `linked` for two of which one is discontinuous; such a span holds the
     words of its fragments, not those between them.
-    Several labels on one span may always stand together; only heads that give several make such guesses.
+    Several labels on one span may always stand together; only heads that give several make such spans.
 
-    >>> kept = decode([ScoredSpan.of(0, 2, 1, 0.9), ScoredSpan.of(1, 3, 1, 0.8), ScoredSpan(((0, 1), (3, 4)), 2, 0.7)], "flat")
-    >>> [guess.fragments for guess in kept]
+    >>> spans = [ScoredSpan.of(0, 2, 1, 0.9), ScoredSpan.of(1, 3, 1, 0.8), ScoredSpan(((0, 1), (3, 4)), 2, 0.7)]
+    >>> [span.fragments for span in decode(spans, "flat")]
     [((0, 2),), ((0, 1), (3, 4))]
     """
     kept: list[ScoredSpan] = []
-    at: dict[int, list[Fragments]] = {}  # what stands, by the words it holds
-    for span in standing:
-        for word in _words(span):
-            at.setdefault(word, []).append(span)
-    choosy = (overlap, joined) != ("any", "any")
-    for guess in sorted(guesses, key=lambda g: (-g.score, g.fragments, g.label)):
-        words = _words(guess.fragments)
-        others = (other for word in words for other in at.get(word, ()))
-        if choosy and any(_clash(guess.fragments, other, overlap, joined) for other in others):
+    at_word: dict[int, list[Fragments]] = {}  # what stands, by the words it holds
+    for fragments in taken:
+        for word in _words(fragments):
+            at_word.setdefault(word, []).append(fragments)
+    anything_goes = (overlap, linked) == ("any", "any")
+    for span in sorted(spans, key=lambda span: (-span.score, span.fragments, span.label)):
+        words = _words(span.fragments)
+        rivals = (rival for word in words for rival in at_word.get(word, ()))
+        if not anything_goes and any(_clash(span.fragments, rival, overlap, linked) for rival in rivals):
             continue
-        kept.append(guess)
+        kept.append(span)
         for word in words:
-            at.setdefault(word, []).append(guess.fragments)
+            at_word.setdefault(word, []).append(span.fragments)
     return kept
 
 
@@ -79,19 +46,19 @@ def _words(span: Fragments) -> list[int]:
     return [word for first, stop in span for word in range(first, stop)]
 
 
-def found_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
+def least_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
     """The least level that allows all contiguous ones of these spans, sentence by sentence; equal ones are one.
 
-    >>> found_overlap([[((0, 2),), ((1, 2),)], [((4, 5),)]])
+    >>> least_overlap([[((0, 2),), ((1, 2),)], [((4, 5),)]])
     'nested'
     """
     return _least(_contiguous([span[0] for span in set(spans) if len(span) == 1]) for spans in sentences)
 
 
-def found_joined(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
+def least_linked_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
     """The least level that allows all pairs of these spans of which one is discontinuous, sentence by sentence.
 
-    >>> found_joined([[((0, 2),), ((0, 1), (4, 5))]])
+    >>> least_linked_overlap([[((0, 2),), ((0, 1), (4, 5))]])
     'any'
     """
     return _least(
@@ -106,8 +73,8 @@ def found_joined(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
 
 def _least(levels: Iterable[Overlap]) -> Overlap:
     """The least level that allows what each of these allows."""
-    found = set(levels)
-    return "any" if "any" in found else "nested" if "nested" in found else "flat"
+    allowed = set(levels)
+    return "any" if "any" in allowed else "nested" if "nested" in allowed else "flat"
 
 
 def _contiguous(spans: list[Fragment]) -> Overlap:
@@ -132,9 +99,9 @@ def _together(one: Fragments, other: Fragments) -> Overlap:
     return "nested" if _inside(one, other) or _inside(other, one) else "any"
 
 
-def _clash(one: Fragments, other: Fragments, overlap: Overlap, joined: Overlap) -> bool:
+def _clash(one: Fragments, other: Fragments, overlap: Overlap, linked: Overlap) -> bool:
     """Whether two spans that share a word may not stand together."""
-    level = overlap if len(one) == len(other) == 1 else joined
+    level = overlap if len(one) == len(other) == 1 else linked
     if level == "flat":
         return one != other
     return level == "nested" and not (_inside(one, other) or _inside(other, one))

@@ -1,4 +1,4 @@
-"""The parts as one network: encoder, span representation, bottleneck and head."""
+"""The parts as one network: encoder, suggester, span representation, bottleneck, head and extra losses."""
 
 from __future__ import annotations
 
@@ -8,49 +8,35 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from nearspan.encoders import Batch, Encoded, Encoder
-from nearspan.heads import CrfHead, FragmentLinker, Head, NearestHead, SigmoidHead, Softmax, SpanHead
-from nearspan.knn import (
-    Datastore,
-    InterpolationSettings,
-    Pool,
-    WordTable,
-    compared_by_words,
-    entities_by_words,
-    nearest_sentences,
-    probabilities_by_sentence,
-    probabilities_by_stream,
-    vote,
-)
+from nearspan.encoders import Batch, Encoder
+from nearspan.heads import FragmentLinker, Head, Query, Targets
+from nearspan.heads.query import is_additive
+from nearspan.knn import Datastore, InterpolationSettings, Pool, knn_probabilities
 from nearspan.losses import Generators, LossSettings, SpanTexts, smoothed, zero_loss
-from nearspan.model.decode import ScoredSpan
 from nearspan.spans import (
+    AllSpans,
     Bottleneck,
-    Candidates,
+    CandidateRules,
     GoldFragments,
-    LstmMinus,
     Representation,
+    ScoredSpan,
     SpanLabels,
-    SpanTransformer,
-    candidates_of,
 )
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """A batch, and of its corpus the labels, the texts of entities for generators, fragments for a joiner, and tags."""
+class LabelledBatch:
+    """A batch, and of its corpus the labels, the texts of entities, linked fragments, and what words have to learn."""
 
     batch: Batch
     labels: SpanLabels
     texts: SpanTexts | None = None
     fragments: GoldFragments | None = None
-    tags: Tensor | None = None  # [R] of the corpus's words, for a head over words
+    word_targets: Tensor | None = None  # [R] of the corpus's words
 
 
 class Network(nn.Module):
-    """Word states, span vectors, label probabilities.
-
-    For `typing`, candidates are the spans that a batch is given with, and none of them is null.
+    """Word states, span vectors, label probabilities, entities.
 
     A span's vector is what the head reads: that of the representation or, with a bottleneck, the mean of its
     compressed distribution. In training the head reads draws from the distribution instead.
@@ -59,36 +45,37 @@ class Network(nn.Module):
     def __init__(
         self,
         encoder: Encoder,
+        suggester: AllSpans,
         representation: Representation,
         head: Head,
         labels: int,
-        max_width: int,
         losses: LossSettings,
         bottleneck: Bottleneck | None = None,
         generators: Generators | None = None,
         fragment_linker: FragmentLinker | None = None,
         interpolation: InterpolationSettings | None = None,
-        typing: bool = False,
     ) -> None:
         super().__init__()
         self.encoder = encoder
+        self.suggester = suggester
         self.representation = representation
         self.head = head
         self.labels = labels + 1  # null is a label like the others
-        self.max_width = max_width
         self.losses = losses
         self.bottleneck = bottleneck
         self.generators = generators
         self.fragment_linker = fragment_linker
         self.interpolation = interpolation
-        self.typing = typing
-        if isinstance(head, Softmax):
-            head.typing = typing
 
     @property
-    def size(self) -> int:
+    def span_size(self) -> int:
         """H, the width of a span's vector."""
         return self.bottleneck.size if self.bottleneck is not None else self.representation.size
+
+    @property
+    def max_width(self) -> int:
+        """The most words, or pieces, in a candidate."""
+        return self.suggester.max_width
 
     @property
     def device(self) -> torch.device:
@@ -96,248 +83,145 @@ class Network(nn.Module):
         return next(self.parameters()).device
 
     @property
-    def span_head(self) -> SpanHead:
-        """The head, where it reads spans."""
-        if isinstance(self.head, CrfHead):
-            raise TypeError("this head reads words")
-        return self.head
+    def is_additive(self) -> bool:
+        """Whether span vectors, as the head reads them, are sums over the words of a span."""
+        return is_additive(self.representation, self.bottleneck is not None, self.suggester)
 
     @property
-    def adds_up(self) -> LstmMinus | None:
-        """The representation, if span vectors are sums over words as the head reads them."""
-        spans = self.representation
-        return spans if isinstance(spans, LstmMinus) and self.bottleneck is None and not self.typing else None
+    def rules(self) -> CandidateRules:
+        """Which entities this network can predict."""
+        linked = self.fragment_linker is not None
+        return CandidateRules(self.max_width, self.head.multilabel, linked, self.head.reads_words)
 
-    def pretrained(self) -> list[nn.Parameter]:
+    @property
+    def datastore_weight(self) -> float:
+        """How much of a prediction is the datastore's: all, nothing, or the weight of the interpolation."""
+        if self.head.uses_datastore:
+            return 1.0
+        return self.interpolation.weight if self.interpolation is not None else 0.0
+
+    def pretrained_parameters(self) -> list[nn.Parameter]:
         """The weights that come from a pretrained encoder; they learn at a rate of their own."""
-        transformer, spans = self.encoder.transformer, self.representation
-        copies = spans.pretrained() if isinstance(spans, SpanTransformer) else []
-        return [*(transformer.parameters() if transformer is not None else []), *copies]
+        transformer = self.encoder.transformer
+        encoder = list(transformer.parameters()) if transformer is not None else []
+        return [*encoder, *self.representation.pretrained_parameters()]
 
-    def candidates(self, batch: Batch) -> Candidates:
-        """The spans of a batch that are considered."""
-        if self.typing and batch.prepared.given is None:
-            raise ValueError("spans are not given: prepare the sentences with them")
-        return candidates_of(batch, self.max_width)
+    def query(
+        self, batch: Batch, datastore: Datastore | None = None, neighbour_sentences: Tensor | None = None
+    ) -> Query:
+        """A batch as the head is asked about it; nothing is computed before it is needed.
 
-    def spans(self, batch: Batch) -> tuple[Tensor, Candidates]:
-        """Vectors [S, H] of all candidates of a batch."""
-        vectors, candidates, _ = self.read(batch)
-        return vectors, candidates
+        `neighbour_sentences` [B, K] are those of the datastore to compare with, instead of those that are searched.
+        """
+        compress = self.bottleneck.compressed if self.bottleneck is not None else None
+        parts = (self.encoder, self.suggester, self.representation)
+        return Query(batch, *parts, compress, datastore, neighbour_sentences)
 
-    def read(self, batch: Batch) -> tuple[Tensor, Candidates, Encoded]:
-        """Vectors [S, H] of all candidates of a batch, and what the encoder made of it."""
-        candidates = self.candidates(batch)
-        encoded = self.encoder(batch)
-        return self.vectors(encoded, candidates), candidates, encoded
+    def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
+        """P(y|s) [S, 1 + Y] of the candidates, interpolated with the datastore's where that is set.
 
-    def represented(self, batch: Batch) -> tuple[Tensor, Candidates]:
-        """What the representation makes of all candidates of a batch [S, H'], before any bottleneck."""
-        candidates = self.candidates(batch)
-        return self.representation(self.encoder(batch), candidates), candidates
+        Where only entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
+        """
+        knn = self.knn_probabilities(query)
+        if knn is None or self.interpolation is None:
+            return self.head.predict_proba(query, entities_only=entities_only)
+        return torch.lerp(self.head.predict_proba(query), knn, self.interpolation.weight)
 
-    def vectors(self, encoded: Encoded, candidates: Candidates) -> Tensor:
-        """Vectors [S, H] of candidates, as the head reads them when nothing is drawn."""
-        found: Tensor = self.representation(encoded, candidates)
-        return found if self.bottleneck is None else self.bottleneck.compressed(found)
+    def knn_probabilities(self, query: Query) -> Tensor | None:
+        """P_knn(y|s) [S, 1 + Y], where the datastore is interpolated with the head."""
+        if self.interpolation is None or query.datastore is None:
+            return None
+        return knn_probabilities(query.datastore, query.vectors, self.interpolation, self.labels)
 
-    def labelled_spans(self, labelled: Labelled) -> tuple[Tensor, Tensor]:
-        """Vectors [S, H] and gold labels [S]."""
-        vectors, candidates = self.spans(labelled.batch)
-        return vectors, labelled.labels.targets(labelled.batch.ids, candidates)
+    def predict(self, query: Query) -> list[list[ScoredSpan]]:
+        """For each sentence of a batch the spans that may be entities, before decoding chooses among them."""
+        if self.interpolation is None or query.datastore is None:
+            return self._with_linked(query, self.head.predict(query))
+        return self.select(query, self.predict_proba(query))
+
+    def select(self, query: Query, probabilities: Tensor) -> list[list[ScoredSpan]]:
+        """The same, given P(y|s) [S, 1 + Y] of the candidates."""
+        spans = self.head.select(query, probabilities)
+        if self.interpolation is not None and query.datastore is not None:
+            weight = 1 - self.interpolation.weight  # the datastore holds no span that is wider than a candidate
+            for sentence, wide in zip(spans, self.head.predict_beyond_candidates(query), strict=True):
+                sentence += [ScoredSpan(span.fragments, span.label, span.score * weight) for span in wide]
+        return self._with_linked(query, spans)
+
+    def _with_linked(self, query: Query, spans: list[list[ScoredSpan]]) -> list[list[ScoredSpan]]:
+        """The spans of each sentence, and its discontinuous ones."""
+        if self.fragment_linker is None:
+            return spans
+        linked = self.fragment_linker.link(query.vectors, query.candidates)
+        return [own + more for own, more in zip(spans, linked, strict=True)]
 
     def forward(
-        self, labelled: Labelled, neighbours: Labelled | None = None, epoch: int = 0, done: float = 0.0
+        self, labelled: LabelledBatch, neighbours: LabelledBatch | None = None, epoch: int = 0, progress: float = 0.0
     ) -> Tensor:
-        """The loss in an epoch, when a share of all training is done.
+        """The loss in an epoch, when a part of all training is done.
 
-        The head's, the joiner's and the bottleneck's are summed over a sentence's spans, or words, the mean over the
-        batch's sentences; the generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
+        The head's, the fragment linker's and the bottleneck's are summed over a sentence's spans, or words, the mean
+        over the batch's sentences; the generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
         """
         batch, generators = labelled.batch, self.generators
-        if isinstance(self.head, CrfHead):
-            return self._tagged(self.head, self.encoder(batch), labelled)
-        vectors, candidates = self.represented(batch)
+        query = self.query(batch)
+        if self.head.reads_words:
+            _ = query.encoded  # read in the precision of training; scores want full precision
+            words = labelled.word_targets[batch.rows] if labelled.word_targets is not None else None
+            with torch.autocast(batch.rows.device.type, enabled=False):
+                return self.head.loss(query, Targets(words=words)) / len(batch)
         if generators is None or labelled.texts is None:
-            return self._classified(vectors, candidates, labelled, neighbours, epoch)
+            return self._span_loss(query, labelled, neighbours, epoch)
         settings = generators.settings
         alone, gamma = epoch < settings.pretraining, settings.gamma
+        vectors = query.representations
         with torch.autocast(vectors.device.type, enabled=False):
-            told = labelled.texts.of(batch.ids, candidates)
-            generated = generators.loss(vectors.float(), told, done, 1.0 if alone else gamma)
+            texts = labelled.texts.of(batch.ids, query.candidates)
+            generated = generators.loss(vectors.float(), texts, progress, 1.0 if alone else gamma)
         if alone:
             return generated + zero_loss(self)
-        loss = self._classified(vectors, candidates, labelled, neighbours, epoch - settings.pretraining)
+        loss = self._span_loss(query, labelled, neighbours, epoch - settings.pretraining)
         # gamma weighs what the encoder learns. The generators' own weights have the same optimum without it; with it
         # Adam, used to far larger gradients, would hardly move them any more while the encoder leaves them behind
         return loss + generated - (1 - gamma) * generated.detach()
 
-    def _tagged(self, head: CrfHead, encoded: Encoded, labelled: Labelled) -> Tensor:
-        """The loss of a head over words."""
-        if labelled.tags is None:
-            raise ValueError("a head over words needs the tags of the words: TrainingData.word_tags")
-        batch = encoded.batch
-        with torch.autocast(encoded.states.device.type, enabled=False):
-            return head.loss(encoded.states.float(), batch.mask, labelled.tags[batch.rows]) / len(batch)
-
-    def _classified(
-        self, vectors: Tensor, candidates: Candidates, labelled: Labelled, neighbours: Labelled | None, epoch: int
-    ) -> Tensor:
-        """The loss of head, joiner and bottleneck for what the representation made of a batch's candidates [S, H']."""
+    def _span_loss(self, query: Query, labelled: LabelledBatch, neighbours: LabelledBatch | None, epoch: int) -> Tensor:
+        """The loss of head, fragment linker and bottleneck."""
+        vectors, batch = query.representations, labelled.batch
         pool = self.pool(neighbours) if neighbours is not None else None
-        batch = labelled.batch
-        targets = self.targets(labelled.labels.one_hot_targets(batch.ids, candidates, self.labels), candidates)
-        if self.bottleneck is None:
-            loss = self._scored([vectors], targets, pool)
-            return (loss + self._joined([vectors], candidates, labelled)) / len(batch)
-        found = self.bottleneck(vectors)
-        samples = self.bottleneck.samples(found)
-        drawn = self._scored(samples, targets, pool) + self._joined(samples, candidates, labelled)
-        return (drawn + self.bottleneck.loss(found, epoch)) / len(batch)
-
-    def _scored(self, drawn: Sequence[Tensor], targets: Tensor, pool: Pool | None) -> Tensor:
-        """The head's loss, the mean over several draws [S, H] of the span vectors."""
-        with torch.autocast(targets.device.type, enabled=False):  # scores want full precision
-            losses = [self.span_head.loss(vectors.float(), targets, pool) for vectors in drawn]
-        return torch.stack(losses).mean()
-
-    def _joined(self, drawn: Sequence[Tensor], candidates: Candidates, labelled: Labelled) -> Tensor | float:
-        """The joiner's loss, the mean over several draws [S, H]; nothing where there is no joiner."""
-        if self.fragment_linker is None or labelled.fragments is None:
-            return 0.0
-        gold = labelled.fragments.batch(labelled.batch.ids, candidates)
-        with torch.autocast(candidates.first.device.type, enabled=False):
-            losses = [self.fragment_linker.loss(vectors.float(), candidates, gold) for vectors in drawn]
-        return torch.stack(losses).mean()
-
-    def targets(self, hot: Tensor, candidates: Candidates) -> Tensor:
-        """What the loss asks for [S, 1 + Y], given gold labels as ones: the same, or smoothed over boundaries."""
+        one_hot = labelled.labels.one_hot_targets(batch.ids, query.candidates, self.labels)
         smoothing = self.losses.boundary_smoothing
-        return hot if smoothing is None else smoothed(hot, candidates, smoothing)
+        targets = Targets(one_hot if smoothing is None else smoothed(one_hot, query.candidates, smoothing))
+        if self.bottleneck is None:
+            return self._losses_of_draws(query, [vectors], targets, pool, labelled) / len(batch)
+        distribution = self.bottleneck(vectors)
+        draws = self.bottleneck.samples(distribution)
+        loss = self._losses_of_draws(query, draws, targets, pool, labelled)
+        return (loss + self.bottleneck.loss(distribution, epoch)) / len(batch)
 
-    def pool(self, neighbours: Labelled) -> Pool:
-        """Spans of some training sentences to compare with: constants without dropout, unless told otherwise."""
-        if isinstance(self.head, NearestHead) and self.head.settings.through_neighbours:
-            return Pool(*self.labelled_spans(neighbours))
+    def _losses_of_draws(
+        self, query: Query, draws: Sequence[Tensor], targets: Targets, pool: Pool | None, labelled: LabelledBatch
+    ) -> Tensor:
+        """The head's loss and the fragment linker's, each the mean over several draws [S, H] of the span vectors."""
+        with torch.autocast(query.batch.rows.device.type, enabled=False):  # scores want full precision
+            loss = torch.stack([self.head.loss(query.with_vectors(draw), targets, pool) for draw in draws]).mean()
+            if self.fragment_linker is not None and labelled.fragments is not None:
+                gold = labelled.fragments.batch(labelled.batch.ids, query.candidates)
+                linked = [self.fragment_linker.loss(draw.float(), query.candidates, gold) for draw in draws]
+                loss = loss + torch.stack(linked).mean()
+        return loss
+
+    def pool(self, neighbours: LabelledBatch) -> Pool:
+        """Spans of some training sentences to compare with: constants without dropout, unless the head trains them."""
+        if self.head.trains_neighbours:
+            return self._pool(neighbours)
         training = self.training
         self.eval()
         with torch.no_grad():
-            pool = Pool(*self.labelled_spans(neighbours))
+            pool = self._pool(neighbours)
         self.train(training)
         return pool
 
-    def probabilities(
-        self, batch: Batch, memory: Datastore | None, sentences: Tensor | None = None
-    ) -> tuple[Tensor, Candidates]:
-        """P(y|s) [S, 1 + Y] for all candidates of a batch.
-
-        `sentences` [B, K] are those of the memory that the instance head has to ask instead of those it would search.
-        """
-        candidates = self.candidates(batch)
-        return self.judged(self.encoder(batch), candidates, memory, sentences)[0], candidates
-
-    def judged(
-        self,
-        encoded: Encoded,
-        candidates: Candidates,
-        memory: Datastore | None,
-        sentences: Tensor | None = None,
-        *,
-        entities: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
-        """P(y|s) [S, 1 + Y] of candidates, and their vectors [S, H] unless the head can do without.
-
-        Where only `entities` matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
-        """
-        head = self.head
-        if not isinstance(head, NearestHead):
-            vectors = self.vectors(encoded, candidates).float()
-            if isinstance(head, CrfHead):
-                places = (candidates.sentence, candidates.first, candidates.stop)
-                found = head.probabilities(encoded.states.float(), encoded.batch.mask, *places)
-            else:
-                found = head.probabilities(vectors)
-            said = self.voted(vectors, memory)
-            return found if said is None or self.interpolation is None else torch.lerp(
-                found, said, self.interpolation.weight
-            ), vectors
-        if memory is None:
-            raise ValueError("the instance head needs a memory: Model.remember builds one")
-        if sentences is None and head.settings.search == "nearest":
-            means = self.encoder.sentence_vectors(encoded)
-            sentences = nearest_sentences(memory, means, head.settings.neighbours)  # [B, K]
-        spans = self.adds_up
-        if spans is not None and isinstance(memory.vectors, WordTable) and not encoded.states.is_cuda:
-            asked, table, width = spans.end_sums(encoded.states), memory.vectors, self.max_width
-            if sentences is not None and entities:
-                return entities_by_words(
-                    memory, table, sentences, asked, candidates, width, head.labels, head.budget
-                ), None
-            return compared_by_words(memory, table, sentences, asked, candidates, width, head.labels, head.budget), None
-        vectors = self.vectors(encoded, candidates).float()
-        if sentences is None:
-            return probabilities_by_stream(vectors, memory, head.labels, head.budget), vectors
-        return probabilities_by_sentence(memory, sentences, vectors, candidates, head.labels, head.budget), vectors
-
-    def voted(self, vectors: Tensor, memory: Datastore | None) -> Tensor | None:
-        """What the memory says of span vectors [S, H], where it votes beside the head: P_memory(y|s) [S, 1 + Y]."""
-        return (
-            vote(memory, vectors, self.interpolation, self.labels)
-            if self.interpolation and memory is not None
-            else None
-        )
-
-    def guesses(self, batch: Batch, memory: Datastore | None) -> list[list[ScoredSpan]]:
-        """For each sentence of a batch what may be entities: candidates with each of their labels, and joined ones."""
-        encoded = self.encoder(batch)
-        if isinstance(self.head, CrfHead) and (self.interpolation is None or memory is None):
-            return _guessed(*self.head.entities(encoded.states.float(), batch.mask), len(batch))
-        candidates = self.candidates(batch)
-        return self.guessed(encoded, candidates, *self.judged(encoded, candidates, memory, entities=not self.typing))
-
-    def guessed(
-        self, encoded: Encoded, candidates: Candidates, probabilities: Tensor, vectors: Tensor | None
-    ) -> list[list[ScoredSpan]]:
-        """The same from what was `judged` of the candidates."""
-        batch = encoded.batch
-        rows, labels = self.chosen(probabilities)
-        places = [places[rows] for places in (candidates.sentence, candidates.first, candidates.stop)]
-        found = _guessed(torch.stack([*places, labels]).T, probabilities[rows, labels], len(batch))
-        if self.fragment_linker is not None:
-            vectors = self.vectors(encoded, candidates).float() if vectors is None else vectors
-            for one in self.fragment_linker.join(vectors, candidates):
-                found[one.sentence].append(ScoredSpan(one.fragments, one.label, one.score))
-        if (
-            isinstance(self.head, CrfHead) and self.interpolation is not None
-        ):  # of entities too wide for a candidate nobody votes
-            index, scores = self.head.entities(encoded.states.float(), batch.mask)
-            wide = index[:, 2] - index[:, 1] > self.max_width
-            rest = _guessed(index[wide], scores[wide] * (1 - self.interpolation.weight), len(batch))
-            found = [own + more for own, more in zip(found, rest, strict=True)]
-        return found
-
-    def marginals(self, batch: Batch, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
-        """P(y|s) [S, 1 + Y] of any spans of a batch, for a head over words."""
-        if not isinstance(self.head, CrfHead):
-            raise TypeError("only a head over words has marginals of any span")
-        return self.head.probabilities(self.encoder(batch).states.float(), batch.mask, sentence, first, stop)
-
-    def chosen(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]: the likeliest label, unless it is
-        null, or all labels that hold where a span may have several; of a given span the likeliest one.
-        """
-        if self.typing:
-            return torch.arange(len(probabilities), device=probabilities.device), probabilities[:, 1:].argmax(1) + 1
-        if isinstance(self.head, SigmoidHead):
-            return self.head.above(probabilities)
-        labels = probabilities.argmax(1)
-        rows = labels.nonzero().flatten()
-        return rows, labels[rows]
-
-
-def _guessed(index: Tensor, scores: Tensor, sentences: int) -> list[list[ScoredSpan]]:
-    """Guesses by sentence, from their sentence, first word, stop and label [F, 4] and their scores [F]."""
-    found: list[list[ScoredSpan]] = [[] for _ in range(sentences)]
-    for (sentence, first, stop, label), score in zip(index.tolist(), scores.tolist(), strict=True):
-        found[sentence].append(ScoredSpan.of(first, stop, label, score))
-    return found
+    def _pool(self, neighbours: LabelledBatch) -> Pool:
+        query = self.query(neighbours.batch)
+        return query.as_pool(neighbours.labels.targets(neighbours.batch.ids, query.candidates))

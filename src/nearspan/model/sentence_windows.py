@@ -1,67 +1,67 @@
-"""The input of a network: sentences as tensors, very long ones in windows."""
+"""Sentences as a network reads them: as tensors, very long ones in windows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
-from nearspan.encoders import EncodedCorpus, Given
-from nearspan.model.decode import ScoredSpan
+from nearspan.encoders import EncodedCorpus
 from nearspan.model.network import Network
 from nearspan.segment import Sentence
 from nearspan.segment.sentence_windows import Window, split_windows
-from nearspan.spans import WordEntity
+from nearspan.spans import ScoredSpan, WordEntity
 
 
 @dataclass(frozen=True)
 class SentenceWindows:
-    """Sentences, the parts they are read in, and these parts as tensors."""
+    """Sentences, the windows they are read in, and these windows as tensors."""
 
     sentences: Sequence[Sentence]
-    counts: Sequence[int]  # the parts of each sentence
-    parts: Sequence[Window]
-    prepared: EncodedCorpus
+    counts: Sequence[int]  # the windows of each sentence
+    windows: Sequence[Window]
+    corpus: EncodedCorpus
 
     @classmethod
     def of(cls, network: Network, sentences: Sequence[Sentence]) -> SentenceWindows:
         """Sentences for a network, on its device."""
-        own = [split_windows(sentence, network.max_width) for sentence in sentences]
-        parts = [part for some in own for part in some]
-        return cls(sentences, list(map(len, own)), parts, prepare(network, [part.sentence for part in parts]))
+        by_sentence = [split_windows(sentence, network.max_width) for sentence in sentences]
+        windows = [window for group in by_sentence for window in group]
+        corpus = encode_corpus(network, [window.sentence for window in windows])
+        return cls(sentences, list(map(len, by_sentence)), windows, corpus)
 
-    def guesses(self, by_part: Sequence[Sequence[ScoredSpan]]) -> Iterator[list[ScoredSpan]]:
-        """Those of each sentence, from those of its parts: each from the part that owns it, and of whole words only."""
-        parts = iter(zip(self.parts, by_part, strict=True))
+    def merge(self, by_window: Sequence[Sequence[ScoredSpan]]) -> Iterator[list[ScoredSpan]]:
+        """The spans of each sentence: each from the window that owns it, and of whole words only."""
+        windows = iter(zip(self.windows, by_window, strict=True))
         for sentence, count in zip(self.sentences, self.counts, strict=True):
-            own = [
-                guess.shifted(part.start)
-                for part, some in islice(parts, count)
-                for guess in some
-                if part.owns(guess.first)
+            spans = [
+                span.shifted(window.start)
+                for window, in_window in islice(windows, count)
+                for span in in_window
+                if window.owns(span.first)
             ]
-            yield _whole(sentence, own)
+            yield _of_whole_words(sentence, spans)
 
 
-def prepare(
+def encode_corpus(
     network: Network,
     sentences: Sequence[Sentence],
     entities: Sequence[Sequence[WordEntity]] | None = None,
     training: bool = False,
 ) -> EncodedCorpus:
-    """Sentences as tensors on the network's device, as they are; `training`: the very ones it has learned from.
+    """Sentences as tensors on the network's device; `training`: the very ones it was trained on.
 
-    For typing their entities are the given spans.
+    Their entities are needed where the suggester takes its candidates from them.
     """
-    prepared = network.encoder.prepare(sentences, training)
-    if network.typing and entities is not None:
-        prepared = replace(prepared, given=Given.of([[entity[:2] for entity in own] for own in entities]))
-    return prepared.to(network.device)
+    corpus = network.encoder.prepare(sentences, training)
+    if entities is not None:
+        corpus = network.suggester.with_spans(corpus, entities)
+    return corpus.to(network.device)
 
 
-def _whole(sentence: Sentence, guesses: list[ScoredSpan]) -> list[ScoredSpan]:
-    """Those of a sentence's guesses whose fragments begin and end where a word does."""
+def _of_whole_words(sentence: Sentence, spans: list[ScoredSpan]) -> list[ScoredSpan]:
+    """Those of a sentence's spans whose fragments begin and end where a word does."""
     if sentence.wholes is None:
-        return guesses
+        return spans
     firsts, stops = (set(edges) for edges in zip(*sentence.wholes, strict=True))
-    return [guess for guess in guesses if all(first in firsts and stop in stops for first, stop in guess.fragments)]
+    return [span for span in spans if all(first in firsts and stop in stops for first, stop in span.fragments)]

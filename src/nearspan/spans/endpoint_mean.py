@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders import Encoded, Encoder
+from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
 from nearspan.spans.pooling import Pool
+from nearspan.spans.representation import Representation
 from nearspan.spans.span_grid import SpanGrid, gather_rows
 
 
@@ -21,13 +23,16 @@ class EndpointMeanSettings(Settings):
     kind: Literal["endpoint_mean"] = "endpoint_mean"
     dropout: float = Field(default=0.1, ge=0, lt=1)  # on the states
 
-    def build(self, encoder: Encoder, max_width: int) -> EndpointMean:
-        """The representation over an encoder's states."""
-        return EndpointMean(self, encoder.size, max_width)
 
-
-class EndpointMean(nn.Module):
+class EndpointMean(Representation):
     """s = [v_i; mean of v_i to v_j; v_j]. It has no weights of its own."""
+
+    Settings: ClassVar[type[Settings]] = EndpointMeanSettings
+
+    @classmethod
+    def build(cls, settings: EndpointMeanSettings, encoder: Encoder, max_width: int) -> EndpointMean:
+        """The representation over an encoder's states."""
+        return cls(settings, encoder.size, max_width)
 
     def __init__(self, settings: EndpointMeanSettings, inputs: int, max_width: int) -> None:
         super().__init__()
@@ -46,3 +51,6 @@ class EndpointMean(nn.Module):
         firsts = words.index_select(0, row + candidates.first)
         lasts = words.index_select(0, row + candidates.stop - 1)
         return torch.cat([firsts, means, lasts], dim=-1)
+
+
+register("representation", EndpointMean)

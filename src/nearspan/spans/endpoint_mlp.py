@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders import Encoded, Encoder
+from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
+from nearspan.spans.representation import Representation
 from nearspan.spans.width_embedding import width_table
 
 
@@ -23,13 +25,16 @@ class EndpointMLPSettings(Settings):
     dropout: float = Field(default=0.4, ge=0, lt=1)  # on the states
     end_dropout: float = Field(default=0.2, ge=0, lt=1)  # on the ends
 
-    def build(self, encoder: Encoder, max_width: int) -> EndpointMLP:
-        """The representation over an encoder's states."""
-        return EndpointMLP(self, encoder.size, max_width)
 
-
-class EndpointMLP(nn.Module):
+class EndpointMLP(Representation):
     """[relu(F h_first), relu(G h_last), w]: first end, last end, width."""
+
+    Settings: ClassVar[type[Settings]] = EndpointMLPSettings
+
+    @classmethod
+    def build(cls, settings: EndpointMLPSettings, encoder: Encoder, max_width: int) -> EndpointMLP:
+        """The representation over an encoder's states."""
+        return cls(settings, encoder.size, max_width)
 
     def __init__(self, settings: EndpointMLPSettings, inputs: int, max_width: int) -> None:
         super().__init__()
@@ -51,3 +56,6 @@ class EndpointMLP(nn.Module):
         if self.widths is not None:
             parts.append(self.widths(candidates.stop - candidates.first - 1).to(read.dtype))
         return torch.cat(parts, dim=-1)
+
+
+register("representation", EndpointMLP)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -10,9 +10,11 @@ from torch.nn import functional
 
 from nearspan.encoders import Encoded, Encoder
 from nearspan.errors import ConfigError
+from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.additive_spans import EndSums, WordSums
 from nearspan.spans.candidates import Candidates
+from nearspan.spans.representation import Representation
 
 
 class LstmMinusSettings(Settings):
@@ -23,16 +25,8 @@ class LstmMinusSettings(Settings):
     size: int = Field(default=100, ge=0, le=10_000)  # of the projected span vector; 0: the differences as they are
     dropout: float = Field(default=0.0, ge=0, lt=1)  # on the span vector
 
-    def build(self, encoder: Encoder, max_width: int) -> LstmMinus:  # noqa: ARG002
-        """The representation over an encoder's states."""
-        if self.size == 0 and self.form == "nested":
-            raise ConfigError("the nested form blends differences and sums by a projection: set representation.size")
-        if encoder.bilstm is None:
-            raise ConfigError("LSTM-minus needs the states of a BiLSTM: set encoder.bilstm")
-        return LstmMinus(self, encoder.size)
 
-
-class LstmMinus(nn.Module):
+class LstmMinus(Representation):
     """h_s = W [f_b - f_{a-1}, b_a - b_{b+1}] + c, in the nested form with [f_a + f_b, b_a + b_b] beside it.
 
     Each term belongs to one end of the span, so words are projected once, not spans: h_s = left(a) + right(b),
@@ -44,6 +38,18 @@ class LstmMinus(nn.Module):
 
     With a size of 0 there is no W: the differences themselves, without weights, for heads that do not read them.
     """
+
+    Settings: ClassVar[type[Settings]] = LstmMinusSettings
+    is_additive: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, settings: LstmMinusSettings, encoder: Encoder, max_width: int) -> LstmMinus:
+        """The representation over an encoder's states."""
+        if settings.size == 0 and settings.form == "nested":
+            raise ConfigError("the nested form blends differences and sums by a projection: set representation.size")
+        if encoder.bilstm is None:
+            raise ConfigError("LSTM-minus needs the states of a BiLSTM: set encoder.bilstm")
+        return cls(settings, encoder.size)
 
     def __init__(self, settings: LstmMinusSettings, inputs: int) -> None:
         super().__init__()
@@ -74,11 +80,11 @@ class LstmMinus(nn.Module):
         return left, right
 
     @property
-    def begins_alike(self) -> bool:
+    def begins_alike(self) -> bool:  # type: ignore[override]
         """Whether `sums` begins every span with the same vector."""
         return self.plus is None
 
-    def sums(self, states: Tensor) -> WordSums:
+    def word_sums(self, states: Tensor) -> WordSums:
         """The same vectors as sums over words: step(t) = right(t) - right(t - 1), begin(a) = left(a) + right(a - 1).
 
         In the flat form h_s = c + step(a) + ... + step(b) with a word's own left(t) + right(t) - c for its step.
@@ -106,3 +112,6 @@ class LstmMinus(nn.Module):
         stops = right.flatten(0, 1).index_select(0, row + candidates.stop - 1)
         vectors: Tensor = self.dropout(starts + stops)
         return vectors
+
+
+register("representation", LstmMinus)

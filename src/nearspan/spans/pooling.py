@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nearspan.encoders import Encoded, Encoder
+from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
+from nearspan.spans.representation import Representation
 from nearspan.spans.span_grid import SpanGrid, gather_rows
 from nearspan.spans.span_projection import SpanProjection, SpanProjectionSettings
 
@@ -27,13 +29,17 @@ class PoolingSettings(Settings):
     dropout: float = Field(default=0.2, ge=0, lt=1)  # on the states that are pooled
     projection: SpanProjectionSettings = SpanProjectionSettings()
 
-    def build(self, encoder: Encoder, max_width: int) -> Pooling:
-        """The representation over an encoder's states."""
-        return Pooling(self, encoder.size, max_width)
 
-
-class Pooling(nn.Module):
+class Pooling(Representation):
     """A span is what its words have in common, or the word that says most."""
+
+    Settings: ClassVar[type[Settings]] = PoolingSettings
+    may_skip_weights: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, settings: PoolingSettings, encoder: Encoder, max_width: int) -> Pooling:
+        """The representation over an encoder's states."""
+        return cls(settings, encoder.size, max_width)
 
     def __init__(self, settings: PoolingSettings, inputs: int, max_width: int) -> None:
         super().__init__()
@@ -126,3 +132,6 @@ def weighted(words: Sequence[Tensor], scores: Sequence[Tensor]) -> Iterator[Tens
         whole = whole * old + further * new
         best, total = higher, total * old + new
         yield whole / total
+
+
+register("representation", Pooling)

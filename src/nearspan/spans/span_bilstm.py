@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -11,8 +11,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from nearspan.encoders import Encoded, Encoder
 from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings, lstm
+from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
+from nearspan.spans.representation import Representation
 
 
 class SpanBiLSTMSettings(Settings):
@@ -23,12 +25,8 @@ class SpanBiLSTMSettings(Settings):
     context: bool = False  # let the BiLSTM read the whole sentence, so that a span knows the words around it
     dropout: float = Field(default=0.0, ge=0, lt=1)  # on the word states
 
-    def build(self, encoder: Encoder, max_width: int) -> SpanBiLSTM:  # noqa: ARG002
-        """The representation over an encoder's states."""
-        return SpanBiLSTM(self, encoder.size)
 
-
-class SpanBiLSTM(nn.Module):
+class SpanBiLSTM(Representation):
     """s = sum_t a_t o_t with a = softmax(o . q), o_t = [f_t; b_t] and q = [f of the last word; b of the first].
 
     Read from left to right, spans that begin at the same word share their states up to the end of the shorter one;
@@ -36,6 +34,13 @@ class SpanBiLSTM(nn.Module):
     far as its widest span goes, and the states of K spans cost one reading. The two directions' share of o . q are
     inner products within one such reading.
     """
+
+    Settings: ClassVar[type[Settings]] = SpanBiLSTMSettings
+
+    @classmethod
+    def build(cls, settings: SpanBiLSTMSettings, encoder: Encoder, max_width: int) -> SpanBiLSTM:
+        """The representation over an encoder's states."""
+        return cls(settings, encoder.size)
 
     def __init__(self, settings: SpanBiLSTMSettings, inputs: int) -> None:
         super().__init__()
@@ -97,3 +102,6 @@ class _Readings:
         placed = weights.new_zeros(count, self.longest).index_copy(0, self.cell, weights)
         found: Tensor = placed.unflatten(0, (-1, self.longest)) @ self.states  # [U, K, h]
         return found.flatten(0, 1).index_select(0, self.cell)
+
+
+register("representation", SpanBiLSTM)

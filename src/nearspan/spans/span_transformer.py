@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -16,9 +16,11 @@ from torch.utils.checkpoint import checkpoint
 from nearspan.encoders import Encoded, Encoder
 from nearspan.encoders.transformer_blocks import Block, blocks, position_bias
 from nearspan.errors import ConfigError
+from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
 from nearspan.spans.pooling import How, Pool
+from nearspan.spans.representation import Representation
 from nearspan.spans.span_grid import SpanGrid, gather_rows, scatter_rows
 from nearspan.spans.span_projection import SpanProjection, SpanProjectionSettings
 
@@ -35,12 +37,8 @@ class SpanTransformerSettings(Settings):
     budget_mb: int = Field(default=8192, ge=1, le=10_000_000)  # the most memory that its layers take at once
     projection: SpanProjectionSettings = SpanProjectionSettings()
 
-    def build(self, encoder: Encoder, max_width: int) -> SpanTransformer:
-        """The representation over an encoder's layers."""
-        return SpanTransformer(self, encoder, max_width)
 
-
-class SpanTransformer(nn.Module):
+class SpanTransformer(Representation):
     """s^l = SpanBlock(s^(l-1), H^(l-1), H^(l-1)) over the words of each span, from a pooled s^0 on.
 
     Keys and values are projected once for a word, not once for every span it is in, and all widths go through a
@@ -49,6 +47,14 @@ class SpanTransformer(nn.Module):
     maximum. Where an encoder adds a bias for relative places to its scores, as MPNet does, a span adds the mean of its
     words' biases, as they were pretrained.
     """
+
+    Settings: ClassVar[type[Settings]] = SpanTransformerSettings
+    may_skip_weights: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, settings: SpanTransformerSettings, encoder: Encoder, max_width: int) -> SpanTransformer:
+        """The representation over an encoder's layers."""
+        return cls(settings, encoder, max_width)
 
     def __init__(self, settings: SpanTransformerSettings, encoder: Encoder, max_width: int) -> None:
         super().__init__()
@@ -88,7 +94,7 @@ class SpanTransformer(nn.Module):
         found: Sequence[Block] = self.own or list(self.copies)  # type: ignore[arg-type]
         return found
 
-    def pretrained(self) -> list[nn.Parameter]:
+    def pretrained_parameters(self) -> list[nn.Parameter]:
         """The copies of the encoder's weights."""
         return list(self.copies.parameters())
 
@@ -247,3 +253,6 @@ def _floats(block: Block, widths: int) -> int:
     """Its two feed-forward states, eleven others of the encoder's width, its shares of the words three times."""
     words = group_size(widths) + widths
     return 2 * block.up.out_features + 11 * block.up.in_features + 3 * block.heads * words
+
+
+register("representation", SpanTransformer)

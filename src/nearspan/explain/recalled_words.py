@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nearspan.encoders import Batch, Encoder
+from nearspan.encoders import Encoder
 from nearspan.encoders.word_memory import WordMemory
 from nearspan.explain.neighbour import NULL, Neighbour
+from nearspan.heads import Query
 from nearspan.knn import Datastore, MemorySentence
 
 
@@ -17,7 +18,7 @@ class RecalledWord:
     """A word of a span, and the training occurrences of the word that were blended into its state."""
 
     text: str
-    share: float  # of all the occurrences together in the word's state, 1 - lambda; 0 where training lacks the word
+    weight: float  # of all the occurrences together in the word's state, 1 - lambda; 0 where training lacks the word
     neighbours: list[Neighbour]  # the word where it occurs, with the label of the entity it is in; weights add up to 1
     unlisted: float  # the weight of the occurrences not listed
 
@@ -25,43 +26,45 @@ class RecalledWord:
         """For JSON."""
         return {
             "text": self.text,
-            "share": self.share,
+            "weight": self.weight,
             "neighbours": [neighbour.to_dict() for neighbour in self.neighbours],
             "unlisted": self.unlisted,
         }
 
 
-def recollections(
-    encoder: Encoder, memory: Datastore, batch: Batch, words: Sequence[str], first: int, stop: int, count: int
+def recalled_words(
+    encoder: Encoder, query: Query, words: Sequence[str], first: int, stop: int, count: int
 ) -> list[RecalledWord]:
     """For each word from `first` to `stop` of a batch of one sentence the `count` occurrences with most weight."""
-    attention = encoder.attention(batch)
-    if attention is None or encoder.word_memory is None:
+    attention = encoder.attention(query.encoded)
+    if attention is None or encoder.word_memory is None or query.datastore is None:
         return []
-    found = []
+    recalled = []
     for word in range(first, stop):
-        share = float(attention.share[word])
+        weight = float(attention.share[word])
         best = attention.weights[word].topk(min(count, attention.weights.shape[1]))
-        slots = attention.slots[word][best.indices].tolist()
-        pairs = [(slot, weight) for slot, weight in zip(slots, best.values.tolist(), strict=True) if weight > 0]
-        known = [_occurrence(memory, encoder.word_memory, slot, weight) for slot, weight in pairs]
-        listed = [one for one in known if one is not None]
-        rest = max(0.0, 1.0 - sum(one.weight for one in listed)) if share else 0.0
-        found.append(RecalledWord(words[word], share, listed, rest))
-    return found
+        slots = zip(attention.slots[word][best.indices].tolist(), best.values.tolist(), strict=True)
+        occurrences = [
+            _occurrence(query.datastore, encoder.word_memory, slot, share) for slot, share in slots if share > 0
+        ]
+        listed = [occurrence for occurrence in occurrences if occurrence is not None]
+        rest = max(0.0, 1.0 - sum(occurrence.weight for occurrence in listed)) if weight else 0.0
+        recalled.append(RecalledWord(words[word], weight, listed, rest))
+    return recalled
 
 
-def _occurrence(memory: Datastore, recall: WordMemory, slot: int, weight: float) -> Neighbour | None:
-    """A training occurrence in its sentence; none where the memory does not hold that sentence any more.
+def _occurrence(datastore: Datastore, memory: WordMemory, slot: int, weight: float) -> Neighbour | None:
+    """A training occurrence in its sentence; none where the datastore does not hold that sentence any more.
 
     Sentences are told by their words: their ids change when an edited memory is saved or built again.
     """
-    sentence, word = recall.places[slot].tolist()
-    at = memory.known.get(int(recall.digests[sentence]))
-    if at is None:
+    number, word = memory.places[slot].tolist()
+    position = datastore.by_digest.get(int(memory.digests[number]))
+    if position is None:
         return None
-    one = memory.sentences[at]
-    return Neighbour(_label(one, word), weight, one.span(word, word + 1), one.text, one.document, slot, memory.ids[at])
+    sentence = datastore.sentences[position]
+    place = (sentence.span(word, word + 1), sentence.text, sentence.document, slot, datastore.ids[position])
+    return Neighbour(_label(sentence, word), weight, *place)
 
 
 def _label(sentence: MemorySentence, word: int) -> str:

@@ -1,0 +1,124 @@
+"""What a head is: it owns its loss, its probabilities, how they become entities, and its evidence.
+
+The network composes parts and asks these methods; it never asks which kind a head is. A head from another package is
+a subclass of `Head` with `Settings`, registered by `nearspan.register("head", MyHead)`.
+
+Shapes: B sentences, T words, S candidate spans, H width of a span vector, Y labels; label 0 is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from nearspan.heads.query import Query
+from nearspan.knn import Pool
+from nearspan.settings import Settings
+from nearspan.spans import ScoredSpan, WordTarget, spans_by_sentence
+
+
+@dataclass(frozen=True)
+class HeadInputs:
+    """What a head is built for."""
+
+    labels: int  # Y, without null
+    span_size: int  # H, of the span vectors
+    word_size: int  # of the word states
+    end_size: int = 0  # of each of the two ends that a span vector begins with, where it does
+    has_null: bool = True  # whether a candidate may be no entity
+    is_compressed: bool = False  # whether a bottleneck made the span vectors
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What a head has to learn of a batch."""
+
+    spans: Tensor | None = None  # [S, 1 + Y] how probable each label of each candidate should be
+    words: Tensor | None = None  # [B, T] what `word_targets` made of the words
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """The datastore spans that a probability is the sum of: those of one label add up to P(y|s)."""
+
+    rows: Tensor  # [N] of the datastore
+    weights: Tensor  # [N]
+
+
+class Head(nn.Module):
+    """Turns span vectors, or word states, into label probabilities and entities."""
+
+    Settings: ClassVar[type[Settings]]
+    reads_words: ClassVar[bool] = False  # word states instead of span vectors: flat entities of any width
+    multilabel: ClassVar[bool] = False  # whether a span may have several labels
+    uses_datastore: ClassVar[bool] = False  # whether it compares with the training spans of a datastore
+    search_modes: ClassVar[tuple[str, ...]] = ()  # ways to search its datastore, for `search`
+
+    settings: Any
+    has_null: bool = True
+    search: str = ""  # one of `search_modes`
+    training_neighbours: int = 0  # training sentences whose labelled spans each step of training compares with
+    trains_neighbours: bool = False  # whether the gradient flows into the vectors of these spans too
+
+    @classmethod
+    def build(cls, settings: Any, inputs: HeadInputs) -> Self:
+        """The head of some settings; a ConfigError where it cannot read what it is given."""
+        raise NotImplementedError
+
+    def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
+        """The loss of a batch, summed over its spans or words; `pool` holds the spans of `training_neighbours`."""
+        raise NotImplementedError
+
+    def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
+        """P(y|s) [S, 1 + Y] of the candidates.
+
+        Where only entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
+        """
+        raise NotImplementedError
+
+    def choose(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]: the likeliest label, unless null."""
+        if not self.has_null:
+            rows = torch.arange(len(probabilities), device=probabilities.device)
+            return rows, probabilities[:, 1:].argmax(1) + 1
+        labels = probabilities.argmax(1)
+        rows = labels.nonzero().flatten()
+        return rows, labels[rows]
+
+    def select(self, query: Query, probabilities: Tensor) -> list[list[ScoredSpan]]:
+        """For each sentence the candidates that are entities, given P(y|s) [S, 1 + Y]."""
+        rows, labels = self.choose(probabilities)
+        candidates = query.candidates
+        places = [column[rows] for column in (candidates.sentence, candidates.first, candidates.stop)]
+        return spans_by_sentence(torch.stack([*places, labels]).T, probabilities[rows, labels], len(query.batch))
+
+    def predict(self, query: Query) -> list[list[ScoredSpan]]:
+        """The entities of each sentence of a batch, by this head alone."""
+        return self.select(query, self.predict_proba(query, entities_only=self.has_null))
+
+    def predict_beyond_candidates(self, query: Query) -> list[list[ScoredSpan]]:
+        """Entities that no candidate can equal, as only a head that reads words has them."""
+        return [[] for _ in range(len(query.batch))]
+
+    def predict_proba_of(self, query: Query, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
+        """P(y|s) [N, 1 + Y] of any spans of a batch, for a head that reads words."""
+        raise NotImplementedError(f"{type(self).__name__} gives probabilities to candidates alone")
+
+    def contributions(self, query: Query, row: int) -> Contributions | None:
+        """What the probabilities of the candidate at a row are the sum of, in double precision; None: of nothing."""
+        del query, row
+        return None
+
+    def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[WordTarget]]) -> Tensor | None:
+        """What a head that reads words has to learn of each word of a corpus [R]."""
+        del lengths, entities
+        return None
+
+    @property
+    def tunable_thresholds(self) -> Tensor | None:
+        """The thresholds [Y] that training fits on development data at its end, if there are any."""
+        return None

@@ -5,7 +5,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from nearspan.document import Span
-from nearspan.explain import marked, render
+from nearspan.explain import mark_spans, render
 from nearspan.explain.counter_evidence import CounterEvidence
 from nearspan.explain.evidence import Evidence
 from nearspan.explain.neighbour import Neighbour
@@ -54,11 +54,11 @@ def test_long_sentences_are_shown_around_the_span():
 
 def test_control_characters_of_the_data_do_not_reach_the_terminal():
     wicked = "\x1b[2JBob\x9b31m\x07 met\tEve"
-    for thing in (marked(wicked, [(Span.of(4, 7), "P\x1bER")]), render(evidence(wicked, Span.of(4, 7)))):
+    for thing in (mark_spans(wicked, [(Span.of(4, 7), "P\x1bER")]), render(evidence(wicked, Span.of(4, 7)))):
         printed = shown(thing)
         assert not {character for character in printed if character < " " or "\x7f" <= character < "\xa0"} - {"\n"}
         assert "�[2JBob" in printed
-    assert "�[2JBob⟨P�ER⟩" in shown(marked(wicked, [(Span.of(4, 7), "P\x1bER")]))
+    assert "�[2JBob⟨P�ER⟩" in shown(mark_spans(wicked, [(Span.of(4, 7), "P\x1bER")]))
 
 
 def test_markup_and_line_breaks_in_the_data_are_only_characters():
@@ -68,7 +68,7 @@ def test_markup_and_line_breaks_in_the_data_are_only_characters():
 
 
 def test_labels_stand_behind_their_spans():
-    found = marked("Ada met Bob", [(Span.of(0, 3), "PER"), (Span.of(8, 11), "[x]")])
+    found = mark_spans("Ada met Bob", [(Span.of(0, 3), "PER"), (Span.of(8, 11), "[x]")])
     assert found.plain == "Ada⟨PER⟩ met Bob⟨[x]⟩"
 
 

@@ -16,7 +16,7 @@ from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
 from nearspan.explain import printable
-from nearspan.explain.render import excerpted, in_context
+from nearspan.explain.render import excerpt_of, in_context
 from nearspan.io.atomic import write_file
 from nearspan.model import Model
 from nearspan.report import audit as audit_corpus
@@ -80,7 +80,7 @@ def _rendered(one: Doubt) -> Text:
             )
             said.append("  ")
     said.append(printable(one.document.id) + "\n", "dim")
-    said.append("  ").append_text(excerpted(one.entity.span, one.document.text)).append("\n")
+    said.append("  ").append_text(excerpt_of(one.entity.span, one.document.text)).append("\n")
     for word, some in (("against", one.against), ("for", one.backing)):
         for near in some:
             said.append(f"    {word:7} {near.weight:.3f} ").append(f"{near.label or 'no entity'} ", "cyan")

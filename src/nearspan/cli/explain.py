@@ -17,7 +17,7 @@ from nearspan.cli.train import Device
 from nearspan.colours import LabelColours
 from nearspan.document import Span
 from nearspan.errors import ConfigError, NearspanError
-from nearspan.explain import Evidence, marked, render
+from nearspan.explain import Evidence, mark_spans, render
 from nearspan.io.atomic import write_file
 from nearspan.model import Model
 from nearspan.report.explained import page
@@ -96,7 +96,7 @@ def _next(text: str, fragment: str, after: int) -> int:
 
 def show(text: str, found: list[Evidence], console: Console, colours: LabelColours) -> None:
     """Print a text with its entities, then the evidence for each."""
-    console.print(marked(text, [(one.span, one.label or "no entity") for one in found], colours))
+    console.print(mark_spans(text, [(one.span, one.label or "no entity") for one in found], colours))
     console.print()
     if not found:
         console.print("no entity found; ask about words of the text with --span")

@@ -18,7 +18,7 @@ from nearspan.cli.train import Device
 from nearspan.colours import LabelColours
 from nearspan.document import Span
 from nearspan.errors import ConfigError, EditError
-from nearspan.explain import marked, printable, render
+from nearspan.explain import mark_spans, printable, render
 from nearspan.formats import markup
 from nearspan.memory import Edit
 from nearspan.memory.editor import Editor
@@ -275,7 +275,7 @@ def _show(edits: list[Edit], as_json: bool) -> None:
 
 
 def _shown(one: SentenceView, colours: LabelColours) -> Text:
-    text = marked(
+    text = mark_spans(
         one.text,
         [*((entity.span, entity.label) for entity in one.entities), *((span, "removed") for span in one.removed)],
         colours,

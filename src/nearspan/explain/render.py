@@ -50,8 +50,10 @@ def render(evidence: Evidence, colours: LabelColours | None = None) -> Renderabl
             rest = Text("all others of this label together", "dim")
             table.add_row(label_text(label, colours), f"{left:.3f}", _bar(left), rest)
     for word in evidence.recalled if evidence.strength == "attended" else ():
-        said = f"{word.share:.0%} of {word.text!r} is what it was in training:" if word.share else ""
-        table.add_row("", "", "", Text(said or f"{word.text!r} is not in the training data", "dim italic"))
+        line = f"{word.text!r} is not in the training data"
+        if word.weight:
+            line = f"{word.weight:.0%} of {word.text!r} is what it was in training:"
+        table.add_row("", "", "", Text(line, "dim italic"))
         for one in word.neighbours:
             table.add_row(label_text(one.label, colours), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
         if word.unlisted >= 0.0005:
@@ -60,12 +62,12 @@ def render(evidence: Evidence, colours: LabelColours | None = None) -> Renderabl
     return Group(title, *_share(evidence), table, *_against(evidence, colours), *_flip(evidence), Text())
 
 
-def _share(evidence: Evidence) -> list[Text]:
-    """What the memory had to say in a decision that it has a vote in."""
-    if not evidence.voted:
+def _interpolation(evidence: Evidence) -> list[Text]:
+    """What the nearest training spans said, where they are interpolated with the head."""
+    if not evidence.knn_probabilities:
         return []
-    said = ", ".join(f"{_name(label)} {value:.3f}" for label, value in evidence.voted.items() if value >= 0.0005)
-    return [Text(f"the memory's vote has a share of {evidence.share:g} in this: {said}", "dim")]
+    labels = (f"{_name(label)} {value:.3f}" for label, value in evidence.knn_probabilities.items() if value >= 0.0005)
+    return [Text(f"the memory has a weight of {evidence.weight:g} in this: {', '.join(labels)}", "dim")]
 
 
 def _against(evidence: Evidence, colours: LabelColours) -> list[RenderableType]:
@@ -79,20 +81,20 @@ def _against(evidence: Evidence, colours: LabelColours) -> list[RenderableType]:
     return [table]
 
 
-def _flip(evidence: Evidence) -> list[Text]:
-    """What would have to go for another label."""
-    if evidence.strength != "exact":
-        return []
-    return [Text(told(evidence), "dim italic")]
+def _counter_evidence(evidence: Evidence) -> list[Text]:
+    """What would have to be removed for another label."""
+    return [Text(describe_removal(evidence), "dim italic")] if evidence.strength == "exact" else []
 
 
-def told(evidence: Evidence) -> str:
-    """In words: what would have to go for another label."""
-    if evidence.flip is None:
-        return "no removal from the memory would change this: nothing it is compared with has another label"
-    spans = "1 span" if evidence.flip.size == 1 else f"{evidence.flip.size:,} spans"
-    kind = f"the heaviest of {_name(evidence.label)}"
-    return f"it would be {_name(evidence.flip.label)} without {spans} of the memory, {kind}; no fewer would do"
+def describe_removal(evidence: Evidence) -> str:
+    """In words: what would have to be removed for another label."""
+    removal = evidence.counter_evidence
+    if removal is None:
+        return "No removal from the memory would change this: nothing it is compared with has another label."
+    spans = "this training span" if removal.size == 1 else f"these {removal.size:,} training spans"
+    if not evidence.label:
+        return f"Remove {spans} and it is {_name(removal.label)}."
+    return f"Remove {spans} and it is {'no longer an entity' if not removal.label else _name(removal.label)}."
 
 
 def printable(text: str) -> str:
@@ -104,7 +106,7 @@ def printable(text: str) -> str:
     return text.translate(_PRINTED)
 
 
-def marked(text: str, spans: list[tuple[Span, str]], colours: LabelColours | None = None) -> Text:
+def mark_spans(text: str, spans: list[tuple[Span, str]], colours: LabelColours | None = None) -> Text:
     """A text with its spans underlined and their labels behind them; `colours` are those of the model's labels."""
     colours = colours or LabelColours(sorted({label for _, label in spans}))
     shown = Text(printable(text))
@@ -119,10 +121,10 @@ def marked(text: str, spans: list[tuple[Span, str]], colours: LabelColours | Non
 
 def in_context(one: Neighbour) -> Text:
     """A training span with some of its sentence around it, and where that is in the memory."""
-    return excerpted(one.span, one.sentence).append(f"   {printable(one.document)} #{one.sentence_id}", "dim")
+    return excerpt_of(one.span, one.sentence).append(f"   {printable(one.document)} #{one.sentence_id}", "dim")
 
 
-def excerpted(span: Span, text: str) -> Text:
+def excerpt_of(span: Span, text: str) -> Text:
     """A span with some of its text around it."""
     left, right = max(0, span.start - CONTEXT), min(len(text), span.end + CONTEXT)
     found = Text(printable(text[left:right]))

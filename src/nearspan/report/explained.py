@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearspan.explain import Evidence, Neighbour, RecalledWord, told
+from nearspan.explain import Evidence, Neighbour, RecalledWord, describe_removal
 from nearspan.report.elements import bar, chip, highlighted, text
 from nearspan.report.frame import frame
 
@@ -42,7 +42,7 @@ def _card(evidence: Evidence, whole: str, labels: Sequence[str]) -> str:
     if evidence.strength == "attended":
         groups = "".join(_recalled(word, labels) for word in evidence.recalled)
     against = "" if exact else f"<h4>Against it</h4>{_neighbours(evidence.against, labels, exact)}"
-    notes = [told(evidence)] if exact else []
+    notes = [describe_removal(evidence)] if exact else []
     if evidence.voted:
         said = ", ".join(f"{label or 'no entity'} {100 * value:.1f}%" for label, value in evidence.voted.items())
         notes.append(f"the memory's vote has a share of {evidence.share:g} in this: {said}")

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from nearspan.encoders.word_memory import WRITTEN, WordMemory
 from nearspan.errors import ModelError
 from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
-from nearspan.model.folder import CHECKPOINT
+from nearspan.io.model_folder import CHECKPOINT
 
 Weights = dict[str, Tensor]
 
@@ -37,12 +37,12 @@ class Progress:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
-def trained(network: nn.Module) -> Weights:
+def trained_weights(network: nn.Module) -> Weights:
     """The weights that training changes; everything else is built again from data and settings."""
     return {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
 
 
-def remembered(network: nn.Module) -> Weights:
+def word_memories(network: nn.Module) -> Weights:
     """What is in the memory of training words: the weights that wrote it are gone when the next ones learn with it."""
     return {
         f"{name}.{part}": getattr(module, part)
@@ -52,26 +52,26 @@ def remembered(network: nn.Module) -> Weights:
     }
 
 
-def kept(network: nn.Module) -> Weights:
+def state_to_keep(network: nn.Module) -> Weights:
     """What makes a trained network: its weights, and the memory that they have learned with."""
-    return trained(network) | remembered(network)
+    return trained_weights(network) | word_memories(network)
 
 
-def fixed(network: nn.Module) -> str:
+def fixed_digest(network: nn.Module) -> str:
     """Sixteen hexadecimal digits that change with what is built again: frozen word vectors, a frozen encoder."""
-    own = kept(network)
-    return digest_of({name: tensor for name, tensor in network.state_dict().items() if name not in own})
+    changing = state_to_keep(network)
+    return digest_of({name: tensor for name, tensor in network.state_dict().items() if name not in changing})
 
 
-def copied(weights: Mapping[str, Tensor]) -> Weights:
+def copy_weights(weights: Mapping[str, Tensor]) -> Weights:
     """A copy that later steps do not touch."""
     return {name: tensor.detach().clone() for name, tensor in weights.items()}
 
 
 def write(folder: Path, progress: Progress, network: nn.Module, best: Weights, optimizer: Optimizer) -> None:
     """Write the checkpoint beside the old one and swap them."""
-    tensors = {f"network/{name}": tensor for name, tensor in trained(network).items()}
-    tensors |= {f"memory/{name}": tensor for name, tensor in remembered(network).items()}
+    tensors = {f"network/{name}": tensor for name, tensor in trained_weights(network).items()}
+    tensors |= {f"memory/{name}": tensor for name, tensor in word_memories(network).items()}
     tensors |= {f"best/{name}": tensor for name, tensor in best.items()}
     for number, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": torch.as_tensor(value) for name, value in state.items()}
@@ -98,7 +98,7 @@ def read(folder: Path, begun: Progress, network: nn.Module, optimizer: Optimizer
         )
     weights, best = _under("network/", tensors), _under("best/", tensors)
     memory = _under("memory/", tensors)
-    fits = _shapes(weights) == _shapes(trained(network)) and _shapes(memory) == _shapes(remembered(network))
+    fits = _shapes(weights) == _shapes(trained_weights(network)) and _shapes(memory) == _shapes(word_memories(network))
     if not fits or progress.fixed != begun.fixed or (best and _shapes(best) != _shapes(weights | memory)):
         raise ModelError(
             f"the checkpoint {path} does not fit this network: it is damaged, or the word vectors or the "

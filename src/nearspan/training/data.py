@@ -7,81 +7,71 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import torch
-from torch import Tensor
 
 from nearspan.config import Recipe
 from nearspan.document import Document
 from nearspan.errors import CorpusError
-from nearspan.heads import tags_of
 from nearspan.losses import GeneratorSettings, SpanTexts, SynonymSource
-from nearspan.model.decode import Fragments
 from nearspan.segment import Coverage, Gold, Sentence
-from nearspan.spans import GoldFragments, LabelledSentences, SpanLabels, WordEntity, WordTarget
+from nearspan.spans import Fragments, GoldFragments, LabelledSentences, WordEntity, WordTarget
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Sentences (very long ones in windows), their entities, and what could not be reached."""
+    """Documents as labelled sentences, and what training makes of them."""
 
     documents: Sequence[Document]
-    sentences: list[Sentence]
-    entities: list[list[WordEntity]]
-    discontinuous: list[list[Gold]]
-    coverage: Coverage
+    labelled: LabelledSentences
 
     @classmethod
-    def of(
-        cls,
-        documents: Sequence[Document],
-        split: Callable[[Document], list[Sentence]],
-        max_width: int,
-        multilabel: bool = False,
-        joining: bool = False,
-        tagged: bool = False,
-    ) -> TrainingData:
-        """Split documents and place their entities on words, or on pieces; see `reach` for what is kept of them."""
-        found = LabelledSentences.of(documents, split, max_width, multilabel, joining, tagged)
-        return cls(documents, found.sentences, found.entities, found.discontinuous, found.coverage)
+    def of(cls, documents: Sequence[Document], recipe: Recipe, split: Callable[[Document], list[Sentence]]) -> Self:
+        """Split documents and place their entities on words, or on pieces, as far as the recipe can reach them."""
+        return cls(documents, recipe.build_suggester().label_sentences(documents, split, recipe.rules()))
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """The sentences, very long ones in windows."""
+        return self.labelled.sentences
+
+    @property
+    def entities(self) -> list[list[WordEntity]]:
+        """The contiguous entities of each sentence."""
+        return self.labelled.entities
+
+    @property
+    def discontinuous(self) -> list[list[Gold]]:
+        """The discontinuous entities of each sentence."""
+        return self.labelled.discontinuous
+
+    @property
+    def coverage(self) -> Coverage:
+        """What was read, and what could not be reached."""
+        return self.labelled.coverage
 
     @cached_property
     def labels(self) -> list[str]:
         """The labels that occur, in order of the alphabet."""
-        contiguous = {label for found in self.entities for _, _, label in found}
-        return sorted(contiguous.union(gold.label for found in self.discontinuous for gold in found))
+        contiguous = {label for entities in self.entities for _, _, label in entities}
+        return sorted(contiguous.union(gold.label for golds in self.discontinuous for gold in golds))
 
-    @classmethod
-    def given(
-        cls, documents: Sequence[Document], split: Callable[[Document], list[Sentence]], max_width: int
-    ) -> TrainingData:
-        """The same for the typing task; as for `LabelledSentences`."""
-        found = LabelledSentences.given(documents, split, max_width)
-        return cls(documents, found.sentences, found.entities, found.discontinuous, found.coverage)
+    @cached_property
+    def lengths(self) -> list[int]:
+        """The words of each sentence."""
+        return [len(sentence) for sentence in self.sentences]
 
-    def given_labels(self) -> SpanLabels:
-        """The labels of the entities' spans, where these are the candidates."""
-        return SpanLabels.given(self._numbered())
-
-    def span_labels(self, max_width: int) -> SpanLabels:
-        """The labels of every candidate; 0 is null."""
-        lengths = torch.tensor([len(sentence) for sentence in self.sentences])
-        return SpanLabels.of(lengths, self._numbered(), max_width)
-
-    def word_tags(self) -> Tensor:
-        """The BIOES tag of every word [R]; entities must not share words."""
-        return tags_of([len(sentence) for sentence in self.sentences], self._numbered())
-
-    def _numbered(self) -> list[list[WordTarget]]:
+    def numbered_entities(self) -> list[list[WordTarget]]:
+        """The contiguous entities of each sentence, with numbers for labels."""
         number = {label: i for i, label in enumerate(self.labels, start=1)}
-        return [[(first, stop, number[label]) for first, stop, label in own] for own in self.entities]
+        return [[(first, stop, number[label]) for first, stop, label in entities] for entities in self.entities]
 
     def gold_fragments(self, max_width: int) -> GoldFragments | None:
         """The fragments of discontinuous entities, where there are any."""
         if not any(self.discontinuous):
             return None
-        lengths = torch.tensor([len(sentence) for sentence in self.sentences])
-        return GoldFragments.of(lengths, self.discontinuous, max_width)
+        return GoldFragments.of(torch.tensor(self.lengths), self.discontinuous, max_width)
 
     def span_texts(
         self, max_width: int, settings: GeneratorSettings | None, synonyms: SynonymSource | None
@@ -89,15 +79,14 @@ class TrainingData:
         """What the entities say, where generators are to learn it."""
         if settings is None:
             return None
-        return SpanTexts.from_corpus(
-            self.sentences, self.entities, max_width, synonyms, settings.most, settings.longest
-        )
+        lists = (self.sentences, self.entities, max_width, synonyms)
+        return SpanTexts.from_corpus(*lists, settings.most, settings.longest)
 
     def word_spans(self) -> list[list[Fragments]]:
         """The entities' words, sentence by sentence."""
         return [
-            [*(((first, stop),) for first, stop, _ in found), *(gold.fragments for gold in broken)]
-            for found, broken in zip(self.entities, self.discontinuous, strict=True)
+            [*(((first, stop),) for first, stop, _ in entities), *(gold.fragments for gold in golds)]
+            for entities, golds in zip(self.entities, self.discontinuous, strict=True)
         ]
 
     def fingerprint(self) -> str:
@@ -122,8 +111,8 @@ def fingerprint(
     content["training"].pop("checkpoint_minutes")
     for part in ("representation", "head"):
         content[part].pop("budget_mb", None)
-    told = texts.fingerprint() if texts else ""
-    parts = (json.dumps(content), data.fingerprint(), digest(dev), str(seed), told)
+    spoken = texts.fingerprint() if texts else ""
+    parts = (json.dumps(content), data.fingerprint(), digest(dev), str(seed), spoken)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -133,8 +122,8 @@ def refuse_unwritable(split: str, documents: Iterable[Document]) -> None:
         try:
             "".join((document.text, document.id, *(entity.label for entity in document.entities))).encode("utf-8")
         except UnicodeEncodeError as error:
-            found = f"U+{ord(error.object[error.start]):04X}"
+            character = f"U+{ord(error.object[error.start]):04X}"
             raise CorpusError(
-                f"document {number} of {split} ({document.id!r}) holds the lone surrogate {found}, which is "
+                f"document {number} of {split} ({document.id!r}) holds the lone surrogate {character}, which is "
                 "no character: put U+FFFD in its place"
             ) from None

@@ -13,13 +13,13 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 from torch import Tensor, nn
 
+from nearspan import registry
 from nearspan.config import Recipe
 from nearspan.device import usable_device
 from nearspan.errors import ConfigError, CorpusError, NearspanError
-from nearspan.heads import NearestHead
 from nearspan.losses import SpanTexts
 from nearspan.model import Model
-from nearspan.model.network import Labelled
+from nearspan.model.network import LabelledBatch
 from nearspan.spans import GoldFragments
 from nearspan.training import checkpoint
 from nearspan.training.callbacks import TrainingCallback
@@ -47,18 +47,18 @@ class Trainer:
         self.accelerator = accelerator
         self.seed = seed
         self.saved, self.cost = time.monotonic(), 0.0  # when the last checkpoint was written, and how long that took
-        self.prepared = model.prepare(data.sentences, data.entities, training=True)
-        labels = data.given_labels() if model.typing else data.span_labels(model.network.max_width)
-        self.labels = labels.to(accelerator.device)
-        self.tags = data.word_tags().to(accelerator.device) if recipe.head.tags_words else None
+        self.corpus = model.encode(data.sentences, data.entities, training=True)
+        entities, network = data.numbered_entities(), model.network
+        self.labels = network.suggester.span_labels(torch.tensor(data.lengths), entities).to(accelerator.device)
+        words = network.head.word_targets(data.lengths, entities)
+        self.word_targets = words.to(accelerator.device) if words is not None else None
         self.texts, self.fragments = texts, fragments
         self.optimizer = self._optimizer(recipe)
         self.weights = [weight for weight in model.network.parameters() if weight.requires_grad]
         self.network: nn.Module = accelerator.prepare_model(model.network)
-        head = model.network.head
-        self.neighbours = head.settings.neighbours if isinstance(head, NearestHead) else 0
-        if self.neighbours:
-            model.remember(data.sentences, data.entities, self.prepared, data.discontinuous)
+        self.neighbours = model.network.head.training_neighbours
+        if model.network.head.uses_datastore:
+            model.build_datastore(data.labelled, self.corpus)
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         groups, fused = self._groups(recipe), self.accelerator.device.type == "cuda"
@@ -72,7 +72,7 @@ class Trainer:
     def _groups(self, recipe: Recipe) -> list[dict[str, Any]]:
         """The weights to train with their highest learning rates: a pretrained encoder has one of its own."""
         network, transformer = self.model.network, recipe.encoder.transformer
-        pretrained = set(network.pretrained())
+        pretrained = set(network.pretrained_parameters())
         tuned = transformer.learning_rate if transformer else self.settings.learning_rate
         groups: dict[float, list[nn.Parameter]] = {}
         for parameter in network.parameters():
@@ -82,9 +82,9 @@ class Trainer:
         return [{"params": parameters, "peak": peak} for peak, parameters in groups.items()]
 
     def refresh(self) -> None:
-        """Let the memory follow the weights, for heads that score with it."""
-        if self.neighbours:
-            self.model.refresh(self.prepared)
+        """Let the datastore follow the weights, for heads that predict from it."""
+        if self.model.network.head.uses_datastore:
+            self.model.refresh_datastore(self.corpus)
 
     def epoch(
         self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, watch: TrainingCallback
@@ -131,9 +131,9 @@ class Trainer:
 
         A batch of all sentences is one step in several parts, whose gradients are added up.
         """
-        generator = torch.Generator().manual_seed(_chance(self.seed, epoch))
+        generator = torch.Generator().manual_seed(_seed(self.seed, epoch))
         size = self.settings.batch or PART
-        batches = [[ids] for ids in self.prepared.buckets(size, generator)]
+        batches = [[ids] for ids in self.corpus.buckets(size, generator)]
         if not self.settings.batch:
             return [[ids for batch in batches for ids in batch]]
         rank, count = self.accelerator.process_index, self.accelerator.num_processes
@@ -142,14 +142,14 @@ class Trainer:
 
     def _step(self, parts: list[Tensor], epoch: int, step: int, steps: int) -> Tensor:
         done = (epoch + step / steps) / self.settings.epochs  # of all training
-        chance = _chance(self.seed, epoch, step, self.accelerator.process_index)
+        chance = _seed(self.seed, epoch, step, self.accelerator.process_index)
         torch.manual_seed(chance)  # dropout, and what is drawn
         if not self.model.network.training:  # asking is quicker than telling every part of it
             self.network.train()
         self.optimizer.zero_grad(set_to_none=True)
         count, total = sum(map(len, parts)), torch.zeros((), device=self.accelerator.device)
         for ids in parts:
-            neighbours = self._labelled(self._sampled(ids, chance)) if self.neighbours else None
+            neighbours = self._labelled(self._sample_neighbours(ids, chance)) if self.neighbours else None
             with self.accelerator.autocast():
                 loss: Tensor = self.network(self._labelled(ids), neighbours, epoch, done)
             loss = loss * (len(ids) / count)  # the loss is a mean over sentences
@@ -159,33 +159,33 @@ class Trainer:
         self.optimizer.step()
         return total
 
-    def _sampled(self, ids: Tensor, chance: int) -> Tensor:
+    def _sample_neighbours(self, ids: Tensor, chance: int) -> Tensor:
         """K training sentences at random, none of the batch's own."""
-        count = len(self.prepared)
+        count = len(self.corpus)
         own = set(ids.tolist())
         drawn = random.Random(chance).sample(range(count), min(count, self.neighbours + len(own)))
-        others = [one for one in drawn if one not in own][: self.neighbours]
+        others = [number for number in drawn if number not in own][: self.neighbours]
         if not others:
-            raise _alone(count)
+            raise _no_neighbours(count)
         return torch.tensor(others)
 
-    def _labelled(self, ids: Tensor) -> Labelled:
-        return Labelled(self.prepared.batch(ids), self.labels, self.texts, self.fragments, self.tags)
+    def _labelled(self, ids: Tensor) -> LabelledBatch:
+        return LabelledBatch(self.corpus.batch(ids), self.labels, self.texts, self.fragments, self.word_targets)
 
 
-def _alone(count: int) -> NearspanError:
-    """What to say where a batch holds all training sentences, so that the instance head has none to compare with."""
+def _no_neighbours(count: int) -> NearspanError:
+    """What to say where a batch holds all training sentences, so that the head has none to compare with."""
     if count == 1:
         return CorpusError(
-            "the instance head compares a sentence with others, and the training data has one alone: add sentences"
+            "this head compares a sentence with others, and the training data has one alone: add sentences"
         )
     return ConfigError(
-        f"the instance head needs more training sentences than one batch holds, and there are {count}: "
+        f"this head needs more training sentences than one batch holds, and there are {count}: "
         f"set training.batch to a number from 1 to {count - 1}"
     )
 
 
-def _chance(*numbers: int) -> int:
+def _seed(*numbers: int) -> int:
     """One seed from several numbers."""
     return random.Random(repr(numbers)).getrandbits(62)
 
@@ -204,7 +204,8 @@ def accelerator_for(recipe: Recipe, device: str) -> Accelerator:
     AcceleratorState._reset_state(reset_partial_state=True)  # a process may train more than once
     # a batch of one-word sentences has no wide spans, and what reads these then gets no gradient; a head over words
     # reads no spans at all
-    some = recipe.representation.kind in ("deep", "pooling") or recipe.head.tags_words
+    representation = registry.part("representation", recipe.representation.kind)
+    some = representation.may_skip_weights or registry.part("head", recipe.head.kind).reads_words
     # buffers are the same everywhere: what is pretrained, and what each process remembers of all training data
     unused = DistributedDataParallelKwargs(find_unused_parameters=some, broadcast_buffers=False)
     precision = "bf16" if wanted == "bf16" else "no"

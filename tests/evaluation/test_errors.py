@@ -1,8 +1,11 @@
+"""Errors by kind, and false positives by what is wrong with them."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nearspan
 from nearspan.document import Document, Entity, Span
-from nearspan.evaluation import find_errors, score
+from nearspan.evaluation import FalsePositives, false_positives, find_errors, score
 
 TEXT = "x" * 40
 ENTITIES = st.lists(
@@ -35,8 +38,8 @@ def test_each_kind() -> None:
         Entity.of(18, 21, "B"),
         Entity.of(30, 31, "A"),
     )
-    found = [(error.kind, error.gold, error.predicted) for error in find_errors([gold], [guess])]
-    assert found == [
+    errors = [(error.kind, error.gold, error.predicted) for error in find_errors([gold], [guess])]
+    assert errors == [
         ("wrong label", gold.entities[1], guess.entities[1]),
         ("wrong boundary", gold.entities[2], guess.entities[2]),
         ("wrong label and boundary", gold.entities[3], guess.entities[3]),
@@ -48,8 +51,8 @@ def test_each_kind() -> None:
 def test_the_larger_overlap_is_the_partner() -> None:
     gold = document(Entity.of(0, 10, "A"))
     near, far = Entity.of(0, 9, "A"), Entity.of(8, 12, "A")
-    found = {error.kind: error.predicted for error in find_errors([gold], [document(far, near)])}
-    assert found == {"wrong boundary": near, "spurious": far}
+    predicted = {error.kind: error.predicted for error in find_errors([gold], [document(far, near)])}
+    assert predicted == {"wrong boundary": near, "spurious": far}
 
 
 def test_a_lost_fragment_is_a_wrong_boundary() -> None:
@@ -65,13 +68,13 @@ def test_a_prediction_inside_a_correct_entity_is_spurious() -> None:
 @given(ENTITIES, ENTITIES)
 def test_every_wrong_entity_is_in_exactly_one_error(golds: list[Entity], guesses: list[Entity]) -> None:
     gold, guess = [document(*golds)], [document(*guesses)]
-    found, total = find_errors(gold, guess), score(gold, guess).total
-    missed = [error.gold for error in found if error.gold]
-    spurious = [error.predicted for error in found if error.predicted]
+    errors, total = find_errors(gold, guess), score(gold, guess).total
+    missed = [error.gold for error in errors if error.gold]
+    spurious = [error.predicted for error in errors if error.predicted]
     assert len(missed) == len(set(missed)) == total.fn
     assert len(spurious) == len(set(spurious)) == total.fp
     assert find_errors([document(*reversed(golds))], [document(*reversed(guesses))]) == [
-        type(error)(error.kind, document(*reversed(golds)), error.gold, error.predicted) for error in found
+        type(error)(error.kind, document(*reversed(golds)), error.gold, error.predicted) for error in errors
     ]
 
 
@@ -84,3 +87,26 @@ def test_a_large_document_is_not_compared_all_with_all() -> None:
     kinds = [error.kind for error in find_errors([gold], [guess])]
     assert kinds.count("wrong boundary") == 3_000
     assert kinds.count("spurious") == 1
+
+
+GOLD = [nearspan.markup("[Ann Li](PER) in [Oslo](LOC)"), nearspan.markup("no one")]
+
+
+def test_a_wrong_label_is_a_category_error_and_a_wrong_span_a_span_error():
+    guess = [nearspan.markup("[Ann](PER) Li in [Oslo](ORG)"), nearspan.markup("no [one](PER)")]
+    assert false_positives(GOLD, guess) == FalsePositives(predicted=3, category=1, span=2)
+
+
+def test_right_predictions_and_misses_are_neither():
+    counts = false_positives(GOLD, [nearspan.markup("[Ann Li](PER) in Oslo"), GOLD[1]])
+    assert (counts.category, counts.span, counts.span_share) == (0, 0, 0.0)
+
+
+def test_a_second_label_on_a_gold_span_is_a_category_error():
+    both = [GOLD[0].with_entities([*GOLD[0].entities, nearspan.Entity.of(10, 14, "ORG")]), GOLD[1]]
+    assert false_positives(GOLD, both) == FalsePositives(predicted=3, category=1, span=0)
+
+
+def test_without_predictions_shares_are_zero():
+    counts = false_positives(GOLD, [document.with_entities([]) for document in GOLD])
+    assert (counts.category_share, counts.span_share) == (0.0, 0.0)

@@ -12,5 +12,5 @@ SPANS = st.builds(
 
 @given(st.lists(SPANS, max_size=8), SPANS)
 def test_finds_what_comparing_all_with_all_finds(spans: list[Span], span: Span) -> None:
-    entities = {Entity(other, "A") for other in spans}
+    entities = {Entity(indexed, "A") for indexed in spans}
     assert Overlaps(entities).of(span) == sorted(e for e in entities if e.span.overlaps(span))

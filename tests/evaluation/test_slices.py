@@ -66,14 +66,14 @@ def test_wrong_predictions_are_sorted_by_the_nesting_they_are_part_of() -> None:
 
 @given(ENTITIES, ENTITIES)
 def test_structure_is_the_papers(golds: list[Entity], guesses: list[Entity]) -> None:
-    """Its words, read one after the other (Zhu et al., 2023, section 4.5), against the index that we use."""
+    """The rule as the paper writes it (Zhu et al., 2023, section 4.5), against the index that we use."""
 
-    def around(one: Entity, other: Entity) -> bool:
-        return one.span != other.span and one.start <= other.start and other.end <= one.end
+    def around(outer: Entity, inner: Entity) -> bool:
+        return outer.span != inner.span and outer.start <= inner.start and inner.end <= outer.end
 
     def expected(span: Entity) -> str:
-        nested = any(around(entity, span) and any(around(entity, other) for other in golds) for entity in golds)
-        covering = any(around(span, entity) and any(around(other, entity) for other in golds) for entity in golds)
+        nested = any(around(entity, span) and any(around(entity, inner) for inner in golds) for entity in golds)
+        covering = any(around(span, entity) and any(around(outer, entity) for outer in golds) for entity in golds)
         return ("both" if covering else "nested") if nested else "covering" if covering else "flat"
 
     slices = by_structure([document(*golds)], [document(*guesses)])

@@ -25,13 +25,13 @@ TRAINING, VECTORS = {"Ada", "oslo", "Qwx"}, {"ada", "Bob", "oslo"}
 )
 def test_an_entity_is_in_one_vocabulary(words: str, expected: str):
     gold = [Document(words, (Entity.of(0, len(words), "X"),))]
-    found = by_vocabulary(gold, gold, TRAINING, VECTORS)
-    assert {name: scores.total for name, scores in found.items()} == {expected: Counts(1, 1, 1)}
+    slices = by_vocabulary(gold, gold, TRAINING, VECTORS)
+    assert {name: scores.total for name, scores in slices.items()} == {expected: Counts(1, 1, 1)}
 
 
 def test_predictions_go_by_their_own_words_and_only_fragments_count():
     broken = Entity(Span(((0, 3), (10, 14))), "X")  # Ada ... oslo
     gold = [Document("Ada Zorro oslo", (broken,))]
     guess = [Document("Ada Zorro oslo", (Entity.of(0, 9, "X"),))]
-    found = by_vocabulary(gold, guess, TRAINING, VECTORS)
-    assert {name: scores.total for name, scores in found.items()} == {"IV": Counts(0, 0, 1), "OOBV": Counts(0, 1, 0)}
+    slices = by_vocabulary(gold, guess, TRAINING, VECTORS)
+    assert {name: scores.total for name, scores in slices.items()} == {"IV": Counts(0, 0, 1), "OOBV": Counts(0, 1, 0)}

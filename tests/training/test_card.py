@@ -32,4 +32,4 @@ def test_where_words_are_recalled_these_are_shown(tiny, documents, tmp_path, cap
     )
     nearspan.train(tiny("hire", *settings), documents, out=tmp_path / "m", device="cpu")
     printed = run_example(tmp_path / "m", "Some text.", "Ada lives", capsys)
-    assert printed.startswith("Ada PERSON [Recollection(text='Ada'")
+    assert printed.startswith("Ada PERSON [RecalledWord(text='Ada'")

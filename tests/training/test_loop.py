@@ -26,7 +26,7 @@ def test_one_seed_gives_one_model_bit_for_bit(tiny, documents, tmp_path: Path, n
         nearspan.train(tiny(name), documents, documents[:3], out=tmp_path / out, seed=seed, device="cpu")
     assert weights(tmp_path / "a") == weights(tmp_path / "b")
     assert weights(tmp_path / "a") != weights(tmp_path / "c")
-    for file in ("memory.safetensors", "memory.jsonl", "vocabularies/words.json", "config.toml"):
+    for file in ("memory.safetensors", "memory.jsonl", "vocabularies/vectors.json", "config.toml"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 

@@ -60,7 +60,7 @@ def test_ranges_and_choices_take_the_type_of_their_setting(search: str, expected
         ("training.batch=8|8", "names a choice twice"),
         ("training.schedule=inverse|linaer", "found 'linaer'"),
         ("training.schedule=1..3", "found 1"),
-        ("encoder.vectors.trainable=0..1", r"write encoder\.words\.trainable=true\|false"),
+        ("encoder.vectors.trainable=0..1", r"write encoder\.vectors\.trainable=true\|false"),
         ("training.epochs.more=1..3", "epochs is a value"),
         ("encoder=1..3", "encoder"),
     ],
@@ -81,16 +81,16 @@ def test_nothing_to_tune_is_refused():
 
 
 def test_kinds_come_first_and_every_setting_has_to_suit_each_of_them():
-    space = checked("suggester.max_width=3..6", "representation.kind=lstm_minus|ends")
+    space = checked("suggester.max_width=3..6", "representation.kind=lstm_minus|endpoint_mlp")
     assert [one.key for one in space.variables] == ["representation.kind", "suggester.max_width"]
     with pytest.raises(ConfigError, match=r"cannot be tried \(beside representation\.kind=endpoint_mlp\)"):
-        checked("representation.form=flat|nested", "representation.kind=lstm_minus|ends")
+        checked("representation.form=flat|nested", "representation.kind=lstm_minus|endpoint_mlp")
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        'training.learning_rate = "1e-4..1e-2:log"\ntraining.batch = [8, 16]\nencoder.words.trainable = [true, false]',
+        'training.learning_rate = "1e-4..1e-2:log"\ntraining.batch = [8, 16]\nencoder.vectors.trainable = [true, false]',
         '[training]\nbatch = "8|16"\nlearning_rate = "1e-4..1e-2:log"\n[encoder.vectors]\ntrainable = "true|false"',
         '"training.batch" = [8, 16]\n"training.learning_rate" = "1e-4..1e-2:log"\n'
         'encoder.vectors.trainable = "true|false"',

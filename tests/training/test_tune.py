@@ -146,14 +146,14 @@ def test_the_same_tuning_tries_the_same(tune, stub, tmp_path: Path):
 def test_draws_stay_in_the_space(tune, stub):
     trained = stub()
     space = {
-        "representation.kind": ["minus", "ends"],
+        "representation.kind": ["lstm_minus", "endpoint_mlp"],
         "suggester.max_width": "2..6:2",
         "training.learning_rate": "1e-3..1e-2:log",
         "training.batch": "3..5",
         "encoder.vectors": "none | { size = 4 }",
     }
     tune(space=space, trials=12)
-    assert {recipe.representation.kind for recipe in trained} == {"minus", "ends"}
+    assert {recipe.representation.kind for recipe in trained} == {"lstm_minus", "endpoint_mlp"}
     assert {recipe.suggester.max_width for recipe in trained} == {2, 4, 6}
     assert {recipe.training.batch for recipe in trained} == {3, 4, 5}
     assert {recipe.encoder.vectors is None for recipe in trained} == {True, False}

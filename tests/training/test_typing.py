@@ -133,7 +133,7 @@ def test_an_audit_is_refused(typed: Path, documents: Sequence[Document]):
 
 def test_what_is_about_all_spans_is_refused(tiny, documents, tmp_path: Path):
     recipe = tiny("classifier", "suggester.kind=given", "losses.boundary_smoothing.epsilon=0.1")
-    with pytest.raises(ConfigError, match=r"objective\.smoothing=none"):
+    with pytest.raises(ConfigError, match=r"losses\.boundary_smoothing=none"):
         nearspan.train(recipe, documents, out=tmp_path / "run", device="cpu")
     words = tiny("classifier", "suggester.kind=given", "fragment_linker=none", "head.kind=crf")
     with pytest.raises(ConfigError, match="the crf head reads words"):

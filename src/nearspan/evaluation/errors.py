@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from nearspan.document import Document, Entity, Span
-from nearspan.evaluation.matching import pairs
+from nearspan.evaluation.matching import pair_documents
 from nearspan.evaluation.overlaps import Overlaps
 
-Kind = Literal["missed", "spurious", "wrong label", "wrong boundary", "wrong label and boundary"]
+ErrorKind = Literal["missed", "spurious", "wrong label", "wrong boundary", "wrong label and boundary"]
+Pair = tuple[ErrorKind, Entity, Entity]
+
+PREFERENCE: tuple[ErrorKind, ...] = ("wrong label", "wrong boundary", "wrong label and boundary")
 
 
 @dataclass(frozen=True, slots=True)
 class Error:
     """One error: `gold` is None when spurious, `predicted` is None when missed."""
 
-    kind: Kind
+    kind: ErrorKind
     document: Document
     gold: Entity | None
     predicted: Entity | None
@@ -26,51 +29,90 @@ class Error:
 def find_errors(gold: Iterable[Document], predicted: Iterable[Document]) -> list[Error]:
     """All errors, in order of the text. Every false negative and every false positive is in exactly one.
 
-    Entities that are right are set aside. The rest are paired, each with one partner at most: first
-    those with the same span ("wrong label"), then overlapping ones with the same label ("wrong boundary"),
-    then other overlapping ones; the largest overlap first. What finds no partner is missed or spurious.
+    Correct entities are set aside. The rest are paired, each with one partner at most: first those with the same span
+    ("wrong label"), then overlapping entities with the same label ("wrong boundary"), then all that overlap; the
+    largest overlap first. An entity without a partner is missed or spurious.
 
     >>> gold = [Document("Ann Li in Oslo", (Entity.of(0, 6, "PER"), Entity.of(10, 14, "LOC")))]
     >>> guess = [gold[0].with_entities([Entity.of(0, 3, "PER"), Entity.of(10, 14, "ORG")])]
     >>> [(error.kind, error.gold.label, error.predicted.label) for error in find_errors(gold, guess)]
     [('wrong boundary', 'PER', 'PER'), ('wrong label', 'LOC', 'ORG')]
     """
-    return [error for truth, guess in pairs(gold, predicted) for error in _errors(truth, guess)]
+    pairs = pair_documents(gold, predicted)
+    return [error for truth, guess in pairs for error in _document_errors(truth, guess)]
 
 
-def _errors(truth: Document, guess: Document) -> Iterator[Error]:
+def _document_errors(truth: Document, guess: Document) -> list[Error]:
     golds, guesses = set(truth.entities), set(guess.entities)
     missed, spurious = golds - guesses, guesses - golds
-    found: list[tuple[Kind, Entity | None, Entity | None]] = []
-    for kind, one, other in sorted(_candidates(missed, spurious), key=_preference):
-        if one in missed and other in spurious:
-            missed.remove(one)
-            spurious.remove(other)
-            found.append((kind, one, other))
-    found += [("missed", one, None) for one in missed]
-    found += [("spurious", None, other) for other in spurious]
-    for kind, a, b in sorted(found, key=lambda error: (error[1] or error[2], error[2] or error[1])):
-        yield Error(kind, truth, a, b)
+    errors: list[Error] = []
+    for kind, gold, predicted in sorted(_overlapping_pairs(missed, spurious), key=_preference):
+        if gold in missed and predicted in spurious:
+            missed.remove(gold)
+            spurious.remove(predicted)
+            errors.append(Error(kind, truth, gold, predicted))
+    errors += [Error("missed", truth, entity, None) for entity in missed]
+    errors += [Error("spurious", truth, None, entity) for entity in spurious]
+    return sorted(errors, key=lambda error: (error.gold or error.predicted, error.predicted or error.gold))
 
 
-def _candidates(missed: set[Entity], spurious: set[Entity]) -> Iterator[tuple[Kind, Entity, Entity]]:
+def _overlapping_pairs(missed: set[Entity], spurious: set[Entity]) -> Iterator[Pair]:
     index = Overlaps(spurious)
-    for one in missed:
-        for other in index.of(one.span):
-            if one.span == other.span:
-                yield "wrong label", one, other
-            elif one.label == other.label:
-                yield "wrong boundary", one, other
+    for gold in missed:
+        for predicted in index.of(gold.span):
+            if gold.span == predicted.span:
+                yield "wrong label", gold, predicted
+            elif gold.label == predicted.label:
+                yield "wrong boundary", gold, predicted
             else:
-                yield "wrong label and boundary", one, other
+                yield "wrong label and boundary", gold, predicted
 
 
-def _preference(pair: tuple[Kind, Entity, Entity]) -> tuple[int, int, Entity, Entity]:
-    kind, one, other = pair
-    order = ("wrong label", "wrong boundary", "wrong label and boundary").index(kind)
-    return order, -_shared(one.span, other.span), one, other
+def _preference(pair: Pair) -> tuple[int, int, Entity, Entity]:
+    kind, gold, predicted = pair
+    return PREFERENCE.index(kind), -_shared_characters(gold.span, predicted.span), gold, predicted
 
 
-def _shared(one: Span, other: Span) -> int:
-    """How many characters two spans share."""
-    return sum(max(0, min(b, end) - max(a, start)) for a, b in one.fragments for start, end in other.fragments)
+def _shared_characters(left: Span, right: Span) -> int:
+    return sum(max(0, min(b, end) - max(a, start)) for a, b in left.fragments for start, end in right.fragments)
+
+
+@dataclass(frozen=True, slots=True)
+class FalsePositives:
+    """How many predictions are wrong, and how (Nguyen et al., 2023, tables 5 and 6)."""
+
+    predicted: int  # in all
+    category: int  # the span is a gold entity's, the label is none of its labels
+    span: int  # the span is no gold entity's
+
+    @property
+    def category_share(self) -> float:
+        """Category errors as a part of all predictions."""
+        return self.category / self.predicted if self.predicted else 0.0
+
+    @property
+    def span_share(self) -> float:
+        """Span errors as a part of all predictions."""
+        return self.span / self.predicted if self.predicted else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"predicted": self.predicted, "category": self.category, "span": self.span}
+
+
+def false_positives(gold: Iterable[Document], predicted: Iterable[Document]) -> FalsePositives:
+    """Count category errors and span errors.
+
+    >>> gold = [Document("Ann Li in Oslo", (Entity.of(0, 6, "PER"), Entity.of(10, 14, "LOC")))]
+    >>> guess = [gold[0].with_entities([Entity.of(0, 3, "PER"), Entity.of(10, 14, "ORG")])]
+    >>> false_positives(gold, guess)
+    FalsePositives(predicted=2, category=1, span=1)
+    """
+    total = category = span = 0
+    for truth, guess in pair_documents(gold, predicted):
+        golds, guesses = set(truth.entities), set(guess.entities)
+        gold_spans = {entity.span for entity in golds}
+        wrong = guesses - golds
+        mislabelled = sum(entity.span in gold_spans for entity in wrong)
+        total, category, span = total + len(guesses), category + mislabelled, span + len(wrong) - mislabelled
+    return FalsePositives(total, category, span)

@@ -14,9 +14,9 @@ from nearspan.evaluation.scores import Counts, Scores
 def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
     """Compare documents, first with first and so on; an entity is its fragments and its label.
 
-    Entities are sets: their order never matters and one listed twice counts once. Flat, nested,
-    overlapping and discontinuous entities are all compared in this one way; on flat data the result is
-    conlleval's. Without gold or without predictions the undefined measures are 0.0.
+    Entities are sets: their order never matters, and an entity that is listed twice counts once. Flat, nested,
+    overlapping and discontinuous entities are all compared in this way; on flat data the result is conlleval's.
+    Without gold or without predictions the undefined measures are 0.0.
 
     >>> gold = [Document("Ann in Oslo", (Entity.of(0, 3, "PER"), Entity.of(7, 11, "LOC")))]
     >>> scores = score(gold, [gold[0].with_entities([Entity.of(7, 11, "LOC")])])
@@ -24,18 +24,18 @@ def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
     (1.0, 0.5, 1)
     """
     tally = Tally()
-    for truth, guess in pairs(gold, predicted):
-        tally.add(set(truth.entities), set(guess.entities))
+    for gold_document, predicted_document in pair_documents(gold, predicted):
+        tally.add(set(gold_document.entities), set(predicted_document.entities))
     return tally.scores()
 
 
-def pairs(gold: Iterable[Document], predicted: Iterable[Document]) -> Iterator[tuple[Document, Document]]:
-    """The documents two by two, or an error when they do not belong together."""
+def pair_documents(gold: Iterable[Document], predicted: Iterable[Document]) -> Iterator[tuple[Document, Document]]:
+    """Each gold document with its prediction, or an error when they do not belong together."""
     for position, (truth, guess) in enumerate(zip_longest(gold, predicted)):
         if truth is None or guess is None:
-            found, missing = ("predicted", "gold") if truth is None else ("gold", "predicted")
+            longer, shorter = ("predicted", "gold") if truth is None else ("gold", "predicted")
             raise NearspanError(
-                f"there are only {position} {missing} documents but more {found} ones; "
+                f"there are only {position} {shorter} documents but more {longer} ones; "
                 "give the same documents, in the same order, on both sides"
             )
         if truth.text != guess.text:

@@ -11,7 +11,7 @@ _BUCKET = 64  # characters; about a dozen words
 
 
 class Overlaps:
-    """An index of entities by where they stand.
+    """An index of entities by their characters.
 
     >>> index = Overlaps([Entity.of(0, 6, "ORG"), Entity.of(4, 9, "LOC")])
     >>> [entity.label for entity in index.of(Span.of(5, 8))]
@@ -33,8 +33,8 @@ class Overlaps:
 
 
 def _buckets(span: Span) -> Iterator[int]:
-    seen = -1
+    last = -1
     for start, end in span.fragments:
-        first = max(start // _BUCKET, seen + 1)
-        seen = (end - 1) // _BUCKET
-        yield from range(first, seen + 1)
+        first = max(start // _BUCKET, last + 1)
+        last = (end - 1) // _BUCKET
+        yield from range(first, last + 1)

@@ -1,7 +1,7 @@
 """Slices: scores of the entities that have something in common.
 
-Every entity, gold or predicted, is in exactly one slice, found from its span and the gold document alone.
-So a correct prediction is in the slice of its gold entity, and the slices' counts add up to the whole.
+Every entity, gold or predicted, is in exactly one slice, which depends on its span and the gold document alone. So a
+correct prediction is in the slice of its gold entity, and the counts of the slices add up to those of the corpus.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from nearspan.document import Document, Entity, Span
-from nearspan.evaluation.matching import Tally, pairs
+from nearspan.evaluation.matching import Tally, pair_documents
 from nearspan.evaluation.overlaps import Overlaps
 from nearspan.evaluation.scores import Scores
 from nearspan.segment import split
 from nearspan.segment.words import words
 
-Slicer = Callable[[Entity], str]
+Slicer = Callable[[Entity], str]  # an entity to the name of its slice
 
 
-def sliced(
+def score_by(
     gold: Iterable[Document], predicted: Iterable[Document], slicer: Callable[[Document], Slicer]
 ) -> dict[str, Scores]:
-    """Scores for each slice. `slicer` takes the gold document and returns what names an entity's slice.
+    """Scores of each slice. `slicer` takes the gold document and returns what names the slice of an entity.
 
     >>> gold = [Document("Ann in Oslo", (Entity.of(0, 3, "PER"), Entity.of(7, 11, "LOC")))]
-    >>> thirds = sliced(gold, gold, lambda document: lambda entity: f"third {1 + 3 * entity.start // 11}")
+    >>> thirds = score_by(gold, gold, lambda document: lambda entity: f"third {1 + 3 * entity.start // 11}")
     >>> {name: scores.f1 for name, scores in thirds.items()}
     {'third 1': 1.0, 'third 2': 1.0}
     """
     tallies: defaultdict[str, Tally] = defaultdict(Tally)
-    for truth, guess in pairs(gold, predicted):
-        name = slicer(truth)
-        golds, guesses = _grouped(truth.entities, name), _grouped(guess.entities, name)
-        for key in golds.keys() | guesses.keys():
-            tallies[key].add(golds[key], guesses[key])
-    return {key: tallies[key].scores() for key in sorted(tallies)}
+    for truth, guess in pair_documents(gold, predicted):
+        slice_of = slicer(truth)
+        golds, guesses = _by_slice(truth.entities, slice_of), _by_slice(guess.entities, slice_of)
+        for name in golds.keys() | guesses.keys():
+            tallies[name].add(golds[name], guesses[name])
+    return {name: tallies[name].scores() for name in sorted(tallies)}
 
 
 def by_width(
@@ -44,8 +44,8 @@ def by_width(
 ) -> dict[str, Scores]:
     """Scores by width in words: "1", "2" and so on, and all that are wider than `widest` together.
 
-    The words are the gold document's, or those found in its text. A discontinuous entity is as wide as its
-    fragments together; a word that an entity holds in part counts as a word.
+    The words are the gold document's, or those of its text. A discontinuous entity is as wide as its fragments
+    together; a word that an entity holds in part counts as a word.
 
     >>> gold = [Document("Ann Li in Oslo", (Entity.of(0, 6, "PER"), Entity.of(10, 14, "LOC")))]
     >>> {width: scores.total.gold for width, scores in by_width(gold, gold).items()}
@@ -53,18 +53,16 @@ def by_width(
     """
 
     def slicer(document: Document) -> Slicer:
-        found = document.words if document.words is not None else words(document.text, characters)
-        starts, ends = [start for start, _ in found], [end for _, end in found]
+        words_of = entity_words(document, characters)
 
         def width(entity: Entity) -> str:
-            touched = (bisect_left(starts, b) - bisect_right(ends, a) for a, b in entity.span.fragments)
-            count = sum(touched)
+            count = len(words_of(entity))
             return str(count) if count <= widest else f"{widest + 1}+"
 
         return width
 
-    scores = sliced(gold, predicted, slicer)
-    return {key: scores[key] for key in sorted(scores, key=lambda key: int(key.rstrip("+")))}
+    scores = score_by(gold, predicted, slicer)
+    return {width: scores[width] for width in sorted(scores, key=lambda width: int(width.rstrip("+")))}
 
 
 def by_structure(gold: Iterable[Document], predicted: Iterable[Document]) -> dict[str, Scores]:
@@ -75,9 +73,9 @@ def by_structure(gold: Iterable[Document], predicted: Iterable[Document]) -> dic
     - "both";
     - "flat": neither.
 
-    Inside and around are meant of different spans: two labels on one span do not nest, nor do entities that
-    cross. For a gold entity the rule comes to "inside another" and "around another". A wrong prediction inside or
-    around an entity that has nothing to do with nesting is flat.
+    Inside and around are meant of different spans: two labels on one span do not nest, nor do entities that cross.
+    For a gold entity the rule comes to "inside another" and "around another". A wrong prediction inside or around an
+    entity that has nothing to do with nesting is flat.
 
     >>> nested = (Entity.of(0, 18, "ORG"), Entity.of(14, 18, "LOC"), Entity.of(22, 25, "PER"))
     >>> gold = [Document("University of Oslo by Ann", nested)]
@@ -88,24 +86,24 @@ def by_structure(gold: Iterable[Document], predicted: Iterable[Document]) -> dic
     def slicer(document: Document) -> Slicer:
         index = Overlaps(document.entities)
         nests = [
-            (one.span, other.span)
-            for one in document.entities
-            for other in index.of(one.span)
-            if _around(one.span, other.span)
+            (entity.span, inner.span)
+            for entity in document.entities
+            for inner in index.of(entity.span)
+            if _is_around(entity.span, inner.span)
         ]
-        outer, inner = {one for one, _ in nests}, {other for _, other in nests}
+        outer_spans, inner_spans = {outer for outer, _ in nests}, {inner for _, inner in nests}
 
         def structure(entity: Entity) -> str:
-            near = {other.span for other in index.of(entity.span)}
-            inside = any(_around(span, entity.span) for span in near & outer)
-            around = any(_around(entity.span, span) for span in near & inner)
+            near = {neighbour.span for neighbour in index.of(entity.span)}
+            inside = any(_is_around(span, entity.span) for span in near & outer_spans)
+            around = any(_is_around(entity.span, span) for span in near & inner_spans)
             return {(False, False): "flat", (True, False): "nested", (False, True): "covering"}.get(
                 (inside, around), "both"
             )
 
         return structure
 
-    return sliced(gold, predicted, slicer)
+    return score_by(gold, predicted, slicer)
 
 
 def by_continuity(gold: Iterable[Document], predicted: Iterable[Document]) -> dict[str, Scores]:
@@ -116,33 +114,51 @@ def by_continuity(gold: Iterable[Document], predicted: Iterable[Document]) -> di
     {'contiguous': 1, 'discontinuous': 1}
     """
 
-    def name(entity: Entity) -> str:
+    def continuity(entity: Entity) -> str:
         return "discontinuous" if entity.span.discontinuous else "contiguous"
 
-    return sliced(gold, predicted, lambda _: name)
+    return score_by(gold, predicted, lambda _: continuity)
 
 
 def by_sentence_continuity(gold: Iterable[Document], predicted: Iterable[Document]) -> dict[str, Scores]:
-    """Scores in sentences with a gold entity that is discontinuous ("discontinuous"), and in all others ("contiguous").
+    """Scores in sentences with a discontinuous gold entity ("discontinuous"), and in all others ("contiguous").
 
-    An entity is in the sentence in which it begins; the sentences are the gold document's, or those found in its text.
+    An entity is in the sentence in which it begins; the sentences are the gold document's, or those of its text.
     """
 
     def slicer(document: Document) -> Slicer:
-        broken = [entity.start for entity in document.entities if entity.span.discontinuous]
-        starts = [sentence.start for sentence in split(document)] if broken else []
-        held = {bisect_right(starts, start) for start in broken}
-        return lambda entity: "discontinuous" if bisect_right(starts, entity.start) in held else "contiguous"
+        discontinuous = [entity.start for entity in document.entities if entity.span.discontinuous]
+        starts = [sentence.start for sentence in split(document)] if discontinuous else []
+        sentences = {bisect_right(starts, start) for start in discontinuous}
+        return lambda entity: "discontinuous" if bisect_right(starts, entity.start) in sentences else "contiguous"
 
-    return sliced(gold, predicted, slicer)
-
-
-def _around(one: Span, other: Span) -> bool:
-    return one != other and one.covers(other)
+    return score_by(gold, predicted, slicer)
 
 
-def _grouped(entities: Iterable[Entity], name: Slicer) -> defaultdict[str, set[Entity]]:
-    groups: defaultdict[str, set[Entity]] = defaultdict(set)
+def entity_words(document: Document, characters: bool = False) -> Callable[[Entity], list[str]]:
+    """What gives the words that an entity of a document holds, be it in part.
+
+    >>> document = Document("Ann Li in Oslo")
+    >>> entity_words(document)(Entity.of(0, 5, "PER"))
+    ['Ann', 'Li']
+    """
+    spans = document.words if document.words is not None else words(document.text, characters)
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    texts = [document.text[start:end] for start, end in spans]
+
+    def words_of(entity: Entity) -> list[str]:
+        fragments = entity.span.fragments
+        return [word for a, b in fragments for word in texts[bisect_right(ends, a) : bisect_left(starts, b)]]
+
+    return words_of
+
+
+def _is_around(outer: Span, inner: Span) -> bool:
+    return outer != inner and outer.covers(inner)
+
+
+def _by_slice(entities: Iterable[Entity], slice_of: Slicer) -> defaultdict[str, set[Entity]]:
+    slices: defaultdict[str, set[Entity]] = defaultdict(set)
     for entity in entities:
-        groups[name(entity)].add(entity)
-    return groups
+        slices[slice_of(entity)].add(entity)
+    return slices

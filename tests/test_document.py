@@ -1,5 +1,7 @@
 """Spans, entities and documents: what always holds of offsets."""
 
+import json
+import pickle
 from itertools import pairwise
 
 import pytest
@@ -85,6 +87,97 @@ def test_scores_do_not_count_for_equality(span: Span, one: float, other: float):
     assert Entity(span, "A", one) == Entity(span, "A", other)
     assert len({Entity(span, "A", one), Entity(span, "A", other)}) == 1
     assert Entity(span, "A") != Entity(span, "B")
+
+
+@given(spans, st.text(min_size=1, max_size=3))
+def test_an_entity_of_a_document_knows_its_text(span: Span, label: str):
+    text = "".join(map(chr, range(200, 260)))
+    entity = Entity(span, label)
+    [bound] = Document(text, (entity,)).entities
+    assert (entity.text, bound.text) == ("", span.text(text))
+    assert bound == entity
+    assert hash(bound) == hash(entity)
+    assert bound.fragments == span.fragments
+
+
+def test_an_entity_of_two_documents_has_the_text_of_each():
+    first = Document("Ada wrote", (Entity.of(0, 3, "PER", 0.5),))
+    second = Document("Bob wrote", first.entities)
+    assert (first.entities[0].text, second.entities[0].text) == ("Ada", "Bob")
+    assert second.entities[0].score == 0.5
+    assert first.with_entities(second.entities).entities[0].text == "Ada"
+    assert pickle.loads(pickle.dumps(second)).entities[0].text == "Bob"
+
+
+def test_an_entity_that_has_its_text_is_not_copied():
+    document = Document("Ada wrote", (Entity.of(0, 3, "PER"),))
+    assert document.with_entities(document.entities).entities[0] is document.entities[0]
+
+
+scores = st.none() | st.floats(0, 1)
+offsets = st.none() | st.just(((0, 4), (4, 50)))
+
+
+@given(st.lists(st.tuples(spans, st.sampled_from("AB"), scores), max_size=5), offsets, offsets, st.text(max_size=3))
+def test_a_document_survives_json(triples, words, sentences, name):
+    entities = tuple(Entity(span, label, score) for span, label, score in triples)
+    document = Document("".join(map(chr, range(200, 250))), entities, name, words, sentences)
+    record = document.to_dict()
+    assert json.loads(json.dumps(record)) == record
+    again = Document.from_dict(record)
+    assert again == document
+    assert [(entity.text, entity.score) for entity in again.entities] == [
+        (entity.text, entity.score) for entity in document.entities
+    ]
+    assert again.to_dict() == record
+
+
+def test_the_shape_of_a_document_in_json():
+    entities = (Entity.of(8, 12, "PART", 0.5), Entity(Span(((0, 7), (17, 21))), "SYMPTOM"))
+    assert Document("pain in arms and legs", entities, "1", sentences=((0, 21),)).to_dict() == {
+        "id": "1",
+        "text": "pain in arms and legs",
+        "entities": [
+            {"text": "arms", "label": "PART", "start": 8, "end": 12, "fragments": [[8, 12]], "score": 0.5},
+            {
+                "text": "pain in legs",
+                "label": "SYMPTOM",
+                "start": 0,
+                "end": 21,
+                "fragments": [[0, 7], [17, 21]],
+                "score": None,
+            },
+        ],
+        "sentences": [[0, 21]],
+    }
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({}, "'text' must be a string"),
+        ({"text": "Oslo", "entities": [{"start": 0, "end": 4}]}, "'label' must be a string"),
+        ({"text": "Oslo", "entities": [{"start": 0, "label": "X"}]}, "'end' must be a whole number"),
+        ({"text": "Oslo", "entities": [{"fragments": [[0]], "label": "X"}]}, r"\[start, end\] pairs"),
+        ({"text": "Oslo", "entities": [{"start": 0, "end": 9, "label": "X"}]}, "ends after the text"),
+        ({"text": "Oslo", "entities": [[0, 4, "X"]]}, "an entity must be an object"),
+        ({"text": "Oslo", "words": "Oslo"}, r"'words' must hold \[start, end\] pairs"),
+        (
+            {"text": "Oslo", "entities": [{"start": 0, "end": 4, "label": "X", "score": True}]},
+            "'score' must be a number",
+        ),
+    ],
+)
+def test_a_record_that_is_no_document_is_refused_by_its_key(record, message):
+    with pytest.raises(ValueError, match=message):
+        Document.from_dict(record)
+
+
+def test_what_a_document_and_its_parts_look_like():
+    document = Document("pain in arms and legs and " + "x" * 50, (Entity.of(8, 12, "PART", 0.987654),), "note-1")
+    assert repr(document) == "Document('note-1', 76 characters, 1 entity: 'pain in arms and legs and xxxxxxxxxxx...')"
+    assert repr(document.entities) == "(Entity(PART 8-12 'arms', score=0.988),)"
+    assert repr(Entity(Span(((0, 7), (17, 21))), "SYMPTOM")) == "Entity(SYMPTOM 0-7;17-21)"
 
 
 def test_documents_cannot_be_changed():

@@ -1,18 +1,29 @@
 """Characters are the truth: a document is its text, everything else points into it.
 
-All offsets are half-open character offsets into `Document.text`.
+All offsets are half-open character offsets into `Document.text`. `to_dict` gives the one shape that documents have in
+JSON, in files, in the server's answers and in Python:
+
+    {"id": "1", "text": "pain in arms and legs", "words": [[0, 4], ...], "sentences": [[0, 21]],
+     "entities": [{"text": "pain in legs", "label": "SYMPTOM", "start": 0, "end": 21,
+                   "fragments": [[0, 7], [17, 21]], "score": 0.97}]}
+
+All keys of an entity are always there; `score` is null where there is none. `words` and `sentences` are there if known.
+`from_dict` reads this shape, and also entities that have no `text`, no `score`, or of `start`, `end` and `fragments`
+only the two first or the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 Fragment = tuple[int, int]
 
+_SHOWN = 40  # characters of a text in a `repr`
 
-@dataclass(frozen=True, slots=True, order=True)
+
+@dataclass(frozen=True, slots=True, order=True, repr=False)
 class Span:
     """One or more fragments of a text; several fragments make it discontinuous.
 
@@ -20,6 +31,8 @@ class Span:
     'pain'
     >>> Span(((0, 7), (17, 21))).text("pain in arms and legs")
     'pain in legs'
+    >>> Span(((0, 7), (17, 21)))
+    Span(0-7;17-21)
     """
 
     fragments: tuple[Fragment, ...]
@@ -39,6 +52,13 @@ class Span:
     def of(cls, start: int, end: int) -> Self:
         """A contiguous span."""
         return cls(((start, end),))
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """What `to_dict` made; `fragments`, or else `start` and `end`."""
+        if record.get("fragments") is not None:
+            return cls(_offsets(record, "fragments"))
+        return cls.of(_value(record, "start", int), _value(record, "end", int))
 
     @classmethod
     def joining(cls, fragments: Iterable[Fragment]) -> Self:
@@ -66,8 +86,25 @@ class Span:
         """Whether there are several fragments."""
         return len(self.fragments) > 1
 
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON.
+
+        >>> Span.of(0, 4).to_dict()
+        {'start': 0, 'end': 4, 'fragments': [[0, 4]]}
+        """
+        return {"start": self.start, "end": self.end, "fragments": [list(fragment) for fragment in self.fragments]}
+
+    def __repr__(self) -> str:
+        return f"Span({self})"
+
+    def __str__(self) -> str:
+        return ";".join(f"{start}-{end}" for start, end in self.fragments)
+
     def text(self, of: str) -> str:
         """The span's characters, fragments joined by a blank."""
+        if len(self.fragments) == 1:
+            start, end = self.fragments[0]
+            return of[start:end]
         return " ".join(of[start:end] for start, end in self.fragments)
 
     def covers(self, other: Span) -> bool:
@@ -83,18 +120,36 @@ class Span:
         return Span(tuple((start + by, end + by) for start, end in self.fragments))
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, repr=False)
 class Entity:
-    """A labelled span. The score is a model's and does not count for equality."""
+    """A labelled span. `text` holds its characters once it is in a document; before that it is empty.
+
+    The score is a model's. Neither the score nor the text counts for equality.
+
+    >>> entity = Entity.of(0, 3, "PERSON", score=0.93)
+    >>> entity
+    Entity(PERSON 0-3, score=0.93)
+    >>> Document("Ada wrote.", (entity,)).entities[0]
+    Entity(PERSON 0-3 'Ada', score=0.93)
+    """
 
     span: Span
     label: str
     score: float | None = field(default=None, compare=False)
+    text: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, start: int, end: int, label: str, score: float | None = None) -> Self:
         """A contiguous entity."""
         return cls(Span.of(start, end), label, score)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """What `to_dict` made; `text` and `score` may be missing."""
+        if not isinstance(record, Mapping):
+            raise ValueError(f"an entity must be an object with a label and offsets, found {_excerpt(repr(record))}")
+        score = None if record.get("score") is None else _value(record, "score", float)
+        return cls(Span.from_dict(record), _value(record, "label", str), score, record.get("text") or "")
 
     @property
     def start(self) -> int:
@@ -106,17 +161,37 @@ class Entity:
         """The character after the last."""
         return self.span.end
 
+    @property
+    def fragments(self) -> tuple[Fragment, ...]:
+        """The start and end of each fragment; there are several where the entity is discontinuous."""
+        return self.span.fragments
 
-@dataclass(frozen=True, slots=True)
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; all keys are always there.
+
+        >>> Document("Oslo", (Entity.of(0, 4, "PLACE"),)).entities[0].to_dict()
+        {'text': 'Oslo', 'label': 'PLACE', 'start': 0, 'end': 4, 'fragments': [[0, 4]], 'score': None}
+        """
+        return {"text": self.text, "label": self.label, **self.span.to_dict(), "score": self.score}
+
+    def __repr__(self) -> str:
+        text = f" {_excerpt(self.text)}" if self.text else ""
+        score = "" if self.score is None else f", score={self.score:.3g}"
+        return f"Entity({self.label} {self.span}{text}{score})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Document:
     """A text with its entities, and its words and sentences where the source gave them.
 
     `words` and `sentences` hold character offsets, in order; `None` means that the source did not say, and
     `nearspan.segment.split` finds them when they are needed.
 
-    >>> document = Document("Ada Lovelace wrote.", (Entity.of(0, 12, "PER"),))
-    >>> [(e.label, e.span.text(document.text)) for e in document.entities]
+    >>> document = Document("Ada Lovelace wrote.", (Entity.of(0, 12, "PER"),), id="letter")
+    >>> [(entity.label, entity.text) for entity in document.entities]
     [('PER', 'Ada Lovelace')]
+    >>> document
+    Document('letter', 19 characters, 1 entity: 'Ada Lovelace wrote.')
     """
 
     text: str
@@ -138,7 +213,68 @@ class Document:
                         f"{name} must be in order and inside the text: ({start}, {end}) (document {self.id!r})"
                     )
                 before = end
+        object.__setattr__(self, "entities", tuple(_bind(entity, self.text) for entity in self.entities))
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """What `to_dict` made; the text alone is needed.
+
+        >>> Document.from_dict({"text": "Oslo", "entities": [{"start": 0, "end": 4, "label": "PLACE"}]}).entities
+        (Entity(PLACE 0-4 'Oslo'),)
+        """
+        words, sentences = (
+            None if record.get(key) is None else _offsets(record, key) for key in ("words", "sentences")
+        )
+        entities = tuple(Entity.from_dict(entity) for entity in record.get("entities") or ())
+        id = record.get("id")
+        return cls(_value(record, "text", str), entities, "" if id is None else str(id), words, sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: the shape that this module's docstring shows."""
+        record: dict[str, Any] = {"id": self.id, "text": self.text}
+        record["entities"] = [entity.to_dict() for entity in self.entities]
+        for key, offsets in (("words", self.words), ("sentences", self.sentences)):
+            if offsets is not None:
+                record[key] = [list(pair) for pair in offsets]
+        return record
+
+    def __repr__(self) -> str:
+        count = len(self.entities)
+        entities = f"{count:,} {'entity' if count == 1 else 'entities'}"
+        return f"Document({self.id!r}, {len(self.text):,} characters, {entities}: {_excerpt(self.text)})"
 
     def with_entities(self, entities: Iterable[Entity]) -> Document:
         """The same document with other entities, in order of their spans."""
         return Document(self.text, tuple(sorted(entities)), self.id, self.words, self.sentences)
+
+
+def _bind(entity: Entity, text: str) -> Entity:
+    """The entity with its characters of a text."""
+    characters = entity.span.text(text)
+    return entity if entity.text == characters else Entity(entity.span, entity.label, entity.score, characters)
+
+
+def _excerpt(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+
+
+def _value(record: Mapping[str, Any], key: str, kind: type[Any]) -> Any:
+    """The value of a key, or a ValueError if it is missing or of another kind."""
+    value = record.get(key)
+    kinds = (int, float) if kind is float else (kind,)
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        name = {str: "string", int: "whole number", float: "number"}[kind]
+        raise ValueError(f"{key!r} must be a {name}, found {value!r} in {_excerpt(repr(dict(record)))}")
+    return kind(value)
+
+
+def _offsets(record: Mapping[str, Any], key: str) -> tuple[Fragment, ...]:
+    """The pairs of offsets of a key, or a ValueError if they are none."""
+    pairs = record[key]
+    if not isinstance(pairs, Sequence) or not all(_is_pair(pair) for pair in pairs):
+        raise ValueError(f"{key!r} must hold [start, end] pairs, found {_excerpt(repr(pairs))}")
+    return tuple((start, end) for start, end in pairs)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, Sequence) and len(value) == 2 and all(type(number) is int for number in value)

@@ -26,7 +26,16 @@ def with_entity(**entity: Any) -> dict[str, Any]:
     return {"text": "pain in legs", "entities": [{"label": "S", **entity}]}
 
 
-def test_the_canonical_form():
+def test_a_file_holds_documents_in_the_shape_of_to_dict(tmp_path: Path):
+    entities = (Entity.of(0, 4, "S", 0.25), Entity(Span(((0, 4), (8, 12))), "S"))
+    documents = [Document("pain in legs", entities, "1", ((0, 4), (5, 7), (8, 12))), Document("none", id="2")]
+    write(documents, tmp_path / "out.jsonl")
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [document.to_dict() for document in documents]
+    assert [document.to_dict() for document in read(tmp_path / "out.jsonl")] == list(map(json.loads, lines))
+
+
+def test_the_short_form_that_one_writes_by_hand():
     [document] = corpus(
         {
             "id": "1",

@@ -39,7 +39,7 @@ def test_offsets_are_in_range_and_on_word_edges(splits, split):
                 assert not text[end : end + 1].isalnum(), (document.id, piece)
 
 
-def test_canonical_form():
+def test_the_files_are_in_the_short_form():
     for split in sample.SPLITS:
         for line in sample.path(split).read_text(encoding="utf-8").splitlines():
             record = json.loads(line)

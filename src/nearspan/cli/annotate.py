@@ -19,7 +19,7 @@ from nearspan.cli.train import Device
 from nearspan.document import Document
 from nearspan.errors import ConfigError
 from nearspan.formats import write
-from nearspan.formats.jsonl import encoded
+from nearspan.formats.jsonl import json_line
 from nearspan.io.atomic import write_file
 
 
@@ -61,13 +61,13 @@ def annotate(
         console = terminal(stderr=True)
         counted = _counted(documents, console)
         if to == "jsonl":  # a line at a time, so that there may be millions
-            write_file(out, (encoded(document) + "\n" for document in counted))
+            write_file(out, (json_line(document) + "\n" for document in counted))
         else:
             show_problems(write(counted, out, to), console)
         return
     try:
         for document in documents:
-            sys.stdout.buffer.write((encoded(document) + "\n").encode("utf-8"))
+            sys.stdout.buffer.write((json_line(document) + "\n").encode("utf-8"))
             sys.stdout.buffer.flush()
     except BrokenPipeError:  # `nearspan annotate ... | head` is no failure
         discard_output()

@@ -294,7 +294,7 @@ def _label(item: dict[str, Any]) -> str:
 def _offsets(
     record: dict[str, Any], key: str, size: int, path: str, line: int, problems: list[Problem]
 ) -> list[Fragment] | None:
-    """The words or sentences of the canonical form, or None if they are not offsets in order."""
+    """The words or sentences of a record, or None if they are not offsets in order."""
     given = record.get(key)
     if given is None:
         return None

@@ -1,15 +1,15 @@
 """JSON: one document a line, or one array of documents.
 
-The canonical form is written and read without loss; offsets are half-open characters:
+The shape of `Document.to_dict` is written, and read without loss; offsets are half-open characters:
 
     {"id": "1", "text": "pain in arms and legs", "words": [[0, 4], [5, 7], ...], "sentences": [[0, 21]],
-     "entities": [{"start": 0, "end": 12, "label": "SYMPTOM"},
-                  {"fragments": [[0, 7], [17, 21]], "label": "SYMPTOM"}]}
+     "entities": [{"text": "pain in legs", "label": "SYMPTOM", "start": 0, "end": 21,
+                   "fragments": [[0, 7], [17, 21]], "score": 0.97}]}
 
-Read as well (`forms.py`): the same with the keys of HAREM (`doc_id`, `doc_text`, `start_offset`,
-`end_offset`) and with entities as `[start, end, label]`; `{"tokens": [...], "entities": [[start, end,
-label]]}` with half-open word indexes; and `{"sentence": [...], "ner": [{"index": [0, 1, 4], "type":
-"ADR"}]}`, where a gap in the indexes makes it discontinuous.
+Read as well (`json_records.py`): the same with `start` and `end` or `fragments` alone, without `text` and `score`, as
+one writes it by hand; with the keys of HAREM (`doc_id`, `doc_text`, `start_offset`, `end_offset`); with entities as
+`[start, end, label]`; `{"tokens": [...], "entities": [[start, end, label]]}` with half-open word indexes; and
+`{"sentence": [...], "ner": [{"index": [0, 1, 4], "type": "ADR"}]}`, where a gap in the indexes makes it discontinuous.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Place, Problem, excerpt
 from nearspan.formats.json_records import Malformed, draft, mended
@@ -56,39 +56,27 @@ def detect(source: Source) -> bool:
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
-    """Write the canonical form: JSON lines, or one array if the name ends in `.json`."""
+    """Write JSON lines, or one array if the name ends in `.json`."""
     array = path.suffix.lower() == ".json"
     write_file(path, _pieces(corpus, array))
     return ()
 
 
-def encoded(document: Document) -> str:
-    """A document in the canonical form, on one line.
+def json_line(document: Document) -> str:
+    """A document on one line, without its end.
 
-    >>> encoded(Document("Oslo", (Entity.of(0, 4, "PLACE"),), "1"))
-    '{"id": "1", "text": "Oslo", "entities": [{"start": 0, "end": 4, "label": "PLACE"}]}'
+    >>> json_line(Document("Oslo", id="1"))
+    '{"id": "1", "text": "Oslo", "entities": []}'
     """
-    record: dict[str, Any] = {"id": document.id, "text": document.text}
-    record["entities"] = [_entity(entity, document.id) for entity in document.entities]
-    if document.words is not None:
-        record["words"] = document.words
-    if document.sentences is not None:
-        record["sentences"] = document.sentences
-    line = json.dumps(record, ensure_ascii=False)
+    for entity in document.entities:
+        if not entity.label:
+            raise CorpusError(f"document {excerpt(document.id)}: an entity has no label, and would not be read again")
+        if entity.score is not None and not math.isfinite(entity.score):
+            message = f"an entity's score is {entity.score}, which JSON cannot hold"
+            raise CorpusError(f"document {excerpt(document.id)}: {message}")
+    line = json.dumps(document.to_dict(), ensure_ascii=False)
     # Some tools end a line at these; inside a JSON string they can be escaped.
     return line.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _entity(entity: Entity, id: str) -> dict[str, Any]:
-    if not entity.label:
-        raise CorpusError(f"document {excerpt(id)}: an entity has no label, and would not be read again")
-    if entity.score is not None and not math.isfinite(entity.score):
-        raise CorpusError(f"document {excerpt(id)}: an entity's score is {entity.score}, which JSON cannot hold")
-    where: dict[str, Any] = {"fragments": entity.span.fragments}
-    if not entity.span.discontinuous:
-        where = {"start": entity.start, "end": entity.end}
-    scored = {} if entity.score is None else {"score": entity.score}
-    return {**where, "label": entity.label, **scored}
 
 
 def _pieces(corpus: Corpus, array: bool) -> Iterator[str]:
@@ -97,7 +85,7 @@ def _pieces(corpus: Corpus, array: bool) -> Iterator[str]:
     for index, document in enumerate(corpus.documents):
         if array and index:
             yield ",\n"
-        yield encoded(document) + ("" if array else "\n")
+        yield json_line(document) + ("" if array else "\n")
     if array:
         yield "\n]\n"
 

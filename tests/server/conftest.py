@@ -25,14 +25,14 @@ def service(folder: Path, documents) -> Service:
 
 @pytest.fixture
 def limits() -> Limits:
-    most = {"body_bytes": 5_000, "characters": 1_000, "explained_characters": 200, "explained": 4}
+    most = {"body_bytes": 5_000, "characters": 1_000, "explained_characters": 200, "explained_entities": 4}
     return Limits(**most, texts=4, neighbours=8, send_seconds=0.2)
 
 
 @pytest.fixture
 def client(service: Service, limits: Limits) -> Iterator[TestClient]:
-    with TestClient(create_app(service, TOKEN, limits)) as found:
-        yield found
+    with TestClient(create_app(service, TOKEN, limits)) as client:
+        yield client
 
 
 @pytest.fixture

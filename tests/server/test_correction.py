@@ -16,48 +16,48 @@ def editor(folder) -> Editor:
     return Editor.open(folder, "cpu")
 
 
-def kept(editor: Editor) -> list[list[tuple[str, str]]]:
+def corrections(editor: Editor) -> list[list[tuple[str, str]]]:
     sentences = editor.sentences(document=CORRECTIONS, limit=100)
-    return [[(entity.span.text(one.text), entity.label) for entity in one.entities] for one in sentences]
+    return [[(entity.span.text(view.text), entity.label) for entity in view.entities] for view in sentences]
 
 
-def said(editor: Editor, text: str) -> dict[str, str]:
+def predictions(editor: Editor, text: str) -> dict[str, str]:
     (document,) = editor.model.annotate([text])
     return {entity.span.text(text): entity.label for entity in document.entities}
 
 
 @pytest.mark.parametrize("label", ["PLACE", "PERSON"])
-def test_the_sentence_is_read_as_corrected(editor, label):
+def test_the_sentence_is_read_ascorrections(editor, label):
     done = correct(editor, "It rained. " + TEXT, Span.of(24, 28), label)
     assert done.label == label
-    assert said(editor, TEXT)["Oslo"] == label
+    assert predictions(editor, TEXT)["Oslo"] == label
 
 
 def test_a_new_sentence_is_remembered_with_what_was_found_in_it(editor):
-    before = said(editor, TEXT)
+    before = predictions(editor, TEXT)
     correct(editor, TEXT, Span.of(0, 3), "PLACE")
-    assert kept(editor)[0] == [("Zoe", "PLACE"), ("Oslo", before["Oslo"])]
+    assert corrections(editor)[0] == [("Zoe", "PLACE"), ("Oslo", before["Oslo"])]
 
 
 def test_a_correction_is_one_edit_and_undone_at_once(editor):
-    before = said(editor, TEXT)
+    before = predictions(editor, TEXT)
     done = correct(editor, TEXT, Span.of(0, 3), "PLACE")
     again = correct(editor, TEXT, Span.of(0, 3), "")
     assert (done.edit.kind, again.edit.kind, len(editor.log())) == ("add", "relabel", 2)
-    assert ("Zoe", "PLACE") not in kept(editor)[0]
+    assert ("Zoe", "PLACE") not in corrections(editor)[0]
     editor.undo()
-    assert ("Zoe", "PLACE") in kept(editor)[0]
+    assert ("Zoe", "PLACE") in corrections(editor)[0]
     editor.undo()
-    assert (kept(editor), said(editor, TEXT)) == ([], before)
+    assert (corrections(editor), predictions(editor, TEXT)) == ([], before)
 
 
 def test_all_sentences_with_the_same_text_are_corrected_in_one_edit(editor):
     for _ in range(2):
         editor.add(nearspan.markup("[Zoe](PERSON) lives in [Oslo](PLACE)", id="same"))
     correct(editor, TEXT, Span.of(0, 3), "PLACE")
-    found = editor.sentences(document="same")
-    assert [[entity.label for entity in one.entities] for one in found] == [["PLACE", "PLACE"]] * 2
-    assert found[0].heavier == found[1].heavier
+    copies = editor.sentences(document="same")
+    assert [[entity.label for entity in copy.entities] for copy in copies] == [["PLACE", "PLACE"]] * 2
+    assert copies[0].heavier == copies[1].heavier
     assert len(editor.log()) == 3
 
 
@@ -66,9 +66,9 @@ def test_a_sentence_of_the_same_text_in_other_words_is_left_as_it_is(editor):
     parted = Document(TEXT, (), "parted", ((0, 3), (4, 12), (13, 15), (15, 17)), ((0, 17),))
     editor.add(parted, weight=1)
     assert correct(editor, TEXT, Span.of(13, 17), "PERSON").label == "PERSON"
-    assert [one.entities for one in editor.sentences(document="parted")] == [()]
+    assert [view.entities for view in editor.sentences(document="parted")] == [()]
     editor.build()
-    assert said(editor, TEXT)["Oslo"] == "PERSON"
+    assert predictions(editor, TEXT)["Oslo"] == "PERSON"
 
 
 def test_where_the_memory_decides_nothing_the_correction_is_kept(folders, tmp_path):
@@ -78,7 +78,7 @@ def test_where_the_memory_decides_nothing_the_correction_is_kept(folders, tmp_pa
     assert "decides without its memory" in done.edit.summary
 
 
-def test_what_is_right_already_is_not_corrected(editor):
+def test_what_is_right_already_is_notcorrections(editor):
     with pytest.raises(EditError, match="already"):
         correct(editor, "Ada lives in Oslo", Span.of(13, 17), "PLACE")
     assert editor.log() == []

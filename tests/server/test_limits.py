@@ -7,20 +7,20 @@ from fastapi.testclient import TestClient
 
 from nearspan.errors import ConfigError
 from nearspan.server import Limits, create_app
-from nearspan.server.guard import LOOPBACK, Guard, answered
-from nearspan.server.limits import Refused
+from nearspan.server.guard import LOOPBACK, Guard, allowed_hosts
+from nearspan.server.limits import Refusal
 from nearspan.server.worker import Worker
 
 
 @pytest.fixture(autouse=True)
-def _untouched(service, monkeypatch):
+def _model_is_untouched(service, monkeypatch):
     """What is refused here never reaches the model."""
 
-    def touched(*_):
+    def fail(*_):
         raise AssertionError("the model was touched")
 
     for name in ("annotate", "explain", "neighbours"):
-        monkeypatch.setattr(service, name, touched)
+        monkeypatch.setattr(service, name, fail)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,9 @@ def _untouched(service, monkeypatch):
         ("/neighbours", {"text": "x", "fragments": []}, 422, "fragments"),
         ("/neighbours", {"text": "x", "fragments": [[0, 9]]}, 422, "after the text"),
         ("/neighbours", {"text": "xyz", "fragments": [[2, 3], [0, 1]]}, 422, "in order"),
+        ("/neighbours", {"text": "xyz", "start": 1}, 422, "fragments, or start and end"),
+        ("/neighbours", {"text": "xyz", "start": 2, "end": 1}, 422, "start < end"),
+        ("/neighbours", {"text": "xyz", "fragments": [[0, 1]], "start": 0, "end": 2}, 422, "from 0 to 1"),
         ("/neighbours", {"text": "x", "fragments": [[0, 1]], "label": "PERSN"}, 422, "PERSON"),
         ("/neighbours", {"text": "x", "fragments": [[0, 1]], "label": "x" * 201}, 422, "at most 200"),
     ],
@@ -92,7 +95,7 @@ def test_on_loopback_other_names_are_not_answered(service):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "LOCALHOST", "0.0.0.0", "::", "example.org", ""])
 def test_only_a_loopback_address_has_names(host):
-    names = answered(host)
+    names = allowed_hosts(host)
     assert names == (LOOPBACK | {host.lower()} if host[:3] in ("127", "LOC") else LOOPBACK if host == "::1" else set())
 
 
@@ -157,7 +160,7 @@ def test_the_worker_refuses_beyond_what_may_wait():
 
     *served, refused, later = asyncio.run(crowd())
     assert served == [True, True, True]
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.status == 503
     assert later == "and then"
 
@@ -166,7 +169,7 @@ def test_a_busy_server_says_when_to_come_back(service, monkeypatch):
     app = create_app(service, "t", Limits(waiting=1))
 
     async def busy(*_):
-        raise Refused(503, "busy")
+        raise Refusal(503, "busy")
 
     monkeypatch.setattr(Worker, "run", busy)
     with TestClient(app) as client:

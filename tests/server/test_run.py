@@ -19,9 +19,9 @@ def process(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     options = ["--port", "0", "--device", "cpu", "--token", "sesame"]
     options += ["--limit", "send_seconds=0.3", "--limit", "characters=100000"]
     command = [sys.executable, "-m", "nearspan", "serve", str(folder), *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
-        yield started, int(next(filter(None, (re.search(r":(\d+)/", line) for line in started.stderr)))[1])
-        started.kill()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        yield server, int(next(filter(None, (re.search(r":(\d+)/", line) for line in server.stderr)))[1])
+        server.kill()
 
 
 def answer(port: int, *parts: bytes) -> tuple[int, dict]:
@@ -29,8 +29,8 @@ def answer(port: int, *parts: bytes) -> tuple[int, dict]:
     with socket.create_connection(("127.0.0.1", port)) as connection:
         for part in parts:
             connection.sendall(part)
-        found = b"".join(iter(lambda: connection.recv(65_536), b""))
-    head, _, body = found.partition(b"\r\n\r\n")
+        received = b"".join(iter(lambda: connection.recv(65_536), b""))
+    head, _, body = received.partition(b"\r\n\r\n")
     return int(head.split()[1]), json.loads(body)
 
 
@@ -44,7 +44,7 @@ print("ended")
 """
 
 
-def test_a_signal_right_after_the_address_is_told_ends_the_server():
+def test_a_signal_right_after_the_start_ends_the_server():
     ended = subprocess.run([sys.executable, "-c", AT_ONCE], timeout=60, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (0, "ended\n")
 
@@ -53,28 +53,28 @@ HEAD = b"POST /annotate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nCont
 
 
 def test_slow_and_broken_requests_are_refused_and_sigterm_finishes_what_runs(process):
-    started, port = process
+    server, port = process
     assert answer(port, b"")[0] == 408
     assert answer(port, b"POST /annotate HTTP/1.1\r\nHo")[0] == 408
     assert answer(port, HEAD + b"Content-Length: 50\r\n\r\n{")[0] == 408
     assert answer(port, b"\x16\x03\x01 no HTTP\r\n\r\n")[0] == 400
-    again = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    health = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection(("127.0.0.1", port)) as connection:  # a second head that does not come to its end
-        connection.sendall(again)
-        found = b""
-        while not found.endswith(b"}"):
-            found += connection.recv(65_536)
-        connection.sendall(again[:20])
+        connection.sendall(health)
+        first = b""
+        while not first.endswith(b"}"):
+            first += connection.recv(65_536)
+        connection.sendall(health[:20])
         rest = b"".join(iter(lambda: connection.recv(65_536), b""))
-    assert (found[:12], rest[:12]) == (b"HTTP/1.1 200", b"HTTP/1.1 408")
+    assert (first[:12], rest[:12]) == (b"HTTP/1.1 200", b"HTTP/1.1 408")
 
     body = json.dumps({"texts": ["Ada lives in Oslo . " * 15] * 250}).encode()
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
         while not json.load(urlopen(f"http://localhost:{port}/health"))["waiting"]:
             pass
-        started.send_signal(signal.SIGTERM)
-        found = b"".join(iter(lambda: connection.recv(65_536), b""))
-    assert found.startswith(b"HTTP/1.1 200")
-    assert len(json.loads(found.partition(b"\r\n\r\n")[2])["documents"]) == 250
-    assert started.wait(60) == 0
+        server.send_signal(signal.SIGTERM)
+        received = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert received.startswith(b"HTTP/1.1 200")
+    assert len(json.loads(received.partition(b"\r\n\r\n")[2])["documents"]) == 250
+    assert server.wait(60) == 0

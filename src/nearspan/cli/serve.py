@@ -44,7 +44,7 @@ def serve(
     """
     try:
         from nearspan import server
-        from nearspan.server.guard import answered
+        from nearspan.server.guard import allowed_hosts
         from nearspan.server.run import run
     except ImportError as error:
         needed = f"serving needs {error.name}, which is not installed: pip install 'nearspan[serve]'"
@@ -56,7 +56,7 @@ def serve(
     chosen(editor.model, search, vote)
     drawn = token or secrets.token_urlsafe(24)
     service = server.Service(editor, documents)
-    app = server.create_app(service, drawn, limits, answered(host))
+    app = server.create_app(service, drawn, limits, allowed_hosts(host))
 
     def started(address: str) -> None:
         shown = f"{address}#token={drawn}" if not token else address  # what follows # never goes over the wire

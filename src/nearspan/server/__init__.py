@@ -1,4 +1,4 @@
-"""Serving: a model over HTTP, with a page to question it."""
+"""A model over HTTP, with a page that shows its evidence."""
 
 from nearspan.server.app import create_app
 from nearspan.server.limits import Limits

@@ -1,9 +1,9 @@
-"""The server's application: routes over one model."""
+"""The application: routes over one model, the page, and refusals as JSON."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,16 @@ from starlette.exceptions import HTTPException
 
 from nearspan import __version__
 from nearspan.errors import ConfigError, EditError, ModelError, NearspanError
-from nearspan.server.answers import ErrorOut
-from nearspan.server.editing import editing
 from nearspan.server.guard import HEADERS, Guard
-from nearspan.server.limits import Limits, Refused
-from nearspan.server.reading import reading
+from nearspan.server.limits import Limits, Refusal
+from nearspan.server.response_schemas import RefusalOut
+from nearspan.server.routes import memory_routes, model_routes
 from nearspan.server.service import Service
 from nearspan.server.worker import Worker
 
 PAGE = Path(__file__).with_name("page")
 ABOUT = "Named entity recognition that shows its evidence. Offsets are characters (code points), half-open."
-LONGEST = 100  # characters of a key that an error names
+LONGEST_KEY = 100  # characters of a key that an error names
 STATUSES = {
     408: "the request came too slowly",
     409: "the memory cannot be edited so, or there is none",
@@ -60,15 +59,20 @@ def create_app(service: Service, token: str, limits: Limits | None = None, hosts
         lifespan=lifespan,
         docs_url=None,  # they load from another host
         redoc_url=None,
-        responses={status: {"model": ErrorOut, "description": said} for status, said in STATUSES.items()},
+        responses={status: {"model": RefusalOut, "description": reason} for status, reason in STATUSES.items()},
     )
-    for kind, answer in ((Refused, _refused), (RequestValidationError, _malformed), (HTTPException, _http)):
-        app.add_exception_handler(kind, answer)
-    app.add_exception_handler(NearspanError, _ours)
-    app.add_exception_handler(Exception, _unforeseen)
+    handlers = {
+        Refusal: _answer_refusal,
+        RequestValidationError: _answer_malformed,
+        HTTPException: _answer_http,
+        NearspanError: _answer_error,
+        Exception: _answer_failure,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
     app.add_middleware(Guard, limits=limits, hosts=hosts)
-    app.include_router(reading(service, worker, limits))
-    app.include_router(editing(service, worker, limits, token))
+    app.include_router(model_routes(service, worker, limits))
+    app.include_router(memory_routes(service, worker, limits, token))
 
     @app.get("/", include_in_schema=False)
     async def index() -> FileResponse:
@@ -78,33 +82,33 @@ def create_app(service: Service, token: str, limits: Limits | None = None, hosts
     return app
 
 
-def _error(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+def _refuse(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)
 
 
-async def _refused(_: Request, error: Any) -> JSONResponse:
+async def _answer_refusal(_: Request, error: Any) -> JSONResponse:
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
-    return _error(error.status, str(error), headers.get(error.status))
+    return _refuse(error.status, str(error), headers.get(error.status))
 
 
-async def _malformed(_: Request, error: Any) -> JSONResponse:
-    """The first problem, without the input that may be long."""
+async def _answer_malformed(_: Request, error: Any) -> JSONResponse:
+    """The first problem, without the value, which may be long."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return _error(422, f"the request is not JSON: {first['ctx']['error']} at its character {first['loc'][-1]}")
-    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
-    where = where if len(where) <= LONGEST else where[:LONGEST] + "…"
-    said = first["msg"].removeprefix("Value error, ")
-    return _error(422, f"{where}: {said}" if where else said)
+        return _refuse(422, f"the request is not JSON: {first['ctx']['error']} at its character {first['loc'][-1]}")
+    key = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    key = key if len(key) <= LONGEST_KEY else key[:LONGEST_KEY] + "…"
+    message = first["msg"].removeprefix("Value error, ")
+    return _refuse(422, f"{key}: {message}" if key else message)
 
 
-async def _http(_: Request, error: Any) -> JSONResponse:
-    return _error(error.status_code, str(error.detail), error.headers)
+async def _answer_http(_: Request, error: Any) -> JSONResponse:
+    return _refuse(error.status_code, str(error.detail), error.headers)
 
 
-async def _ours(_: Request, error: Exception) -> JSONResponse:
-    return _error(409 if isinstance(error, EditError | ModelError) else 422, str(error))
+async def _answer_error(_: Request, error: Exception) -> JSONResponse:
+    return _refuse(409 if isinstance(error, EditError | ModelError) else 422, str(error))
 
 
-async def _unforeseen(_: Request, error: Exception) -> JSONResponse:
-    return _error(500, f"the server failed: {type(error).__name__}; its log says more", HEADERS)  # outside the guard
+async def _answer_failure(_: Request, error: Exception) -> JSONResponse:
+    return _refuse(500, f"the server failed: {type(error).__name__}; its log says more", HEADERS)  # outside the guard

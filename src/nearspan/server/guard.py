@@ -1,4 +1,4 @@
-"""The guard: what every request passes before anything reads it, and what every answer carries."""
+"""The guard: checks every request before anything reads it, and gives every answer its security headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nearspan.server.limits import Limits, Refused
+from nearspan.server.limits import Limits, Refusal
 
 POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -30,12 +30,12 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 LINGER = 2.0  # seconds for which the rest of a refused body is thrown away, so that the client reads the refusal
 
 
-def answered(host: str) -> frozenset[str]:
-    """The names that a server on an address answers to: those of a loopback address, else any (none are named).
+def allowed_hosts(host: str) -> frozenset[str]:
+    """The names that a server on this address answers to: those of a loopback address, otherwise any (none listed).
 
-    >>> sorted(answered("127.0.0.2"))
+    >>> sorted(allowed_hosts("127.0.0.2"))
     ['127.0.0.1', '127.0.0.2', '[::1]', 'localhost']
-    >>> answered("0.0.0.0")
+    >>> allowed_hosts("0.0.0.0")
     frozenset()
     """
     try:
@@ -46,10 +46,10 @@ def answered(host: str) -> frozenset[str]:
 
 
 class Guard:
-    """Reads a request's body within the limits and hands it on; refuses the rest with JSON and 4xx.
+    """Reads a request's body within the limits and hands it on; refuses what is beyond them with JSON and 4xx.
 
-    `hosts` are the names that the server answers to, all where it is empty: on a loopback address, a page of another
-    host that has its name point there (DNS rebinding) must not read the memory.
+    `hosts` are the names that the server answers to; empty means all. On a loopback address they keep out pages of
+    other hosts whose name points there (DNS rebinding), which could otherwise read the memory.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, hosts: Collection[str] = ()) -> None:
@@ -67,31 +67,31 @@ class Guard:
             await send(message)
 
         try:
-            body = await self._body(Headers(scope=scope), receive)
-        except Refused as refused:
-            await self._refuse(refused, receive, answer)
+            body = await self._read_body(Headers(scope=scope), receive)
+        except Refusal as refusal:
+            await self._refuse(refusal, receive, answer)
             return
         if body is None:  # the client has gone
             return
-        read = False
+        is_read = False
 
-        async def given() -> Message:
-            nonlocal read
-            if read:
+        async def receive_body() -> Message:
+            nonlocal is_read
+            if is_read:
                 return await receive()
-            read = True
+            is_read = True
             return {"type": "http.request", "body": body, "more_body": False}
 
-        await self.app(scope, given, answer)
+        await self.app(scope, receive_body, answer)
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes | None:
+    async def _read_body(self, headers: Headers, receive: Receive) -> bytes | None:
         host = headers.get("host", "")
-        if self.hosts and _name(host) not in self.hosts:
-            raise Refused(421, f"this server does not answer to the host {host!r}: start it with --host to open it")
+        if self.hosts and _without_port(host) not in self.hosts:
+            raise Refusal(421, f"this server does not answer to the host {host!r}: start it with --host to open it")
         most = self.limits.body_bytes
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > most:
-            raise Refused(413, f"the request has {int(length):,} bytes; at most {most:,} are read")
+            raise Refusal(413, f"the request has {int(length):,} bytes; at most {most:,} are read")
         parts, size = [], 0
         try:
             async with asyncio.timeout(self.limits.send_seconds):
@@ -102,17 +102,17 @@ class Guard:
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
-                        raise Refused(413, f"the request has more than {most:,} bytes; at most so many are read")
+                        raise Refusal(413, f"the request has more than {most:,} bytes; at most so many are read")
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
-            raise Refused(408, f"the request did not arrive within {self.limits.send_seconds:g} seconds") from None
+            raise Refusal(408, f"the request did not arrive within {self.limits.send_seconds:g} seconds") from None
 
-    async def _refuse(self, refused: Refused, receive: Receive, send: Send) -> None:
-        body = json.dumps({"error": str(refused)}).encode()
+    async def _refuse(self, refusal: Refusal, receive: Receive, send: Send) -> None:
+        body = json.dumps({"error": str(refusal)}).encode()
         headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": refused.status, "headers": raw})
+        await send({"type": "http.response.start", "status": refusal.status, "headers": raw})
         await send({"type": "http.response.body", "body": body, "more_body": True})
         left = 64 * self.limits.body_bytes
         with suppress(TimeoutError):
@@ -125,10 +125,10 @@ class Guard:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _name(host: str) -> str:
+def _without_port(host: str) -> str:
     """A Host header without its port.
 
-    >>> _name("localhost:8000"), _name("[::1]:8000"), _name("[::1]")
+    >>> _without_port("localhost:8000"), _without_port("[::1]:8000"), _without_port("[::1]")
     ('localhost', '[::1]', '[::1]')
     """
     name, colon, port = host.rpartition(":")

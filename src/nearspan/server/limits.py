@@ -1,4 +1,4 @@
-"""Limits: what one request may ask of the server, checked as early as can be."""
+"""Limits: what one request may ask of the server, checked before the model is touched."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from nearspan.errors import ConfigError, did_you_mean
 from nearspan.settings import Settings
 
 
-class Refused(Exception):
-    """A request that is not served, with its HTTP status; the message says what would be."""
+class Refusal(Exception):
+    """A request that is not served, with its HTTP status. The message says what would be served."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 class Limits(Settings):
-    """What a request may ask for at most.
+    """The most that a request may ask for.
 
     >>> Limits().override(["characters=500"]).characters
     500
@@ -29,7 +29,7 @@ class Limits(Settings):
     body_bytes: int = Field(default=1_000_000, ge=1_000)  # of a request
     characters: int = Field(default=20_000, ge=1)  # of a request's texts together
     explained_characters: int = Field(default=10_000, ge=1)  # of a text whose entities are all explained
-    explained: int = Field(default=100, ge=1)  # entities in one request
+    explained_entities: int = Field(default=100, ge=1)  # in one request
     texts: int = Field(default=256, ge=1)  # of a batch
     neighbours: int = Field(default=50, ge=1)  # listed for each label
     points: int = Field(default=2_000, ge=5, le=20_000)  # of the map
@@ -39,39 +39,39 @@ class Limits(Settings):
 
     def override(self, settings: Sequence[str]) -> Self:
         """The limits with some changed, each as `name=value`."""
-        changed: dict[str, str] = {}
+        values: dict[str, str] = {}
         for setting in settings:
             name, equals, value = setting.partition("=")
             if not equals:
-                raise ConfigError(f"--limit takes name=value, found {setting!r}")
+                raise ConfigError(f"a limit is set as name=value, found {setting!r}")
             if name not in type(self).model_fields:
                 raise ConfigError(f"there is no limit {name!r}: {did_you_mean(name, type(self).model_fields)}")
-            changed[name] = value
+            values[name] = value
         try:
-            return type(self).model_validate({**self.model_dump(), **changed})
+            return type(self).model_validate({**self.model_dump(), **values})
         except ValidationError as error:
             first = error.errors()[0]
-            raise ConfigError(f"--limit {first['loc'][0]}={first['input']}: {first['msg']}") from error
+            raise ConfigError(f"limit {first['loc'][0]}={first['input']}: {first['msg']}") from error
 
-    def check(self, texts: Sequence[str], characters: int | None = None) -> None:
-        """Refuse texts that are too many or too long."""
+    def check_texts(self, texts: Sequence[str], characters: int | None = None) -> None:
+        """Refuse texts that are too many or too long; `characters` are allowed where a route has its own limit."""
         if len(texts) > self.texts:
-            raise Refused(413, f"{len(texts):,} texts in one request; at most {self.texts:,} are served")
+            raise Refusal(413, f"{len(texts):,} texts in one request; at most {self.texts:,} are served")
         most = self.characters if characters is None else characters
-        found = sum(map(len, texts))
-        if found > most:
-            raise Refused(413, f"{found:,} characters in one request; at most {most:,} are served")
+        size = sum(map(len, texts))
+        if size > most:
+            raise Refusal(413, f"{size:,} characters in one request; at most {most:,} are served")
 
     def check_explained(self, entities: int) -> None:
-        """Refuse to explain more entities at once."""
-        if entities > self.explained:
-            raise Refused(
+        """Refuse to explain too many entities at once."""
+        if entities > self.explained_entities:
+            raise Refusal(
                 413,
-                f"the text has {entities:,} entities; at most {self.explained:,} are explained in one request: send it "
-                "in parts, or ask /neighbours about the spans that matter",
+                f"the text has {entities:,} entities; at most {self.explained_entities:,} are explained in one "
+                "request: send it in parts, or ask /neighbours about the spans that matter",
             )
 
     def check_count(self, count: int) -> None:
-        """Refuse a longer list of neighbours."""
+        """Refuse too long a list of neighbours."""
         if count > self.neighbours:
-            raise Refused(422, f"count is {count:,}; at most {self.neighbours:,} neighbours are listed")
+            raise Refusal(422, f"count is {count:,}; at most {self.neighbours:,} neighbours are listed")

@@ -1,58 +1,62 @@
-"""Running the server: a socket, and a process that ends when it has finished what it began."""
+"""Running the server: a socket, connections that may not dawdle, and an end that finishes what was begun."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import signal
 import socket
 from collections.abc import Callable
+from typing import Any
 
+import h11
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from nearspan.errors import ConfigError
 from nearspan.server.limits import Limits
-from nearspan.server.protocol import patient
 
-FINISHING = 60  # seconds that requests have to end in after SIGTERM
+SHUTDOWN_SECONDS = 60  # that requests have to end in after SIGTERM
 
 
-def run(app: FastAPI, host: str, port: int, limits: Limits, started: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or Ctrl-C, then finish what is running; `started` is told the address."""
-    bound = _bound(host, port)
+def run(app: FastAPI, host: str, port: int, limits: Limits, on_start: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or Ctrl-C, then finish what is running; `on_start` is called with the address."""
+    listening = _listen(host, port)
     config = uvicorn.Config(
         app,
-        http=patient(limits.send_seconds),
+        http=_protocol_with_timeout(limits.send_seconds),
         ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
         limit_concurrency=limits.connections,
-        timeout_graceful_shutdown=FINISHING,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     name = f"[{host}]" if ":" in host else host
-    server = _Server(config, lambda: started(f"http://{name}:{bound.getsockname()[1]}/"))
-    for ending in (signal.SIGTERM, signal.SIGINT):  # before uvicorn listens for them, and when it raises them again
-        signal.signal(ending, lambda *_: server.end())
-    server.run(sockets=[bound])
+    server = _Server(config, lambda: on_start(f"http://{name}:{listening.getsockname()[1]}/"))
+    for number in (signal.SIGTERM, signal.SIGINT):  # before uvicorn listens for them, and when it raises them again
+        signal.signal(number, lambda *_: server.end())
+    server.run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
-    """Tells that it has started when signals already end it as they should."""
+    """Calls `on_start` when signals already end the server as they should."""
 
-    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
         super().__init__(config)
-        self.told = told
+        self.on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if not self.should_exit:
-            self.told()
+            self.on_start()
 
     def end(self) -> None:
         self.should_exit = True
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=2048)
@@ -61,3 +65,53 @@ def _bound(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"cannot listen on {host}, port {port}: {reason}; choose others with --host, --port"
         ) from error
+
+
+def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
+    """HTTP/1.1 that waits so long for a request's head; uvicorn's own waits for ever."""
+
+    class TimeoutProtocol(H11Protocol):
+        """Answers 408 where a head does not arrive in time, and 400 as JSON where it is no HTTP."""
+
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._start_timer()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is not h11.IDLE:
+                self._stop_timer()
+            elif self._timer is None and self.conn.trailing_data[0]:  # the next request's head has begun
+                self._start_timer()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_timer()
+            super().connection_lost(exc)
+
+        def send_400_response(self, msg: str) -> None:
+            self._refuse(400, msg)
+
+        def _start_timer(self) -> None:
+            self._timer = self.loop.call_later(seconds, self._time_out)
+
+        def _stop_timer(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+        def _time_out(self) -> None:
+            self._timer = None
+            if not self.transport.is_closing() and self.conn.our_state is h11.IDLE:
+                self._refuse(408, f"the request's head did not arrive within {seconds:g} seconds")
+
+        def _refuse(self, status: int, message: str) -> None:
+            body = json.dumps({"error": message}).encode()
+            length = ("content-length", str(len(body)))
+            headers = [("content-type", "application/json"), length, ("connection", "close")]
+            for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+            self.transport.close()
+
+    return TimeoutProtocol

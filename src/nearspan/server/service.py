@@ -1,46 +1,66 @@
-"""What the server can do with a model; every method is work for the model's thread."""
+"""The service: what the server asks of a model. Its methods are work for the model's thread, but for `describe`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+import torch
 
 from nearspan.document import Document, Span
 from nearspan.errors import EditError
 from nearspan.explain import Evidence
+from nearspan.explain.neighbour import neighbour
 from nearspan.knn import Datastore
 from nearspan.knn.datastore import FILL
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
-from nearspan.server.answers import MapOut
-from nearspan.server.limits import Limits
-from nearspan.server.map import draw
-from nearspan.server.mistakes import Mistakes
+from nearspan.report.projection import principal
+from nearspan.server.error_browser import ErrorBrowser
+from nearspan.server.limits import Limits, Refusal
+from nearspan.server.response_schemas import ErrorsOut, MapOut, PointOut
 
 
 class Service:
-    """A model with a memory that can be edited, and a corpus that it was scored on."""
+    """A model whose memory can be edited, and its errors on a corpus.
+
+    service = Service(Editor.open("runs/mine"), nearspan.read("test.jsonl").documents)
+    """
 
     def __init__(self, editor: Editor, corpus: Sequence[Document] = ()) -> None:
-        self.editor = editor
-        self.mistakes = Mistakes(editor.model, corpus) if corpus else None
+        self._editor = editor
+        self._scored = editor.model.memory  # as it was when the corpus was scored
+        self.error_browser = ErrorBrowser(editor.model, corpus) if corpus else None
         self._map: tuple[Datastore, MapOut] | None = None
 
     @property
+    def memory(self) -> Editor:
+        """The memory, with the edits that other processes have made."""
+        self._editor.refresh()
+        return self._editor
+
+    @property
     def model(self) -> Model:
-        """The model, with what other processes have done to its memory."""
-        self.editor.refresh()
-        return self.editor.model
+        """The model, with the edits that other processes have made to its memory."""
+        return self.memory.model
 
     @property
     def labels(self) -> list[str]:
         """The labels that the model knows; they never change."""
-        return self.editor.model.labels[1:]
+        return self._editor.model.labels[1:]
 
-    @property
-    def share(self) -> float:
-        """The memory's share in what the model decides."""
-        return self.editor.model.share
+    def describe(self) -> dict[str, Any]:
+        """What is served, without asking the model's thread."""
+        model = self._editor.model
+        return {
+            "recipe": model.recipe.name,
+            "labels": self.labels,
+            "overlap": model.overlap,
+            "sentences": len(model.memory.sentences) if model.memory is not None else 0,
+            "share": model.share,
+            "corpus": self.error_browser is not None,
+        }
 
     def annotate(self, texts: Sequence[str]) -> list[Document]:
         """The texts with their entities."""
@@ -49,20 +69,44 @@ class Service:
     def explain(self, text: str, count: int, limits: Limits) -> list[Evidence]:
         """Evidence for each entity of a text; refused where there are too many to explain at once."""
         model = self.model
-        (annotated,) = model.annotate([text])
-        limits.check_explained(len(annotated.entities))
-        return model.evidence(annotated, count)
+        (document,) = model.annotate([text])
+        limits.check_explained(len(document.entities))
+        return model.evidence(document, count)
 
     def neighbours(self, text: str, span: Span, label: str, count: int) -> Evidence:
-        """Evidence for a span; where it has several labels, for the one that is asked about."""
-        found = self.model.neighbours(text, span, count)
-        return found if label in ("", found.label) else replace(found, label=label, against=[], flip=None)
+        """Evidence for a span, for one of its labels where a label is given."""
+        evidence = self.model.neighbours(text, span, count)
+        return evidence if label in ("", evidence.label) else replace(evidence, label=label, against=[], flip=None)
 
-    def map(self, most: int) -> MapOut:
+    def list_errors(self, kind: str, label: str, limit: int, offset: int) -> ErrorsOut:
+        """A page of the errors on the corpus."""
+        if self.error_browser is None:
+            raise Refusal(404, "no corpus to score: start the server with --corpus FILE")
+        edited = self.model.memory is not self._scored
+        return self.error_browser.page(kind, label, limit, offset, edited)
+
+    def map(self, points: int) -> MapOut:
         """The memory's entities in two dimensions; drawn once for each state of the memory."""
         model = self.model
         if model.memory is None:
             raise EditError(f"this model has no memory to draw: {FILL}")
         if self._map is None or self._map[0] is not model.memory:
-            self._map = model.memory, draw(model.memory, model.labels, most)
+            self._map = model.memory, _draw_map(model.memory, model.labels, points)
         return self._map[1]
+
+
+@torch.inference_mode()
+def _draw_map(memory: Datastore, labels: list[str], most: int) -> MapOut:
+    """At most `most` of the memory's entities, evenly taken, along their principal components."""
+    entities = (memory.labels > 0).nonzero().flatten()
+    count = min(most, len(entities))
+    rows = entities[torch.linspace(0, max(0, len(entities) - 1), count).long().to(entities.device)]
+    components = principal(memory.rows(rows).float().cpu().numpy())
+    return MapOut(
+        points=[
+            PointOut(x=x, y=y, **neighbour(memory, labels, row, 0.0).to_dict())
+            for (x, y), row in zip(components.points.tolist(), rows.tolist(), strict=False)  # no points of too few
+        ],
+        entities=len(entities),
+        explained_variance=components.explained,
+    )

@@ -10,17 +10,17 @@ from typing import TypeVar
 from fastapi import Response
 from pydantic import BaseModel
 
-from nearspan.server.limits import Refused
+from nearspan.server.limits import Refusal
 
 T = TypeVar("T")
 
 
 class Worker:
-    """Runs one piece of work at a time, in the order in which they came.
+    """Runs one piece of work at a time, in order of arrival.
 
-    >>> async def asked() -> int:
+    >>> async def main() -> int:
     ...     return await Worker(most=8).run(lambda: 6 * 7)
-    >>> asyncio.run(asked())
+    >>> asyncio.run(main())
     42
     """
 
@@ -32,7 +32,7 @@ class Worker:
     async def run(self, work: Callable[[], T]) -> T:
         """The work's result; refused at once where too much is waiting."""
         if self.waiting >= self.most:
-            raise Refused(503, f"{self.waiting:,} requests are waiting for the model; try again in a moment")
+            raise Refusal(503, f"{self.waiting:,} requests are waiting for the model; try again in a moment")
         self.waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -40,7 +40,7 @@ class Worker:
             self.waiting -= 1
 
     async def answer(self, work: Callable[[], BaseModel]) -> Response:
-        """The work's result as a response; long ones are written in the thread, so that others are served meanwhile."""
+        """The work's result as JSON, which the thread writes too: a long answer keeps no other request waiting."""
         return await self.run(lambda: Response(work().model_dump_json(), media_type="application/json"))
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ export class MemoryMap {
     this.points = scaled(found.points);
     this.chosen = null;
     const part = found.points.length < found.entities ? `${number(found.points.length)} of ${number(found.entities)}` : number(found.entities);
-    const share = Math.round((found.explained[0] + found.explained[1]) * 100);
+    const share = Math.round((found.explained_variance[0] + found.explained_variance[1]) * 100);
     this.picture = document.createElementNS(SVG, "svg");
     this.picture.setAttribute("viewBox", `0 0 ${WIDE} ${HIGH}`);
     this.picture.setAttribute("role", "img");

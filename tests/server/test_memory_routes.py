@@ -11,9 +11,9 @@ EDITS = [
 ]
 
 
-def found(client, text: str) -> dict[str, str]:
+def labels_by_text(client, text: str) -> dict[str, str]:
     (document,) = client.post("/annotate", json={"text": text}).json()["documents"]
-    return {one["text"]: one["label"] for one in document["entities"]}
+    return {entity["text"]: entity["label"] for entity in document["entities"]}
 
 
 @pytest.mark.parametrize(("method", "path", "body"), EDITS)
@@ -37,13 +37,14 @@ def test_every_edit_is_made_and_undone(editor, method, path, body):
 
 
 def test_a_correction_changes_the_text_and_undo_brings_it_back(editor):
-    before = found(editor, "Ada lives in Oslo")
+    before = labels_by_text(editor, "Ada lives in Oslo")
     body = {"text": "It rained. Ada lives in Oslo", "fragments": [[24, 28]], "label": "PERSON"}
-    done = editor.post("/memory/corrections", json=body).json()
-    assert done["edit"]["kind"] == "relabel"  # the memory holds this sentence
-    assert (before["Oslo"], done["label"], found(editor, "Ada lives in Oslo")["Oslo"]) == ("PLACE", "PERSON", "PERSON")
+    correction = editor.post("/memory/corrections", json=body).json()
+    assert correction["edit"]["kind"] == "relabel"  # the memory holds this sentence
+    after = labels_by_text(editor, "Ada lives in Oslo")
+    assert (before["Oslo"], correction["label"], after["Oslo"]) == ("PLACE", "PERSON", "PERSON")
     editor.post("/memory/undo")
-    assert found(editor, "Ada lives in Oslo") == before
+    assert labels_by_text(editor, "Ada lives in Oslo") == before
 
 
 def test_what_cannot_be_edited_says_why(editor):
@@ -91,16 +92,40 @@ def test_the_log_lists_the_last_edit_first(editor):
     editor.delete("/memory/0")
     editor.delete("/memory/1")
     log = editor.get("/memory/log?limit=1").json()
-    assert (log["total"], [one["number"] for one in log["edits"]]) == (2, [2])
+    assert (log["total"], [edit["number"] for edit in log["edits"]]) == (2, [2])
 
 
 def test_what_is_added_or_relabelled_may_have_a_weight(editor):
-    body = {"text": "Zed left", "entities": [{"fragments": [[0, 3]], "label": "PERSON"}], "document": "mine"}
+    body = {"text": "Zed left", "entities": [{"fragments": [[0, 3]], "label": "PERSON"}], "id": "mine"}
     assert editor.post("/memory", json=body | {"weight": 7}).json()["summary"].endswith("weight 7")
-    [one] = editor.get("/memory?document=mine").json()["sentences"]
-    assert (one["weight"], one["heavier"]) == (7, [])
-    path = f"/memory/{one['id']}/label"
+    [sentence] = editor.get("/memory?document=mine").json()["sentences"]
+    assert (sentence["weight"], sentence["heavier"]) == (7, [])
+    path = f"/memory/{sentence['id']}/label"
     assert editor.put(path, json={"fragments": [[0, 3]], "label": "PLACE"}).status_code == 200
     assert editor.get("/memory?document=mine").json()["sentences"][0]["weight"] == 1
     for weight in (0, -1, 1_000_001, "much", None):
         assert editor.post("/memory", json=body | {"weight": weight}).status_code == 422
+
+
+def test_a_document_is_remembered_as_it_was_annotated(editor):
+    [document] = editor.post("/annotate", json={"text": TEXT}).json()["documents"]
+    body = document | {"id": "mine", "words": [[0, 3], [4, 9], [10, 12], [13, 17]], "sentences": [[0, 17]]}
+    assert editor.post("/memory", json=body).status_code == 200
+    [sentence] = editor.get("/memory?document=mine").json()["sentences"]
+    assert sentence["entities"] == [entity | {"score": None} for entity in document["entities"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"entities": [{"start": 0, "end": 18, "label": "PERSON"}]}, "ends after the text's 17"),
+        ({"entities": [{"start": 1, "end": 4, "label": "PERSON", "text": "Zoe"}]}, "code points"),
+        ({"entities": [{"label": "PERSON"}]}, "entities.0: a span needs fragments"),
+        ({"words": [[0, 30]]}, "words must be"),
+        ({"sentences": [[4, 17], [0, 3]]}, "sentences must be"),
+    ],
+)
+def test_a_document_that_is_not_sound_is_refused(editor, change, word):
+    answer = editor.post("/memory", json={"text": TEXT} | change)
+    assert (answer.status_code, word in answer.json()["error"]) == (422, True), answer.text
+    assert editor.get("/memory/log").json()["total"] == 0

@@ -4,36 +4,54 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
-from nearspan.document import Entity
-from nearspan.memory import Edit
+from nearspan.document import Document, Entity, Fragment
 from nearspan.server.limits import Limits
 
 
-class EntityOut(BaseModel):
-    """An entity; `fragments` are several where it is discontinuous."""
+class SpanOut(BaseModel):
+    """A span; several `fragments` where it is discontinuous."""
 
     text: str
+    start: int
+    end: int
+    fragments: list[Fragment]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_edges(cls, values: dict[str, Any]) -> dict[str, Any]:
+        fragments = values["fragments"]
+        return {"start": fragments[0][0], "end": fragments[-1][1], **values}
+
+
+class EntityOut(SpanOut):
+    """An entity; its score is null where no model gave it one."""
+
     label: str
-    score: float | None
-    fragments: list[tuple[int, int]]
+    score: float | None = None
 
     @classmethod
     def of(cls, entity: Entity, text: str) -> Self:
         """An entity of a text."""
-        return cls(
-            text=entity.span.text(text),
-            label=entity.label,
-            score=entity.score,
-            fragments=list(entity.span.fragments),
+        span = entity.span
+        return cls.model_validate(
+            {"text": span.text(text), "label": entity.label, "fragments": span.fragments, "score": entity.score}
         )
 
 
 class DocumentOut(BaseModel):
-    """The entities found in a text."""
+    """A text with the entities found in it."""
 
+    id: str
+    text: str
     entities: list[EntityOut]
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """An annotated document."""
+        entities = [EntityOut.of(entity, document.text) for entity in document.entities]
+        return cls(id=document.id, text=document.text, entities=entities)
 
 
 class AnnotateOut(BaseModel):
@@ -42,28 +60,31 @@ class AnnotateOut(BaseModel):
     documents: list[DocumentOut]
 
 
-class NeighbourOut(BaseModel):
-    """A training span with its weight; `fragments` are offsets in `sentence`, a null `label` is no entity."""
+class MemorySpanOut(SpanOut):
+    """A span of the memory, where it stands; offsets are in `sentence`, a null `label` is no entity."""
 
     label: str | None
-    weight: float
-    text: str
-    fragments: list[tuple[int, int]]
     sentence: str
     document: str
+    sentence_id: int = Field(description="for editing the sentence; no edit changes it")
+
+
+class NeighbourOut(MemorySpanOut):
+    """A training span with its weight."""
+
+    weight: float
     row: int = Field(description="of the span in the memory, which edits may change; of a recalled word its slot")
-    sentence_id: int = Field(description="of the sentence in the memory, for editing it")
 
 
-class FlipOut(BaseModel):
-    """The smallest set of memory spans whose removal changes a label, the first hundred of them listed."""
+class CounterEvidenceOut(BaseModel):
+    """The smallest set of training spans whose removal changes a label; the first hundred of them are listed."""
 
     size: int
     label: str | None
     neighbours: list[NeighbourOut]
 
 
-class RecollectionOut(BaseModel):
+class RecalledWordOut(BaseModel):
     """A word of a span, and the training occurrences of the word that were blended into its state."""
 
     text: str
@@ -72,11 +93,9 @@ class RecollectionOut(BaseModel):
     unlisted: float = Field(description="the weight of the occurrences not listed")
 
 
-class EvidenceOut(BaseModel):
-    """Why a span has its label; in the objects by label the key `null` is no entity."""
+class EvidenceOut(SpanOut):
+    """Why a span has its label, as `Evidence.to_dict()` gives it; in objects by label the key `null` is no entity."""
 
-    text: str
-    fragments: list[tuple[int, int]]
     label: str | None
     strength: str = Field(
         description="exact: the weights add up to the probability; attended: what the span's words recalled from "
@@ -84,12 +103,12 @@ class EvidenceOut(BaseModel):
     )
     probabilities: dict[str, float]
     neighbours: dict[str, list[NeighbourOut]]
-    unlisted: dict[str, float] = Field(description="exact: what the neighbours not listed add")
+    unlisted: dict[str, float] = Field(description="exact: the weight of the neighbours not listed")
     against: list[NeighbourOut] = Field(description="the nearest spans that do not have the label")
-    flip: FlipOut | None = Field(description="exact: the least that would have to go for another label")
+    flip: CounterEvidenceOut | None = Field(description="exact: the fewest spans to remove for another label")
     share: float = Field(description="of the memory in the probabilities: 1 where it alone decides")
-    voted: dict[str, float] = Field(description="what the memory says where it has a vote beside the head")
-    recalled: list[RecollectionOut] = Field(description="for each word of the span, where the encoder recalls words")
+    voted: dict[str, float] = Field(description="the memory's own probabilities where it shares in the decision")
+    recalled: list[RecalledWordOut] = Field(description="for each word of the span, where the encoder recalls words")
 
 
 class ExplainOut(BaseModel):
@@ -98,29 +117,23 @@ class ExplainOut(BaseModel):
     evidence: list[EvidenceOut]
 
 
-class PointOut(BaseModel):
-    """An entity of the memory on the map; `fragments` are offsets in `sentence`."""
+class PointOut(MemorySpanOut):
+    """An entity of the memory on the map."""
 
     x: float
     y: float
-    label: str
-    text: str
-    fragments: list[tuple[int, int]]
-    sentence: str
-    document: str
-    sentence_id: int
 
 
 class MapOut(BaseModel):
     """The memory's entities along the two directions in which their vectors differ most."""
 
     points: list[PointOut]
-    entities: int = Field(description="of the memory; more than there are points where the map shows a part of them")
-    explained: tuple[float, float] = Field(description="the share of the variance along each direction")
+    entities: int = Field(description="of the memory; the map shows a part of them where it has fewer points")
+    explained_variance: tuple[float, float] = Field(description="the share of the variance along each direction")
 
 
-class MistakeOut(BaseModel):
-    """An error in its sentences; `gold` is null where there is nothing, `predicted` where nothing was found."""
+class ErrorOut(BaseModel):
+    """A wrong prediction in its sentences; `gold` is null where it is spurious, `predicted` where it is missed."""
 
     kind: str
     document: str
@@ -129,13 +142,13 @@ class MistakeOut(BaseModel):
     predicted: EntityOut | None
 
 
-class MistakesOut(BaseModel):
-    """Scores on the corpus, and the errors asked for."""
+class ErrorsOut(BaseModel):
+    """Scores on the corpus, and a page of errors."""
 
     scores: dict[str, Any]
     kinds: dict[str, int]
     total: int = Field(description="errors of the kind and label asked for")
-    errors: list[MistakeOut]
+    errors: list[ErrorOut]
     edited: bool = Field(description="whether the memory has been edited since the corpus was scored")
 
 
@@ -154,41 +167,33 @@ class HealthOut(BaseModel):
     limits: Limits
 
 
-class SentenceEntityOut(BaseModel):
-    """An entity of a remembered sentence; `fragments` are offsets in its text."""
-
-    fragments: list[tuple[int, int]]
-    label: str
-    text: str
-
-
-class StretchOut(BaseModel):
-    """Characters of a remembered sentence."""
+class EdgesOut(BaseModel):
+    """A contiguous span of a sentence."""
 
     start: int
     end: int
 
 
-class HeavierOut(StretchOut):
-    """A span of a remembered sentence that counts so many times as much as its others."""
+class HeavierOut(EdgesOut):
+    """A span that counts so many times as much as the others of its sentence."""
 
     times: float
 
 
 class SentenceOut(BaseModel):
-    """A sentence of the memory; its id stays the same through all edits."""
+    """A sentence of the memory; no edit changes its id."""
 
     id: int
     text: str
-    entities: list[SentenceEntityOut]
-    removed: list[StretchOut] = Field(description="spans that are remembered no more")
+    entities: list[EntityOut]
+    removed: list[EdgesOut] = Field(description="spans that were removed from the memory")
     document: str
     weight: float = Field(description="as how many copies it counts")
     heavier: list[HeavierOut] = Field(description="spans that count more than the others of the sentence")
 
 
 class SentencesOut(BaseModel):
-    """The sentences asked for, in order of their ids."""
+    """A page of sentences, in order of their ids."""
 
     sentences: list[SentenceOut]
 
@@ -202,27 +207,22 @@ class EditOut(BaseModel):
     summary: str
     receipt: list[str]
 
-    @classmethod
-    def of(cls, edit: Edit) -> Self:
-        """An edit."""
-        return cls(**edit.to_dict())
-
 
 class CorrectionOut(BaseModel):
-    """The edit that a correction is, and what the model says of the span after it; null: no entity."""
+    """The edit that a correction is, and the label that the model gives the span after it; null: no entity."""
 
     edit: EditOut
     label: str | None
 
 
 class LogOut(BaseModel):
-    """The edits asked for, the last one first."""
+    """A page of edits, the last one first."""
 
     total: int
     edits: list[EditOut]
 
 
-class ErrorOut(BaseModel):
+class RefusalOut(BaseModel):
     """Why a request was not served."""
 
     error: str

@@ -52,10 +52,10 @@ def main() -> None:
         opened = timed(lambda: Editor.open(folder, "cpu"), 3)
         editor = Editor.open(folder, "cpu")
         if given.search:
-            editor.model.search(given.search)
-        memory, labels = editor.model.memory, editor.model.labels[1:]
+            editor.model.set_search(given.search)
+        memory, labels = editor.model.datastore, editor.model.labels[1:]
         assert memory is not None
-        predict = timed(lambda: list(editor.model.annotate([TEXT.format("Vienna")])), 10)
+        predict = timed(lambda: list(editor.model.pipe([TEXT.format("Vienna")])), 10)
         entities = [one for one in editor.sentences(limit=200) if one.entities]
         spans = iter([(one.id, one.entities[0]) for one in entities] * 2)
 
@@ -90,7 +90,7 @@ def main() -> None:
             "undo_ms": timed(editor.undo, 10),
             "forget_ms": timed(lambda: editor.forget(editor.sentences(limit=1)[0].document), 3),
             "refresh_nothing_new_ms": timed(editor.refresh, 10),
-            "predict_with_removed_ms": timed(lambda: list(editor.model.annotate([TEXT.format("Vienna")])), 10),
+            "predict_with_removed_ms": timed(lambda: list(editor.model.pipe([TEXT.format("Vienna")])), 10),
             "open_edited_ms": timed(lambda: Editor.open(folder, "cpu"), 3),
             "edits": len(editor.log()),
             "threads": 1,

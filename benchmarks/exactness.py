@@ -34,11 +34,11 @@ def main() -> None:
     arguments.add_argument("--sentences", type=int, default=100)
     options = arguments.parse_args()
     model = nearspan.load(options.model, "cpu").search("whole")
-    network, memory, head = model.network.eval(), model.memory, model.network.head
+    network, memory, head = model.network.eval(), model.datastore, model.network.head
     assert memory is not None
     assert isinstance(head, NearestHead)
     sentences = [one for document in nearspan.read(options.file).documents for one in model.split(document)]
-    prepared = model.prepare(sentences[: options.sentences])
+    prepared = model.encode(sentences[: options.sentences])
     own = memory.rows(slice(None)).double()
     offsets, labels = memory.offsets(slice(None)).double(), memory.labels.clamp(min=0)
     spans, largest, apart = 0, 0.0, dict.fromkeys(("by words", "streamed", "plain in float32"), 0.0)

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 
 import nearspan
-from nearspan.knn import scores_of
+from nearspan.knn import similarities
 from nearspan.knn.word_table import PART
 
 
@@ -36,9 +36,9 @@ def main() -> None:
     for row in torch.linspace(0, len(memory) - 1, options.asked + 1).long():
         asked = memory.rows(row[None])
         began = time.process_time()
-        found = scores_of(memory, asked, cosine=True)
+        found = similarities(memory, asked, cosine=True)
         middle = time.process_time()
-        plain = torch.cat([scores_of(memory, asked, rows, cosine=True) for rows in every.split(PART)], dim=1)
+        plain = torch.cat([similarities(memory, asked, rows, cosine=True) for rows in every.split(PART)], dim=1)
         times["by words"].append(middle - began)
         times["by spans"].append(time.process_time() - middle)
         assert torch.allclose(found, plain, atol=1e-5), "the two ways differ"

@@ -102,7 +102,7 @@ def measure(
     """What of the errors in the added sentences and in the held-out ones is right now, and how the rest has changed."""
     held = sorted({number for some in found.measured.values() for number, _ in some})
     numbers = [*held, *found.rest]
-    now = dict(zip(numbers, model.annotate([sentences[number] for number in numbers]), strict=True))
+    now = dict(zip(numbers, model.pipe([sentences[number] for number in numbers]), strict=True))
     fixed = {
         kind: sum(
             error.gold in now[number].entities if error.gold else error.predicted not in now[number].entities
@@ -110,7 +110,7 @@ def measure(
         )
         for kind, some in found.measured.items()
     }
-    own = list(model.annotate([sentences[number] for number in added]))
+    own = list(model.pipe([sentences[number] for number in added]))
     own_errors = [error for number in added for error in find_errors([sentences[number]], [before[number]])]
     own_left = [
         error for number, page in zip(added, own, strict=True) for error in find_errors([sentences[number]], [page])
@@ -165,9 +165,9 @@ def main() -> None:
     def ready(folder: Path) -> Editor:
         editor = Editor.open(folder, options.device)
         if options.search:
-            editor.model.search(options.search)
+            editor.model.set_search(options.search)
         if options.vote is not None:
-            editor.model.vote(options.vote)
+            editor.model.interpolate(options.vote)
         return editor
 
     rows: list[dict[str, Any]] = []
@@ -175,7 +175,7 @@ def main() -> None:
         folder = Path(scratch) / "model"
         shutil.copytree(options.model, folder, ignore=shutil.ignore_patterns("checkpoint*"))
         editor = ready(folder)
-        before = list(editor.model.annotate(sentences))
+        before = list(editor.model.pipe(sentences))
         found = split(sentences, before, options.rest, options.seed)
         size = max(map(len, found.pools.values()))
         few = {kind for kind, pool in found.pools.items() if len(pool) >= min(4, size)}
@@ -190,7 +190,7 @@ def main() -> None:
             enough = sum(len(pool) >= count for pool in found.pools.values())
             row = measure(editor.model, sentences, before, found, few, added)
             kept = editor.sentences(document="corrections", limit=len(added)) if added else []
-            times = sorted(times for one in kept for _, times in one.heavier)
+            times = sorted(times for one in kept for _, times in one.span_weights)
             heavier = {"heavier_spans": len(times), "most_times": max(times, default=1.0)}
             heavier["median_times"] = times[len(times) // 2] if times else 1.0
             added_row = {"k": count, "added_sentences": len(added), "kinds_with_k_to_add": enough, **heavier}

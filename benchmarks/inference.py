@@ -47,12 +47,12 @@ def model_of(recipe: str, options: argparse.Namespace) -> Model:
 
 def whole(model: Model, documents: list[nearspan.Document], clock: Callable[[], float]) -> dict[str, float]:
     """Milliseconds for a sentence that asks the whole memory, by budget."""
-    model.search("whole")
+    model.set_search("whole")
     found = {}
     for budget in (512, 64):
         model.network.head.budget = budget * 2**20
         began = clock()
-        list(model.annotate(documents))
+        list(model.pipe(documents))
         found[f"budget_{budget}_mb"] = round(1000 * (clock() - began) / len(documents), 1)
     return found
 
@@ -78,10 +78,10 @@ def main() -> None:
     for turn in range(options.turns + 1):
         for name, model in models.items():
             began = clock()
-            found[name] = sum(len(document.entities) for document in model.annotate(documents))
+            found[name] = sum(len(document.entities) for document in model.pipe(documents))
             between = clock()
             for single in singles:
-                list(model.annotate([single]))
+                list(model.pipe([single]))
             if turn:  # the first is for warming up
                 times["batches"][name].append((between - began) / sentences)
                 times["singly"][name].append((clock() - between) / len(singles))

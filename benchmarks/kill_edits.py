@@ -52,7 +52,7 @@ WATCHED = (
 def digest(editor: Editor, ids: bool = True) -> str:
     """What the memory holds; without ids, what it holds before and after a build."""
     found = [one.to_dict() | ({} if ids else {"id": 0}) for one in editor.sentences(limit=10**9)]
-    forgotten = sorted(editor.model.memory.forgotten) if editor.model.memory is not None else []
+    forgotten = sorted(editor.model.datastore.forgotten) if editor.model.datastore is not None else []
     return hashlib.sha256(json.dumps([found, forgotten]).encode()).hexdigest()[:16]
 
 
@@ -131,7 +131,7 @@ def round_(folder: Path, seed: int, itself: bool, chance: random.Random) -> dict
     done = [line for line in whole if "done" in line]
     pending = whole[-1].get("trying", "")
     editor = Editor.open(folder, device="cpu")
-    list(editor.model.annotate(["Somebody was here"]))
+    list(editor.model.pipe(["Somebody was here"]))
     beyond = _checked(editor, done[-1], pending)
     return {"edits": len(done) - 1, "pending": pending, "kept": beyond}
 

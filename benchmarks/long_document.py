@@ -35,10 +35,10 @@ def text(words: int, sentence: int) -> str:
 
 def one(model: Path, words: int, sentence: int) -> None:
     loaded = Model.load(model, "cpu")
-    list(loaded.annotate([text(200, sentence or 50)]))  # what is built on first use is not the document's
+    list(loaded.pipe([text(200, sentence or 50)]))  # what is built on first use is not the document's
     before = peak()
     began = time.perf_counter()
-    [found] = loaded.annotate([Document(text(words, sentence))])
+    [found] = loaded.pipe([Document(text(words, sentence))])
     seconds = time.perf_counter() - began
     print(
         json.dumps(

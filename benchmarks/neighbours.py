@@ -61,10 +61,10 @@ def scored(model: Model, documents: list[Document], count: int | str, way: str) 
 
 def absent(model: Model, documents: list[Document], count: int) -> dict[str, float]:
     """The share of gold entities whose label, and whose text, none of the nearest sentences has."""
-    memory = model.memory
+    memory = model.datastore
     assert memory is not None
-    found = model.labelled(documents)
-    _, asked = model.vectors(model.prepare(found.sentences))
+    found = model.label_documents(documents)
+    _, asked = model.vectors(model.encode(found.sentences))
     labels = [{label for _, _, label in one.entities} for one in memory.sentences]
     texts = [
         {" ".join(one.text[a:b] for a, b in one.words[first:stop]) for first, stop, _ in one.entities}

@@ -37,7 +37,7 @@ def measured(name: str, options: argparse.Namespace, train: list[Document], test
     times = []
     for _ in range(4):
         began = time.perf_counter()
-        for _ in model.annotate(test):
+        for _ in model.pipe(test):
             pass
         times.append(time.perf_counter() - began)
     count = sum(len(document.sentences or ()) for document in train)

@@ -33,7 +33,7 @@ import nearspan
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders.glove import GloveSettings
 from nearspan.evaluation import score
-from nearspan.model.decode import ScoredSpan, decode, found_overlap
+from nearspan.model.decode import ScoredSpan, decode, least_overlap
 from nearspan.report.sizes import cut
 from nearspan.spans import LabelledSentences
 from nearspan.spans.string_majority import StringMajority
@@ -117,7 +117,7 @@ def strings(name: str, options: argparse.Namespace) -> dict[str, Any]:
         entity.span.text(document.text) for document in train for entity in dict.fromkeys(document.entities)
     )
     found = LabelledSentences.of(train, split, WIDEST, multilabel=False)
-    overlap = found_overlap([[((first, stop),) for first, stop, _ in own] for own in found.entities])
+    overlap = least_overlap([[((first, stop),) for first, stop, _ in own] for own in found.entities])
     said = []
     for document in test:
         guesses: dict[int, list[ScoredSpan]] = {}

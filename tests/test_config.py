@@ -6,16 +6,17 @@ import pytest
 
 from nearspan import config as recipes
 from nearspan.errors import ConfigError
+from nearspan.recipes import names
 
 
 def test_the_papers_two_systems():
-    assert {"classifier", "instance"} <= set(recipes.names())
+    assert {"classifier", "instance"} <= set(names())
     instance = recipes.load("instance")
     assert (instance.head.neighbours, instance.candidates.max_width, instance.training.batch) == (50, 6, 8)
     assert recipes.load("classifier").encoder == instance.encoder
 
 
-@pytest.mark.parametrize("name", recipes.names())
+@pytest.mark.parametrize("name", names())
 def test_every_recipe_loads_and_says_what_it_is(name: str):
     recipe = recipes.load(name)
     assert recipe.name == name

@@ -10,17 +10,15 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 
-from nearspan import registry
+from nearspan import recipes, registry
 from nearspan.encoders import EncoderSettings, Splitter, load_tokenizer
 from nearspan.errors import ConfigError, did_you_mean
 from nearspan.heads import FragmentLinkerSettings, Head
-from nearspan.io.paths import is_file
 from nearspan.knn import InterpolationSettings
 from nearspan.losses import LossSettings
 from nearspan.settings import PartField, PartSettings, Settings
 from nearspan.spans import AllSpans, BottleneckSettings, CandidateRules, LstmMinus, SuggesterSettings
 
-FOLDER = Path(__file__).parent / "recipes"
 LONG = 200  # characters of a value that an error shows
 
 
@@ -124,22 +122,13 @@ class Recipe(Settings):
         return Recipe.parse(content, f"the recipe with {option}")
 
 
-def names() -> list[str]:
-    """The recipes that come with nearspan."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
-
-
 def load(name: str | Path) -> Recipe:
     """A recipe by its name, or from a TOML file of yours.
 
     >>> load("instance").head.kind
     'instances'
     """
-    path = FOLDER / f"{name}.toml" if str(name) in names() else Path(name)
-    if not is_file(path):
-        raise ConfigError(
-            f"no recipe {str(name)!r}: {did_you_mean(str(name), names())} (or give the path of a TOML file)"
-        )
+    path = recipes.find(name)
     try:
         return Recipe.parse(tomllib.loads(path.read_text(encoding="utf-8")), f"recipe {path.name}")
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no TOML, or too long a number

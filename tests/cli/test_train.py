@@ -174,7 +174,7 @@ def test_two_processes_train_one_model(corpus: Path, tmp_path: Path, name: str):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     model = nearspan.load(tmp_path / "m", device="cpu")
-    assert len(list(model.annotate(["Ada lives in Oslo"]))) == 1
+    assert len(list(model.pipe(["Ada lives in Oslo"]))) == 1
     assert len((tmp_path / "m" / "metrics.jsonl").read_text().splitlines()) == 2
     assert json.loads((tmp_path / "m" / "result.json").read_text())["processes"] == 2
     assert done.stderr.count("saved to") == 1

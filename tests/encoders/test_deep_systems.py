@@ -115,7 +115,7 @@ def test_a_sentence_of_20_000_words_is_read_in_windows_that_own_each_word_once(m
     given = model.read([sentence])
     owned = [part.start + word for part in given.parts for word in range(part.first, part.stop)]
     assert owned == list(range(20_000))
-    list(model.annotate([sentence.document]))
+    list(model.pipe([sentence.document]))
     assert max(batches) <= 2048
 
 
@@ -124,9 +124,9 @@ def test_a_memory_that_only_shows_is_kept_small(encoders, documents, tmp_path, m
     chosen = nearspan.recipe(recipe).override([f'encoder.transformer.name="{encoders["bert"]}"', *SMALL, *settings])
     monkeypatch.setattr(loop, "EVIDENCE", 1500)  # bytes
     model = nearspan.train(chosen.override(["training.epochs=1"]), documents, out=tmp_path / "m", device="cpu").model
-    assert 0 < len(model.memory) * 12 * 2 <= 1500
+    assert 0 < len(model.datastore) * 12 * 2 <= 1500
     assert all(sentence.entities for sentence in model.memory.sentences)
-    [evidence] = [model.neighbours("Ada lives in Oslo.", Span.of(0, 3))]
+    [evidence] = [model.explain_span("Ada lives in Oslo.", Span.of(0, 3))]
     assert any(evidence.neighbours.values())
 
 
@@ -139,4 +139,4 @@ def test_deep_spans_stand_beside_the_layers_that_are_kept(encoders, documents, t
     for model in (trained, loaded):
         assert len(model.network.encoder.embedders["transformer"].encoder.encoder.layer) == 1
         assert len(model.network.representation.layers) == 1
-    assert list(loaded.annotate(documents)) == list(trained.annotate(documents))
+    assert list(loaded.pipe(documents)) == list(trained.pipe(documents))

@@ -88,17 +88,17 @@ def whole(sentence) -> list[str]:
 @torch.inference_mode()
 def test_predictions_and_evidence_rest_on_the_sentences_that_the_vectors_find(folder: Path, documents):
     model = nearspan.load(folder, device="cpu")
-    assert model.memory is not None
+    assert model.datastore is not None
     there = [whole(sentence) for document in documents for sentence in model.split(document)]
     shown = 0
     for text in TEXTS:
         [sentence] = model.split(nearspan.Document(text))
-        batch = model.prepare([sentence]).batch(torch.tensor([0]))
+        batch = model.encode([sentence]).batch(torch.tensor([0]))
         near = naive(whole(sentence), there, model.recipe.head.neighbours)
         means = model.network.encoder.sentence_vectors(model.network.encoder(batch))
-        assert nearest_sentences(model.memory, means, len(near)).tolist() == [near]
-        said, _ = model.network.probabilities(batch, model.memory)
-        expected, _ = model.network.probabilities(batch, model.memory, torch.tensor([near]))
+        assert nearest_sentences(model.datastore, means, len(near)).tolist() == [near]
+        said, _ = model.network.probabilities(batch, model.datastore)
+        expected, _ = model.network.probabilities(batch, model.datastore, torch.tensor([near]))
         assert torch.equal(said, expected)
         for evidence in model.explain(text):
             used = {one.sentence_id for some in evidence.neighbours.values() for one in some}
@@ -109,11 +109,11 @@ def test_predictions_and_evidence_rest_on_the_sentences_that_the_vectors_find(fo
 
 def test_a_saved_model_finds_the_same_without_the_file(folder: Path, documents):
     model = nearspan.load(folder, device="cpu")
-    kept = model.memory
+    kept = model.datastore
     assert kept is not None
-    found = model.labelled(documents)
+    found = model.label_documents(documents)
     model.remember(found.sentences, found.entities)
-    torch.testing.assert_close(model.memory.sentence_vectors, kept.sentence_vectors)
+    torch.testing.assert_close(model.datastore.sentence_vectors, kept.sentence_vectors)
     assert kept.sentence_vectors.shape == (len(documents), 4)
 
 
@@ -121,7 +121,7 @@ def test_a_sentence_without_a_known_word_finds_others_such_and_can_be_taught(fol
     editor = Editor.open(shutil.copytree(folder, tmp_path / "model"), device="cpu")
     text = "Qwxz zork"
     editor.add(nearspan.markup("[Qwxz](PLACE) zork", id="new"))
-    [taught] = editor.model.annotate([text])
+    [taught] = editor.model.pipe([text])
     assert [(entity.span.text(text), entity.label) for entity in taught.entities] == [("Qwxz", "PLACE")]
 
 

@@ -253,7 +253,7 @@ def test_a_saved_model_over_pieces_predicts_the_same(encoders, corpus, tmp_path)
     trained = nearspan.train(chosen, corpus, out=tmp_path / "out", device="cpu").model
     loaded = nearspan.load(tmp_path / "out", device="cpu")
     texts = ["Adas lives in Oslosx. Bobsy \u200d met \U0001f600Adas", *(each.text for each in corpus)]
-    for one, other in zip(trained.annotate(texts), loaded.annotate(texts), strict=True):
+    for one, other in zip(trained.pipe(texts), loaded.pipe(texts), strict=True):
         assert one == other
         assert [entity.score for entity in one.entities] == [entity.score for entity in other.entities]
 
@@ -267,7 +267,7 @@ def test_entities_are_whole_words_though_guesses_are_not(encoders, corpus, kind:
     torch.nn.init.normal_(model.network.head.weight, std=5)  # untrained: it sees entities everywhere
     texts = ["Adas lives in Oslosx with Bobsy", "Eves left New Yorkx"]
     inside = 0
-    for found in model.annotate(texts):
+    for found in model.pipe(texts):
         [view] = model.split(found)
         [guesses] = model.guesses(model.read([view]).prepared)
         whole = [one for one in guesses if one.first in view.starts.values() and one.stop in view.stops.values()]
@@ -305,9 +305,9 @@ def test_a_sentence_of_3000_words_is_read_whole(model: Model, monkeypatch):
             for part in split_windows(view, 7)
         ]
 
-    list(model.annotate([text]))  # read for real, too
+    list(model.pipe([text]))  # read for real, too
     monkeypatch.setattr(model, "guesses", guess)
-    [found] = model.annotate([text])
+    [found] = model.pipe([text])
     assert [(entity.start, entity.end) for entity in found.entities] == list(nearspan.segment.split(found)[0].words)
 
 
@@ -317,7 +317,7 @@ def test_wider_than_the_most_pieces_is_in_the_coverage(encoders, corpus, tmp_pat
     assert run.dev.coverage.unreachable == {"wider than 2 pieces": 6}
     assert "6 wider than 2 pieces" in (tmp_path / "out" / "README.md").read_text()
     with pytest.raises(NearspanError, match="'Oslosx' has 3 pieces; this model considers spans of at most 2"):
-        run.model.neighbours("Oslosx", Span.of(0, 6))
+        run.model.explain_span("Oslosx", Span.of(0, 6))
 
 
 def test_explain_shows_the_texts_of_spans(model: Model, corpus):
@@ -328,16 +328,16 @@ def test_explain_shows_the_texts_of_spans(model: Model, corpus):
         assert shown
         assert all(one.text == one.sentence[one.span.start : one.span.end] for one in shown)
     assert found["Oslosx"].neighbours["PLACE"][0].text == "Oslosx"
-    assert model.neighbours("The rains fell", Span.of(4, 9)).text == "rains"
+    assert model.explain_span("The rains fell", Span.of(4, 9)).text == "rains"
     with pytest.raises(NearspanError, match="not a run of whole words"):
-        model.neighbours("The rains fell", Span.of(4, 8))
+        model.explain_span("The rains fell", Span.of(4, 8))
 
 
 def test_instances_over_pieces_add_up(encoders, tiny, corpus, tmp_path):
     settings = (f'encoder.transformer={{name="{encoders["bert"]}", overlap=4}}', "suggester.unit=pieces")
     chosen = tiny("instance", *settings, "training.batch=2", "training.epochs=1", "head.search=whole")
     model = nearspan.train(chosen, corpus, out=tmp_path / "out", device="cpu").model
-    evidence = model.neighbours("Adas left", Span.of(0, 4), count=3)
+    evidence = model.explain_span("Adas left", Span.of(0, 4), count=3)
     for label, group in evidence.neighbours.items():
         total = sum(one.weight for one in group) + evidence.unlisted[label]
         assert total == pytest.approx(evidence.probabilities[label], abs=1e-5)
@@ -345,10 +345,10 @@ def test_instances_over_pieces_add_up(encoders, tiny, corpus, tmp_path):
 
 def test_in_context_a_documents_entities_do_not_depend_on_the_other_documents(model: Model, corpus):
     texts = [". ".join(each.text for each in corpus[:3]), ". ".join(each.text for each in corpus[3:]), "Adas left."]
-    together = list(model.annotate(texts))
+    together = list(model.pipe(texts))
     assert any(found.entities for found in together)
     for text, found in zip(texts, together, strict=True):
-        [alone] = model.annotate([text])
+        [alone] = model.pipe([text])
         assert alone == found
         scores = [entity.score for entity in alone.entities]
         assert scores == pytest.approx([entity.score for entity in found.entities], abs=1e-4)

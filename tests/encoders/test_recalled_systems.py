@@ -31,9 +31,9 @@ def test_sentences_are_read_in_their_documents_again(encoders, tiny, tmp_path: P
     editor.forget("gone")
     model, added = editor.model, Document("Bob met Ada", (), "new")
     sentences = [sentence for one in (*documents[:2], added, added) for sentence in model.split(one)]
-    expected = model.memory.with_vectors(*model.vectors(model.prepare(sentences)))
+    expected = model.datastore.with_vectors(*model.vectors(model.encode(sentences)))
     editor.build()
-    torch.testing.assert_close(model.memory.rows(slice(None)), expected.rows(slice(None)))
+    torch.testing.assert_close(model.datastore.rows(slice(None)), expected.rows(slice(None)))
 
 
 def test_words_that_pieces_do_not_tell_are_asked_for(encoders, tiny, tmp_path: Path):

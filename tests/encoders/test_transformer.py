@@ -96,7 +96,7 @@ def test_the_layers_that_are_kept_are_saved_in_other_families_too(
     model = nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu").model
     loaded = nearspan.load(tmp_path / "out", device="cpu")
     assert loaded.network.encoder.embedders["transformer"].encoder.config.num_hidden_layers == 3
-    assert list(loaded.annotate(documents)) == list(model.annotate(documents))
+    assert list(loaded.pipe(documents)) == list(model.pipe(documents))
 
 
 def test_more_layers_than_an_encoder_has_are_refused(encoders):
@@ -357,7 +357,7 @@ def test_a_tuned_encoder_learns_at_a_rate_of_its_own(encoders, tiny, documents, 
     chosen = recipe(tiny, encoders["bert"], "classifier", *settings, "training.schedule=linear", "training.warmup=0")
     network = nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu").model.network
     hook.remove()
-    tuned = [] if frozen else [id(weight) for weight in network.pretrained() if weight.requires_grad]
+    tuned = [] if frozen else [id(weight) for weight in network.pretrained_parameters() if weight.requires_grad]
     rates = [0.001] if frozen else [0.00002, 0.001]
     for step, found in enumerate(seen):
         assert sorted(found) == pytest.approx([peak * (1 - step / len(seen)) for peak in rates])
@@ -377,7 +377,7 @@ def test_a_saved_model_predicts_the_same_without_the_pretrained_folder(
     shutil.rmtree(pretrained)
     loaded = nearspan.load(tmp_path / "out", device="cpu")
     texts = ["Ada lives in Oslo.", "Bob Stone left \u200d Rome"]
-    for one, other in zip(model.annotate(texts), loaded.annotate(texts), strict=True):
+    for one, other in zip(model.pipe(texts), loaded.pipe(texts), strict=True):
         assert one == other
         assert [entity.score for entity in one.entities] == [entity.score for entity in other.entities]
     torch.testing.assert_close(

@@ -62,13 +62,13 @@ def test_removing_them_changes_the_prediction_and_removing_one_less_does_not(
     monkeypatch.setattr("nearspan.explain.counter_evidence.LISTED", 1000)
     shutil.copytree(folders["instance"], tmp_path / "model")
     editor = Editor.open(tmp_path / "model", device="cpu")
-    editor.model.search(search)
+    editor.model.set_search(search)
     span = Span.of(start, end)
-    before = editor.model.neighbours(text, span)
-    assert before.flip is not None
-    assert before.flip.size == len(before.flip.neighbours)
-    for one in before.flip.neighbours:
+    before = editor.model.explain_span(text, span)
+    assert before.counter_evidence is not None
+    assert before.counter_evidence.size == len(before.counter_evidence.neighbours)
+    for one in before.counter_evidence.neighbours:
         assert one.label == before.label
-        assert editor.model.neighbours(text, span).label == before.label
+        assert editor.model.explain_span(text, span).label == before.label
         editor.remove(one.sentence_id, one.span)
-    assert editor.model.neighbours(text, span).label == before.flip.label != before.label
+    assert editor.model.explain_span(text, span).label == before.counter_evidence.label != before.label

@@ -54,7 +54,7 @@ def test_neighbours_of_a_label_come_heaviest_first_and_labels_most_probable_firs
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_probability_is_the_score_of_annotate(instance: Model, classifier: Model, text: str):
     for model in (instance, classifier):
-        [annotated] = model.annotate([text])
+        [annotated] = model.pipe([text])
         found = model.explain(text)
         assert [one.span for one in found] == [entity.span for entity in annotated.entities]
         for one, entity in zip(found, annotated.entities, strict=True):
@@ -75,7 +75,7 @@ def test_neighbours_are_training_spans_with_their_places(instance: Model, docume
 
 
 def test_any_span_can_be_asked_about(instance: Model):
-    found = instance.neighbours("Ada lives in Oslo", Span.of(4, 12))
+    found = instance.explain_span("Ada lives in Oslo", Span.of(4, 12))
     assert found.text == "lives in"
     assert found.label == ""
     assert sum(found.probabilities.values()) == close(1)
@@ -93,13 +93,13 @@ def test_a_span_that_is_not_whole_words_is_refused(instance: Model, span: Span):
 
 def test_a_span_over_two_sentences_is_refused(instance: Model):
     with pytest.raises(NearspanError, match="inside one sentence"):
-        instance.neighbours("Ada left. Bob stayed.", Span.of(4, 13))
+        instance.explain_span("Ada left. Bob stayed.", Span.of(4, 13))
 
 
 def test_a_span_wider_than_the_model_considers_is_refused(instance: Model):
     text = "Ada lives in Oslo with Bob and Eve"
     with pytest.raises(NearspanError, match=r"has 8 words; .* at most 6 \(candidates\.max_width\)"):
-        instance.neighbours(text, Span.of(0, len(text)))
+        instance.explain_span(text, Span.of(0, len(text)))
 
 
 def test_a_classifier_shows_look_alikes_by_cosine(classifier: Model):
@@ -121,7 +121,7 @@ def test_a_training_span_is_its_own_nearest_look_alike(classifier: Model, docume
 def test_without_a_memory_there_is_no_evidence(classifier: Model):
     classifier.memory = None
     with pytest.raises(ModelError, match=r"no memory to take evidence from"):
-        classifier.neighbours("Ada", Span.of(0, 3))
+        classifier.explain_span("Ada", Span.of(0, 3))
 
 
 def test_a_text_without_entities_has_no_evidence(instance: Model):
@@ -131,7 +131,7 @@ def test_a_text_without_entities_has_no_evidence(instance: Model):
 
 def test_documents_keep_their_own_words(instance: Model):
     document = Document("Ada-Oslo", words=((0, 3), (3, 4), (4, 8)))
-    assert instance.neighbours(document, Span.of(4, 8)).text == "Oslo"
+    assert instance.explain_span(document, Span.of(4, 8)).text == "Oslo"
 
 
 def test_evidence_is_json(instance: Model):
@@ -175,13 +175,13 @@ def test_a_classifier_shows_the_nearest_spans_with_other_labels(classifier: Mode
         everything = classifier.neighbours(TEXTS[0], evidence.span, EVERYTHING).neighbours
         others = [one.weight for label, group in everything.items() if label != evidence.label for one in group]
         assert evidence.against[0].weight == close(max(others))
-        assert (evidence.share, evidence.flip, evidence.voted) == (0, None, {})
+        assert (evidence.share, evidence.counter_evidence, evidence.knn_probabilities) == (0, None, {})
 
 
 def test_the_memorys_share_in_a_voted_decision_is_said(classifier: Model):
-    alone = classifier.neighbours(TEXTS[0], Span.of(0, 3))
-    mixed = classifier.vote(0.4).neighbours(TEXTS[0], Span.of(0, 3))
+    alone = classifier.explain_span(TEXTS[0], Span.of(0, 3))
+    mixed = classifier.vote(0.4).explain_span(TEXTS[0], Span.of(0, 3))
     assert (mixed.share, mixed.strength) == (0.4, "nearest")
-    assert sum(mixed.voted.values()) == close(1)
+    assert sum(mixed.knn_probabilities.values()) == close(1)
     for label, probability in mixed.probabilities.items():
-        assert probability == close(0.6 * alone.probabilities[label] + 0.4 * mixed.voted[label])
+        assert probability == close(0.6 * alone.probabilities[label] + 0.4 * mixed.knn_probabilities[label])

@@ -25,7 +25,7 @@ def hire(folder) -> Model:
 
 
 def test_each_word_shows_where_training_has_it(hire: Model, documents):
-    found = hire.neighbours("Ada Zorro lives", Span.of(0, 9), count=2)
+    found = hire.explain_span("Ada Zorro lives", Span.of(0, 9), count=2)
     ada, zorro = found.recalled
     assert found.strength == "attended"
     assert found.neighbours == {}
@@ -38,20 +38,20 @@ def test_each_word_shows_where_training_has_it(hire: Model, documents):
 
 
 def test_words_that_are_no_entity_say_so(hire: Model):
-    [lives] = hire.neighbours("Zorro lives here", Span.of(6, 11)).recalled
+    [lives] = hire.explain_span("Zorro lives here", Span.of(6, 11)).recalled
     assert {one.label for one in lives.neighbours} == {""}
     assert all(one.sentence[one.span.start : one.span.end] == "lives" for one in lives.neighbours)
 
 
 def test_a_span_of_unknown_words_has_look_alikes_instead(hire: Model):
-    found = hire.neighbours("Zorro Qwx", Span.of(0, 5))
+    found = hire.explain_span("Zorro Qwx", Span.of(0, 5))
     assert found.strength == "nearest"
     assert found.neighbours
     assert [one.share for one in found.recalled] == [0]
 
 
 def test_the_evidence_is_json(hire: Model):
-    found = json.loads(json.dumps(hire.neighbours("Ada lives", Span.of(0, 3), 1).to_dict()))
+    found = json.loads(json.dumps(hire.explain_span("Ada lives", Span.of(0, 3), 1).to_dict()))
     assert found["strength"] == "attended"
     assert found["recalled"][0]["share"] == pytest.approx(0.3)
     assert found["recalled"][0]["neighbours"][0]["label"] == "PERSON"
@@ -61,13 +61,13 @@ def test_occurrences_that_the_memory_no_longer_holds_are_not_listed(hire: Model,
     from nearspan.segment import split
 
     hire.remember(split(documents[8]), [[]])  # Nobody lives here
-    [ada] = hire.neighbours("Ada lives", Span.of(0, 3)).recalled
+    [ada] = hire.explain_span("Ada lives", Span.of(0, 3)).recalled
     assert (ada.neighbours, ada.share, ada.unlisted) == ([], pytest.approx(0.3), 1.0)
 
 
 def listed(model: Model) -> list[tuple[str, str, str]]:
     """Where `Ada` is recalled from."""
-    [ada] = model.neighbours("Ada lives", Span.of(0, 3), count=9).recalled
+    [ada] = model.explain_span("Ada lives", Span.of(0, 3), count=9).recalled
     return sorted((one.document, one.sentence, one.label) for one in ada.neighbours)
 
 
@@ -76,7 +76,7 @@ def test_occurrences_are_found_whatever_the_numbers_of_their_sentences(hire: Mod
     labelled = hire.labelled(documents[::-1])
     hire.remember(labelled.sentences, labelled.entities)
     assert listed(hire) == before
-    [ada, *_] = hire.neighbours("Ada lives", Span.of(0, 3)).recalled[0].neighbours
+    [ada, *_] = hire.explain_span("Ada lives", Span.of(0, 3)).recalled[0].neighbours
     assert hire.memory.sentences[ada.sentence_id].text == ada.sentence
 
 
@@ -107,6 +107,6 @@ def test_entities_wider_than_any_candidate_are_found_scored_and_explained(hire: 
 def test_the_instance_head_stays_exact_and_tells_what_was_recalled_too(tiny, documents, tmp_path):
     recipe = tiny("instance", "encoder.word_memory.weight=0.5")
     model = nearspan.train(recipe, documents, out=tmp_path / "model", device="cpu").model
-    found = model.neighbours("Ada lives", Span.of(0, 3))
+    found = model.explain_span("Ada lives", Span.of(0, 3))
     assert found.strength == "exact"
     assert found.recalled[0].share == pytest.approx(0.5)

@@ -5,8 +5,8 @@ from itertools import pairwise, product
 import pytest
 import torch
 
-from nearspan.heads import CrfSettings, tags_of
-from nearspan.heads.crf import CrfHead, grammar, spans_of
+from nearspan.heads import CrfSettings, bioes_tags
+from nearspan.heads.crf import CrfHead, entities_of, grammar
 
 LENGTHS = (4, 1, 3)
 
@@ -64,7 +64,7 @@ def test_the_partition_is_the_sum_over_all_sequences(head: CrfHead, batch):
 @torch.no_grad()
 def test_the_loss_is_the_surprise_of_the_gold_tags_summed_over_sentences(head: CrfHead, batch):
     entities = [[(0, 3, 1)], [], [(0, 1, 1), (1, 3, head.emissions.out_features // 4)]]
-    flat = tags_of(LENGTHS, entities).tolist()
+    flat = bioes_tags(LENGTHS, entities).tolist()
     gold = [tuple(flat[:4]), tuple(flat[4:5]), tuple(flat[5:])]
     padded = torch.zeros(3, 4, dtype=torch.long)
     expected = 0.0
@@ -152,10 +152,10 @@ def test_a_long_sentence_stays_finite():
 
 def test_tags_and_spans_are_each_others_reverse():
     entities = [[(0, 1, 2), (1, 4, 1)], [(2, 4, 3)]]
-    tags = tags_of([5, 5], entities).view(2, 5)
+    tags = bioes_tags([5, 5], entities).view(2, 5)
     expected = [[m, *entity] for m, own in enumerate(entities) for entity in own]
-    assert spans_of(tags).tolist() == expected
-    assert spans_of(torch.zeros(2, 3, dtype=torch.long)).tolist() == []
+    assert entities_of(tags).tolist() == expected
+    assert entities_of(torch.zeros(2, 3, dtype=torch.long)).tolist() == []
 
 
 def test_padding_does_not_change_a_sentence(head: CrfHead, batch):

@@ -107,8 +107,8 @@ DAMAGE = {
     "a word less": lambda f: change(f, words=[[0, 2]]),
     "no words": lambda f: change(f, words=None),
     "no weight": lambda f: change(f, weight=0),
-    "a weight beyond all": lambda f: change(f, heavier=[[0, 1, float("inf")]]),
-    "heavier span outside": lambda f: change(f, heavier=[[3, 5, 2.0]]),
+    "a weight beyond all": lambda f: change(f, span_weights=[[0, 1, float("inf")]]),
+    "heavier span outside": lambda f: change(f, span_weights=[[3, 5, 2.0]]),
 }
 
 
@@ -175,7 +175,7 @@ def test_weights_are_those_of_the_sentence_times_those_of_its_spans(make_memory,
     assert "weight" not in memory.sentences[0].to_dict()
     sentences = dict(enumerate(memory.sentences))
     sentences[1] = replace(sentences[1], weight=4.0)
-    sentences[2] = replace(sentences[2], weight=0.5, heavier=((1, 3, 6.0),))
+    sentences[2] = replace(sentences[2], weight=0.5, span_weights=((1, 3, 6.0),))
     weighed = assemble_datastore([memory], sentences, ["A", "B"])
     places = zip(weighed.sentence.tolist(), weighed.first.tolist(), weighed.stop.tolist(), strict=True)
     times = {0: 1.0, 1: 4.0, 2: 0.5}

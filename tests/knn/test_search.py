@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from nearspan.knn import nearest_sentences, nearest_spans, rows_of, scores_of
+from nearspan.knn import nearest_sentences, nearest_spans, sentence_rows, similarities
 from nearspan.knn.search import pools
 from nearspan.memory import search
 
@@ -60,7 +60,7 @@ def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: 
     lengths = torch.randint(1, 9, (10,), generator=generator).tolist()
     memory = make_memory(lengths, max_width=1 + seed, kept=kept)
     chosen = torch.stack([torch.randperm(10, generator=generator)[:4] for _ in range(3)])
-    rows, real = rows_of(memory, chosen)
+    rows, real = sentence_rows(memory, chosen)
     pool = pools(memory, chosen)
     starts, counts = memory.starts.tolist(), memory.counts.tolist()
     for b, sentences in enumerate(chosen.tolist()):
@@ -91,14 +91,14 @@ def test_scores_with_all_spans_are_those_with_each(make_memory, cosine: bool, ke
     memory.labels[5] = -1  # removed
     asked = torch.randn(3, memory.rows(slice(0, 1)).shape[1], generator=torch.Generator().manual_seed(1))
     rows = torch.arange(len(memory))
-    each = scores_of(memory, asked, rows, cosine=cosine)
+    each = similarities(memory, asked, rows, cosine=cosine)
     assert each[:, 5].tolist() == [-torch.inf] * 3
-    torch.testing.assert_close(scores_of(memory, asked, cosine=cosine), each, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(similarities(memory, asked, cosine=cosine), each, rtol=1e-5, atol=1e-5)
 
 
 def test_many_rows_are_taken_from_the_scores_with_all(make_memory, monkeypatch: pytest.MonkeyPatch):
     memory = make_memory(LENGTHS, kept="own")
     asked, rows = torch.randn(2, memory.rows(slice(0, 1)).shape[1]), torch.tensor([7, 2, 11])
-    each = scores_of(memory, asked, rows)
+    each = similarities(memory, asked, rows)
     monkeypatch.setattr(search, "PART", 2)
-    torch.testing.assert_close(scores_of(memory, asked, rows), each, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(similarities(memory, asked, rows), each, rtol=1e-5, atol=1e-5)

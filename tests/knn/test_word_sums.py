@@ -34,7 +34,7 @@ def judged(model: Model, documents: list[nearspan.Document], scale: float, *, en
     with torch.no_grad():
         encoded = network.encoder(network.encoder.prepare(sentences).batch(torch.arange(len(sentences))))
         encoded.states.mul_(scale)
-        return network.judged(encoded, network.candidates(encoded.batch), model.memory, entities=entities)[0]
+        return network.judged(encoded, network.candidates(encoded.batch), model.datastore, entities=entities)[0]
 
 
 @pytest.mark.parametrize("scale", [1, 100, 1000, 10_000])
@@ -55,9 +55,9 @@ def test_entities_are_the_same_where_only_they_matter(model, documents, monkeypa
 def test_sentences_apart_are_weighed_as_ever(model, documents, monkeypatch):
     """They have no words and entities in the pools that say which spans are null."""
     monkeypatch.setattr(comparison, "FEW", 3)
-    memory = model.memory
+    memory = model.datastore
     memory.sentences[0] = replace(memory.sentences[0], weight=2.0)
-    model.memory = memory.settled()
+    model.datastore = memory.settled()
     whole, quick = (judged(model, documents, 100, entities=entities) for entities in (False, True))
     assert torch.equal(quick, whole)
 
@@ -74,9 +74,9 @@ def test_what_might_not_fit_into_the_budget_is_weighed_as_ever(model, documents)
 @pytest.mark.parametrize("apart", [0, 2, 100])
 def test_a_sentence_alone_is_weighed_as_in_a_batch(model, documents, scale: float, apart: int):
     """Some of its neighbours stand apart, or all of them, so that no words are left."""
-    memory = model.memory
+    memory = model.datastore
     memory.sentences[:apart] = [replace(one, weight=2.0) for one in memory.sentences[:apart]]
-    model.memory = memory.settled()
+    model.datastore = memory.settled()
     together = judged(model, documents, scale, entities=False)
     alone = torch.cat([judged(model, [one], scale, entities=False) for one in documents])
     torch.testing.assert_close(alone, together, atol=1e-5 * scale, rtol=0)
@@ -90,17 +90,17 @@ def test_the_whole_memory_is_exact_where_scores_are_large(tiny, documents, form,
     """As those of trained weights are: single precision would be 1e-5 to 1e-4 off."""
     settings = (f"representation.form={form}", "representation.size=32", "head.search=whole")
     model = made(tiny("instance", *settings), documents)
-    memory = model.memory
+    memory = model.datastore
     memory.sentences[:apart] = [replace(one, weight=3.0) for one in memory.sentences[:apart]]
     weights = log_weights(memory.sentences, memory.max_width)
-    model.memory = memory = replace(memory, log_weights=weights).settled()
+    model.datastore = memory = replace(memory, log_weights=weights).settled()
     network, largest, furthest = model.network, 0.0, 0.0
     for some in [documents] if together else [[one] for one in documents]:
         sentences = [one for document in some for one in model.split(document)]
         encoded = network.encoder(network.encoder.prepare(sentences).batch(torch.arange(len(sentences))))
         encoded.states.mul_(scale)
         candidates = network.candidates(encoded.batch)
-        asked = network.adds_up.end_sums(encoded.states).double().vectors(memory.max_width)
+        asked = network.is_additive.end_sums(encoded.states).double().vectors(memory.max_width)
         asked = asked[candidates.sentence, candidates.first, candidates.stop - candidates.first - 1]
         scores = asked @ memory.rows(slice(None)).double().T
         expected = torch.zeros(len(scores), network.head.labels, dtype=torch.double)

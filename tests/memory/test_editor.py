@@ -24,33 +24,33 @@ def probabilities(model: Model) -> torch.Tensor:
     found = {}
     for ids in given.prepared.order(model.device):
         with torch.inference_mode():
-            said, candidates = model.network.probabilities(given.prepared.batch(ids), model.memory)
+            said, candidates = model.network.probabilities(given.prepared.batch(ids), model.datastore)
         found |= zip(ids.tolist(), said.split(candidates.counts.tolist()), strict=True)
     return torch.cat([found[number] for number in range(len(TEXTS))])
 
 
 def rebuilt(model: Model, documents, removed=()) -> torch.Tensor:
     """The same with a memory built from these documents, less some spans (sentence, first, stop), span by span."""
-    edited, found = model.memory, model.labelled(documents)
+    edited, found = model.datastore, model.label_documents(documents)
     memory = model.remember(found.sentences, found.entities)
     gone = {}
     for sentence, first, stop in removed:
         gone.setdefault(sentence, []).append((first, stop))
     kept = [replace(one, removed=tuple(gone.get(number, ()))) for number, one in enumerate(memory.sentences)]
-    vectors = model.vectors(model.prepare(found.sentences))
-    model.memory = Datastore.of(kept, model.labels[1:], model.network.max_width, *vectors)
+    vectors = model.vectors(model.encode(found.sentences))
+    model.datastore = Datastore.of(kept, model.labels[1:], model.network.max_width, *vectors)
     said, by_loop = probabilities(model), naive(model)
     torch.testing.assert_close(said, by_loop, atol=1e-5, rtol=0)
-    model.memory = edited
+    model.datastore = edited
     return by_loop
 
 
 def naive(model: Model) -> torch.Tensor:
     """Equations 1 and 2 in a loop over spans and sentences, or what the head and the nearest spans say."""
-    memory, settings, found = model.memory, model.recipe.head, []
+    memory, settings, found = model.datastore, model.recipe.head, []
     own = memory.rows(torch.arange(len(memory))).double()
     for text in TEXTS:
-        batch = model.prepare(model.split(Document(text))).batch(torch.tensor([0]))
+        batch = model.encode(model.split(Document(text))).batch(torch.tensor([0]))
         with torch.inference_mode():
             vectors, _ = model.network.spans(batch)
             [mean] = model.network.encoder.sentence_vectors(model.network.encoder(batch))
@@ -73,7 +73,7 @@ def editor(folders, tmp_path: Path, request):
     shutil.copytree(folders[name], tmp_path / "model")
     editor = Editor.open(tmp_path / "model", device="cpu")
     if name == "instance":
-        editor.model.search(search)
+        editor.model.set_search(search)
     return editor
 
 
@@ -145,7 +145,7 @@ def test_undo_brings_everything_back_exactly(editor: Editor):
     ):
         edit()
         said.append(probabilities(editor.model))
-        again = Editor.open(editor.folder, device="cpu").model.search(editor.model.recipe.head.search)
+        again = Editor.open(editor.folder, device="cpu").model.set_search(editor.model.recipe.head.search)
         assert torch.equal(probabilities(again), said[-1])
         assert torch.equal(
             probabilities(nearspan.load(editor.folder, "cpu").search(again.recipe.head.search)), said[-1]
@@ -173,7 +173,7 @@ def others(tmp_path_factory, tiny, documents) -> dict[str, Path]:
 def test_memories_that_are_kept_otherwise_are_edited_alike(others, tmp_path: Path, documents, name: str, search: str):
     shutil.copytree(others[name], tmp_path / "model")
     editor = Editor.open(tmp_path / "model", device="cpu")
-    editor.model.search(search)
+    editor.model.set_search(search)
     before = probabilities(editor.model)
     editor.add(ADDED, weight=1)
     editor.relabel(13, Span.of(0, 6), "PERSON", weight=1)
@@ -207,19 +207,19 @@ def test_an_edit_counts_beside_a_head_with_weights_where_the_memory_has_a_vote(f
     alone = probabilities(editor.model)
     editor.relabel(0, Span.of(0, 3), "PLACE")
     assert torch.equal(probabilities(editor.model), alone)
-    editor.model.vote(0.9, "neighbours=1")
-    assert editor.model.neighbours("Ada lives in Oslo", Span.of(0, 3)).label == "PLACE"
+    editor.model.interpolate(0.9, "neighbours=1")
+    assert editor.model.explain_span("Ada lives in Oslo", Span.of(0, 3)).label == "PLACE"
     editor.undo()
-    assert editor.model.neighbours("Ada lives in Oslo", Span.of(0, 3)).label == "PERSON"
+    assert editor.model.explain_span("Ada lives in Oslo", Span.of(0, 3)).label == "PERSON"
     editor.model.save(tmp_path / "saved")
     assert nearspan.load(tmp_path / "saved", "cpu").network.interpolation.weight == 0.9
-    assert torch.equal(probabilities(editor.model.vote(0)), alone)
+    assert torch.equal(probabilities(editor.model.interpolate(0)), alone)
     assert editor.model.recipe.interpolation is None
 
 
 def test_the_instance_head_needs_no_vote(editor: Editor):
     with pytest.raises(ConfigError, match="a vote of the memory already"):
-        editor.model.vote(0.3)
+        editor.model.interpolate(0.3)
 
 
 def test_another_process_s_edits_are_taken_up(editor: Editor):
@@ -406,14 +406,14 @@ def test_an_edit_counts_beside_a_head_over_words_where_the_memory_has_a_vote(tin
     editor = Editor.open(tmp_path / "model", device="cpu")
 
     def found(text: str) -> list[tuple[str, str]]:
-        (annotated,) = editor.model.annotate([text])
+        (annotated,) = editor.model.pipe([text])
         return [(entity.label, entity.span.text(text)) for entity in annotated.entities]
 
     before = found("Ada lives in Oslo")
     assert ("PERSON", "Ada") in before
     editor.relabel(0, Span.of(0, 3), "PLACE")
     assert found("Ada lives in Oslo") == before
-    editor.model.vote(0.9, "neighbours=1")
+    editor.model.interpolate(0.9, "neighbours=1")
     assert ("PLACE", "Ada") in found("Ada lives in Oslo")
     editor.undo()
     assert found("Ada lives in Oslo") == before

@@ -6,7 +6,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.knn import MemorySentence
 from nearspan.memory import Edit, Revision
-from nearspan.memory.edits import document_dict, document_of, relabelled, runs_of
+from nearspan.memory.edits import read_document, relabelled, word_runs, write_document
 from nearspan.segment import Gold
 
 ONE = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"), (0, 1, "B"), (2, 3, "A")))
@@ -31,30 +31,30 @@ def test_a_removed_span_is_no_entity_and_comes_back_with_a_label():
 
 @pytest.mark.parametrize(("start", "end", "words"), [(0, 3, (0, 1)), (0, 7, (0, 2)), (4, 11, (1, 3))])
 def test_a_span_is_whole_words(start, end, words):
-    assert runs_of(ONE, 7, Span.of(start, end)) == (words,)
+    assert word_runs(ONE, 7, Span.of(start, end)) == (words,)
 
 
 @pytest.mark.parametrize("span", [Span.of(0, 2), Span.of(1, 3), Span.of(0, 99), Span.of(3, 4)])
 def test_a_span_that_is_not_is_refused(span):
     with pytest.raises(EditError, match="not a run of whole words of sentence 7"):
-        runs_of(ONE, 7, span)
+        word_runs(ONE, 7, span)
 
 
 def test_fragments_are_one_entity_or_nothing():
-    runs = runs_of(ONE, 7, Span(((0, 3), (8, 11))))
+    runs = word_runs(ONE, 7, Span(((0, 3), (8, 11))))
     assert runs == ((0, 1), (2, 3))
     one = relabelled(ONE, runs, "A")
     assert (one.discontinuous, one.entities) == ((Gold(runs, "A"),), ONE.entities)
     assert relabelled(one, runs, "B").discontinuous == (Gold(runs, "B"),)
     assert relabelled(one, runs, "") == relabelled(one, runs, None) == ONE
     with pytest.raises(EditError, match="not made of runs of whole words of sentence 7"):
-        runs_of(ONE, 7, Span(((0, 2), (8, 11))))
+        word_runs(ONE, 7, Span(((0, 2), (8, 11))))
     with pytest.raises(EditError, match="no word lies between"):
-        runs_of(ONE, 7, Span(((0, 3), (4, 7))))
+        word_runs(ONE, 7, Span(((0, 3), (4, 7))))
 
 
 def test_ids_are_never_given_twice():
-    document = document_dict(Document("x"))
+    document = write_document(Document("x"))
     edits = [
         Edit(1, "", "add", "", {"document": document, "first": 1, "count": 1}),
         Edit(2, "", "undo", "", {"undoes": 1}),
@@ -65,7 +65,7 @@ def test_ids_are_never_given_twice():
 
 
 def test_a_document_that_is_split_otherwise_now_is_not_taken():
-    edits = [Edit(1, "", "add", "", {"document": document_dict(Document("x")), "first": 1, "count": 2})]
+    edits = [Edit(1, "", "add", "", {"document": write_document(Document("x")), "first": 1, "count": 2})]
     with pytest.raises(ValueError, match="has 1 sentences, not 2"):
         Revision.of([ONE], edits, read)
 
@@ -74,5 +74,5 @@ def test_documents_survive_the_journal():
     document = Document(
         "pain in arms and legs", (Entity(Span(((0, 7), (17, 21))), "S"),), "id", ((0, 4), (5, 7)), ((0, 21),)
     )
-    assert document_of(document_dict(document)) == document
-    assert document_of(document_dict(Document("x"))) == Document("x")
+    assert read_document(write_document(document)) == document
+    assert read_document(write_document(Document("x"))) == Document("x")

@@ -16,7 +16,6 @@ from nearspan.knn import Datastore, assemble_datastore
 from nearspan.memory.build import replace_memory
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
-from nearspan.model.folder import weights_of
 
 SETTINGS = ("encoder.sentence_context.size=3", "head.dropout=0.0", "training.epochs=12", "training.learning_rate=0.5")
 TEXTS = ("Ada met Bob in Paris", "Ada lives in Oslo", "Eve left Paris for Lima", "Zorro")
@@ -125,7 +124,7 @@ def test_nothing_is_silent_while_the_next_memory_is_gathered(editor: Editor, mon
 
 def test_the_copy_that_is_left_is_still_shown(editor: Editor):
     def shown() -> tuple[list[str], float]:
-        [word] = editor.model.neighbours("Ada met Bob in Paris", Span.of(4, 7)).recalled
+        [word] = editor.model.explain_span("Ada met Bob in Paris", Span.of(4, 7)).recalled
         return sorted(one.document for one in word.neighbours), word.unlisted
 
     assert shown() == (["copy", "d3"], pytest.approx(0))
@@ -155,11 +154,11 @@ def test_other_processes_take_it_up(editor: Editor):
 def test_added_sentences_are_remembered_alike_before_and_after(editor: Editor):
     editor.add(ADDED)
     editor.forget("d3")
-    vectors = editor.model.memory.rows(slice(None))
+    vectors = editor.model.datastore.rows(slice(None))
     assert torch.equal(nearspan.load(editor.folder, "cpu").memory.rows(slice(None)), vectors)
     editor.undo()
     again = nearspan.load(editor.folder, "cpu").memory.rows(slice(None))
-    assert torch.equal(editor.model.memory.rows(slice(None)), again)
+    assert torch.equal(editor.model.datastore.rows(slice(None)), again)
 
 
 def held(folder: Path) -> int:
@@ -179,9 +178,9 @@ def test_building_erases_it_from_disk_and_from_other_vectors(editor: Editor):
     server.refresh()
     for model in (editor.model, server.model, nearspan.load(editor.folder, "cpu")):
         assert torch.equal(states(model), after)
-    memory, model = editor.model.memory, editor.model
+    memory, model = editor.model.datastore, editor.model
     sentences = [split for one in memory.sentences for split in model.split(Document(one.text))]
-    fresh = memory.with_vectors(*model.vectors(model.prepare(sentences)))
+    fresh = memory.with_vectors(*model.vectors(model.encode(sentences)))
     assert torch.equal(memory.rows(slice(None)), fresh.rows(slice(None)))
 
 
@@ -206,7 +205,7 @@ def test_the_very_same_memory_does_not_bring_it_back_either(editor: Editor, docu
 def test_a_crash_before_the_weights_are_erased_leaves_them_silent(editor: Editor):
     editor.forget("d3")
     after, slots = states(editor.model), held(editor.folder)
-    replace_memory(editor.folder, editor.model.memory, weights_of(editor.folder))  # and no further
+    replace_memory(editor.folder, editor.model.datastore, weights_of(editor.folder))  # and no further
     again = Editor.open(editor.folder, "cpu")
     assert torch.equal(states(again.model), after)
     again.build()

@@ -29,13 +29,13 @@ def probabilities(model: Model) -> torch.Tensor:
     found = []
     for number in range(len(TEXTS)):
         with torch.inference_mode():
-            said, _ = model.network.probabilities(given.prepared.batch(torch.tensor([number])), model.memory)
+            said, _ = model.network.probabilities(given.prepared.batch(torch.tensor([number])), model.datastore)
         found.append(said)
     return torch.cat(found)
 
 
 def said(model: Model, text: str) -> list[tuple[str, str]]:
-    (found,) = model.annotate([text])
+    (found,) = model.pipe([text])
     return [(entity.span.text(text), entity.label) for entity in found.entities]
 
 
@@ -58,9 +58,9 @@ def open_editor(kinds, tmp_path: Path):
     def opened(kind: str, search: str = "nearest") -> Editor:
         editor = Editor.open(shutil.copytree(kinds[kind], tmp_path / f"model-{kind}-{search}"), "cpu")
         if kind == "vote":
-            editor.model.vote(0.6, "neighbours=1000")
+            editor.model.interpolate(0.6, "neighbours=1000")
         else:
-            editor.model.search(search)
+            editor.model.set_search(search)
         return editor
 
     return opened
@@ -85,13 +85,13 @@ def test_a_weight_is_so_many_copies(open_editor, kind: str, search: str):
 def test_exact_evidence_adds_up_with_weights(open_editor, kind: str):
     editor = open_editor(kind)
     editor.add(ADDED, weight=30)
-    found = editor.model.neighbours("Zed left Lima in March", Span.of(0, 3), count=1_000)
+    found = editor.model.explain_span("Zed left Lima in March", Span.of(0, 3), count=1_000)
     for label, group in found.neighbours.items():
         assert sum(one.weight for one in group) == pytest.approx(found.probabilities[label], abs=1e-5)
-    assert found.flip is not None
+    assert found.counter_evidence is not None
     mine = sorted((one.weight for one in found.neighbours[found.label]), reverse=True)
     others = max(share for label, share in found.probabilities.items() if label != found.label)
-    size = found.flip.size
+    size = found.counter_evidence.size
     assert sum(mine[size:]) <= others + 1e-6
     assert sum(mine[size - 1 :]) >= others - 1e-6
 
@@ -141,8 +141,8 @@ def test_enough_is_the_least_with_which_the_sentence_is_read_so(open_editor, kin
         edit = editor.add(nearspan.markup(text, id="wrong"))
         [one] = editor.sentences(document="wrong")
         assert said(editor.model, one.text) == wanted
-        assert (one.weight, [times <= LIMIT for _, times in one.heavier]) == (1, [True] * len(one.heavier))
-        assert one.heavier
+        assert (one.weight, [times <= LIMIT for _, times in one.span_weights]) == (1, [True] * len(one.span_weights))
+        assert one.span_weights
         assert edit.summary.endswith("which is enough")
         editor.undo()
 
@@ -151,10 +151,10 @@ def test_a_little_less_is_not_enough(open_editor):
     editor = open_editor("words")
     editor.add(nearspan.markup("[Ada](PERSON) lives in [Oslo](PERSON)", id="wrong"))
     [one] = editor.model.memory.sentences[-1:]
-    [(first, stop, times)] = one.heavier
-    revision = dict(zip(editor.model.memory.ids, editor.model.memory.sentences, strict=True))
-    revision[max(revision)] = replace(one, heavier=((first, stop, times / 1.2),))
-    editor.model.memory = assemble_datastore([editor.model.memory], revision, editor.model.labels[1:])
+    [(first, stop, times)] = one.span_weights
+    revision = dict(zip(editor.model.datastore.ids, editor.model.memory.sentences, strict=True))
+    revision[max(revision)] = replace(one, span_weights=((first, stop, times / 1.2),))
+    editor.model.datastore = assemble_datastore([editor.model.datastore], revision, editor.model.labels[1:])
     assert said(editor.model, one.text) == [("Ada", "PERSON"), ("Oslo", "PLACE")]
 
 
@@ -163,12 +163,12 @@ def test_a_span_that_counts_enough_wins_for_itself_whatever_else_is_remembered(o
     editor = open_editor("words")
     text = "Zoe lives in Oslo"
     editor.add(nearspan.markup("Zoe [lives](PERSON) in [Oslo](PLACE)", id="odd"))
-    memory, found = editor.model.memory, []
+    memory, found = editor.model.datastore, []
     for times in (1.0, 1e3, 1e6, 1e12):
         kept = dict(zip(memory.ids, memory.sentences, strict=True))
-        kept[max(kept)] = replace(memory.sentences[-1], heavier=((1, 2, times),))
-        editor.model.memory = assemble_datastore([memory], kept, editor.model.labels[1:])
-        found.append(editor.model.neighbours(text, Span.of(4, 9)).probabilities["PERSON"])
+        kept[max(kept)] = replace(memory.sentences[-1], span_weights=((1, 2, times),))
+        editor.model.datastore = assemble_datastore([memory], kept, editor.model.labels[1:])
+        found.append(editor.model.explain_span(text, Span.of(4, 9)).probabilities["PERSON"])
     assert found == sorted(found)
     assert found[-1] > 0.999
 
@@ -182,7 +182,7 @@ def test_relabelling_may_count_as_often_as_it_takes(open_editor):
     edit = editor.relabel(ids, Span.of(13, 17), "PERSON")
     assert edit.summary.startswith("relabel 'Oslo' in sentences 0, 12, 13 from PLACE to PERSON")
     assert said(editor.model, "Ada lives in Oslo") == [("Ada", "PERSON"), ("Oslo", "PERSON")]
-    assert len({one.heavier for one in editor.sentences(text="Ada lives in Oslo")}) == 1
+    assert len({one.span_weights for one in editor.sentences(text="Ada lives in Oslo")}) == 1
 
 
 def test_what_is_read_right_already_counts_once(open_editor):
@@ -202,7 +202,7 @@ def test_where_no_weight_is_enough_the_sentence_counts_once_and_it_is_said(open_
     assert edit.summary.endswith("for 1 sentence no weight is enough, so it counts once")
     assert "sentence 12 is still misread" in edit.receipt[-1]
     assert "of those that overlap it keeps the likeliest" in edit.receipt[-1]
-    assert [(one.weight, one.heavier) for one in editor.sentences(document="x")] == [(1, ())]
+    assert [(one.weight, one.span_weights) for one in editor.sentences(document="x")] == [(1, ())]
 
 
 def test_spans_that_nothing_tells_apart_are_named(open_editor):
@@ -221,7 +221,7 @@ def test_only_the_sentences_that_are_misread_count_more(open_editor):
     editor.add(nearspan.markup(text, id="two"))
     assert said(editor.model, "Ada met Bob in Paris.") == [("Ada", "PLACE"), ("Bob", "PERSON")]
     assert said(editor.model, "Ada lives in Oslo.") == [("Ada", "PERSON"), ("Oslo", "PLACE")]
-    assert editor.sentences(document="two")[1].heavier
+    assert editor.sentences(document="two")[1].span_weights
 
 
 @pytest.mark.parametrize("kind", ["words", "spans", "vote"])
@@ -229,7 +229,7 @@ def test_a_correction_counts_among_any_number_of_copies(open_editor, kind: str):
     """More sentences, or spans, are equally near than are asked."""
     editor = open_editor(kind)
     if kind == "vote":
-        editor.model.vote(0.9, "neighbours=16")
+        editor.model.interpolate(0.9, "neighbours=16")
     for _ in range(6):
         editor.add(nearspan.markup("[Ada](PERSON) lives in [Oslo](PLACE). " * 20, id="copies"), weight=1)
     editor.add(nearspan.markup("[Ada](PERSON) lives in [Oslo](PERSON).", id="wrong"))
@@ -253,30 +253,30 @@ def test_a_removed_span_need_not_be_read_as_anything(open_editor, kind: str):
     edit = editor.relabel(0, Span.of(13, 17), "PERSON")
     assert (edit.summary.endswith("which is enough"), edit.receipt) == (True, ())
     assert ("Oslo", "PERSON") in said(editor.model, "Ada lives in Oslo")
-    assert Span.of(0, 3) not in [span for span, _ in editor.sentence(0).heavier]
+    assert Span.of(0, 3) not in [span for span, _ in editor.sentence(0).span_weights]
 
 
 def test_entities_too_wide_for_the_memory_are_not_looked_at(tiny, documents, tmp_path: Path):
     """A head over words finds them, but nothing votes on them."""
     nearspan.train(tiny("hire", "encoder.sentence_context.size=3"), documents, out=tmp_path / "model", device="cpu")
     editor = Editor.open(tmp_path / "model", "cpu")
-    editor.model.vote(0.9)
+    editor.model.interpolate(0.9)
     wide = "A" + " b" * editor.model.network.max_width
     edit = editor.add(nearspan.markup(f"[{wide}](PLACE) met [Bob](PERSON)", id="wide"))
     assert (edit.summary.endswith("is enough"), len(edit.receipt)) == (True, 1)
     assert said(editor.model, f"{wide} met Bob")[-1] == ("Bob", "PERSON")
-    before = editor.sentences(document="wide")[0].heavier
+    before = editor.sentences(document="wide")[0].span_weights
     edit = editor.relabel(12, Span.of(0, len(wide)), "PERSON")
     assert "nothing votes on spans wider than suggester.max_width" in edit.summary
-    assert editor.sentences(document="wide")[0].heavier == before
+    assert editor.sentences(document="wide")[0].span_weights == before
 
 
 def test_a_head_that_decides_alone_is_not_asked(open_editor):
     editor = open_editor("vote")
-    editor.model.vote(0)
+    editor.model.interpolate(0)
     before = probabilities(editor.model)
     assert "decides without its memory" in editor.add(ADDED).summary
-    assert editor.sentences(document="new")[0].heavier == ()
+    assert editor.sentences(document="new")[0].span_weights == ()
     editor.relabel(0, Span.of(0, 3), "PLACE", weight=3)
     edit = editor.relabel(0, Span.of(0, 3), "PERSON")
     assert "decides without its memory" in edit.summary

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearspan.model.decode import ScoredSpan, decode, found_joined, found_overlap
+from nearspan.model.decode import ScoredSpan, decode, least_linked_overlap, least_overlap
 
 
 def runs(held: tuple[bool, ...]) -> tuple[tuple[int, int], ...]:
@@ -65,10 +65,10 @@ def test_the_order_of_the_guesses_does_not_matter(overlap: str, guesses: list[Sc
 @given(st.lists(guess_lists(), max_size=3))
 def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[ScoredSpan]]):
     spans = [[guess.fragments for guess in sentence] for sentence in sentences]
-    assert least(sentences, contiguous=True) == found_overlap(spans)
-    assert least(sentences, contiguous=False) == found_joined(spans)
+    assert least(sentences, contiguous=True) == least_overlap(spans)
+    assert least(sentences, contiguous=False) == least_linked_overlap(spans)
     for sentence in sentences:
-        assert len(decode(sentence, found_overlap(spans), found_joined(spans))) == len(sentence)
+        assert len(decode(sentence, least_overlap(spans), least_linked_overlap(spans))) == len(sentence)
 
 
 def least(sentences: list[list[ScoredSpan]], *, contiguous: bool) -> str:
@@ -100,13 +100,13 @@ def test_several_labels_stand_on_one_span(overlap: str):
     assert decode(both, overlap) == both
     kept = decode([*both, ScoredSpan.of(1, 3, 3, 0.8)], overlap)
     assert [guess.label for guess in kept] == ([1, 3, 2] if overlap == "any" else [1, 2])
-    assert found_overlap([[((0, 2),), ((0, 2),)], [((1, 4),)]]) == "flat"
+    assert least_overlap([[((0, 2),), ((0, 2),)], [((1, 4),)]]) == "flat"
 
 
 def test_no_guesses():
     assert decode([], "flat") == []
-    assert found_overlap([]) == "flat"
-    assert found_overlap([[]]) == "flat"
+    assert least_overlap([]) == "flat"
+    assert least_overlap([[]]) == "flat"
 
 
 def test_nothing_is_kept_that_clashes_with_what_stands_already():

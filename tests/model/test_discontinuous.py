@@ -60,7 +60,7 @@ def test_what_was_learned_is_found_after_loading(model: Model, broken):
     assert found.discontinuous["entities"].total.gold == 5
     assert found.discontinuous["sentences"].total.gold == 9
     assert [len(entity.span.fragments) for entity in found.predicted[7].entities] == [3]
-    assert (model.overlap, model.joined_overlap) == ("flat", "any")
+    assert (model.overlap, model.linked_overlap) == ("flat", "any")
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])
@@ -97,7 +97,7 @@ def test_a_label_that_was_contiguous_in_training_is_out_of_reach(model: Model):
 def test_windows_of_a_long_sentence_give_each_entity_once(model: Model, monkeypatch):
     """In each window every third word is joined with the one after the next."""
     [view] = model.split(Document(" ".join(["so"] * 2500)))
-    list(model.annotate([view.document]))  # read for real, too
+    list(model.pipe([view.document]))  # read for real, too
 
     def guess(prepared):
         found = []
@@ -107,7 +107,7 @@ def test_windows_of_a_long_sentence_give_each_entity_once(model: Model, monkeypa
         return found
 
     monkeypatch.setattr(model, "guesses", guess)
-    [found] = model.annotate([view.document])
+    [found] = model.pipe([view.document])
     assert [entity.span.fragments for entity in found.entities] == [
         (view.words[at], view.words[at + 2]) for at in range(0, 2498, 3)
     ]
@@ -236,7 +236,7 @@ def remembered(editor: Editor, sentence: int) -> list[tuple[str, str]]:
 
 def test_in_the_memory_they_are_relabelled_and_removed_as_evidence(editor: Editor):
     text, legs = "pain in arms and legs", Span(((0, 7), (17, 21)))
-    before = list(editor.model.annotate([text]))
+    before = list(editor.model.pipe([text]))
     edit = editor.relabel(0, legs, "DRUG")
     assert edit.summary == (
         "relabel 'pain in legs' in sentence 0 from SYMPTOM to DRUG: "
@@ -247,7 +247,7 @@ def test_in_the_memory_they_are_relabelled_and_removed_as_evidence(editor: Edito
     editor.remove(0, legs)
     assert remembered(editor, 0) == []
     assert "DRUG" not in editor.model.neighbours(text, legs, 9).neighbours
-    assert list(editor.model.annotate([text])) == before
+    assert list(editor.model.pipe([text])) == before
     with pytest.raises(EditError, match="no entity of sentence 0, so there is nothing to remove"):
         editor.remove(0, legs)
     editor.relabel(0, legs, "SYMPTOM")

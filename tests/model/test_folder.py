@@ -61,7 +61,7 @@ def test_a_model_is_its_needed_files(folders, tmp_path: Path, name: str, documen
         (tmp_path / file).parent.mkdir(exist_ok=True)
         shutil.copy(folders[name] / file, tmp_path / file)
     loaded, whole = nearspan.load(tmp_path, device="cpu"), nearspan.load(folders[name], device="cpu")
-    assert list(loaded.annotate(documents)) == list(whole.annotate(documents))
+    assert list(loaded.pipe(documents)) == list(whole.annotate(documents))
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "memory.safetensors"])
@@ -315,7 +315,7 @@ def test_saved_and_loaded_it_is_the_same_model(folders, instance: Model, classif
         again = nearspan.load(tmp_path / name, device="cpu")
         assert again.recipe == model.recipe
         assert again.labels == model.labels
-        for one, other in zip(model.annotate(documents), again.annotate(documents), strict=True):
+        for one, other in zip(model.pipe(documents), again.pipe(documents), strict=True):
             assert one == other
             assert [e.score for e in one.entities] == [e.score for e in other.entities]
         for file in NEEDED[name]:

@@ -24,7 +24,7 @@ TRICKY = (
 
 
 def found(model: Model, text: str) -> list[tuple[str, str]]:
-    [document] = model.annotate([text])
+    [document] = model.pipe([text])
     assert document.text == text
     for entity in document.entities:
         assert text[entity.start : entity.end] == entity.span.text(text)
@@ -156,7 +156,7 @@ def test_a_sentence_of_5_000_words_is_read_whole_and_alike(folders, name: str):
     for repetition in range(20, 980):  # across all windows
         own = seen[repetition]
         assert [own[place] for place in usual] == pytest.approx(list(usual.values()), abs=0.02)
-    [document] = model.annotate([text])
+    [document] = model.pipe([text])
     ends = [0, *(entity.end for entity in document.entities)]
     assert all(end <= entity.start for end, entity in zip(ends, document.entities, strict=False))
     assert document.entities[0].start < 100
@@ -181,7 +181,7 @@ def test_characters_as_words(tiny, tmp_path):
     model = nearspan.train(recipe, documents, documents, out=tmp_path / "m", device="cpu").model
     assert nearspan.evaluate(model, documents).scores.f1 > 0.7
     assert ("北京", "地") in found(model, "北京很大")
-    assert model.neighbours("abc北京", nearspan.Span.of(1, 2)).text == "b"  # one letter is a word
+    assert model.explain_span("abc北京", nearspan.Span.of(1, 2)).text == "b"  # one letter is a word
     loaded = nearspan.load(tmp_path / "m", device="cpu")
     assert found(loaded, "王小明住在e\u0301上海") == found(model, "王小明住在e\u0301上海")
 

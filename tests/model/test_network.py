@@ -35,7 +35,7 @@ def one_by_one(model: Model) -> list[torch.Tensor]:
     found = []
     for text in TEXTS:
         batch = prepared(model, text).batch(torch.tensor([0]))
-        found.append(model.network.probabilities(batch, model.memory)[0])
+        found.append(model.network.probabilities(batch, model.datastore)[0])
     return found
 
 
@@ -59,7 +59,7 @@ def test_a_classifier_batch_equals_its_sentences_one_by_one(classifier: Model):
 
 
 def equation_2(vector: torch.Tensor, rows: list[int], model: Model) -> list[float]:
-    memory = model.memory
+    memory = model.datastore
     weights = torch.stack([vector.double() @ own for own in memory.rows(torch.tensor(rows)).double()]).softmax(0)
     totals = [0.0] * len(model.labels)
     for weight, row in zip(weights.tolist(), rows, strict=True):
@@ -81,16 +81,16 @@ def kept(instance: Model, request) -> Model:
 def test_the_whole_search_is_equation_2_over_all_spans_of_the_memory(kept: Model):
     kept.search("whole")
     batch = prepared(kept, *TEXTS).batch(torch.arange(len(TEXTS)))
-    found, _ = kept.network.probabilities(batch, kept.memory)
+    found, _ = kept.network.probabilities(batch, kept.datastore)
     vectors, _ = kept.network.spans(batch)
     for row in range(0, len(vectors), 3):
-        expected = equation_2(vectors[row], list(range(len(kept.memory))), kept)
+        expected = equation_2(vectors[row], list(range(len(kept.datastore))), kept)
         assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
 
 
 @torch.inference_mode()
 def test_the_nearest_search_is_equation_2_over_the_nearest_sentences(kept: Model):
-    memory, count = kept.memory, kept.recipe.head.neighbours
+    memory, count = kept.datastore, kept.recipe.head.neighbours
     for text in TEXTS:
         batch = prepared(kept, text).batch(torch.tensor([0]))
         found, _ = kept.network.probabilities(batch, memory)
@@ -110,8 +110,8 @@ def test_the_memory_holds_what_the_network_sees(kept: Model, documents):
         [sentence] = split(document)
         batch = kept.read([sentence]).prepared.batch(torch.tensor([0]))
         vectors, _ = kept.network.spans(batch)
-        start, count = int(kept.memory.starts[number]), int(kept.memory.counts[number])
-        torch.testing.assert_close(kept.memory.rows(slice(start, start + count)), vectors, atol=1e-5, rtol=1e-4)
+        start, count = int(kept.datastore.starts[number]), int(kept.datastore.counts[number])
+        torch.testing.assert_close(kept.datastore.rows(slice(start, start + count)), vectors, atol=1e-5, rtol=1e-4)
 
 
 def test_gradient_through_neighbours_is_an_option(tiny, documents):

@@ -784,7 +784,7 @@ def test_copies_begin_as_the_encoders_weights_and_are_others(folder: Path):
 
 def test_copies_learn_at_the_encoders_rate(trained):
     model, _, shared = trained
-    own = set(model.network.pretrained())
+    own = set(model.network.pretrained_parameters())
     assert set(model.network.encoder.transformer.parameters()) <= own
     assert {p for block in model.network.representation.layers for p in block.parameters()} <= own
     assert not own & set(model.network.representation.reader.parameters())

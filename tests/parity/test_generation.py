@@ -219,7 +219,7 @@ def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
     recipe = tiny("classifier", *JOINT, *STEADY, *TOLD)
     model = Model.from_corpus(recipe, data.sentences, data.labels, vocabulary=texts.vocabulary)
     network, labels = model.network.train(), data.span_labels(6)
-    given = Labelled(model.prepare(data.sentences).batch(torch.tensor([0, 2])), labels, texts)
+    given = Labelled(model.encode(data.sentences).batch(torch.tensor([0, 2])), labels, texts)
 
     def seeded(call):
         torch.manual_seed(1)
@@ -247,7 +247,7 @@ def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(
     model = Model.from_corpus(
         tiny("classifier", *JOINT, *STEADY, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
     )
-    network, given = model.network, model.prepare(data.sentences).batch(torch.tensor([0, 2]))
+    network, given = model.network, model.encode(data.sentences).batch(torch.tensor([0, 2]))
     vectors, candidates = network.represented(given)
     told = texts.of(given.ids, candidates)
 
@@ -273,7 +273,7 @@ def test_every_weight_has_a_gradient_in_every_batch(tiny, data, texts, epoch: in
     )
     for ids in ([0, 2], [5], [3]):  # with synonyms, without entities, without synonyms
         model.network.zero_grad()
-        batch = model.prepare(data.sentences).batch(torch.tensor(ids))
+        batch = model.encode(data.sentences).batch(torch.tensor(ids))
         model.network.train()(Labelled(batch, data.span_labels(6), texts), None, epoch, 0.3).backward()
         assert [name for name, weight in model.network.named_parameters() if weight.grad is None] == []
 
@@ -282,10 +282,10 @@ def test_generators_change_nothing_when_a_model_is_used(tiny, data, texts):
     model = Model.from_corpus(
         tiny("classifier", *JOINT, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
     )
-    before = list(model.annotate(["Ada lives in Oslo"]))
+    before = list(model.pipe(["Ada lives in Oslo"]))
     for weight in model.network.generators.parameters():
         torch.nn.init.constant_(weight, torch.nan)
-    assert list(model.annotate(["Ada lives in Oslo"])) == before
+    assert list(model.pipe(["Ada lives in Oslo"])) == before
 
 
 @pytest.mark.parametrize("synonyms", [None, SYNONYMS], ids=["reconstruction", "all"])
@@ -299,7 +299,7 @@ def test_a_trained_model_keeps_its_generators(tiny, documents, tmp_path: Path, s
     )
     vectors = torch.randn(3, again.network.representation.size)
     assert again.network.generators.generate(vectors) == run.model.network.generators.generate(vectors)
-    assert list(again.annotate(documents)) == list(run.model.annotate(documents))
+    assert list(again.pipe(documents)) == list(run.model.pipe(documents))
 
 
 def test_a_killed_run_goes_on_with_its_own_synonyms_only(tiny, documents, tmp_path: Path, monkeypatch):

@@ -340,12 +340,12 @@ def test_evaluation_leaves_the_memory_alone_and_saving_keeps_predictions(
     before = memory_of(run.model)
     assert before["counts"].sum() == len(run.model.network.encoder.word_memory.places)
     texts = ["Ada lives in Oslo with Zorro", "Bob left New York", ""]
-    found = list(run.model.annotate(texts))
+    found = list(run.model.pipe(texts))
     run.model.explain(texts[0])
     after = memory_of(run.model)
     assert all(torch.equal(before[key], after[key]) for key in before)
     again = nearspan.load(tmp_path / "model", device="cpu")
-    assert list(again.annotate(texts)) == found  # scores included
+    assert list(again.pipe(texts)) == found  # scores included
     assert [one.to_dict() for one in again.explain(texts[0])] == [one.to_dict() for one in run.model.explain(texts[0])]
 
 

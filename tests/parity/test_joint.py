@@ -164,7 +164,7 @@ def test_extreme_spans_have_a_finite_divergence():
 
 
 def labelled(model: Model, data: TrainingData, *ids: int) -> Labelled:
-    return Labelled(model.prepare(data.sentences).batch(torch.tensor(ids)), data.span_labels(model.network.max_width))
+    return Labelled(model.encode(data.sentences).batch(torch.tensor(ids)), data.span_labels(model.network.max_width))
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_the_networks_loss_is_a_mean_over_sentences_and_grows_with_the_epoch(tin
 
 def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
     model = Model.from_corpus(tiny("classifier", *JOINT), data.sentences, data.labels)
-    batch = model.prepare(data.sentences).batch(torch.arange(3))
+    batch = model.encode(data.sentences).batch(torch.arange(3))
     with torch.inference_mode():
         vectors, candidates = model.network.spans(batch)
         mean = model.network.bottleneck(model.network.representation(model.network.encoder(batch), candidates)).mean
@@ -204,7 +204,7 @@ def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
         once, twice = (model.network.probabilities(batch, None)[0] for _ in range(2))
         assert torch.equal(once, twice)
         assert torch.equal(once, model.network.head.probabilities(vectors))
-    assert vectors.shape[1] == model.network.size == 6
+    assert vectors.shape[1] == model.network.span_size == 6
 
 
 MIXES = {
@@ -224,14 +224,14 @@ def test_a_bottleneck_goes_between_any_representation_and_head(tiny, documents, 
     name, *settings = MIXES[mix]
     recipe = tiny(name, *settings, "bottleneck.size=6", "bottleneck.samples=2")
     model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
-    assert model.memory.vectors.shape[1] == 6
+    assert model.datastore.vectors.shape[1] == 6
     again = nearspan.load(tmp_path / "m", device="cpu")
-    assert list(again.annotate(documents)) == list(model.annotate(documents))
+    assert list(again.pipe(documents)) == list(model.pipe(documents))
     sentences = [sentence for document in documents for sentence in split(document)]
     with torch.inference_mode():
         vectors, _ = model.network.spans(model.read(sentences).prepared.batch(torch.tensor([0])))
-    torch.testing.assert_close(model.memory.rows(slice(0, len(vectors))).float(), vectors, atol=1e-3, rtol=1e-2)
-    evidence = again.neighbours("Ada lives", nearspan.Span.of(0, 3))
+    torch.testing.assert_close(model.datastore.rows(slice(0, len(vectors))).float(), vectors, atol=1e-3, rtol=1e-2)
+    evidence = again.explain_span("Ada lives", nearspan.Span.of(0, 3))
     assert evidence.strength == ("exact" if name == "instance" else "nearest")
 
 
@@ -268,7 +268,7 @@ def test_a_span_gets_all_its_labels(taught):
     assert run.dev.coverage.unreachable == {}
     assert run.model.overlap == "flat"
     for model in (run.model, nearspan.load(out, device="cpu")):
-        [found] = model.annotate(["Bob saw Rome"])
+        [found] = model.pipe(["Bob saw Rome"])
         labels = [(found.text[one.start : one.end], one.label) for one in found.entities]
         assert sorted(labels) == [("Bob", "PERSON"), ("Rome", "PLACE"), ("Rome", "STATE")]
 
@@ -280,7 +280,7 @@ def test_each_label_has_evidence_of_its_own_and_look_alikes_show_all_of_theirs(t
     for one in found.values():
         assert one.strength == "nearest"
         assert {near.text for near in one.neighbours["PLACE"]} == {near.text for near in one.neighbours["STATE"]}
-    assert run.model.neighbours("Bob saw Rome", nearspan.Span.of(4, 7)).label == ""
+    assert run.model.explain_span("Bob saw Rome", nearspan.Span.of(4, 7)).label == ""
 
 
 def test_thresholds_are_saved(taught):
@@ -345,9 +345,9 @@ def test_the_recipe_trains_over_pieces(folder: Path, documents, tmp_path: Path, 
     recipe = nearspan.recipe("joint-ib").override(settings)
     model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
     assert model.network.representation.size == 24
-    assert model.network.size == (24 if "baseline" in variant else 8)
+    assert model.network.span_size == (24 if "baseline" in variant else 8)
     again = nearspan.load(tmp_path / "m", device="cpu")
-    assert list(again.annotate(documents)) == list(model.annotate(documents))
+    assert list(again.pipe(documents)) == list(model.pipe(documents))
 
 
 def test_deep_spans_can_be_compressed(folder: Path, documents, tmp_path: Path):
@@ -356,5 +356,5 @@ def test_deep_spans_can_be_compressed(folder: Path, documents, tmp_path: Path):
     recipe = nearspan.recipe("dspert").override([*settings, "losses.generators.pretraining=1"])
     model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
     again = nearspan.load(tmp_path / "m", device="cpu")
-    assert model.network.size == again.memory.vectors.shape[1] == 4
-    assert list(again.annotate(documents)) == list(model.annotate(documents))
+    assert model.network.span_size == again.memory.vectors.shape[1] == 4
+    assert list(again.pipe(documents)) == list(model.pipe(documents))

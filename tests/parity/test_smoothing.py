@@ -38,7 +38,7 @@ def paper_grid(length, entities, max_width, labels, epsilon, distance):
 
 def check(sentences, max_width, epsilon, distance, labels=4):
     lengths = torch.tensor([length for length, _ in sentences])
-    gold = SpanLabels.of(lengths, [entities for _, entities in sentences], max_width)
+    gold = SpanLabels.of_all_spans(lengths, [entities for _, entities in sentences], max_width)
     candidates = enumerate_spans(lengths, max_width)
     hot = gold.one_hot_targets(torch.arange(len(lengths)), candidates, labels)
     found = smoothed(hot, candidates, BoundarySmoothingSettings(epsilon=epsilon, distance=distance))

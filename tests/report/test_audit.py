@@ -27,7 +27,7 @@ def noisy(documents):
 
 def with_memory(model: Model, documents) -> Model:
     """The model with these documents in its memory, errors included."""
-    found = model.labelled(documents)
+    found = model.label_documents(documents)
     model.remember(found.sentences, found.entities)
     return model
 
@@ -86,7 +86,7 @@ def test_a_sentence_and_its_copies_do_not_speak_for_themselves(instance, documen
     """However often a wrong sentence is in the memory, it is contradicted by the others."""
     wrong = [nearspan.markup(WRONG["d0"], id=f"copy{number}") for number in range(5)]
     model = with_memory(instance.search("whole"), [*documents[1:], *wrong])
-    (annotated,) = model.annotate([wrong[0].text])
+    (annotated,) = model.pipe([wrong[0].text])
     assert annotated.entities[0].label == "PLACE"  # with its copies in the memory the model believes the error
     found = [one for one in nearspan.audit(model, wrong[:1]).doubts if one.kind == "wrong label"]
     assert [told(one) for one in found] == [("copy0", "wrong label", ("Ada", "PLACE"), ("Ada", "PERSON"))]
@@ -103,10 +103,10 @@ def test_a_sentence_is_compared_by_the_vector_that_the_memory_has_of_it(instance
 
     monkeypatch.setattr(LeaveOneOut, "nearest", noted)
     nearspan.audit(model, documents)
-    kin = LeaveOneOut.of(model.memory, model.labels).kin.tolist()
+    kin = LeaveOneOut.of(model.datastore, model.labels).duplicate_group.tolist()
     assert sorted(kin) == sorted(number for number, _ in asked)
     for number, vector in asked:
-        torch.testing.assert_close(vector, model.memory.sentence_vectors[kin.index(number)])
+        torch.testing.assert_close(vector, model.datastore.sentence_vectors[kin.index(number)])
 
 
 def test_labels_that_the_model_does_not_know_are_counted_not_judged(instance, documents):
@@ -120,7 +120,7 @@ def test_nothing_inside_an_annotation_out_of_reach_is_missing(classifier, noisy)
     """The words of a wide or a discontinuous annotation are taken, though nothing is asked about it."""
     model = with_memory(classifier, noisy)
     wide = nearspan.markup("[Ada lives in Oslo and likes Paris too](PLACE) with [Bob](PERSON#1) and [Stone](PERSON#1)")
-    model.joined_overlap = "flat"
+    model.linked_overlap = "flat"
     bare = wide.with_entities([])
     assert {told(one)[1] for one in nearspan.audit(model, [bare]).doubts} == {"missing"}
     found = nearspan.audit(model, [wide])

@@ -22,7 +22,7 @@ def corrections(editor: Editor) -> list[list[tuple[str, str]]]:
 
 
 def predictions(editor: Editor, text: str) -> dict[str, str]:
-    (document,) = editor.model.annotate([text])
+    (document,) = editor.model.pipe([text])
     return {entity.span.text(text): entity.label for entity in document.entities}
 
 
@@ -57,7 +57,7 @@ def test_all_sentences_with_the_same_text_are_corrected_in_one_edit(editor):
     correct(editor, TEXT, Span.of(0, 3), "PLACE")
     copies = editor.sentences(document="same")
     assert [[entity.label for entity in copy.entities] for copy in copies] == [["PLACE", "PLACE"]] * 2
-    assert copies[0].heavier == copies[1].heavier
+    assert copies[0].span_weights == copies[1].span_weights
     assert len(editor.log()) == 3
 
 

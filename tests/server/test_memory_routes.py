@@ -99,7 +99,7 @@ def test_what_is_added_or_relabelled_may_have_a_weight(editor):
     body = {"text": "Zed left", "entities": [{"fragments": [[0, 3]], "label": "PERSON"}], "id": "mine"}
     assert editor.post("/memory", json=body | {"weight": 7}).json()["summary"].endswith("weight 7")
     [sentence] = editor.get("/memory?document=mine").json()["sentences"]
-    assert (sentence["weight"], sentence["heavier"]) == (7, [])
+    assert (sentence["weight"], sentence["span_weights"]) == (7, [])
     path = f"/memory/{sentence['id']}/label"
     assert editor.put(path, json={"fragments": [[0, 3]], "label": "PLACE"}).status_code == 200
     assert editor.get("/memory?document=mine").json()["sentences"][0]["weight"] == 1

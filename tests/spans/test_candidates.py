@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearspan.spans import SpanLabels, enumerate_spans, count_candidates
+from nearspan.spans import SpanLabels, count_candidates, enumerate_spans
 
 lengths_ = st.lists(st.integers(0, 12), min_size=1, max_size=6)
 widths = st.integers(1, 8)
@@ -37,7 +37,7 @@ def test_targets_are_the_labels_of_the_entities_and_null_elsewhere(lengths, max_
         spans = [(first, stop) for first in range(length) for stop in range(first + 1, length + 1)]
         chosen = data.draw(st.lists(st.sampled_from(spans), unique=True, max_size=4))
         gold.append([(first, stop, data.draw(st.integers(1, 3))) for first, stop in chosen])
-    table = SpanLabels.of(torch.tensor(lengths), gold, max_width)
+    table = SpanLabels.of_all_spans(torch.tensor(lengths), gold, max_width)
     labels = {(s, first, stop): label for s, own in enumerate(gold) for first, stop, label in own}
     assert table.labels.tolist() == [labels.get(place, 0) for place in naive(lengths, max_width)]
     ids = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=4))
@@ -53,7 +53,7 @@ def test_hot_targets_hold_all_labels_of_a_span(lengths, max_width: int, data: st
         spans = [(first, stop) for first in range(length) for stop in range(first + 1, length + 1)]
         triples = st.tuples(st.sampled_from(spans), st.integers(1, 3)).map(lambda pair: (*pair[0], pair[1]))
         gold.append(data.draw(st.lists(triples, unique=True, max_size=6)))
-    table = SpanLabels.of(torch.tensor(lengths), gold, max_width)
+    table = SpanLabels.of_all_spans(torch.tensor(lengths), gold, max_width)
     ids = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=4))
     batch = [lengths[i] for i in ids]
     found = table.one_hot_targets(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width), 4)

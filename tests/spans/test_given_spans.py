@@ -4,7 +4,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Given
 from nearspan.encoders.batches import EncodedCorpus
 from nearspan.segment import split
-from nearspan.spans import Asked, Placed, SpanLabels, candidates_of, enumerate_spans, candidate_number
+from nearspan.spans import Asked, GivenEntities, SpanLabels, candidate_number, candidates_of, enumerate_spans
 from nearspan.spans.span_grid import SpanGrid
 
 ACHES = Document(
@@ -14,7 +14,7 @@ ACHES = Document(
 
 
 def test_entities_out_of_reach_are_counted_and_left_out():
-    placed = Placed.of([ACHES], split, max_width=3)
+    placed = GivenEntities.of([ACHES], split, max_width=3)
     assert [entity.label for _, entity in placed.entities] == ["ADR", "BODY"]
     assert placed.fragments == [(0, 0, 0, 2), (0, 0, 4, 5), (1, 0, 2, 3)]
     assert placed.coverage.to_dict()["unreachable"] == {"misaligned": 1, "wider than 3 words": 1}
@@ -22,7 +22,7 @@ def test_entities_out_of_reach_are_counted_and_left_out():
 
 
 def test_the_fragments_of_an_entity_get_one_label_together():
-    placed = Placed.of([ACHES], split, max_width=3)
+    placed = GivenEntities.of([ACHES], split, max_width=3)
     asked = Asked.of(placed, EncodedCorpus.of([5], {}))
     # rows as Given sorts them: (0, 2), (2, 3), (4, 5); columns null, ADR, BODY
     found = torch.tensor([[0, 0.4, 0.6], [0, 0.1, 0.9], [0, 0.9, 0.1]])
@@ -46,7 +46,7 @@ def test_given_spans_are_the_candidates_of_a_batch():
 
 
 def test_labels_of_given_spans_follow_their_order():
-    labels = SpanLabels.given([[(1, 3, 2), (0, 1, 1), (1, 3, 1)], [], [(0, 2, 3)]])
+    labels = SpanLabels.of_given_spans([[(1, 3, 2), (0, 1, 1), (1, 3, 1)], [], [(0, 2, 3)]])
     assert labels.labels.tolist() == [1, 2, 3]
     assert labels.further.tolist() == [[0, 1, 0]]
     assert labels.starts.tolist() == [0, 2, 2]

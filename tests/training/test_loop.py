@@ -42,7 +42,7 @@ def test_the_saved_model_is_the_one_that_was_returned(tiny, documents, tmp_path:
     for name in RECIPES:
         run = nearspan.train(tiny(name, "training.epochs=4"), documents, documents, out=tmp_path / name, device="cpu")
         loaded = nearspan.load(tmp_path / name, device="cpu")
-        for one, other in zip(run.model.annotate(documents), loaded.annotate(documents), strict=True):
+        for one, other in zip(run.model.pipe(documents), loaded.pipe(documents), strict=True):
             assert one == other
         assert nearspan.evaluate(loaded, documents).scores == run.dev.scores
 

@@ -58,9 +58,9 @@ def test_recognition_scores_are_refused(typed: Path, documents: Sequence[Documen
 def test_documents_are_labelled_anew_and_bare_text_is_refused(typed: Path, documents: Sequence[Document]):
     model = nearspan.load(typed, device="cpu")
     wrong = [document.with_entities(Entity(e.span, "?") for e in document.entities) for document in documents]
-    assert [one.entities for one in model.annotate(wrong)] == [one.entities for one in documents]
+    assert [one.entities for one in model.pipe(wrong)] == [one.entities for one in documents]
     with pytest.raises(NearspanError, match="spans that are given"):
-        list(model.annotate(["Ada lives in Oslo"]))
+        list(model.pipe(["Ada lives in Oslo"]))
 
 
 def test_null_has_no_probability_and_the_memory_holds_entities_alone(typed: Path, documents: Sequence[Document]):
@@ -68,9 +68,9 @@ def test_null_has_no_probability_and_the_memory_holds_entities_alone(typed: Path
     evidence = model.neighbours(documents[0], documents[0].entities[0].span)
     assert evidence.label == documents[0].entities[0].label
     assert evidence.probabilities[""] == 0
-    assert model.memory is not None
-    assert len(model.memory) == sum(len(document.entities) for document in documents)
-    assert int(model.memory.labels.min()) > 0
+    assert model.datastore is not None
+    assert len(model.datastore) == sum(len(document.entities) for document in documents)
+    assert int(model.datastore.labels.min()) > 0
 
 
 @pytest.mark.parametrize(
@@ -111,15 +111,15 @@ def test_the_memory_of_given_spans_votes_and_is_not_edited(typed: Path, document
     assert nearspan.evaluate_span_classification(model, documents).scores.accuracy == 1.0
     evidence = model.neighbours(documents[0], documents[0].entities[0].span)
     assert evidence.share == 1.0
-    assert evidence.voted[documents[0].entities[0].label] == pytest.approx(1.0)
+    assert evidence.knn_probabilities[documents[0].entities[0].label] == pytest.approx(1.0)
     with pytest.raises(EditError, match="trained for typing"):
         Editor.open(typed, device="cpu")
 
 
 def test_documents_are_remembered_as_they_were_in_training(typed: Path, documents: Sequence[Document]):
     model = nearspan.load(typed, device="cpu")
-    before = model.memory
-    found = model.labelled(documents)
+    before = model.datastore
+    found = model.label_documents(documents)
     after = model.remember(found.sentences, found.entities)
     assert before is not None
     assert after.sentences == before.sentences

@@ -56,7 +56,7 @@ def annotate(
             "this model can find discontinuous entities, which CoNLL columns cannot hold: if it finds one, nothing is "
             "written. --to jsonl and --to brat keep them"
         )
-    documents = loaded.annotate(_documents(files or ["-"], format, typing=loaded.typing))
+    documents = loaded.pipe(_documents(files or ["-"], format, typing=loaded.classifies_given_spans))
     if out is not None:
         console = terminal(stderr=True)
         counted = _counted(documents, console)

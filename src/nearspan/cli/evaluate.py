@@ -35,8 +35,8 @@ def load(model: Path, device: str, search: str, vote: float | None) -> Model:
 
 def chosen(model: Model, search: str, vote: float | None) -> Model:
     """A model that uses its memory as asked."""
-    model = model.search(search) if search else model
-    return model if vote is None else model.vote(vote)
+    model = model.set_search(search) if search else model
+    return model if vote is None else model.interpolate(vote)
 
 
 def evaluate(
@@ -58,7 +58,7 @@ def evaluate(
     console = terminal(stderr=True)
     documents = read_documents(corpus, format, console, columns)
     loaded = load(model, device, search, vote)
-    if loaded.typing:
+    if loaded.classifies_given_spans:
         _typing(evaluation.evaluate_span_classification(loaded, documents), as_json)
         return
     found = evaluation.evaluate(loaded, documents)

@@ -43,7 +43,7 @@ def explain(
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise ConfigError("the text is not UTF-8")  # bytes of the command line that could not be decoded
     loaded = load(model, device, search, vote)
-    if loaded.typing and not span:
+    if loaded.classifies_given_spans and not span:
         raise ConfigError("this model labels spans that are given and finds none itself: ask with --span 'some words'")
     found = [asked(loaded, text, span, count)] if span else loaded.explain(text, count)
     if html is not None:
@@ -65,7 +65,7 @@ def asked(model: Model, text: str, words: str, count: int) -> Evidence:
         raise ConfigError(f"--span {words!r} does not occur in the text")
     for span in found[:-1]:
         with suppress(NearspanError):
-            return model.neighbours(text, span, count)
+            return model.explain_span(text, span, count)
     return model.neighbours(text, found[-1], count)
 
 

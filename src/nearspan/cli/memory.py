@@ -76,7 +76,7 @@ def build(
     editor = Editor.open(context.obj, device)
     documents = read_documents(corpus, format, terminal(stderr=True), columns) if corpus else None
     coverage = editor.build(documents)
-    found = editor.model.memory
+    found = editor.model.datastore
     sizes = {"sentences": len(found.sentences), "spans": len(found)} if found is not None else {}
     if as_json:
         _print(sizes | ({"coverage": coverage.to_dict()} if documents is not None else {}))
@@ -281,7 +281,7 @@ def _shown(one: SentenceView, colours: LabelColours) -> Text:
         colours,
     )
     where = f"   {printable(one.document)}" + (f" ×{one.weight:g}" if one.weight != 1 else "")
-    return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (where, "dim"))
+    return Text.build_network((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (where, "dim"))
 
 
 def _print(content: dict[str, Any]) -> None:

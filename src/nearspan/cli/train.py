@@ -11,7 +11,7 @@ from nearspan import config, training
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.formats import synonyms as names
-from nearspan.model.folder import CHECKPOINT
+from nearspan.io.model_folder import CHECKPOINT
 
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
 
@@ -63,7 +63,7 @@ def train(
         console.print(_stopped(out), markup=False)
         raise typer.Exit(130) from None
     if run.main:
-        asked = f"explain {out} 'some text'{' --span text' if run.model.typing else ''}"
+        asked = f"explain {out} 'some text'{' --span text' if run.model.classifies_given_spans else ''}"
         console.print(f"saved to {out}: try  nearspan {asked}", markup=False)
 
 

@@ -33,7 +33,7 @@ class Evaluator:
     @property
     def gives_spans(self) -> bool:
         """Whether the model labels spans that documents give, rather than find entities."""
-        return self.model.typing
+        return self.model.classifies_given_spans
 
     def evaluate(self) -> Evaluation:
         """Score the model as it is now."""

@@ -67,5 +67,5 @@ def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -
         ]
         reasons[unknown] += len(spans) - len(known)
         reasons[never_linked] += len(known) - len(predictable)
-        reasons[overlapping] += len(predictable) - len(decode(predictable, model.overlap, model.joined_overlap))
+        reasons[overlapping] += len(predictable) - len(decode(predictable, model.overlap, model.linked_overlap))
     return reached.coverage + Coverage(unreachable={reason: count for reason, count in reasons.items() if count})

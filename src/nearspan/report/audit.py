@@ -66,7 +66,7 @@ def audit(
         for one in found.doubts[:10]:
             print(one.kind, one.entity.span.text(one.document.text), one.doubt)
     """
-    if model.typing:
+    if model.classifies_given_spans:
         raise NearspanError(
             "this model was trained for typing and has no opinion on what is an entity: audit with one that finds "
             "entities, trained with suggester.kind=all"

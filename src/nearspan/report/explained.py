@@ -43,8 +43,8 @@ def _card(evidence: Evidence, whole: str, labels: Sequence[str]) -> str:
         groups = "".join(_recalled(word, labels) for word in evidence.recalled)
     against = "" if exact else f"<h4>Against it</h4>{_neighbours(evidence.against, labels, exact)}"
     notes = [describe_removal(evidence)] if exact else []
-    if evidence.voted:
-        said = ", ".join(f"{label or 'no entity'} {100 * value:.1f}%" for label, value in evidence.voted.items())
+    if evidence.knn_probabilities:
+        said = ", ".join(f"{label or 'no entity'} {100 * value:.1f}%" for label, value in evidence.knn_probabilities.items())
         notes.append(f"the memory's vote has a share of {evidence.share:g} in this: {said}")
     return (
         f'<section class="card"><h3><bdi>{text(evidence.text)}</bdi> {chip(evidence.label, labels)}</h3>'

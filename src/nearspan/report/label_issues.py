@@ -116,7 +116,7 @@ def _settled(model: Model, place: Place, claims: list[_Claim]) -> list[tuple[_Cl
     unasked = {*strange, *place.others}
     missing = [one for one in claims if not one.annotated and ((one.first, one.stop),) not in unasked]
     guesses = [ScoredSpan.of(one.first, one.stop, number, one.doubt) for number, one in enumerate(missing)]
-    kept = decode(guesses, model.overlap, model.joined_overlap, [*stands, *place.others])
+    kept = decode(guesses, model.overlap, model.linked_overlap, [*stands, *place.others])
     left = {one.label: missing[one.label] for one in kept}
     found: list[tuple[_Claim, _Claim | None]] = []
     for one in claims:

@@ -11,7 +11,7 @@ from torch import Tensor
 from nearspan.document import Document
 from nearspan.errors import ModelError
 from nearspan.heads import NearestHead
-from nearspan.knn.datastore import FILL
+from nearspan.knn.datastore import NO_MEMORY
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.model import Model
 from nearspan.model.decode import Fragments
@@ -83,11 +83,11 @@ def _place(document: int, part: Window, asked: Sequence[WordEntity], golds: Sequ
 def opinions(model: Model, sentences: Sequence[Place], others: LeaveOneOut, progress: Progress) -> Opinions:
     """Ask the memory about the spans of sentences, each time without the sentence itself and its copies."""
     network = model.network.eval()
-    prepared = model.prepare([place.part.sentence for place in sentences])
+    prepared = model.encode([place.part.sentence for place in sentences])
     own = torch.tensor([_kin(others, place.part) for place in sentences], device=model.device)  # [M]
     number = {label: i for i, label in enumerate(model.labels)}
     known = [[(a, b, number[label]) for a, b, label in place.entities if label in number] for place in sentences]
-    labels = SpanLabels.of(prepared.lengths, known, network.max_width).to(model.device)
+    labels = SpanLabels.of_all_spans(prepared.lengths, known, network.max_width).to(model.device)
     kept: list[tuple[Tensor, ...]] = []
     for ids in prepared.order(model.device):
         batch = prepared.batch(ids)
@@ -121,9 +121,9 @@ def opinions(model: Model, sentences: Sequence[Place], others: LeaveOneOut, prog
 
 def others_of(model: Model) -> LeaveOneOut:
     """The memory of a model as one that does not speak for itself; an error where nobody else is there to speak."""
-    memory = model.memory
+    memory = model.datastore
     if memory is None or not len(memory):
-        raise ModelError(f"this model has no memory to audit with: {FILL}")
+        raise ModelError(f"this model has no memory to audit with: {NO_MEMORY}")
     found = LeaveOneOut.of(memory, model.labels)
     if len(found.numbers) < 2:
         raise ModelError("the memory holds a single sentence, and a sentence does not speak for itself: remember more")

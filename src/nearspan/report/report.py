@@ -90,7 +90,7 @@ def report(
     models = [(None, one) if isinstance(one, Model) else (Path(one), Model.load(one, device)) for one in given]
     say(console, "scoring")
     called = named(models)
-    if any(one.typing for _, one in models):
+    if any(one.classifies_given_spans for _, one in models):
         return _typed(called, documents, folder, curve=bool(train))
     recipes = {name: one.recipe for name, one, _ in called}
     recalls = recalling(recipes) if occurrences else {}
@@ -110,7 +110,7 @@ def report(
 
 def _typed(models: Sequence[Named], documents: Sequence[Document], folder: Path, *, curve: bool) -> Report:
     """The report on models that label given spans; it has no score of recognition."""
-    if not all(model.typing for _, model, _ in models):
+    if not all(model.classifies_given_spans for _, model, _ in models):
         raise ConfigError("one model labels given spans and the other finds entities: they cannot be compared")
     if curve:
         raise ConfigError(

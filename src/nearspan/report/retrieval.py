@@ -12,7 +12,7 @@ from torch import Tensor
 from nearspan.explain import Neighbour
 from nearspan.explain.neighbour import neighbour
 from nearspan.heads import NearestHead
-from nearspan.knn import scores_of
+from nearspan.knn import similarities
 from nearspan.report.subject import Subject
 from nearspan.report.vectors import GoldSpan, Key
 
@@ -54,7 +54,7 @@ def nearest_rows(subject: Subject, spans: Sequence[GoldSpan], vectors: Tensor, c
     scores, rows = [vectors.new_empty(0, count)], [memory.starts.new_empty(0, count)]
     for start in range(0, len(spans), size):
         asked = vectors[start : start + size].float()
-        likeness = scores_of(memory, asked, cosine=closeness(subject) == "cosine")  # [n, M]
+        likeness = similarities(memory, asked, cosine=closeness(subject) == "cosine")  # [n, M]
         for line, span in zip(likeness, spans[start : start + size], strict=True):
             for number in known.get(span.sentence.text, ()):
                 first = int(memory.starts[number])

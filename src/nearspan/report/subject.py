@@ -22,7 +22,7 @@ from nearspan.evaluation import (
     find_errors,
 )
 from nearspan.knn import Datastore
-from nearspan.knn.datastore import FILL
+from nearspan.knn.datastore import NO_MEMORY
 from nearspan.model import Model
 from nearspan.training.callbacks import METRICS
 
@@ -47,9 +47,9 @@ class Subject:
     @property
     def memory(self) -> Datastore:
         """The training spans, which everything about evidence needs."""
-        memory = self.model.memory
+        memory = self.model.datastore
         if memory is None or not len(memory):
-            raise ModelError(f"the model {self.name} has no memory to take evidence from: {FILL}")
+            raise ModelError(f"the model {self.name} has no memory to take evidence from: {NO_MEMORY}")
         return memory
 
     @cached_property

@@ -177,7 +177,7 @@ def _batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[_Batch]:
     own: list[list[WordEntity]] = [[] for _ in sentences]
     for sentence, first, stop in wanted.tolist():
         own[sentence].append((first, stop, ""))
-    prepared = model.prepare(list(sentences.values()), own)
+    prepared = model.encode(list(sentences.values()), own)
     for ids in prepared.order(model.device):
         place = torch.full((len(sentences),), -1)
         place[ids] = torch.arange(len(ids))
@@ -202,7 +202,7 @@ def _where(sentence: Sentence) -> tuple[int, int, int]:
 @torch.inference_mode()
 def span_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """The vectors [N, H] of some spans; each sentence is read once."""
-    vectors = torch.empty(len(spans), model.network.size, device=model.device)
+    vectors = torch.empty(len(spans), model.network.span_size, device=model.device)
     for batch in read(model, spans):
         vectors[batch.wanted] = batch.vectors[batch.rows].float()
     return vectors
@@ -213,7 +213,7 @@ def label_probabilities(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """P(y|s) [N, 1 + Y] of some spans, null first; each sentence is read once."""
     found = torch.empty(len(spans), len(model.labels), device=model.device)
     for some in _batches(model, spans):
-        probabilities, candidates = model.network.probabilities(some.batch, model.memory)
+        probabilities, candidates = model.network.probabilities(some.batch, model.datastore)
         found[some.wanted] = probabilities[some.rows(candidates)].float()
     return found
 

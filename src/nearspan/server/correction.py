@@ -36,7 +36,7 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
         correct(editor, "Ada lives in Oslo", Span.of(13, 17), "PLACE")
     """
     model, document = editor.model, Document(text)
-    predicted = model.neighbours(document, span, 1).label  # raises where the model does not consider such a span
+    predicted = model.explain_span(document, span, 1).label  # raises where the model does not consider such a span
     sentence = next(part for part in model.split(document) if part.start <= span.start and span.end <= part.end)
     local, copies = span.shifted(-sentence.start), editor.copies(sentence.text)
     if copies:
@@ -45,15 +45,15 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
             raise EditError(f"{span.text(text)!r} is {label or 'no entity'} already, in the memory and for the model")
         edit = editor.relabel([copy.id for copy in copies], local, label)
     else:
-        overlaps = (model.overlap, model.joined_overlap)
+        overlaps = (model.overlap, model.linked_overlap)
         entities = _replace_entity(_predict(model, document, sentence), local, label, overlaps)
         edit = editor.add(replace(_as_document(sentence), entities=entities))
-    return Correction(edit, model.neighbours(document, span, 1).label)
+    return Correction(edit, model.explain_span(document, span, 1).label)
 
 
 def _predict(model: Model, document: Document, sentence: Sentence) -> list[Entity]:
     """The entities that the model finds in a sentence of a document."""
-    (annotated,) = model.annotate([document])
+    (annotated,) = model.pipe([document])
     return [
         Entity(entity.span.shifted(-sentence.start), entity.label)
         for entity in annotated.entities

@@ -13,7 +13,7 @@ from nearspan.errors import EditError
 from nearspan.explain import Evidence
 from nearspan.explain.neighbour import neighbour
 from nearspan.knn import Datastore
-from nearspan.knn.datastore import FILL
+from nearspan.knn.datastore import NO_MEMORY
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
 from nearspan.report.projection import principal
@@ -30,7 +30,7 @@ class Service:
 
     def __init__(self, editor: Editor, corpus: Sequence[Document] = ()) -> None:
         self._editor = editor
-        self._scored = editor.model.memory  # as it was when the corpus was scored
+        self._scored = editor.model.datastore  # as it was when the corpus was scored
         self.error_browser = ErrorBrowser(editor.model, corpus) if corpus else None
         self._map: tuple[Datastore, MapOut] | None = None
 
@@ -57,41 +57,41 @@ class Service:
             "recipe": model.recipe.name,
             "labels": self.labels,
             "overlap": model.overlap,
-            "sentences": len(model.memory.sentences) if model.memory is not None else 0,
-            "share": model.share,
+            "sentences": len(model.memory.sentences) if model.datastore is not None else 0,
+            "share": model.datastore_weight,
             "corpus": self.error_browser is not None,
         }
 
     def annotate(self, texts: Sequence[str]) -> list[Document]:
         """The texts with their entities."""
-        return list(self.model.annotate(texts))
+        return list(self.model.pipe(texts))
 
     def explain(self, text: str, count: int, limits: Limits) -> list[Evidence]:
         """Evidence for each entity of a text; refused where there are too many to explain at once."""
         model = self.model
-        (document,) = model.annotate([text])
+        (document,) = model.pipe([text])
         limits.check_explained(len(document.entities))
-        return model.evidence(document, count)
+        return model.explain(document, count)
 
     def neighbours(self, text: str, span: Span, label: str, count: int) -> Evidence:
         """Evidence for a span, for one of its labels where a label is given."""
-        evidence = self.model.neighbours(text, span, count)
-        return evidence if label in ("", evidence.label) else replace(evidence, label=label, against=[], flip=None)
+        evidence = self.model.explain_span(text, span, count)
+        return evidence if label in ("", evidence.label) else replace(evidence, label=label, against=[], counter_evidence=None)
 
     def list_errors(self, kind: str, label: str, limit: int, offset: int) -> ErrorsOut:
         """A page of the errors on the corpus."""
         if self.error_browser is None:
             raise Refusal(404, "no corpus to score: start the server with --corpus FILE")
-        edited = self.model.memory is not self._scored
+        edited = self.model.datastore is not self._scored
         return self.error_browser.page(kind, label, limit, offset, edited)
 
     def map(self, points: int) -> MapOut:
         """The memory's entities in two dimensions; drawn once for each state of the memory."""
         model = self.model
-        if model.memory is None:
-            raise EditError(f"this model has no memory to draw: {FILL}")
-        if self._map is None or self._map[0] is not model.memory:
-            self._map = model.memory, _draw_map(model.memory, model.labels, points)
+        if model.datastore is None:
+            raise EditError(f"this model has no memory to draw: {NO_MEMORY}")
+        if self._map is None or self._map[0] is not model.datastore:
+            self._map = model.datastore, _draw_map(model.datastore, model.labels, points)
         return self._map[1]
 
 

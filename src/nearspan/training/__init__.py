@@ -1,6 +1,6 @@
 """Training: the loop, its checkpoints and what it tells on the way; and tuning."""
 
-from nearspan.model.folder import CHECKPOINT, RESULT
+from nearspan.io.model_folder import CHECKPOINT, RESULT
 from nearspan.training.callbacks import TrainingCallback
 from nearspan.training.loop import REFUSED, train
 from nearspan.training.run import Run

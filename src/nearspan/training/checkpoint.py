@@ -15,8 +15,8 @@ from torch.optim import Optimizer
 
 from nearspan.encoders.word_memory import WRITTEN, WordMemory
 from nearspan.errors import ModelError
-from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
 from nearspan.io.model_folder import CHECKPOINT
+from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
 
 Weights = dict[str, Tensor]
 

@@ -19,13 +19,13 @@ from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Evaluator, SpanClassificationEvaluator
 from nearspan.heads import SigmoidSettings
+from nearspan.io.model_folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
 from nearspan.io.paths import exists, is_folder, shown
-from nearspan.knn.datastore import BASE, found_in
+from nearspan.knn.storage import current_file
 from nearspan.losses import SynonymSource
 from nearspan.memory.journal import JOURNAL
 from nearspan.model import Model
-from nearspan.model.decode import found_joined, found_overlap
-from nearspan.model.folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
+from nearspan.model.decode import least_linked_overlap, least_overlap
 from nearspan.spans import count_candidates
 from nearspan.spans.string_majority import StringMajority
 from nearspan.training import checkpoint
@@ -121,8 +121,8 @@ def _train(
     torch.manual_seed(seed)
     others = TrainingData.of([*dev, *test], split, width)
     decoding, spans = recipe.decoding, data.word_spans()
-    level = found_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
-    joined_level = found_joined(spans) if decoding.joined == "auto" else decoding.joined
+    level = least_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
+    joined_level = least_linked_overlap(spans) if decoding.joined == "auto" else decoding.joined
     texts = data.span_texts(width, generation, synonyms)
     vocabulary = texts.vocabulary if texts else None
     fragments = data.gold_fragments(width)
@@ -185,7 +185,7 @@ def _train(
 
 
 def _judge(model: Model, documents: Sequence[Document]) -> Evaluator | SpanClassificationEvaluator:
-    return SpanClassificationEvaluator(model, documents) if model.typing else Evaluator(model, documents)
+    return SpanClassificationEvaluator(model, documents) if model.classifies_given_spans else Evaluator(model, documents)
 
 
 def _remember(model: Model, data: TrainingData, prepared: EncodedCorpus, seed: int) -> None:
@@ -196,11 +196,11 @@ def _remember(model: Model, data: TrainingData, prepared: EncodedCorpus, seed: i
     network = model.network
     given = prepared.given
     counts = given.counts if given is not None else count_candidates(prepared.lengths, network.max_width)
-    sizes = counts * network.size * 2  # bytes, in half precision
+    sizes = counts * network.span_size * 2  # bytes, in half precision
     needed = (
         network.head.uses_memory or network.encoder.word_memory is not None
     )  # recalled words are shown in sentences
-    if needed or network.adds_up is not None or int(sizes.sum()) <= EVIDENCE:
+    if needed or network.is_additive is not None or int(sizes.sum()) <= EVIDENCE:
         model.remember(data.sentences, data.entities, prepared, data.discontinuous)
         return
     order = random.Random(seed).sample(range(len(data.sentences)), len(data.sentences))
@@ -231,7 +231,7 @@ def _refuse_used(folder: Path, recipe: Recipe) -> None:
 
 def _refuse_edited(folder: Path) -> None:
     """Refuse a finished run whose memory has a journal: saving the model again would bring back what was forgotten."""
-    if is_folder(folder) and found_in(folder, JOURNAL).exists():
+    if is_folder(folder) and current_file(folder, JOURNAL).exists():
         raise NearspanError(
             f"nothing to resume in {folder}: its training is finished, and its memory was edited or built anew since, "
             f"which {JOURNAL} tells. Give another --out to train anew"

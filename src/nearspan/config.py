@@ -54,7 +54,7 @@ class Recipe(Settings):
     about: str = ""
     characters_as_words: bool = False  # split raw text into single characters, for Chinese
     encoder: EncoderSettings
-    suggester: Annotated[SuggesterSettings, PartField("suggester")] = SuggesterSettings()
+    suggester: Annotated[SuggesterSettings, PartField("suggester", default="all")] = SuggesterSettings()
     representation: Annotated[PartSettings, PartField("representation")] = cast(PartSettings, LstmMinus.Settings())
     bottleneck: BottleneckSettings | None = None
     head: Annotated[PartSettings, PartField("head")]

@@ -49,6 +49,7 @@ class PartField:
     """
 
     role: registry.Role
+    default: str = ""  # the kind where none is named
 
     def settings(self) -> dict[str, type[Settings]]:
         """The settings classes that may stand here, by kind."""
@@ -59,6 +60,8 @@ class PartField:
         return core_schema.no_info_plain_validator_function(self._validate)
 
     def _validate(self, value: Any) -> Any:
+        if self.default and isinstance(value, dict) and "kind" not in value:
+            value = {"kind": self.default, **value}
         return _union(tuple(self.settings().items())).validate_python(value)
 
 

@@ -64,7 +64,7 @@ def main() -> None:
     try:
         app()
     except (NearspanError, torch.OutOfMemoryError, OSError) as error:
-        message = Text.build_network(("error: ", "bold red"), _said(error))  # a Text: no markup
+        message = Text.assemble(("error: ", "bold red"), _said(error))  # a Text: no markup
         with suppress(OSError):  # standard error may be on a full disk too
             terminal(stderr=True, soft_wrap=True).print(message, highlight=False)
         sys.exit(2)

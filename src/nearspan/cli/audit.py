@@ -72,7 +72,7 @@ def audit(
 
 def _rendered(one: Doubt) -> Text:
     """A doubt in a few lines."""
-    said = Text.build_network((f"{one.doubt:.3f} ", "bold"), (one.kind, "magenta"), "  ")
+    said = Text.assemble((f"{one.doubt:.3f} ", "bold"), (one.kind, "magenta"), "  ")
     for word, entity in (("annotated", one.annotated), ("suggested", one.suggested)):
         if entity is not None:
             said.append(f"{word} ").append(printable(entity.span.text(one.document.text)), "bold").append(

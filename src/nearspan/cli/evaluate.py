@@ -59,7 +59,7 @@ def evaluate(
     documents = read_documents(corpus, format, console, columns)
     loaded = load(model, device, search, vote)
     if loaded.classifies_given_spans:
-        _typing(evaluation.evaluate_span_classification(loaded, documents), as_json)
+        _typing(evaluation.evaluate(loaded, documents), as_json)
         return
     found = evaluation.evaluate(loaded, documents)
     if as_json:
@@ -81,7 +81,7 @@ def evaluate(
     terminal().print(table)
 
 
-def _typing(found: evaluation.SpanClassificationEvaluation, as_json: bool) -> None:
+def _typing(found: evaluation.Evaluation, as_json: bool) -> None:
     """Typing scores have a table of their own, which nobody can take for recognition."""
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))

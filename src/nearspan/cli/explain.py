@@ -66,7 +66,7 @@ def asked(model: Model, text: str, words: str, count: int) -> Evidence:
     for span in found[:-1]:
         with suppress(NearspanError):
             return model.explain_span(text, span, count)
-    return model.neighbours(text, found[-1], count)
+    return model.explain_span(text, found[-1], count)
 
 
 def parted(words: str) -> list[str]:

@@ -281,7 +281,7 @@ def _shown(one: SentenceView, colours: LabelColours) -> Text:
         colours,
     )
     where = f"   {printable(one.document)}" + (f" ×{one.weight:g}" if one.weight != 1 else "")
-    return Text.build_network((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (where, "dim"))
+    return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (where, "dim"))
 
 
 def _print(content: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import tomli_w
 import typer
 from rich.table import Table
 
-from nearspan import config as known
+from nearspan import config as known, recipes as recipes_
 from nearspan.cli.terminal import terminal
 
 
@@ -25,6 +25,6 @@ def recipes(
     table = Table(box=None)
     table.add_column("recipe", style="bold")
     table.add_column("what it is")
-    for one in known.names():
+    for one in recipes_.names():
         table.add_row(one, known.load(one).about)
     terminal().print(table)

@@ -10,9 +10,10 @@ from nearspan.evaluation.matching import score
 from nearspan.evaluation.scores import Scores
 from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
 from nearspan.model import Model
-from nearspan.model.decode import Fragments, ScoredSpan, decode
+from nearspan.model.decode import decode
+from nearspan.model.sentence_windows import SentenceWindows
 from nearspan.segment import Coverage, Sentence
-from nearspan.spans import align_to_candidates
+from nearspan.spans import Fragments, ScoredSpan, align_to_candidates
 
 
 class Recognition:
@@ -22,13 +23,16 @@ class Recognition:
         self.model = model
         self.documents = documents
         self.sentences = [model.split(document) for document in documents]
-        self.windows = model.read([sentence for sentences in self.sentences for sentence in sentences])
+        sentences = [sentence for own in self.sentences for sentence in own]
+        self.windows = SentenceWindows.of(model.network, sentences)
         coverages = (_coverage(model, *pair) for pair in zip(self.sentences, documents, strict=True))
         self.coverage = sum(coverages, Coverage())
 
     def evaluate(self) -> Evaluation:
         """Precision, recall and F1 of the entities that the model finds now."""
-        entities = iter(self.model.entities(self.windows))  # by sentence
+        predictor = self.model.predictor
+        spans = predictor.predict_spans(self.windows.corpus)
+        entities = iter(predictor.decode_windows(self.windows, spans))  # by sentence
         predicted = [
             document.with_entities(entity for _ in sentences for entity in next(entities))
             for document, sentences in zip(self.documents, self.sentences, strict=True)
@@ -47,12 +51,9 @@ def _discontinuous(gold: Sequence[Document], predicted: Sequence[Document]) -> d
 
 def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -> Coverage:
     """The entities of a document that a model can predict: by width, by its labels, and by how they overlap."""
-    network, head = model.network, model.recipe.head
-    linker = network.fragment_linker
+    linker = model.network.fragment_linker
     linked_labels = [model.labels[number] for number in linker.labels] if linker is not None else []
-    reached = align_to_candidates(
-        sentences, document.entities, network.max_width, head.multilabel, bool(linked_labels), head.tags_words
-    )
+    reached = align_to_candidates(sentences, document.entities, model.network.rules)
     unknown, never_linked = "with a label unknown to the model", "discontinuous, of a label that was not so in training"
     overlapping = f"overlapping more than {model.overlap} decoding allows"
     reasons = {unknown: 0, never_linked: 0, overlapping: 0}

@@ -17,22 +17,23 @@ class SpanClassification:
     def __init__(self, model: Model, documents: Sequence[Document]) -> None:
         self.model = model
         self.documents = documents
-        self.asked = model.asked(documents)
+        self.given, self.corpus = model.predictor.encode_given(documents)
 
     def evaluate(self) -> Evaluation:
         """The accuracy of the labels that the model gives now, and of the majority by string."""
         relabelled: list[dict[Entity, Entity]] = [{} for _ in self.documents]  # an entity to itself with a new label
-        labelled = self.model.types(self.asked)
-        for (position, entity), new in zip(self.asked.placed.entities, labelled, strict=True):
+        labelled = self.model.predictor.classify_given(self.given, self.corpus)
+        for (position, entity), new in zip(self.given.entities, labelled, strict=True):
             relabelled[position][entity] = new
         gold = list(self._entities())
-        labels = [new.label if (new := relabelled[position].get(entity)) else None for position, entity in gold]
+        typed = [relabelled[position].get(entity) for position, entity in gold]
+        labels = [entity.label if entity else None for entity in typed]
         predicted = [
             document.with_entities(dict.fromkeys(entities.values()))
             for document, entities in zip(self.documents, relabelled, strict=True)
         ]
         scores = score_labels([entity.label for _, entity in gold], labels)
-        return Evaluation(scores, self.asked.placed.coverage, predicted, baseline=self._baseline())
+        return Evaluation(scores, self.given.coverage, predicted, baseline=self._baseline())
 
     def _baseline(self) -> ClassificationScores | None:
         """The scores of the majority by string, if the model knows the strings of its training data."""

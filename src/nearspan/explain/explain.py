@@ -66,8 +66,8 @@ def explain_span(
     cosines = similarities(datastore, query.vectors[row][None], cosine=True)[0]  # [N]
     near = _top(cosines.where(datastore.labels >= 0, -torch.inf), count)
     against = _top(cosines.where(~datastore.has_label(labels.index(label)), -torch.inf), count)
-    knn = network.knn_probabilities(query)
-    by_label = dict(zip(labels, knn[row].tolist(), strict=True)) if knn is not None else {}
+    knn = network.knn_probabilities(query.with_vectors(query.vectors[row : row + 1]))
+    by_label = dict(zip(labels, knn[0].tolist(), strict=True)) if knn is not None else {}
     return Evidence(
         question.span,
         question.text,

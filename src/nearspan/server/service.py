@@ -11,9 +11,9 @@ import torch
 from nearspan.document import Document, Span
 from nearspan.errors import EditError
 from nearspan.explain import Evidence
-from nearspan.explain.neighbour import neighbour
+from nearspan.explain.neighbour import neighbour_at as neighbour
 from nearspan.knn import Datastore
-from nearspan.knn.datastore import NO_MEMORY
+from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
 from nearspan.report.projection import principal
@@ -57,7 +57,7 @@ class Service:
             "recipe": model.recipe.name,
             "labels": self.labels,
             "overlap": model.overlap,
-            "sentences": len(model.memory.sentences) if model.datastore is not None else 0,
+            "sentences": len(model.datastore.sentences) if model.datastore is not None else 0,
             "share": model.datastore_weight,
             "corpus": self.error_browser is not None,
         }

@@ -44,6 +44,12 @@ class LabelledSentences:
                     labelled.discontinuous.append([gold.shifted(-start) for gold in linked])
         return cls(labelled.sentences, labelled.entities, labelled.discontinuous, coverage)
 
+    def select(self, numbers: Iterable[int]) -> LabelledSentences:
+        """Some of the sentences."""
+        chosen = [(self.sentences[i], self.entities[i], self.discontinuous[i]) for i in numbers]
+        sentences, entities, discontinuous = (list(column) for column in zip(*chosen, strict=True))
+        return LabelledSentences(sentences, entities, discontinuous, self.coverage)
+
     @classmethod
     def of_given_spans(
         cls, documents: Iterable[Document], split: Callable[[Document], list[Sentence]], max_width: int

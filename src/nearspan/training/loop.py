@@ -17,27 +17,24 @@ from nearspan.device import repeatable, usable_seed
 from nearspan.document import Document
 from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
-from nearspan.evaluation import Evaluator, SpanClassificationEvaluator
-from nearspan.heads import SigmoidSettings
+from nearspan.evaluation import Evaluator
 from nearspan.io.model_folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
 from nearspan.io.paths import exists, is_folder, shown
-from nearspan.knn.storage import current_file
-from nearspan.losses import SynonymSource
-from nearspan.memory.journal import JOURNAL
+from nearspan.knn.storage import FILES, JOURNAL, current_file
+from nearspan.losses import SpanTexts, SynonymSource
 from nearspan.model import Model
 from nearspan.model.decode import least_linked_overlap, least_overlap
-from nearspan.spans import count_candidates
-from nearspan.spans.string_majority import StringMajority
+from nearspan.spans import CandidateRules, GoldFragments, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.callbacks import METRICS, TrainingCallback
 from nearspan.training.data import TrainingData, fingerprint, refuse_unwritable
-from nearspan.training.model_card import card
+from nearspan.training.model_card import card as model_card
 from nearspan.training.run import Run
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.trainer import Trainer, accelerator_for
 
 LOCK = "training.lock"
-REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, METRICS, *BASE, JOURNAL)  # what a new run would write over
+REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, METRICS, *FILES, JOURNAL)  # what a new run would write over
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
 
 
@@ -93,16 +90,69 @@ def _train(
     folder: Path,
     seed: int,
     resume: bool,
-    watch: TrainingCallback,
+    callback: TrainingCallback,
     accelerator: Accelerator,
     synonyms: SynonymSource | None,
 ) -> Run:
-    split, typing, width = recipe.splitter(), recipe.suggester.kind == "given", recipe.suggester.max_width
-    if typing:
-        data = TrainingData.given(train, split, width)
-    else:
-        head, joining = recipe.head, recipe.fragment_linker is not None
-        data = TrainingData.of(train, split, width, head.multilabel, joining, head.tags_words)
+    data, generators = _training_data(recipe, train), recipe.losses.generators
+    alone = generators.pretraining if generators else 0  # epochs that teach the head nothing
+    callback.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
+    torch.manual_seed(seed)
+    texts = data.span_texts(recipe.suggester.max_width, generators, synonyms)
+    fragments = data.gold_fragments(recipe.suggester.max_width)
+    model = _untrained_model(recipe, data, [*dev, *test], texts, fragments)
+    if model.classifies_given_spans:
+        model.strings = StringMajority.of(train)
+    trainer = Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
+    evaluator = Evaluator(model, dev) if dev else None
+    identity = fingerprint(recipe, data, dev, seed, texts)
+    progress = checkpoint.Progress(identity, checkpoint.fixed_digest(model.network))
+    best: checkpoint.Weights = {}
+    if resume:
+        progress, best = checkpoint.read(folder, progress, model.network, trainer.optimizer)
+        callback.record(progress)
+    while not progress.done:
+        trainer.epoch(progress, best, folder, callback)
+        began = time.monotonic()
+        evaluation = None
+        if evaluator and progress.epoch > alone:
+            trainer.refresh()
+            evaluation = evaluator.evaluate()
+        score = evaluation.value if evaluation else -1.0
+        if evaluation is None or score > progress.best:
+            progress.best, progress.best_epoch = score, progress.epoch
+            best = checkpoint.copy_weights(checkpoint.state_to_keep(model.network))
+        waited = progress.epoch - max(progress.best_epoch, alone)
+        patience = recipe.training.patience
+        progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
+        if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
+            model.network.encoder.write(trainer.corpus)
+        progress.seconds += time.monotonic() - began
+        callback.epoch(progress, evaluation)
+        if callback.checkpoints and (progress.done or trainer.checkpoint_is_due()):
+            trainer.write_checkpoint(progress, best, folder)
+        callback.record(progress)
+    with torch.no_grad():
+        for name, tensor in checkpoint.state_to_keep(model.network).items():
+            tensor.copy_(best[name])
+    _fill_datastore(model, data, trainer.corpus, seed)
+    thresholds = model.network.head.tunable_thresholds
+    if evaluator is not None and thresholds is not None and not model.classifies_given_spans:
+        fit_thresholds(evaluator, thresholds)
+    scores = evaluator.evaluate() if evaluator else None
+    tested = Evaluator(model, test).evaluate() if test else None
+    place = (progress.best_epoch, progress.epoch, progress.seconds)
+    processes = (accelerator.num_processes, accelerator.is_main_process)
+    run = Run(model, seed, data.fingerprint(), *place, scores, tested, *processes)
+    if accelerator.is_main_process:
+        model.save(folder, model_card(run, data))
+        run.write(folder)
+    return run
+
+
+def _training_data(recipe: Recipe, train: Sequence[Document]) -> TrainingData:
+    """The training documents as this recipe can learn them; an error where there is nothing to learn."""
+    data = TrainingData.of(train, recipe, recipe.splitter())
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     if "null" in data.labels:
@@ -110,104 +160,55 @@ def _train(
             "the training data has a label 'null', which is the name of 'no entity' in the JSON of explain, audit and "
             "serve: rename it in the corpus"
         )
-    generation = recipe.losses.generators
-    alone = generation.pretraining if generation else 0  # epochs that teach the head nothing
-    if recipe.training.epochs <= alone:
+    generators = recipe.losses.generators
+    if generators is not None and recipe.training.epochs <= generators.pretraining:
         raise ConfigError(
-            f"losses.generators.pretraining takes {alone} epochs, and training.epochs is {recipe.training.epochs}: "
-            "lower the one or raise the other, so that the head learns too"
+            f"losses.generators.pretraining takes {generators.pretraining} epochs, and training.epochs is "
+            f"{recipe.training.epochs}: lower the one or raise the other, so that the head learns too"
         )
-    watch.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
-    torch.manual_seed(seed)
-    others = TrainingData.of([*dev, *test], split, width)
+    return data
+
+
+def _untrained_model(
+    recipe: Recipe,
+    data: TrainingData,
+    others: Sequence[Document],
+    texts: SpanTexts | None,
+    fragments: GoldFragments | None,
+) -> Model:
+    """A model with vocabularies from the training data; words of `others` keep their pretrained vectors."""
+    known = LabelledSentences.of(others, recipe.splitter(), CandidateRules(recipe.suggester.max_width)).sentences
     decoding, spans = recipe.decoding, data.word_spans()
-    level = least_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
-    joined_level = least_linked_overlap(spans) if decoding.joined == "auto" else decoding.joined
-    texts = data.span_texts(width, generation, synonyms)
-    vocabulary = texts.vocabulary if texts else None
-    fragments = data.gold_fragments(width)
-    model = Model.from_corpus(
+    overlap = least_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
+    linked_overlap = least_linked_overlap(spans) if decoding.linked == "auto" else decoding.linked
+    return Model.from_corpus(
         recipe,
         data.sentences,
         data.labels,
-        others.sentences,
-        level,
-        vocabulary,
+        known,
+        overlap,
+        texts.vocabulary if texts else None,
         fragments.names if fragments else (),
-        joined_level,
+        linked_overlap,
         data.entities,
     )
-    if typing:
-        model.strings = StringMajority.of(train)
-    trainer = Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
-    judge = _judge(model, dev) if dev else None
-    progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed, texts), checkpoint.fixed(model.network))
-    best: checkpoint.Weights = {}
-    if resume:
-        progress, best = checkpoint.read(folder, progress, model.network, trainer.optimizer)
-        watch.record(progress)
-    while not progress.done:
-        trainer.epoch(progress, best, folder, watch)
-        began = time.monotonic()
-        scored = None
-        if judge and progress.epoch > alone:
-            trainer.refresh()
-            scored = judge.evaluate()
-        score = scored.value if scored else -1.0
-        if scored is None or score > progress.best:
-            progress.best, progress.best_epoch = score, progress.epoch
-            best = checkpoint.copied(checkpoint.kept(model.network))
-        waited = progress.epoch - max(progress.best_epoch, alone)
-        patience = recipe.training.patience
-        progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
-        if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
-            model.network.encoder.write(trainer.prepared)
-        progress.seconds += time.monotonic() - began
-        watch.epoch(progress, scored)
-        if watch.checkpoints and (progress.done or trainer.due()):
-            trainer.write(progress, best, folder)
-        watch.record(progress)
-    with torch.no_grad():
-        for name, tensor in checkpoint.kept(model.network).items():
-            tensor.copy_(best[name])
-    _remember(model, data, trainer.prepared, seed)
-    if isinstance(judge, Evaluator) and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
-        fit_thresholds(judge)
-    scores = judge.evaluate() if judge else None
-    tested = _judge(model, test).evaluate() if test else None
-    data_print, epochs = data.fingerprint(), progress.epoch
-    processes, main = accelerator.num_processes, accelerator.is_main_process
-    run = Run(model, seed, data_print, progress.best_epoch, epochs, progress.seconds, scores, tested, processes, main)
-    if accelerator.is_main_process:
-        model.save(folder, card(run, data))
-        run.write(folder)
-    return run
 
 
-def _judge(model: Model, documents: Sequence[Document]) -> Evaluator | SpanClassificationEvaluator:
-    return SpanClassificationEvaluator(model, documents) if model.classifies_given_spans else Evaluator(model, documents)
-
-
-def _remember(model: Model, data: TrainingData, prepared: EncodedCorpus, seed: int) -> None:
-    """Fill the memory: with all training spans for a head that scores with it, else with what `EVIDENCE` holds.
+def _fill_datastore(model: Model, data: TrainingData, corpus: EncodedCorpus, seed: int) -> None:
+    """Fill the datastore: with all training spans for a head that predicts from it, else with what `EVIDENCE` holds.
 
     Whole sentences are kept, those with entities first, drawn by chance.
     """
-    network = model.network
-    given = prepared.given
-    counts = given.counts if given is not None else count_candidates(prepared.lengths, network.max_width)
-    sizes = counts * network.span_size * 2  # bytes, in half precision
-    needed = (
-        network.head.uses_memory or network.encoder.word_memory is not None
-    )  # recalled words are shown in sentences
-    if needed or network.is_additive is not None or int(sizes.sum()) <= EVIDENCE:
-        model.remember(data.sentences, data.entities, prepared, data.discontinuous)
+    network, labelled = model.network, data.labelled
+    sizes = network.suggester.count(corpus) * network.span_size * 2  # bytes, in half precision
+    needed = network.head.uses_datastore or network.encoder.word_memory is not None  # recalled words need sentences
+    if needed or network.is_additive or int(sizes.sum()) <= EVIDENCE:
+        model.build_datastore(labelled, corpus)
         return
     order = random.Random(seed).sample(range(len(data.sentences)), len(data.sentences))
     order.sort(key=lambda sentence: not (data.entities[sentence] or data.discontinuous[sentence]))
-    kept = sorted(order[: int((sizes[order].cumsum(0) <= EVIDENCE).sum())])
-    entities, discontinuous = [data.entities[i] for i in kept], [data.discontinuous[i] for i in kept]
-    model.remember([data.sentences[i] for i in kept], entities, None, discontinuous)
+    chosen = sorted(order[: int((sizes[order].cumsum(0) <= EVIDENCE).sum())])
+    model.build_datastore(labelled.select(chosen))
 
 
 def _refuse(folder: Path, recipe: Recipe, resume: bool) -> None:
@@ -219,13 +220,13 @@ def _refuse(folder: Path, recipe: Recipe, resume: bool) -> None:
 
 
 def _refuse_used(folder: Path, recipe: Recipe) -> None:
-    found = [name for name in REFUSED if exists(folder / name)]
+    present = [name for name in REFUSED if exists(folder / name)]
     if recipe.encoder.transformer is not None and any(visible(folder / ENCODER)):
-        found.append(f"{ENCODER}/")  # perhaps the pretrained one, where its folder was given as --out
-    if found:
-        resume = ", or --resume to go on with it" if CHECKPOINT in found else ""
+        present.append(f"{ENCODER}/")  # perhaps the pretrained one, where its folder was given as --out
+    if present:
+        resume = ", or --resume to go on with it" if CHECKPOINT in present else ""
         raise NearspanError(
-            f"{folder} already holds a model or a run: there is {', '.join(found)}. Give another --out{resume}"
+            f"{folder} already holds a model or a run: there is {', '.join(present)}. Give another --out{resume}"
         )
 
 

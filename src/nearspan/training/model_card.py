@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearspan.config import Recipe
-from nearspan.evaluation import Evaluation, SpanClassificationEvaluation
+from nearspan.evaluation import ClassificationScores, Evaluation
 from nearspan.training.data import TrainingData
 from nearspan.training.run import Run
 
@@ -53,18 +53,18 @@ def _example(recipe: Recipe) -> str:
     print(evidence.text, evidence.label, evidence.{found})"""
 
 
-def _head(result: Evaluation | SpanClassificationEvaluation) -> str:
+def _head(result: Evaluation) -> str:
     """The head of the table of scores; typing has one of its own."""
-    if isinstance(result, SpanClassificationEvaluation):
+    if isinstance(result.scores, ClassificationScores):
         note = "Entities are given and only their labels are predicted: these are no scores of entity recognition.\n\n"
         head = "| split | typing accuracy | typing macro-F1 | majority by string: accuracy | its macro-F1 | coverage |"
         return f"{note}{head}\n|---|---|---|---|---|---|"
     return "| split | precision | recall | F1 | coverage |\n|---|---|---|---|---|"
 
 
-def _row(name: str, result: Evaluation | SpanClassificationEvaluation) -> str:
+def _row(name: str, result: Evaluation) -> str:
     values: tuple[float, ...]
-    if isinstance(result, SpanClassificationEvaluation):
+    if isinstance(result.scores, ClassificationScores):
         pairs = [result.scores, *([result.baseline] if result.baseline else [])]
         values = tuple(value for one in pairs for value in (one.accuracy, one.macro))
     else:

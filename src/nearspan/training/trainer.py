@@ -110,15 +110,15 @@ class Trainer:
                 watch.step(progress, len(batches))
                 minutes = (time.monotonic() - self.saved) / 60
                 if watch.checkpoints and minutes > self.settings.checkpoint_minutes:
-                    self.write(progress, best, folder)
+                    self.write_checkpoint(progress, best, folder)
         progress.epoch += 1
         watch.loss, progress.loss, progress.step = progress.loss / len(batches), 0.0, 0
 
-    def due(self) -> bool:
+    def checkpoint_is_due(self) -> bool:
         """Whether an epoch's end is worth a checkpoint: writing them takes a tenth of the time at most."""
         return time.monotonic() - self.saved >= 10 * self.cost
 
-    def write(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path) -> None:
+    def write_checkpoint(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path) -> None:
         """Write a checkpoint, once for all processes."""
         began = time.monotonic()
         if self.accelerator.is_main_process:

@@ -132,7 +132,7 @@ def sentences(*texts: str):
 def test_they_are_no_feature_and_do_not_learn(file: str):
     words, characters = StaticVectorSettings(file=file, read=False), {"kind": "cnn", "size": 4, "filters": 5}
     encoder = Encoder.from_corpus(
-        EncoderSettings(words=words, characters=characters), sentences("The king in 1984")
+        EncoderSettings(vectors=words, characters=characters), sentences("The king in 1984")
     ).eval()
     encoded = encoder(encoder.prepare(sentences("Oslo the king 7", "21", "whale")).batch(torch.arange(3)))
     assert set(encoded.features) == {"characters"}
@@ -146,8 +146,8 @@ def test_they_are_no_feature_and_do_not_learn(file: str):
 @pytest.mark.parametrize(
     ("recipe", "settings", "problem"),
     [
-        ("instance", ["encoder.vectors.file="], r"give encoder\.words\.file, and leave"),
-        ("instance", ["encoder.vectors.trainable=true"], r"give encoder\.words\.file, and leave"),
+        ("instance", ["encoder.vectors.file="], r"give encoder\.vectors\.file, and leave"),
+        ("instance", ["encoder.vectors.trainable=true"], r"give encoder\.vectors\.file, and leave"),
         ("instance", ["encoder.characters=none"], "something to read"),
         ("classifier", [], "are for the instance head"),
     ],

@@ -137,7 +137,7 @@ def test_a_file_without_vectors_says_so(tmp_path: Path):
 
 
 def test_a_missing_file_says_which_setting(tmp_path: Path):
-    with pytest.raises(ResourceError, match=r"no vector file at .*gone\.txt.*encoder\.words\.file"):
+    with pytest.raises(ResourceError, match=r"no vector file at .*gone\.txt.*encoder\.vectors\.file"):
         read(tmp_path / "gone.txt")
     with pytest.raises(ResourceError, match="no vector file at"):
         read(tmp_path / ("x" * 300))

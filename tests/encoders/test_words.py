@@ -18,7 +18,7 @@ def sentences(*texts: str):
 
 def embedded(module: StaticVectors, text: str) -> torch.Tensor:
     """[words, size] of one sentence, without chance."""
-    encoder = Encoder(EncoderSettings(), {"words": module}).eval()
+    encoder = Encoder(EncoderSettings(), {"vectors": module}).eval()
     prepared = encoder.prepare(sentences(text))
     return encoder(prepared.batch(torch.tensor([0]))).states[0]
 
@@ -109,7 +109,7 @@ def test_numbers_share_a_row():
 
 def test_words_seen_once_are_sometimes_unknown_in_training_and_never_after():
     module = StaticVectors.from_corpus(StaticVectorSettings(size=3, singletons=1.0), sentences("a a b"), [])
-    encoder = Encoder(EncoderSettings(), {"words": module})
+    encoder = Encoder(EncoderSettings(), {"vectors": module})
     batch = encoder.prepare(sentences("a b")).batch(torch.tensor([0]))
     found = encoder.train()(batch).states[0]
     assert found.tolist() == [module.trained[module.index["a"]].tolist(), module.trained[0].tolist()]
@@ -118,7 +118,7 @@ def test_words_seen_once_are_sometimes_unknown_in_training_and_never_after():
 
 def test_words_with_a_vector_are_never_unknown_in_training(file: str):
     module = StaticVectors.from_corpus(StaticVectorSettings(file=file, singletons=1.0), sentences("oslo"), [])
-    encoder = Encoder(EncoderSettings(), {"words": module}).train()
+    encoder = Encoder(EncoderSettings(), {"vectors": module}).train()
     batch = encoder.prepare(sentences("oslo")).batch(torch.tensor([0]))
     assert encoder(batch).states.tolist() == [[[1, 1, 0]]]
 

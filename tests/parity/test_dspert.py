@@ -11,12 +11,11 @@ from safetensors.torch import load_file
 from torch.nn import functional
 
 import nearspan
-from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings, blocks
+from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings, transformer_blocks
 from nearspan.encoders.bilstm import BiLSTMSettings
 from nearspan.errors import ConfigError
 from nearspan.heads import BiaffineSettings, SoftmaxSettings
-from nearspan.spans import deep as deep_spans
-from nearspan.spans import enumerate_spans
+from nearspan.spans import enumerate_spans, span_transformer
 from nearspan.spans.endpoint_mlp import EndpointMLP, EndpointMLPSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
 from nearspan.spans.span_grid import SpanGrid
@@ -73,8 +72,8 @@ def layers_of(model):
 def built(model, max_width, beside=0, reader=None, **settings):
     """Deep spans over an encoder and over features of the size `beside`."""
     transformer = SimpleNamespace(encoder=model, size=SIZE, layered=False)
-    encoder = SimpleNamespace(transformer=transformer, width=SIZE + beside, highway=None, recurrent=None)
-    chosen = SpanTransformerSettings(reader=reader or SpanProjectionSettings(size=5, width_size=3), **settings)
+    encoder = SimpleNamespace(transformer=transformer, width=SIZE + beside, highway=None, bilstm=None)
+    chosen = SpanTransformerSettings(projection=reader or SpanProjectionSettings(size=5, width_size=3), **settings)
     return SpanTransformer(chosen, encoder, max_width)
 
 
@@ -154,7 +153,7 @@ def through(model, span, words, bias=None):
     return span
 
 
-def span_transformer(model, pool, states, lengths, max_width, pooled=None):
+def paper_span_transformer(model, pool, states, lengths, max_width, pooled=None):
     """Equations 2 and 3: the top states of the wide spans by (sentence, first word, width)."""
     found = {}
     pooled = states[0] if pooled is None else pooled
@@ -184,7 +183,7 @@ def check(deep, model, lengths, max_width):
     """Values and gradients against the loop."""
     states, layout = random_states(lengths, len(deep.layers)), laid_out(lengths, max_width)
     found = deep.wide(states, layout)
-    everything = span_transformer(model, deep.pool, states, lengths, max_width)
+    everything = paper_span_transformer(model, deep.pool, states, lengths, max_width)
     assert len(everything) == len(layout)
     expected = in_order(everything, layout)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
@@ -216,7 +215,7 @@ def test_every_family_gives_its_own_blocks(family: str):
 
 
 def test_every_family_that_is_announced_is_among_these():
-    assert set(FAMILIES) == set(blocks.FAMILIES)
+    assert set(FAMILIES) == set(transformer_blocks.FAMILIES)
 
 
 @pytest.mark.parametrize("budget", [1, 2**30])
@@ -264,7 +263,7 @@ def test_first_words_ask_in_groups(words: int):
     """One group, one that is just full, and several, the last of which reaches beyond the sentence."""
     model = pretrained()
     deep = built(model, 8).eval()
-    assert deep_spans.group_size(7) == 17
+    assert span_transformer.group_size(7) == 17
     check(deep, model, [words, 5], 8)
 
 
@@ -274,7 +273,7 @@ def test_mpnets_places_are_those_within_a_span(lengths: list[int], together: int
     """Of one first word at a time, of parts with more than a group, and of all."""
     model, layout = pretrained("mpnet"), laid_out(lengths, 8)
     deep = built(model, 8, depth=1).eval()
-    deep.budget = together * deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.widths
+    deep.budget = together * span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.widths
     check(deep, model, lengths, 8)
 
 
@@ -285,10 +284,12 @@ def test_mpnets_places_are_those_within_a_span(lengths: list[int], together: int
 def test_parts_equal_the_whole(share: float, training: bool, pooling: str, shared: bool, monkeypatch):
     """In training a part is computed a second time on the way back; without dropout that changes nothing."""
     model, lengths = pretrained(), [5, 1, 7, 2]
-    monkeypatch.setattr(deep_spans, "weight_bytes", lambda _: 0)  # those of so small a span Transformer are the larger
+    monkeypatch.setattr(
+        span_transformer, "weight_bytes", lambda _: 0
+    )  # those of so small a span Transformer are the larger
     deep = built(model, 4, pooling=pooling, shared=shared, dropout=0.0).train(training)
     layout, [states] = laid_out(lengths, 4), random_states(lengths, 1)
-    whole = deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
+    whole = span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
     deep.budget = int(share * whole)
     assert len(deep._parts(states, layout.starts, layout.widths)) == (6 if share == 0 else 3)
     check(deep, model, lengths, 4)
@@ -296,15 +297,17 @@ def test_parts_equal_the_whole(share: float, training: bool, pooling: str, share
 
 def test_parts_leave_room_for_the_gradients_that_are_added_up_over_them(monkeypatch: pytest.MonkeyPatch):
     deep, layout, [states] = built(pretrained(), 4), laid_out([5, 1, 7, 2], 4), random_states([5, 1, 7, 2], 1)
-    weights = deep_spans.weight_bytes(deep.layers)
+    weights = span_transformer.weight_bytes(deep.layers)
     assert weights == 4 * sum(weight.numel() for weight in deep.pretrained())
-    one = deep_spans.span_bytes(deep.layers, layout.widths) * 4 * layout.widths  # first word of the four sentences
+    one = (
+        span_transformer.span_bytes(deep.layers, layout.widths) * 4 * layout.widths
+    )  # first word of the four sentences
 
     def parts(budget: int) -> int:
         deep.budget = budget
         return len(deep._parts(states, layout.starts, layout.widths))
 
-    monkeypatch.setattr(deep_spans, "weight_bytes", lambda _: 2 * one)
+    monkeypatch.setattr(span_transformer, "weight_bytes", lambda _: 2 * one)
     assert layout.starts == 6
     assert [parts(count * one) for count in (6, 5, 4, 3, 2, 1)] == [1, 2, 3, 6, 6, 6]
     with torch.no_grad():
@@ -324,7 +327,7 @@ def test_parts_drop_the_same_states_on_the_way_back(monkeypatch: pytest.MonkeyPa
         return torch.autograd.grad((found * torch.arange(SIZE)).sum(), [*states, *deep.pretrained()])
 
     again = gradients()
-    monkeypatch.setattr(deep_spans, "checkpoint", lambda call, *arguments, **_: call(*arguments))
+    monkeypatch.setattr(span_transformer, "checkpoint", lambda call, *arguments, **_: call(*arguments))
     for one, other in zip(again, gradients(), strict=True):
         torch.testing.assert_close(one, other)
 
@@ -349,7 +352,7 @@ def kept(model_input, call):
 def test_what_a_layer_keeps_is_no_more_than_is_counted_for_it(lengths: list[int], max_width: int):
     deep, layout = built(pretrained(), max_width).train(), laid_out(lengths, max_width)
     states = random_states(lengths, LAYERS)
-    counted = deep_spans.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
+    counted = span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
     found = kept([*states, *deep.parameters()], lambda: deep.wide(states, layout))
     assert 0.3 * counted < found < counted
 
@@ -385,7 +388,7 @@ def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
         functional, "scaled_dot_product_attention", lambda *given, dropout_p, **more: attention(*given, **more)
     )
     pooled = dropping(states[0], rate, training)
-    expected = span_transformer(model, deep.pool, states, lengths, 3, pooled)
+    expected = paper_span_transformer(model, deep.pool, states, lengths, 3, pooled)
     torch.testing.assert_close(deep.wide(states, layout), in_order(expected, layout), atol=1e-5, rtol=1e-5)
     word = through(model, pooled[2, 3], [below[2, 3:4] for below in states])
     torch.testing.assert_close(deep.alone(states)[2, 3], word, atol=1e-5, rtol=1e-5)
@@ -430,9 +433,9 @@ def test_without_a_pretrained_encoder_there_are_no_deep_spans():
         SpanTransformer(SpanTransformerSettings(), SimpleNamespace(transformer=None), 3)
 
 
-@pytest.mark.parametrize("part", ["highway", "recurrent"])
+@pytest.mark.parametrize("part", ["highway", "bilstm"])
 def test_parts_of_the_encoder_that_deep_spans_would_not_read_are_refused(folder: Path, part: str):
-    with pytest.raises(ConfigError, match=r"encoder\.highway and encoder\.recurrent"):
+    with pytest.raises(ConfigError, match=r"encoder\.highway and encoder\.bilstm"):
         SpanTransformerSettings().build(encoder_from(folder, part), 3)
 
 
@@ -519,8 +522,8 @@ READERS = {
     "width embeddings": SpanProjectionSettings(size=5, width_size=3),
     "nothing": SpanProjectionSettings(size=5, width_size=0),
     "no activation": SpanProjectionSettings(size=5, width_size=3, activation="linear"),
-    "a BiLSTM": SpanProjectionSettings(size=5, width_size=3, recurrent=BiLSTMSettings(layers=1, size=4)),
-    "two BiLSTMs": SpanProjectionSettings(size=5, width_size=3, recurrent=BiLSTMSettings(layers=2, size=3)),
+    "a BiLSTM": SpanProjectionSettings(size=5, width_size=3, bilstm=BiLSTMSettings(layers=1, size=4)),
+    "two BiLSTMs": SpanProjectionSettings(size=5, width_size=3, bilstm=BiLSTMSettings(layers=2, size=3)),
 }
 
 
@@ -530,10 +533,10 @@ READERS = {
 def test_deep_vectors_equal_the_papers_equations(reader: str, batch: str):
     model, (lengths, max_width) = pretrained(), BATCHES[batch]
     deep, given = built(model, max_width, reader=READERS[reader]).eval(), encoded(lengths)
-    spans = span_transformer(model, deep.pool, given.layers[:-1], lengths, max_width)
+    spans = paper_span_transformer(model, deep.pool, given.layers[:-1], lengths, max_width)
     spans |= one_word_spans(given.layers[-1], lengths)
     found = deep(given, enumerate_spans(torch.tensor(lengths), max_width))
-    expected = pre_logits(deep.reader, spans, lengths, max_width, linear=reader == "no activation")
+    expected = pre_logits(deep.projection, spans, lengths, max_width, linear=reader == "no activation")
     check_vectors(found, expected, lengths, max_width)
 
 
@@ -542,10 +545,10 @@ def test_deep_vectors_equal_the_papers_equations(reader: str, batch: str):
 def test_a_shallower_span_transformer_begins_in_the_middle_of_the_encoder(depth: int):
     model, lengths = pretrained(), [4, 2]
     deep, given = built(model, 3, depth=depth).eval(), encoded(lengths)
-    spans = span_transformer(model, deep.pool, given.layers[-depth - 1 : -1], lengths, 3)
+    spans = paper_span_transformer(model, deep.pool, given.layers[-depth - 1 : -1], lengths, 3)
     spans |= one_word_spans(given.layers[-1], lengths)
     found = deep(given, enumerate_spans(torch.tensor(lengths), 3))
-    check_vectors(found, pre_logits(deep.reader, spans, lengths, 3), lengths, 3)
+    check_vectors(found, pre_logits(deep.projection, spans, lengths, 3), lengths, 3)
 
 
 @torch.no_grad()
@@ -555,11 +558,11 @@ def test_features_beside_the_transformer_go_with_words_and_their_maximum_with_wi
     own = given.features["characters"]
     spans = {
         (m, i, k): torch.cat([span, own[m, i : i + k].amax(0)])
-        for (m, i, k), span in span_transformer(model, deep.pool, given.layers[:-1], lengths, 3).items()
+        for (m, i, k), span in paper_span_transformer(model, deep.pool, given.layers[:-1], lengths, 3).items()
     }
     spans |= one_word_spans(torch.cat([given.layers[-1], own], dim=-1), lengths)
     found = deep(given, enumerate_spans(torch.tensor(lengths), 3))
-    check_vectors(found, pre_logits(deep.reader, spans, lengths, 3), lengths, 3)
+    check_vectors(found, pre_logits(deep.projection, spans, lengths, 3), lengths, 3)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -569,11 +572,11 @@ def test_shallow_spans_equal_the_papers_aggregating_functions(batch: str, poolin
     torch.manual_seed(0)
     lengths, max_width = BATCHES[batch]
     reader = READERS["a BiLSTM"]
-    shallow = Pooling(PoolingSettings(pooling=pooling, reader=reader), SIZE, max_width).eval()
+    shallow = Pooling(PoolingSettings(pooling=pooling, projection=reader), SIZE, max_width).eval()
     given = encoded(lengths)
     spans = pooled_spans(shallow.pool, given.states, lengths, max_width) | one_word_spans(given.states, lengths)
     found = shallow(given, enumerate_spans(torch.tensor(lengths), max_width))
-    check_vectors(found, pre_logits(shallow.reader, spans, lengths, max_width), lengths, max_width)
+    check_vectors(found, pre_logits(shallow.projection, spans, lengths, max_width), lengths, max_width)
 
 
 @pytest.mark.parametrize(
@@ -586,18 +589,18 @@ def test_shallow_spans_drop_in_training(pooled: float, before: float, after: flo
     torch.manual_seed(0)
     lengths, given = [5, 1, 4], encoded([5, 1, 4])
     reader = SpanProjectionSettings(size=5, width_size=3, activation="linear", dropout=before, vector_dropout=after)
-    shallow = Pooling(PoolingSettings(pooling="mean", dropout=pooled, reader=reader), SIZE, 3).train()
-    torch.nn.init.normal_(shallow.reader.reduce.bias)
+    shallow = Pooling(PoolingSettings(pooling="mean", dropout=pooled, projection=reader), SIZE, 3).train()
+    torch.nn.init.normal_(shallow.projection.reduce.bias)
     monkeypatch.setattr(functional, "dropout", dropping)
     spans = pooled_spans(shallow.pool, dropping(given.states, pooled), lengths, 3)
     spans |= one_word_spans(given.states, lengths)  # of which none is pooled
     found = shallow(given, enumerate_spans(torch.tensor(lengths), 3))
-    check_vectors(found, pre_logits(shallow.reader, spans, lengths, 3, True, before, after), lengths, 3)
+    check_vectors(found, pre_logits(shallow.projection, spans, lengths, 3, True, before, after), lengths, 3)
 
 
 @torch.no_grad()
 def test_attention_over_large_scores_stays_finite():
-    shallow = Pooling(PoolingSettings(pooling="additive", reader=READERS["nothing"]), SIZE, 4).eval()
+    shallow = Pooling(PoolingSettings(pooling="additive", projection=READERS["nothing"]), SIZE, 4).eval()
     shallow.pool.attention.outer.mul_(1000)
     found = shallow(encoded([6, 2]), enumerate_spans(torch.tensor([6, 2]), 4))
     assert found.isfinite().all()
@@ -787,7 +790,7 @@ def test_copies_learn_at_the_encoders_rate(trained):
     own = set(model.network.pretrained_parameters())
     assert set(model.network.encoder.transformer.parameters()) <= own
     assert {p for block in model.network.representation.layers for p in block.parameters()} <= own
-    assert not own & set(model.network.representation.reader.parameters())
+    assert not own & set(model.network.representation.projection.parameters())
     assert bool(model.network.representation.pretrained()) != shared
 
 
@@ -797,6 +800,6 @@ def test_over_a_frozen_encoder_the_copies_learn_and_the_encoder_does_not(folder:
     before = transformers.AutoModel.from_pretrained(folder)
     for name, weights in network.encoder.transformer.encoder.named_parameters():
         assert torch.equal(weights, before.get_parameter(name)), name
-    for block, began in zip(network.representation.layers, blocks.blocks(before), strict=True):
+    for block, began in zip(network.representation.layers, transformer_blocks.blocks(before), strict=True):
         for part in ("query", "key", "value", "out", "middle", "up", "down", "end"):
             assert not torch.equal(getattr(block, part).weight, getattr(began, part).weight), part

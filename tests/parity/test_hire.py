@@ -52,7 +52,7 @@ def bert(tmp_path_factory, wordpiece_bert):
 
 
 def words_of(encoder: Encoder, batch) -> Tensor:
-    return encoder.embedders["words"](batch, batch.prepared.features["words"])
+    return encoder.embedders["vectors"](batch, batch.prepared.features["vectors"])
 
 
 # IntNet
@@ -126,7 +126,7 @@ def test_a_sentences_vector_is_equations_5_to_8(build, data, pooling: str):
     found = context(batch, dict(encoder.embedders.items()), features)
     for number in range(len(data.sentences)):
         alone = prepared.batch(torch.tensor([number]))
-        vectors = encoder.embedders["words"](alone, prepared.features["words"], context.words)
+        vectors = encoder.embedders["vectors"](alone, prepared.features["vectors"], context.words)
         letters = context.characters(alone, prepared.features["characters"])
         states = context.recurrent(torch.cat([vectors, letters], -1), alone.mask)[0]
         count = len(states)
@@ -148,7 +148,7 @@ def test_the_sentences_vector_joins_every_word_before_the_bilstm(build, data):
 @torch.no_grad()
 def test_labels_begin_as_the_mean_of_their_entities_words(build, data):
     _, encoder = build()
-    words = encoder.embedders["words"]
+    words = encoder.embedders["vectors"]
     for label, vector in zip(encoder.sentence_context.names, encoder.sentence_context.labels, strict=True):
         own = [
             words.trained[words.index[sentence.tokens[word].lower()]]
@@ -204,7 +204,7 @@ def raw(encoder: Encoder, prepared) -> tuple[list[Tensor], list[Tensor]]:
     keys, states = [], []
     for number in range(len(prepared)):
         encoded = encoder._read(prepared.batch(torch.tensor([number])))
-        name = "transformer" if "transformer" in encoded.features else "words"
+        name = "transformer" if "transformer" in encoded.features else "vectors"
         keys.append(encoded.features[name][0])
         states.append(encoded.states[0])
     return keys, states
@@ -268,8 +268,8 @@ def test_the_memory_of_a_batch_is_that_of_its_sentences_one_by_one(build, data, 
     before = [encoder.word_memory.values.clone(), encoder.word_memory.keys.clone()]
     for number in range(len(data.sentences)):
         encoded = encoder._read(prepared.batch(torch.tensor([number])))
-        keys = encoded.features["transformer" if contextual else "words"]
-        encoder.word_memory.write(encoded.batch, prepared.features["recall"], keys, encoded.states)
+        keys = encoded.features["transformer" if contextual else "vectors"]
+        encoder.word_memory.write(encoded.batch, prepared.features["word_memory"], keys, encoded.states)
     encoder.word_memory.close()
     for was, now in zip(before, (encoder.word_memory.values, encoder.word_memory.keys), strict=True):
         torch.testing.assert_close(was, now, atol=2e-3, rtol=2e-3)

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from nearspan.heads import NearestSettings, SoftmaxSettings
-from nearspan.heads.nearest import neighbour_probabilities, probabilities_by_stream
-from nearspan.knn import Pool, WordTable
+from nearspan.knn import Pool, WordTable, neighbour_probabilities, probabilities_by_stream
 from nearspan.knn.prefix_products import WordScores, row_sums, window_sums
 from nearspan.spans import EndSums, LstmMinus, LstmMinusSettings, WordSums, enumerate_spans
 

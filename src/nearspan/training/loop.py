@@ -17,7 +17,7 @@ from nearspan.device import repeatable, usable_seed
 from nearspan.document import Document
 from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
-from nearspan.evaluation import Evaluator, SpanClassificationEvaluator
+from nearspan.evaluation import Evaluator
 from nearspan.heads import SigmoidSettings
 from nearspan.io.paths import exists, is_folder, shown
 from nearspan.knn.datastore import BASE, found_in
@@ -140,7 +140,7 @@ def _train(
     if typing:
         model.strings = StringMajority.of(train)
     trainer = Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
-    judge = _judge(model, dev) if dev else None
+    evaluator = Evaluator(model, dev) if dev else None
     progress = checkpoint.Progress(fingerprint(recipe, data, dev, seed, texts), checkpoint.fixed(model.network))
     best: checkpoint.Weights = {}
     if resume:
@@ -150,9 +150,9 @@ def _train(
         trainer.epoch(progress, best, folder, watch)
         began = time.monotonic()
         scored = None
-        if judge and progress.epoch > alone:
+        if evaluator and progress.epoch > alone:
             trainer.refresh()
-            scored = judge.evaluate()
+            scored = evaluator.evaluate()
         score = scored.value if scored else -1.0
         if scored is None or score > progress.best:
             progress.best, progress.best_epoch = score, progress.epoch
@@ -171,10 +171,10 @@ def _train(
         for name, tensor in checkpoint.kept(model.network).items():
             tensor.copy_(best[name])
     _remember(model, data, trainer.prepared, seed)
-    if isinstance(judge, Evaluator) and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
-        fit_thresholds(judge)
-    scores = judge.evaluate() if judge else None
-    tested = _judge(model, test).evaluate() if test else None
+    if evaluator and not typing and isinstance(recipe.head, SigmoidSettings) and recipe.head.tuned:
+        fit_thresholds(evaluator)
+    scores = evaluator.evaluate() if evaluator else None
+    tested = Evaluator(model, test).evaluate() if test else None
     data_print, epochs = data.fingerprint(), progress.epoch
     processes, main = accelerator.num_processes, accelerator.is_main_process
     run = Run(model, seed, data_print, progress.best_epoch, epochs, progress.seconds, scores, tested, processes, main)
@@ -182,10 +182,6 @@ def _train(
         model.save(folder, card(run, data))
         run.write(folder)
     return run
-
-
-def _judge(model: Model, documents: Sequence[Document]) -> Evaluator | SpanClassificationEvaluator:
-    return SpanClassificationEvaluator(model, documents) if model.typing else Evaluator(model, documents)
 
 
 def _remember(model: Model, data: TrainingData, prepared: EncodedCorpus, seed: int) -> None:

@@ -15,7 +15,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 from nearspan.config import load as recipe
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders.train_vectors import learn_vectors
-from nearspan.evaluation import evaluate, evaluate_span_classification, score
+from nearspan.evaluation import evaluate, score
 from nearspan.formats import read, write
 from nearspan.formats import statistics as check
 from nearspan.formats.markup import parse as markup
@@ -36,7 +36,6 @@ __all__ = [
     "audit",
     "check",
     "evaluate",
-    "evaluate_span_classification",
     "learn_vectors",
     "load",
     "markup",

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from nearspan.errors import NearspanError
-from nearspan.evaluation import Evaluation, SpanClassificationEvaluation
+from nearspan.evaluation import Evaluation
 from nearspan.model import Model
 from nearspan.model.folder import RESULT
 
@@ -27,8 +27,8 @@ class Run:
     best_epoch: int
     epochs: int
     seconds: float  # spent on training, development scoring included
-    dev: Evaluation | SpanClassificationEvaluation | None
-    test: Evaluation | SpanClassificationEvaluation | None
+    dev: Evaluation | None
+    test: Evaluation | None
     processes: int = 1
     main: bool = True  # whether this process is the one that speaks
 

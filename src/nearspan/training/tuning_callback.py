@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nearspan.config import Recipe
 from nearspan.errors import NearspanError
-from nearspan.evaluation import Evaluation, SpanClassificationEvaluation
+from nearspan.evaluation import Evaluation
 from nearspan.training import checkpoint
 from nearspan.training.callbacks import TrainingCallback
 from nearspan.training.data import TrainingData
@@ -101,7 +101,7 @@ class TrialWatch(TrainingCallback):
         """After some batches."""
         self.board.step(progress.epoch + progress.step / steps, self.epochs, self.f1)
 
-    def epoch(self, progress: checkpoint.Progress, dev: Evaluation | SpanClassificationEvaluation | None) -> None:
+    def epoch(self, progress: checkpoint.Progress, dev: Evaluation | None) -> None:
         """After an epoch."""
         if dev is None:
             raise NearspanError("a trial without development documents has nothing to report")

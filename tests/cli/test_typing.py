@@ -28,11 +28,11 @@ def typed(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Document
     return out
 
 
-def test_training_says_typing_accuracy(nearspan_command, corpus: Path, tmp_path: Path):
+def test_training_shows_accuracy(nearspan_command, corpus: Path, tmp_path: Path):
     settings = [part for setting in (*TINY, "suggester.kind=given") for part in ("--set", setting)]
     ran = nearspan_command("train", "sng", "--train", corpus, "--dev", corpus, "--out", tmp_path / "run", *settings)
     assert ran.code == 0, ran.err
-    assert "dev typing accuracy" in ran.err
+    assert "dev accuracy" in ran.err
     assert "majority by string" in ran.err
     assert "F1" not in ran.err
 
@@ -40,12 +40,12 @@ def test_training_says_typing_accuracy(nearspan_command, corpus: Path, tmp_path:
 def test_evaluate_prints_typing_scores_only(nearspan_command, typed: Path, corpus: Path):
     ran = nearspan_command("evaluate", typed, corpus)
     assert ran.code == 0, ran.err
-    assert "typing accuracy" in " ".join(ran.out.split())
+    assert "accuracy" in " ".join(ran.out.split())
     assert "recall" not in ran.out
     found = json.loads(nearspan_command("evaluate", typed, corpus, "--json").out)
-    assert found["task"] == "typing"
-    assert 0 <= found["typing_accuracy"] <= 1
-    assert found["baseline"]["typing_accuracy"] == 1.0
+    assert found["task"] == "span classification"
+    assert 0 <= found["accuracy"] <= 1
+    assert found["baseline"]["accuracy"] == 1.0
     assert {"precision", "recall", "f1", "macro_f1"}.isdisjoint(found)
 
 

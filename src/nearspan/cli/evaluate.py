@@ -51,19 +51,19 @@ def evaluate(
 ) -> None:
     """Score a model on a corpus: exact matches, overall and by label, and what it could not reach.
 
-    A model for the typing task is scored by its typing accuracy, beside that of the majority by string.
+    A model that labels given spans is scored by its accuracy, beside that of the majority by string.
 
     Example: nearspan evaluate runs/mine test.conll
     """
     console = terminal(stderr=True)
     documents = read_documents(corpus, format, console, columns)
     loaded = load(model, device, search, vote)
-    if loaded.classifies_given_spans:
-        _typing(evaluation.evaluate(loaded, documents), as_json)
-        return
     found = evaluation.evaluate(loaded, documents)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        return
+    if isinstance(found.scores, evaluation.ClassificationScores):
+        _print_accuracy(found.scores, found)
         return
     table = Table(title=str(found.coverage), title_justify="left")
     for column in ("label", "precision", "recall", "F1", "gold", "predicted", "correct"):
@@ -81,24 +81,21 @@ def evaluate(
     terminal().print(table)
 
 
-def _typing(found: evaluation.Evaluation, as_json: bool) -> None:
-    """Typing scores have a table of their own, which nobody can take for recognition."""
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-        return
-    note = "typing: the entities are given and only their labels are predicted, so this is no score of recognition"
+def _print_accuracy(scores: evaluation.ClassificationScores, found: evaluation.Evaluation) -> None:
+    """Scores of given spans have a table of their own, which nobody can take for recognition."""
+    note = "the entities are given and only their labels are predicted, so this is no score of recognition"
     table = Table(title=f"{found.coverage}\n{note}", title_justify="left")
     table.add_column("label")
-    for column in ("typing accuracy", "majority by string", "gold", "typed", "correct"):
+    for column in ("accuracy", "majority by string", "gold", "predicted", "correct"):
         table.add_column(column, justify="right")
     base = found.baseline
-    for label, counts in found.scores.labels.items():
+    for label, counts in scores.labels.items():
         own = base.labels.get(label) if base else None
-        numbers = (f"{count:,}" for count in (counts.gold, counts.typed, counts.correct))
-        table.add_row(escape(label), f"{100 * counts.share:.2f}", f"{100 * own.share:.2f}" if own else "", *numbers)
+        numbers = (f"{count:,}" for count in (counts.gold, counts.predicted, counts.correct))
+        table.add_row(escape(label), f"{100 * counts.recall:.2f}", f"{100 * own.recall:.2f}" if own else "", *numbers)
     table.add_section()
-    both = [(one.accuracy, one.macro) if one else None for one in (found.scores, base)]
-    for name, place in (("all", 0), ("typing macro-F1", 1)):
+    both = [(one.accuracy, one.macro_f1) if one else None for one in (scores, base)]
+    for name, place in (("all", 0), ("macro-F1 of labels", 1)):
         table.add_row(name, *(f"{100 * pair[place]:.2f}" if pair else "" for pair in both), "", "", "", style="bold")
     terminal().print(table)
 

@@ -16,7 +16,6 @@ from nearspan.config import Recipe
 from nearspan.device import usable_device
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError
-from nearspan.evaluation import Evaluation
 from nearspan.io.atomic import write_file
 from nearspan.training import CHECKPOINT, TrainingCallback, train
 from nearspan.training.data import digest
@@ -89,7 +88,7 @@ class Trainings:
     def _trained(self, recipe: Recipe, documents: Sequence[Document], seed: int, folder: Path) -> Outcome:
         resume, watch = (folder / CHECKPOINT).is_file(), TrainingCallback(self.console)
         run = train(recipe, documents, self.dev, out=folder, seed=seed, device=self.device, resume=resume, watch=watch)
-        if not isinstance(run.dev, Evaluation):
+        if run.dev is None or run.dev.measure != "F1":
             raise ConfigError("a curve needs development documents and a recipe whose task is recognition")
         scores = run.dev.scores
         sentences = sum(len(run.model.split(document)) for document in documents)  # a memory may hold fewer

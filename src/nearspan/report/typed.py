@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearspan.document import Document
-from nearspan.evaluation import SpanClassificationEvaluation, TypedCounts, evaluate_span_classification
+from nearspan.evaluation import Counts, Evaluation, evaluate
 from nearspan.model import Model
 from nearspan.report import confidence
 from nearspan.report.elements import chip, measured, percent, section, table, text
@@ -25,7 +25,7 @@ class Typed:
     name: str
     model: Model
     losses: list[float]
-    evaluation: SpanClassificationEvaluation
+    evaluation: Evaluation
     outputs: Outputs
 
 
@@ -50,7 +50,7 @@ class TypingFindings:
             spans = list(gold_spans(model, documents).values())
             drawn = sorted(random.Random(0).sample(range(len(spans)), min(most, len(spans))))
             outputs = Outputs.of(model, [spans[i] for i in drawn])
-            found.append(Typed(name, model, losses, evaluate_span_classification(model, documents), outputs))
+            found.append(Typed(name, model, losses, evaluate(model, documents), outputs))
         return cls(found, fingerprint)
 
     @property
@@ -81,7 +81,7 @@ class TypingFindings:
         first = self.subjects[0].evaluation
         return framed(
             " against ".join(map(text, names)),
-            f"Typing accuracy <b>{percent(first.scores.accuracy)}</b> on {text(first.coverage)}. "
+            f"Accuracy <b>{percent(first.value)}</b> on {text(first.coverage)}. "
             f"Corpus <code>{self.fingerprint}</code>.",
             [
                 self._scores(),
@@ -97,12 +97,12 @@ class TypingFindings:
         rows = [
             [
                 chip(label, self.labels),
-                *(measured(own.labels.get(label, _NONE).share, colour(i)) for i, (_, own) in enumerate(columns)),
+                *(measured(own.labels.get(label, _NONE).recall, colour(i)) for i, (_, own) in enumerate(columns)),
                 f"{max(own.labels.get(label, _NONE).gold for _, own in columns):,}",
             ]
             for label in self.labels
         ]
-        for name, which in (("all: typing accuracy", "accuracy"), ("typing macro-F1", "macro")):
+        for name, which in (("all: accuracy", "value"), ("macro-F1 of labels", "macro_f1")):
             rows.append([f"<b>{name}</b>", *(f"<b>{percent(getattr(own, which))}</b>" for _, own in columns), ""])
         return section(
             "typing",
@@ -115,4 +115,4 @@ class TypingFindings:
         )
 
 
-_NONE = TypedCounts()
+_NONE = Counts()

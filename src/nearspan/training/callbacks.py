@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from nearspan.config import Recipe
 from nearspan.errors import NearspanError
-from nearspan.evaluation import ClassificationScores, Evaluation
+from nearspan.evaluation import Evaluation
 from nearspan.training import checkpoint
 from nearspan.training.data import TrainingData
 from nearspan.training.run import Run
@@ -78,7 +78,7 @@ class TrainingCallback:
             "seconds": round(progress.seconds, 3),
         }
         if dev is not None:
-            row |= _measured(dev)
+            row |= dev.scores.metrics()
         progress.history.append(row)
         if self.bar is not None and self.task is not None and dev is not None:
             best = f"dev {dev.measure} {100 * dev.value:5.2f}, best {100 * progress.best:5.2f}"
@@ -109,18 +109,9 @@ class TrainingCallback:
                     self.console.print(f"{said}  ({result.coverage})")
 
 
-def _measured(dev: Evaluation) -> dict[str, float]:
-    """What a line of the metrics file says of the development data."""
-    if isinstance(dev.scores, ClassificationScores):
-        return {"typing_accuracy": dev.scores.accuracy, "typing_macro_f1": dev.scores.macro}
-    return {"precision": dev.scores.precision, "recall": dev.scores.recall, "f1": dev.scores.f1}
-
-
 def _beside(result: Evaluation) -> str:
     """The score of the baseline, where there is one."""
-    if result.baseline is not None:
-        return f", majority by string {100 * result.baseline.accuracy:.2f}"
-    return ""
+    return f", majority by string {100 * result.baseline.value:.2f}" if result.baseline is not None else ""
 
 
 def _clock(seconds: float) -> str:

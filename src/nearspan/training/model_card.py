@@ -1,19 +1,18 @@
-"""The model card: a README.md that says what a model was made of and what it scores."""
+"""The model card: a README.md that says what a model was trained on and what it scores."""
 
 from __future__ import annotations
 
-from nearspan.config import Recipe
-from nearspan.evaluation import ClassificationScores, Evaluation
+from nearspan.evaluation import Evaluation
+from nearspan.model import Model
 from nearspan.training.data import TrainingData
 from nearspan.training.run import Run
+
+GIVEN = "Entities are given and only their labels are predicted: these are no scores of entity recognition.\n\n"
 
 
 def card(run: Run, data: TrainingData) -> str:
     """The card's text, in Markdown."""
-    recipe = run.model.recipe
-    about = run.to_dict()
-    results = [(name, result) for name, result in (("dev", run.dev), ("test", run.test)) if result is not None]
-    scores = "\n".join([_head(results[0][1]), *(_row(*pair) for pair in results)]) if results else "Not evaluated."
+    recipe, record = run.model.recipe, run.to_dict()
     return f"""# A nearspan model: {recipe.name}
 
 {recipe.about}
@@ -22,10 +21,10 @@ def card(run: Run, data: TrainingData) -> str:
 - Training data: {data.coverage}
 - Data fingerprint: `{run.fingerprint}`
 - Seed {run.seed}, best epoch {run.best_epoch} of {run.epochs}
-- Trained in {run.seconds:.0f} s on {about["hardware"]} with torch {about["torch"]}
+- Trained in {run.seconds:.0f} s on {record["hardware"]} with torch {record["torch"]}
 - Settings: `config.toml`
 
-{scores}
+{_scores(run)}
 
 The memory (`memory.jsonl`, `memory.safetensors`) holds the training sentences themselves: share this folder only
 where you may share them.
@@ -34,39 +33,45 @@ where you may share them.
 import nearspan
 
 model = nearspan.load("path/to/this/folder")
-{_example(recipe)}
+{_example(run.model)}
 ```
 """
 
 
-def _example(recipe: Recipe) -> str:
-    """Why, asked in a way that this model can answer."""
-    text = '"Some text."'
-    if recipe.suggester.kind == "given":  # spans are given, with whatever label
-        text = 'nearspan.markup("[Some](LABEL) text.")'
-    found = "neighbours"
-    if (
-        recipe.encoder.word_memory is not None and recipe.head.kind != "instances"
-    ):  # look-alikes, or what words recalled
-        found = "neighbours or evidence.recalled"
+def _example(model: Model) -> str:
+    """Code that asks for evidence in a way that this model can answer."""
+    text = 'nearspan.markup("[Some](LABEL) text.")' if model.classifies_given_spans else '"Some text."'
+    recalls = model.network.encoder.word_memory is not None and not model.network.head.uses_memory
+    evidence = "neighbours or evidence.recalled" if recalls else "neighbours"  # similar spans, or what words recalled
     return f"""for evidence in model.explain({text}):
-    print(evidence.text, evidence.label, evidence.{found})"""
+    print(evidence.text, evidence.label, evidence.{evidence})"""
 
 
-def _head(result: Evaluation) -> str:
-    """The head of the table of scores; typing has one of its own."""
-    if isinstance(result.scores, ClassificationScores):
-        note = "Entities are given and only their labels are predicted: these are no scores of entity recognition.\n\n"
-        head = "| split | typing accuracy | typing macro-F1 | majority by string: accuracy | its macro-F1 | coverage |"
-        return f"{note}{head}\n|---|---|---|---|---|---|"
-    return "| split | precision | recall | F1 | coverage |\n|---|---|---|---|---|"
+def _scores(run: Run) -> str:
+    """A table of scores, a row for each split that was evaluated."""
+    splits = {name: result for name, result in (("dev", run.dev), ("test", run.test)) if result is not None}
+    if not splits:
+        return "Not evaluated."
+    rows = {name: _columns(result) for name, result in splits.items()}
+    titles = ["split", *next(iter(rows.values())), "coverage"]
+    lines = [_row(titles), "|---" * len(titles) + "|"]
+    lines += [
+        _row([name, *(f"{100 * value:.2f}" for value in rows[name].values()), str(result.coverage)])
+        for name, result in splits.items()
+    ]
+    return (GIVEN if run.model.classifies_given_spans else "") + "\n".join(lines)
 
 
-def _row(name: str, result: Evaluation) -> str:
-    values: tuple[float, ...]
-    if isinstance(result.scores, ClassificationScores):
-        pairs = [result.scores, *([result.baseline] if result.baseline else [])]
-        values = tuple(value for one in pairs for value in (one.accuracy, one.macro))
-    else:
-        values = (result.scores.precision, result.scores.recall, result.scores.f1)
-    return f"| {name} | " + " | ".join(f"{100 * value:.2f}" for value in values) + f" | {result.coverage} |"
+def _columns(result: Evaluation) -> dict[str, float]:
+    """Measures by their titles: those of the model, and those of the baseline where there is one."""
+    measures = {_title(name): value for name, value in result.scores.metrics().items()}
+    baseline = result.baseline.metrics() if result.baseline else {}
+    return measures | {f"majority by string: {_title(name)}": value for name, value in baseline.items()}
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").replace("f1", "F1")
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

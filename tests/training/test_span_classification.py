@@ -1,4 +1,4 @@
-"""The typing task: spans are given, none is null, and the scores are never called recognition."""
+"""Span classification: spans are given, none is null, and the scores are never called recognition."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -27,32 +27,33 @@ def typed(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Document
 
 def test_a_model_learns_the_labels_of_given_spans(typed: Path, documents: Sequence[Document]):
     model = nearspan.load(typed, device="cpu")
-    found = nearspan.evaluate_span_classification(model, documents)
-    assert found.scores.accuracy == 1.0
-    assert found.baseline is not None
-    assert found.baseline.accuracy == 1.0
-    assert [document.entities for document in found.predicted] == [document.entities for document in documents]
+    evaluation = nearspan.evaluate(model, documents)
+    assert evaluation.scores.accuracy == 1.0
+    assert evaluation.baseline is not None
+    assert evaluation.baseline.accuracy == 1.0
+    assert [document.entities for document in evaluation.predicted] == [document.entities for document in documents]
 
 
-def test_the_record_of_a_run_speaks_of_typing_alone(typed: Path):
+def test_the_record_of_a_run_has_no_score_of_recognition(typed: Path):
     result = json.loads((typed / "result.json").read_text())
-    assert result["test"]["task"] == "typing"
+    assert result["test"]["task"] == "span classification"
     assert "f1" not in result["test"]
     assert set(json.loads((typed / "metrics.jsonl").read_text().splitlines()[0])) == {
         "epoch",
         "loss",
         "seconds",
-        "typing_accuracy",
-        "typing_macro_f1",
+        "accuracy",
+        "classification_macro_f1",
     }
     card = (typed / "README.md").read_text()
-    assert "typing accuracy" in card
+    assert "| accuracy |" in card
+    assert "majority by string: accuracy" in card
     assert "| F1 |" not in card
 
 
 def test_recognition_scores_are_refused(typed: Path, documents: Sequence[Document]):
     with pytest.raises(NearspanError, match="no precision, recall or F1"):
-        nearspan.evaluate(nearspan.load(typed, device="cpu"), documents)
+        _ = nearspan.evaluate(nearspan.load(typed, device="cpu"), documents).scores.f1
 
 
 def test_documents_are_labelled_anew_and_bare_text_is_refused(typed: Path, documents: Sequence[Document]):
@@ -90,7 +91,7 @@ def test_any_span_head_can_type(name: str, settings, tiny: Callable[..., Recipe]
     assert run.dev is not None
     assert run.dev.value > 0.9
     again = nearspan.load(tmp_path / "run", device="cpu")
-    assert nearspan.evaluate_span_classification(again, documents).scores == run.dev.scores
+    assert nearspan.evaluate(again, documents).scores == run.dev.scores
 
 
 def test_a_discontinuous_entity_is_typed_by_its_fragments(tmp_path: Path):
@@ -108,7 +109,7 @@ def test_a_discontinuous_entity_is_typed_by_its_fragments(tmp_path: Path):
 
 def test_the_memory_of_given_spans_votes_and_is_not_edited(typed: Path, documents: Sequence[Document]):
     model = nearspan.load(typed, device="cpu").vote(1.0, "neighbours=1")
-    assert nearspan.evaluate_span_classification(model, documents).scores.accuracy == 1.0
+    assert nearspan.evaluate(model, documents).scores.accuracy == 1.0
     evidence = model.neighbours(documents[0], documents[0].entities[0].span)
     assert evidence.share == 1.0
     assert evidence.knn_probabilities[documents[0].entities[0].label] == pytest.approx(1.0)

@@ -1,5 +1,11 @@
-from nearspan.document import Document, Entity
-from nearspan.formats import Corpus, Problem
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearspan.document import Document, Entity, Span
+from nearspan.errors import CorpusError, ResourceError
+from nearspan.formats import Corpus, Problem, as_documents, read, statistics
 from nearspan.formats.corpus import Place
 
 
@@ -32,3 +38,58 @@ def test_duplicates_go_with_the_labels_that_are_not_kept():
     place, time = Entity.of(0, 4, "PLACE"), Entity.of(8, 11, "TIME")
     corpus = Corpus((Document("Oslo in May", (place, time)),), places=(Place("a", 1, {}, (place, time)),))
     assert corpus.only(["TIME"]).places[0].duplicates == (time,)
+
+
+def test_a_corpus_is_a_sequence():
+    documents = tuple(Document(text, id=text) for text in "abc")
+    corpus = Corpus(documents, (Problem("x", "m", "f", 1),), "conll", 1, (Place("f", 1), Place("f", 2), Place("f", 3)))
+    assert (corpus[0], corpus[-1], corpus.index(documents[1])) == (documents[0], documents[2], 1)
+    assert documents[1] in corpus
+    assert list(reversed(corpus)) == list(reversed(documents))
+    part = corpus[1:]
+    assert (part.documents, part.problems, part.format, part.place(0).line) == (documents[1:], (), "conll", 2)
+    with pytest.raises(IndexError):
+        corpus[3]
+
+
+def test_what_a_corpus_looks_like():
+    corpus = Corpus((Document("Oslo", (Entity.of(0, 4, "PLACE"),)),), (Problem("x", "m", "f", 1),), "conll")
+    assert repr(corpus) == "Corpus(1 document, 1 entity, conll, 1 problem)"
+
+
+def test_a_table_has_a_row_for_each_entity():
+    entities = (Entity(Span(((0, 7), (17, 21))), "SYMPTOM", 0.5), Entity.of(8, 12, "PART"))
+    corpus = Corpus((Document("pain in arms and legs", entities, "1"), Document("none", id="2")))
+    table = corpus.to_pandas()
+    assert list(table.columns) == ["document", "start", "end", "fragments", "label", "text", "score"]
+    assert table.iloc[0].tolist() == ["1", 0, 21, ((0, 7), (17, 21)), "SYMPTOM", "pain in legs", 0.5]
+    assert table["text"].tolist() == ["pain in legs", "arms"]
+    assert table["score"].isna().tolist() == [False, True]
+
+
+def test_a_table_without_entities_has_its_columns():
+    table = Corpus((Document("none"),)).to_pandas()
+    assert (len(table), table["start"].dtype.kind, table["score"].dtype.kind) == (0, "i", "f")
+
+
+def test_a_table_without_pandas_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ResourceError, match=r"pip install 'nearspan\[pandas\]'"):
+        Corpus(()).to_pandas()
+
+
+@pytest.mark.parametrize("shape", [str, Path, lambda path: [path], lambda path: [str(path), path][:1], read])
+def test_documents_may_be_given_as_paths_or_a_corpus(tmp_path: Path, shape):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "Ada", "id": "1"}\n')
+    assert as_documents(shape(path)).documents == (Document("Ada", id="1"),)
+    assert statistics(shape(path))["documents"] == 1
+
+
+def test_documents_may_be_given_as_such():
+    documents = [Document("a"), Document("b")]
+    assert as_documents(documents).documents == tuple(documents)
+    assert as_documents(document for document in documents).documents == tuple(documents)
+    assert len(as_documents([])) == 0
+    with pytest.raises(CorpusError, match="found Document, str in a list, expected documents alone or paths alone"):
+        as_documents([Document("a"), "b.jsonl"])

@@ -6,8 +6,23 @@
 """
 
 from nearspan.formats.corpus import Corpus, Place, Problem
-from nearspan.formats.detection import FORMATS, Format, read, write
+from nearspan.formats.detection import known_formats
+from nearspan.formats.files import Documents, as_documents, read, write
+from nearspan.formats.format import Format
 from nearspan.formats.statistics import Statistics, statistics
 from nearspan.formats.synonyms import Synonyms
 
-__all__ = ["FORMATS", "Corpus", "Format", "Place", "Problem", "Statistics", "Synonyms", "read", "statistics", "write"]
+__all__ = [
+    "Corpus",
+    "Documents",
+    "Format",
+    "Place",
+    "Problem",
+    "Statistics",
+    "Synonyms",
+    "as_documents",
+    "known_formats",
+    "read",
+    "statistics",
+    "write",
+]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict, overload
 
 from nearspan.document import Document, Entity
-from nearspan.errors import CorpusError, did_you_mean
+from nearspan.errors import CorpusError, ResourceError, did_you_mean
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class Report(TypedDict):
@@ -51,30 +54,55 @@ class Place:
     duplicates: tuple[Entity, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """Documents and the problems found while reading them.
+@dataclass(frozen=True, slots=True, repr=False)
+class Corpus(Sequence[Document]):
+    """A sequence of documents, and the problems found while reading them.
 
     Every annotation of a file is in `documents` or in `problems` (in both where it was mended).
     `docstarts` counts the -DOCSTART- lines of column files. `places` says where each document was read; it is
     empty for a corpus made by hand.
 
     >>> corpus = Corpus((Document("Oslo"),)) + Corpus((Document("Bergen"),))
-    >>> [document.text for document in corpus]
-    ['Oslo', 'Bergen']
+    >>> len(corpus), corpus[-1].text, [document.text for document in corpus]
+    (2, 'Bergen', ['Oslo', 'Bergen'])
+    >>> corpus
+    Corpus(2 documents, 0 entities)
     """
 
     documents: tuple[Document, ...]
     problems: tuple[Problem, ...] = ()
     format: str = ""
     docstarts: int = 0
-    places: tuple[Place, ...] = field(default=(), compare=False, repr=False)
+    places: tuple[Place, ...] = field(default=(), compare=False)
+
+    @overload
+    def __getitem__(self, index: int) -> Document: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Corpus: ...
+
+    def __getitem__(self, index: int | slice) -> Document | Corpus:
+        """A document; or those of a slice as a corpus, without the problems, which belong to whole files."""
+        if isinstance(index, slice):
+            return Corpus(self.documents[index], (), self.format, 0, self.places[index] if self._all_placed() else ())
+        return self.documents[index]
 
     def __iter__(self) -> Iterator[Document]:
         return iter(self.documents)
 
     def __len__(self) -> int:
         return len(self.documents)
+
+    def __repr__(self) -> str:
+        parts = [_count(len(self), "document", "documents"), _count(self.entity_count, "entity", "entities")]
+        parts += [self.format] if self.format else []
+        parts += [_count(len(self.problems), "problem", "problems")] if self.problems else []
+        return f"Corpus({', '.join(parts)})"
+
+    @property
+    def entity_count(self) -> int:
+        """How many entities all documents have together."""
+        return sum(len(document.entities) for document in self.documents)
 
     def __add__(self, other: Corpus) -> Corpus:
         return Corpus.merge([self, other])
@@ -112,6 +140,25 @@ class Corpus:
         )
         return replace(self, documents=tuple(kept), places=tuple(places))
 
+    def to_pandas(self) -> DataFrame:
+        """A table with a row for each entity: document (its id), start, end, fragments, label, text, score.
+
+            nearspan.read("train.conll").to_pandas().groupby("label").size()
+
+        Needs pandas: `pip install 'nearspan[pandas]'`.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ResourceError("pandas is not installed: pip install 'nearspan[pandas]'") from error
+        columns = ["document", "start", "end", "fragments", "label", "text", "score"]
+        rows = (
+            (document.id, entity.start, entity.end, entity.fragments, entity.label, entity.text, entity.score)
+            for document in self
+            for entity in document.entities
+        )
+        return DataFrame(rows, columns=columns).astype({"start": int, "end": int, "score": float})
+
     def place(self, index: int) -> Place:
         """Where document `index` was read, or its id where that is not known."""
         return self.places[index] if self._all_placed() else Place(self.documents[index].id)
@@ -135,3 +182,7 @@ def excerpt(text: str, limit: int = 60) -> str:
 def scored(corpus: Corpus) -> int:
     """How many entities have a score."""
     return sum(entity.score is not None for document in corpus for entity in document.entities)
+
+
+def _count(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} {singular if count == 1 else plural}"

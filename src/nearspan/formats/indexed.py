@@ -15,6 +15,7 @@ from itertools import groupby
 
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, laid_out, runs
+from nearspan.formats.format import Format
 from nearspan.formats.source import Source
 
 _MENTION = re.compile(r"(\d{1,9},\d{1,9}(?:,\d{1,9},\d{1,9})*) (\S+)")
@@ -92,3 +93,6 @@ def _add(draft: Draft, number: int, line: str) -> None:
         else:
             chosen = [index for first, last in pairs for index in range(first, last + 1)]
             draft.add(runs(chosen, words), match[2], number)
+
+
+FORMAT = Format("indexed", read, detect)

@@ -20,8 +20,9 @@ from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft
+from nearspan.formats.format import Format
 from nearspan.formats.source import Source
-from nearspan.formats.text_folder import lost_ids, lost_scores, lost_words
+from nearspan.formats.unkept import unkept_ids, unkept_scores, unkept_words
 from nearspan.io.atomic import write_file
 
 _TEXT = re.compile(r"([^|\t]{1,200})\|([ta])\|(.*)", re.DOTALL)
@@ -62,7 +63,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write the text up to its first newline as the title and the rest as the abstract."""
     named = list(_names(corpus))
     write_file(path, _pieces(corpus, named))
-    return lost_words(corpus, path, "pubtator") + lost_scores(corpus, path) + lost_ids(corpus, named, path)
+    return unkept_words(corpus, path, "pubtator") + unkept_scores(corpus, path) + unkept_ids(corpus, named, path)
 
 
 def _blocks(source: Source) -> Iterator[list[Line]]:
@@ -179,3 +180,6 @@ def _refuse(document: Document, reason: str) -> None:
     raise CorpusError(
         f"document {excerpt(document.id)}: {reason}, which PubTator cannot hold; write jsonl or brat instead"
     )
+
+
+FORMAT = Format("pubtator", read, detect, write, endings=(".pubtator",))

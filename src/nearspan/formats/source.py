@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -17,37 +16,51 @@ _WIDE = {
 }
 
 
-@dataclass
 class Source:
-    """The text of a file. A byte order mark is left out of `text` and remembered in `marked`.
+    """A file or a folder by its path. The text of a file is read when it is first needed.
 
-    Broken UTF-8 is listed line by line and read as U+FFFD; NUL bytes are listed and kept.
+    A byte order mark is left out of `text` and remembered in `marked`. Broken UTF-8 is listed line by line in
+    `problems` and read as U+FFFD; NUL bytes are listed and kept.
 
     >>> Source(Path("a.txt"), "one\\r\\ntwo\\u2028still two\\n").lines
     ['one', 'two\\u2028still two']
     """
 
-    path: Path
-    text: str
-    problems: list[Problem] = field(default_factory=list)
-    marked: bool = False
+    def __init__(self, path: Path, text: str | None = None) -> None:
+        self.path = path
+        if text is not None:
+            self._content = text, [], False
 
-    @classmethod
-    def open(cls, path: Path) -> Source:
-        """Read a file as UTF-8, whatever its bytes are."""
-        data = load(path)
-        refuse_wide(data, path)
+    @property
+    def text(self) -> str:
+        """All characters of the file."""
+        return self._content[0]
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong with the bytes of the file."""
+        return self._content[1]
+
+    @property
+    def marked(self) -> bool:
+        """Whether the file begins with a byte order mark."""
+        return self._content[2]
+
+    @cached_property
+    def _content(self) -> tuple[str, list[Problem], bool]:
+        data = load(self.path)
+        refuse_wide(data, self.path)
         marked = data.startswith(codecs.BOM_UTF8)
         data = data.removeprefix(codecs.BOM_UTF8)
         problems: list[Problem] = []
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
-            text = _mended(data, shown(path), problems)
+            text = _mended(data, self.name, problems)
         if "\0" in text:
             for number, line in enumerate(text.split(line_end(text)), 1):
-                list_nuls(line, shown(path), number, problems)
-        return cls(path, text, problems, marked)
+                list_nuls(line, self.name, number, problems)
+        return text, problems, marked
 
     @property
     def name(self) -> str:

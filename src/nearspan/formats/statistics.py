@@ -7,7 +7,8 @@ from collections import Counter
 from typing import NotRequired, TypedDict
 
 from nearspan.document import Document, Entity
-from nearspan.formats.corpus import Corpus, Place, Problem, Report, excerpt
+from nearspan.formats.corpus import Place, Problem, Report, excerpt
+from nearspan.formats.files import Documents, as_documents
 from nearspan.formats.nesting import relations
 from nearspan.formats.synonyms import SynonymCoverage, Synonyms, coverage
 from nearspan.segment import split
@@ -39,14 +40,17 @@ class Statistics(TypedDict):
     synonyms: NotRequired[SynonymCoverage]
 
 
-def statistics(corpus: Corpus, synonyms: Synonyms | None = None) -> Statistics:
+def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistics:
     """Count a corpus and, if some are given, its entities that have synonyms.
 
+    `source` is a path, several paths, a corpus, or documents.
+
     >>> from nearspan.formats.markup import parse
-    >>> found = statistics(Corpus((parse("[University of [Oslo](PLACE)](ORG) opened"),)))
-    >>> found["tokens"], found["nested"], found["widths"]
+    >>> counts = statistics([parse("[University of [Oslo](PLACE)](ORG) opened")])
+    >>> counts["tokens"], counts["nested"], counts["widths"]
     (4, 1, {1: 1, 3: 1})
     """
+    corpus = as_documents(source)
     problems = list(corpus.problems)
     types: Counter[str] = Counter()
     widths: Counter[int] = Counter()

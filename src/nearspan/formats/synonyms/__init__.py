@@ -6,8 +6,8 @@
 """
 
 from nearspan.formats.synonyms.coverage import LabelCoverage, SynonymCoverage, coverage
-from nearspan.formats.synonyms.formats import FORMATS, read
 from nearspan.formats.synonyms.normal import normalised
+from nearspan.formats.synonyms.reader import FORMATS, read
 from nearspan.formats.synonyms.table import Synonyms
 
 __all__ = ["FORMATS", "LabelCoverage", "SynonymCoverage", "Synonyms", "coverage", "normalised", "read"]

@@ -1,15 +1,4 @@
-"""CoNLL columns: one word a line, a blank line after a sentence, labels as chunk tags in the last columns.
-
-The text of a document is its words joined by blanks and its sentences joined by newlines. Lines with a tab
-are split at tabs, others at blanks. A `-DOCSTART-` line begins a document; a file without one is one
-document. A line before a sentence that begins with # and does not end in a tag is a comment, unless it has the
-columns of a word: as many as most lines, and a tab or no blank after the #.
-
-Which columns hold labels: a label column is one most of whose values are `O` or PREFIX-LABEL. If all
-columns after the word are label columns, each is a layer of (nested) entities; otherwise only the last
-column is read, so the part of speech and chunk columns of CoNLL-2003 are left alone. `columns` says it
-where this rule is wrong.
-"""
+"""Reading CoNLL columns: lines become blocks, blocks become documents, label columns become entities."""
 
 from __future__ import annotations
 
@@ -19,14 +8,12 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from nearspan.document import Fragment
-from nearspan.formats.columns import Block, Columns, Row, miscounted
+from nearspan.formats.conll.columns import Block, Columns, Row, miscounted
+from nearspan.formats.conll.writer import DOCSTART, MOST_LAYERS, NO_ID
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, laid_out
-from nearspan.formats.layers import DOCSTART, MOST_LAYERS, NO_ID, write
 from nearspan.formats.source import Source
 from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, fault, is_labelled, parse, scheme
-
-__all__ = ["detect", "read", "write"]
 
 _BLANKS = re.compile(" +")
 

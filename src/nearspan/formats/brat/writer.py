@@ -10,7 +10,8 @@ from pathlib import Path
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError
-from nearspan.formats.corpus import Corpus, Problem, excerpt, scored
+from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.unkept import unkept_ids, unkept_scores, unkept_words
 from nearspan.io.atomic import encoded, followed, let_read, scratch, sync, told
 from nearspan.io.paths import shown
 
@@ -19,19 +20,11 @@ _LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
 _DIGITS = re.compile(r"([0-9]{1,18})")
 
 
-def refuse_taken(path: Path) -> None:
-    """Refuse to write a folder where there is something already."""
-    with told(path):
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise CorpusError(f"{shown(path)} exists already; brat is written to a new or empty folder")
-
-
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write a folder; documents are named after their ids, made safe and unique, and read again in order of names.
 
     The folder must be new or empty, so that no documents of another corpus are left between the new ones.
     """
-    refuse_taken(path)
     named = list(names(corpus))
     with told(path):
         target = followed(path)
@@ -54,31 +47,11 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
                 shutil.rmtree(beside)
             raise
         sync(target.parent)
-    lost = lost_words(corpus, path, "brat") + lost_scores(corpus, path)
-    return lost + lost_ids(corpus, named, path) + _lost_order(named, path)
+    problems = unkept_words(corpus, path, "brat") + unkept_scores(corpus, path)
+    return problems + unkept_ids(corpus, named, path) + _unkept_order(named, path)
 
 
-def lost_words(corpus: Corpus, path: Path, format: str) -> tuple[Problem, ...]:
-    """The note that a format of plain text keeps no word and sentence boundaries."""
-    given = sum(document.words is not None or document.sentences is not None for document in corpus.documents)
-    message = f"{format} keeps no word and sentence boundaries; documents that had some: {given}"
-    return (Problem("changed", message, shown(path)),) if given else ()
-
-
-def lost_scores(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
-    """The note that entities are written without their scores."""
-    lost = scored(corpus)
-    return (Problem("changed", f"scores not kept: {lost}", shown(path)),) if lost else ()
-
-
-def lost_ids(corpus: Corpus, named: Iterable[str], path: Path) -> tuple[Problem, ...]:
-    """The note that documents are written under other names than their ids."""
-    pairs = zip(corpus.documents, named, strict=True)
-    changed = sum(document.id not in ("", name) for document, name in pairs)
-    return (Problem("changed", f"document ids not kept: {changed}", shown(path)),) if changed else ()
-
-
-def _lost_order(named: list[str], path: Path) -> tuple[Problem, ...]:
+def _unkept_order(named: list[str], path: Path) -> tuple[Problem, ...]:
     """The note that documents are read again in another order."""
     files = [f"{name}.ann" for name in named]
     message = "the order of the documents was not kept, as they are read in the order of their names"

@@ -1,32 +1,16 @@
-"""JSON: one document a line, or one array of documents.
-
-The shape of `Document.to_dict` is written, and read without loss; offsets are half-open characters:
-
-    {"id": "1", "text": "pain in arms and legs", "words": [[0, 4], [5, 7], ...], "sentences": [[0, 21]],
-     "entities": [{"text": "pain in legs", "label": "SYMPTOM", "start": 0, "end": 21,
-                   "fragments": [[0, 7], [17, 21]], "score": 0.97}]}
-
-Read as well (`json_records.py`): the same with `start` and `end` or `fragments` alone, without `text` and `score`, as
-one writes it by hand; with the keys of HAREM (`doc_id`, `doc_text`, `start_offset`, `end_offset`); with entities as
-`[start, end, label]`; `{"tokens": [...], "entities": [[start, end, label]]}` with half-open word indexes; and
-`{"sentence": [...], "ner": [{"index": [0, 1, 4], "type": "ADR"}]}`, where a gap in the indexes makes it discontinuous.
-"""
+"""Reading JSON lines and JSON arrays, one value at a time."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document
-from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Place, Problem, excerpt
-from nearspan.formats.json_records import Malformed, draft, mended
+from nearspan.formats.jsonl.records import Malformed, draft, mended
 from nearspan.formats.source import Source
-from nearspan.io.atomic import write_file
 
 _SPACE = " \t\r\n"
 
@@ -53,41 +37,6 @@ def detect(source: Source) -> bool:
     """Whether the text begins like a JSON object or an array of them."""
     start = source.text[:4096].lstrip()
     return start[:1] in ("{", "[") and start[1:].lstrip()[:1] in ('"', "{", "}", "]")
-
-
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
-    """Write JSON lines, or one array if the name ends in `.json`."""
-    array = path.suffix.lower() == ".json"
-    write_file(path, _pieces(corpus, array))
-    return ()
-
-
-def json_line(document: Document) -> str:
-    """A document on one line, without its end.
-
-    >>> json_line(Document("Oslo", id="1"))
-    '{"id": "1", "text": "Oslo", "entities": []}'
-    """
-    for entity in document.entities:
-        if not entity.label:
-            raise CorpusError(f"document {excerpt(document.id)}: an entity has no label, and would not be read again")
-        if entity.score is not None and not math.isfinite(entity.score):
-            message = f"an entity's score is {entity.score}, which JSON cannot hold"
-            raise CorpusError(f"document {excerpt(document.id)}: {message}")
-    line = json.dumps(document.to_dict(), ensure_ascii=False)
-    # Some tools end a line at these; inside a JSON string they can be escaped.
-    return line.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _pieces(corpus: Corpus, array: bool) -> Iterator[str]:
-    if array:
-        yield "[\n"
-    for index, document in enumerate(corpus.documents):
-        if array and index:
-            yield ",\n"
-        yield json_line(document) + ("" if array else "\n")
-    if array:
-        yield "\n]\n"
 
 
 def _lines(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from nearspan.errors import CorpusError, did_you_mean
 from nearspan.formats import sample
 from nearspan.formats.corpus import Problem
-from nearspan.formats.detection import AnyPath
+from nearspan.formats.files import AnyPath
 from nearspan.formats.synonyms import obo, tsv, umls, wordnet
 from nearspan.formats.synonyms.lines import Concept, Lines
 from nearspan.formats.synonyms.table import Synonyms, key_of

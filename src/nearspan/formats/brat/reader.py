@@ -1,11 +1,4 @@
-"""brat standoff: a `.txt` with the text and an `.ann` with the annotations, offsets in characters.
-
-Text-bound annotations (`T1<tab>ADR 9 19;25 30<tab>the text`) are read; relations, events, attributes,
-normalisations and notes are left out; a line that has not the shape of what its first letter says is listed. The
-text is taken exactly as it is, line ends included. If the `.txt`
-has a byte order mark or CRLF line ends, the reading (with or without the mark, CRLF as two characters or
-one) that most annotations agree with is used.
-"""
+"""Reading brat standoff: pairs of files, and the annotations of each."""
 
 from __future__ import annotations
 
@@ -17,13 +10,11 @@ from pathlib import Path
 
 from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
+from nearspan.formats.brat.writer import order
 from nearspan.formats.corpus import Corpus, Place, Problem, excerpt
 from nearspan.formats.draft import Draft, agree
 from nearspan.formats.source import Source
-from nearspan.formats.text_folder import order, write
 from nearspan.io.paths import shown
-
-__all__ = ["detect", "read", "write"]
 
 _TYPED = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
 _OTHER = {
@@ -47,12 +38,18 @@ class _Annotation:
     text: str | None
 
 
-def read(path: Path) -> Corpus:
+def detect(source: Source) -> bool:
+    """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
+    path = source.path
+    return path.is_dir() or _ends(path, ".ann") or (_ends(path, ".txt") and _Folders().beside(path, ".ann") is not None)
+
+
+def read(source: Source) -> Corpus:
     """Read a folder (and all folders in it), or one pair named by its `.txt` or `.ann`.
 
     The `.txt` of an `.ann` is beside it or, as in CADEC, in the sibling folder `text`.
     """
-    folders = _Folders()
+    path, folders = source.path, _Folders()
     if not path.is_dir():
         marks = path if _ends(path, ".ann") else folders.beside(path, ".ann") or path.with_suffix(".ann")
         given = _ends(path, ".txt") and path.is_file()
@@ -66,7 +63,7 @@ def read(path: Path) -> Corpus:
     for file in annotated:
         text = _text(file, folders)
         if text is None:
-            count = sum(line.startswith("T") for line in Source.open(file).lines)
+            count = sum(line.startswith("T") for line in Source(file).lines)
             message = f"there is no {shown(file.stem)}.txt for it; its {count} annotations are not read"
             parts.append(Corpus((), (Problem("missing text", message, shown(file)),)))
             continue
@@ -106,11 +103,6 @@ def _text(annotations: Path, folders: _Folders) -> Path | None:
     return folders.beside(annotations, ".txt") or folders.beside(sibling, ".txt")
 
 
-def detect(path: Path) -> bool:
-    """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
-    return path.is_dir() or _ends(path, ".ann") or (_ends(path, ".txt") and _Folders().beside(path, ".ann") is not None)
-
-
 def _ends(path: Path, ending: str) -> bool:
     return path.suffix.lower() == ending
 
@@ -141,7 +133,7 @@ def _listed(folder: Path) -> dict[str, str]:
 
 
 def _pair(annotations: Path, text: Path, id: str) -> Corpus:
-    source, marks = Source.open(text), Source.open(annotations)
+    source, marks = Source(text), Source(annotations)
     problems = source.problems + marks.problems
     found = list(_annotations(marks, problems))
     draft = Draft(_agreeing(source, found), id=id, path=marks.name, line=1, problems=problems)

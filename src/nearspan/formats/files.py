@@ -1,0 +1,137 @@
+"""Corpora in files: read any known format, write any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+from nearspan.document import Document
+from nearspan.errors import CorpusError
+from nearspan.formats.corpus import Corpus, Problem
+from nearspan.formats.detection import (
+    find_format,
+    format_by_ending,
+    format_named,
+    known_formats,
+    refuse_empty,
+    refuse_folder,
+)
+from nearspan.formats.format import Format
+from nearspan.formats.source import Source
+from nearspan.io.atomic import followed, told
+from nearspan.io.paths import shown
+
+AnyPath = str | PathLike[str]
+Documents = AnyPath | Iterable[AnyPath] | Iterable[Document]
+"""What functions that need documents take: a path, several paths, a corpus, or any documents."""
+
+
+def read(
+    paths: AnyPath | Iterable[AnyPath], format: str | None = None, *, columns: Sequence[int] | None = None
+) -> Corpus:
+    """Read one or several files or folders; the format is found from the content unless it is named.
+
+        corpus = nearspan.read("train.conll")
+
+    Args:
+        paths: files, or folders of brat documents.
+        format: the name of a format.
+        columns: which columns of a CoNLL file hold labels, from 0 or, if negative, from the end.
+
+    Raises:
+        CorpusError: a file is missing, empty, unreadable or of no known format. What is wrong inside a file
+            is in `Corpus.problems` instead.
+    """
+    chosen = None if format is None else format_named(format)
+    if chosen is not None:
+        _refuse_columns(columns, chosen)
+    if isinstance(paths, str | PathLike):
+        paths = [paths]
+    corpora = [_read_path(Path(fspath(path)), chosen, columns) for path in paths]
+    if not corpora:
+        raise CorpusError("no file to read; name at least one")
+    return corpora[0] if len(corpora) == 1 else Corpus.merge(corpora)
+
+
+def write(documents: Documents, path: AnyPath, format: str | None = None) -> tuple[Problem, ...]:
+    """Write a corpus; the format is found from the ending of `path` unless it is named.
+
+        nearspan.write(corpus, "train.jsonl")
+
+    The file is written whole or not at all. What the format cannot keep besides entities (words, sentences)
+    is returned as problems; an entity that it cannot keep is a CorpusError.
+    """
+    target = Path(fspath(path))
+    chosen = format_by_ending(target) if format is None else format_named(format)
+    if chosen.write is None:
+        names = ", ".join(sorted(part.name for part in known_formats().values() if part.write))
+        raise CorpusError(f"the format {chosen.name} can be read but not written; write one of: {names}")
+    _refuse_unwritable(target, chosen)
+    return tuple(chosen.write(as_documents(documents), target))
+
+
+def as_documents(source: Documents) -> Corpus:
+    """The documents of a path, of several paths, of a corpus or of anything that yields documents.
+
+    A corpus is a sequence of documents; whatever takes documents calls this, so that it takes a path as well.
+
+    >>> as_documents([Document("Oslo"), Document("Bergen")])
+    Corpus(2 documents, 0 entities)
+    >>> from nearspan.formats import sample
+    >>> as_documents(sample.path("dev")).format
+    'jsonl'
+    """
+    if isinstance(source, Corpus):
+        return source
+    if isinstance(source, str | PathLike):
+        return read(source)
+    items = list(source)
+    paths = [item for item in items if isinstance(item, str | PathLike)]
+    if paths and len(paths) == len(items):
+        return read(paths)
+    documents = tuple(item for item in items if isinstance(item, Document))
+    if len(documents) < len(items):
+        kinds = ", ".join(sorted({type(item).__name__ for item in items}))
+        raise CorpusError(f"found {kinds} in a list, expected documents alone or paths alone")
+    return Corpus(documents)
+
+
+def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None) -> Corpus:
+    _refuse_missing(path)
+    source = Source(path)
+    if chosen is None:
+        chosen = find_format(source)
+        _refuse_columns(columns, chosen, source.name)
+    elif not chosen.folder:
+        refuse_folder(path)
+        refuse_empty(source)
+    return chosen.read(source) if columns is None else chosen.read(source, columns)
+
+
+def _refuse_columns(columns: Sequence[int] | None, chosen: Format, name: str = "") -> None:
+    if columns is not None and not chosen.columns:
+        names = ", ".join(part.name for part in known_formats().values() if part.columns)
+        found = f"{name} is {chosen.name}, which" if name else f"{chosen.name}"
+        raise CorpusError(f"{found} has no label columns; `columns` can be named for {names} only")
+
+
+def _refuse_missing(path: Path) -> None:
+    try:
+        if path.exists():
+            return
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{shown(path)} cannot be read: {error}") from None
+    raise CorpusError(f"{shown(path)} does not exist")
+
+
+def _refuse_unwritable(target: Path, chosen: Format) -> None:
+    """Find out before documents are made, which may take hours, that there is no place for them."""
+    with told(target):
+        if chosen.folder:
+            if target.exists() and (not target.is_dir() or any(target.iterdir())):
+                raise CorpusError(f"{shown(target)} exists already; {chosen.name} is written to a new or empty folder")
+        elif target.is_dir():
+            raise CorpusError(f"{shown(target)} is a folder; name a file")
+        if not followed(target).parent.is_dir():
+            raise CorpusError(f"{shown(target)} cannot be written: there is no folder {shown(target.parent)}")

@@ -19,8 +19,10 @@ pytestmark = pytest.mark.browser
 
 def chromium() -> str | None:
     """The first that runs: there are systems on which the name only tells how to install it."""
-    found = filter(None, map(shutil.which, NAMES))
-    return next((one for one in found if not subprocess.run([one, "--version"], capture_output=True).returncode), None)
+    paths = filter(None, map(shutil.which, NAMES))
+    return next(
+        (path for path in paths if not subprocess.run([path, "--version"], capture_output=True).returncode), None
+    )
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +36,9 @@ def browser() -> Iterator[object]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path)
-        yield found
-        found.close()
+        browser = playwright.chromium.launch(executable_path=path)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +48,8 @@ def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, d
 
     folder = shutil.copytree(folders["instance"], tmp_path_factory.mktemp("served") / "model")
     gold = folder.with_name("gold.jsonl")
-    wrong = [nearspan.markup("[Ada](PLACE) lives in [Oslo](PLACE)", id="wrong"), *documents[1:3]]
-    nearspan.write(wrong, gold)
+    mislabelled = nearspan.markup("[Ada](PLACE) lives in [Oslo](PLACE)", id="wrong")
+    nearspan.write([mislabelled, *documents[1:3]], gold)
     command = [sys.executable, "-m", "nearspan", "serve", folder, "--port", "0", "--device", "cpu", "--corpus", gold]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         address = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))[0]
@@ -61,18 +63,18 @@ def page(browser, server: str) -> Iterator[object]:
     """The page, on which nothing went wrong and which asked no other host for anything."""
     context = browser.new_context(viewport={"width": 1100, "height": 800})
     context.set_default_timeout(30_000)
-    found = context.new_page()
-    asked: list[str] = []
-    wrong: list[str] = []
-    found.on("request", lambda request: asked.append(request.url))
-    found.on("pageerror", lambda error: wrong.append(str(error)))
-    found.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    found.goto(server)
-    found.get_by_role("button", name="A museum").wait_for()
-    yield found
+    page = context.new_page()
+    urls: list[str] = []
+    errors: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto(server)
+    page.get_by_role("button", name="A museum").wait_for()
+    yield page
     origin = server.split("#")[0]
-    assert [url for url in asked if not url.startswith(origin)] == []
-    assert wrong == []
+    assert [url for url in urls if not url.startswith(origin)] == []
+    assert errors == []
     context.close()
 
 
@@ -82,16 +84,19 @@ def annotate(page, text: str) -> None:
     page.locator("#passage").get_by_text(text.split("\n")[0][:40]).first.wait_for()
 
 
-def pretend(page, entities: list[dict]) -> None:
+def fake_annotate(page, entities: list[dict]) -> None:
     """Let the server find these, whatever the text."""
-    page.route("**/annotate", lambda route: route.fulfill(json={"documents": [{"entities": entities}]}))
+    page.route(
+        "**/annotate", lambda route: route.fulfill(json={"documents": [{"id": "", "text": "", "entities": entities}]})
+    )
 
 
 def entity(text: str, label: str, *fragments: tuple[int, int]) -> dict:
-    return {"text": " ".join(text[a:b] for a, b in fragments), "label": label, "score": 0.9, "fragments": fragments}
+    edges = {"start": fragments[0][0], "end": fragments[-1][1], "fragments": fragments}
+    return {"text": " ".join(text[a:b] for a, b in fragments), "label": label, "score": 0.9} | edges
 
 
-def of(page, name: str):
+def mark_of(page, name: str):
     """The mark of an entity in the text."""
     return page.locator("#passage").get_by_role("button", name=name)
 
@@ -99,25 +104,25 @@ def of(page, name: str):
 OVERLAPPING = """() => {
   const boxes = [...document.querySelectorAll('#passage .mark, #passage .bar, #passage .gap')].map((mark) => {
     const box = mark.getBoundingClientRect();
-    return { who: mark.dataset.entity, left: box.left, right: box.right, top: box.top, bottom: box.bottom };
+    return { entity: mark.dataset.entity, left: box.left, right: box.right, top: box.top, bottom: box.bottom };
   });
-  boxes.sort((one, other) => one.top - other.top);
-  const found = [];
-  boxes.forEach((one, at) => {
-    for (const other of boxes.slice(at + 1)) {
-      if (other.top >= one.bottom) break;
-      if (one.who !== other.who && one.left < other.right && other.left < one.right) found.push([one, other]);
+  boxes.sort((upper, lower) => upper.top - lower.top);
+  const overlaps = [];
+  boxes.forEach((upper, at) => {
+    for (const lower of boxes.slice(at + 1)) {
+      if (lower.top >= upper.bottom) break;
+      if (upper.entity !== lower.entity && upper.left < lower.right && lower.left < upper.right) overlaps.push([upper, lower]);
     }
   });
-  return found;
+  return overlaps;
 }"""
 
 # whether the bars of each entity are exactly under its words, line by line, and nowhere else
 UNDERLINED = """(texts) => texts.map((pieces, index) => {
   const bars = [...document.querySelectorAll(`#passage .bar[data-entity="${index}"]`)].map((bar) => bar.getBoundingClientRect());
-  const blocks = [...document.querySelectorAll('#passage .paragraph')].map((one) => one.firstChild);
+  const blocks = [...document.querySelectorAll('#passage .paragraph')].map((block) => block.firstChild);
   const letters = pieces.flatMap((piece) => {
-    const words = blocks.find((one) => one.data.includes(piece));
+    const words = blocks.find((block) => block.data.includes(piece));
     const start = words.data.indexOf(piece);
     return [...piece.matchAll(/./gu)].flatMap(({ 0: letter, index: at }) => {
       const range = document.createRange();
@@ -134,13 +139,13 @@ UNDERLINED = """(texts) => texts.map((pieces, index) => {
 
 def test_annotate_and_explain(page):
     annotate(page, TEXT)
-    of(page, "Oslo, PLACE").click()
+    mark_of(page, "Oslo, PLACE").click()
     panel = page.get_by_role("complementary", name="Evidence")
     panel.get_by_role("heading", name="Oslo").wait_for()
     assert "add up to the probability" in panel.inner_text()
-    widths = panel.locator("section .track i").evaluate_all("all => all.map(one => parseFloat(one.style.width))")
-    shares = [100 * float(share) for share in panel.locator("section .weight b").all_inner_texts()]
-    assert widths == pytest.approx(shares, abs=0.06)
+    widths = panel.locator("section .track i").evaluate_all("bars => bars.map(bar => parseFloat(bar.style.width))")
+    weights = [100 * float(weight) for weight in panel.locator("section .weight b").all_inner_texts()]
+    assert widths == pytest.approx(weights, abs=0.06)
 
 
 def test_a_word_of_the_text_opens_its_entity_and_a_selection_asks_about_any(page):
@@ -157,18 +162,18 @@ def test_a_word_of_the_text_opens_its_entity_and_a_selection_asks_about_any(page
 
 def test_correct_and_undo(page):
     annotate(page, TEXT)
-    of(page, "Oslo, PLACE").click()
+    mark_of(page, "Oslo, PLACE").click()
     page.get_by_label("Correct it").select_option("PERSON")
     page.get_by_role("button", name="Relabel").click()
-    of(page, "Oslo, PERSON").wait_for()
+    mark_of(page, "Oslo, PERSON").wait_for()
     page.get_by_role("status").get_by_text("“Oslo” is PERSON in the memory now.").wait_for()
     page.get_by_role("button", name="Undo").click()
-    of(page, "Oslo, PLACE").wait_for()
+    mark_of(page, "Oslo, PLACE").wait_for()
     page.get_by_role("button", name="Not an entity").click()
     page.get_by_role("button", name="Undo").wait_for()
-    assert of(page, "Oslo").count() == 0
+    assert mark_of(page, "Oslo").count() == 0
     page.get_by_role("button", name="Undo").click()
-    of(page, "Oslo, PLACE").wait_for()
+    mark_of(page, "Oslo, PLACE").wait_for()
 
 
 def test_a_sentence_that_is_new_to_the_memory_is_counted_until_undone(page):
@@ -177,14 +182,14 @@ def test_a_sentence_that_is_new_to_the_memory_is_counted_until_undone(page):
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_role("button", name="Add").click()
     page.get_by_role("button", name="Undo").wait_for()
-    assert "12 sentences" not in page.locator("#served").inner_text()
+    assert "12 sentences" not in page.locator("#model").inner_text()
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("12 sentences").wait_for()
 
 
 def test_a_training_span_is_removed_and_brought_back(page):
     annotate(page, TEXT)
-    of(page, "Oslo, PLACE").click()
+    mark_of(page, "Oslo, PLACE").click()
     rows = page.locator(".neighbours li")
     before = rows.first.inner_text()
     rows.first.get_by_role("button").click()
@@ -197,7 +202,7 @@ def test_a_training_span_is_removed_and_brought_back(page):
 
 def test_undo_runs_once_however_often_it_is_clicked_and_reads_the_text_that_was_corrected(page):
     annotate(page, TEXT)
-    of(page, "Oslo, PLACE").click()
+    mark_of(page, "Oslo, PLACE").click()
     page.locator(".neighbours li").first.get_by_role("button").click()
     page.get_by_role("button", name="Undo").wait_for()
     page.get_by_label("Your text").fill("Something else")
@@ -206,7 +211,7 @@ def test_undo_runs_once_however_often_it_is_clicked_and_reads_the_text_that_was_
     page.get_by_role("button", name="Undo").dblclick()
     page.get_by_text("It is undone").wait_for()
     assert len(undone) == 1
-    assert page.locator("#passage .paragraph").evaluate("one => one.firstChild.data") == TEXT
+    assert page.locator("#passage .paragraph").evaluate("block => block.firstChild.data") == TEXT
     page.get_by_role("heading", name="Oslo").wait_for()
 
 
@@ -214,24 +219,26 @@ def test_an_entity_that_is_chosen_wins_over_words_selected_before(page):
     annotate(page, TEXT)
     page.locator("#passage .paragraph").dblclick(position={"x": 50, "y": 14})
     page.get_by_role("heading", name="lives").wait_for()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.post_data) if "/neighbours" in request.url else None)
-    of(page, "Oslo, PLACE").click()
+    questions: list[str] = []
+    page.on("request", lambda request: questions.append(request.post_data) if "/neighbours" in request.url else None)
+    mark_of(page, "Oslo, PLACE").click()
     page.get_by_role("heading", name="Oslo").wait_for()
     page.evaluate("new Promise((done) => setTimeout(done))")
-    assert len(asked) == 1
+    assert len(questions) == 1
 
 
 def test_words_are_asked_about_at_each_place_where_they_are_whole(page):
     annotate(page, "Oslove, Oslo and Oslo")
-    asked: list[dict] = []
-    page.on("request", lambda request: asked.append(request.post_data_json) if "/neighbours" in request.url else None)
+    questions: list[dict] = []
+    page.on(
+        "request", lambda request: questions.append(request.post_data_json) if "/neighbours" in request.url else None
+    )
     page.get_by_label("Ask about other words").fill("Oslo")
     for _ in range(3):
         with page.expect_response("**/neighbours"):
             page.get_by_role("button", name="Ask", exact=True).click()
-        page.locator("#asked:focus").wait_for()
-    assert [one["fragments"] for one in asked] == [[[8, 12]], [[17, 21]], [[8, 12]]]
+        page.locator("#evidence-title:focus").wait_for()
+    assert [question["fragments"] for question in questions] == [[[8, 12]], [[17, 21]], [[8, 12]]]
 
 
 def test_without_a_token_it_is_asked_for(browser, server):
@@ -240,7 +247,7 @@ def test_without_a_token_it_is_asked_for(browser, server):
     page.goto(server.split("#")[0])
     page.get_by_role("button", name="A museum").wait_for()
     annotate(page, TEXT)
-    of(page, "Ada").click()
+    mark_of(page, "Ada").click()
     page.get_by_role("button", name="Relabel").click()
     page.get_by_role("dialog", name="Editing needs the token").wait_for()
     page.get_by_label("Token", exact=True).fill("wrong")
@@ -267,7 +274,7 @@ def test_map(page):
     page.get_by_role("button", name="PLACE", exact=True).click()
     assert page.locator("#view-map circle[data-text='New York']").count() == 0
     detail.get_by_role("button", name="Open in Text").click()
-    of(page, "New York, PLACE").first.wait_for()
+    mark_of(page, "New York, PLACE").first.wait_for()
 
 
 def test_errors(page):
@@ -277,7 +284,7 @@ def test_errors(page):
     row.wait_for()
     assert row.locator(".mark").all_inner_texts() == ["gold PLACE", "predicted PERSON"]
     row.get_by_role("button", name="Open in Text").click()
-    of(page, "Ada, PERSON").wait_for()
+    mark_of(page, "Ada, PERSON").wait_for()
 
 
 def focused(page) -> str:
@@ -288,7 +295,7 @@ def test_everything_can_be_reached_with_the_keyboard(page):
     page.get_by_label("Your text").focus()
     page.keyboard.type(TEXT)
     page.keyboard.press("Control+Enter")
-    of(page, "Ada").wait_for()
+    mark_of(page, "Ada").wait_for()
     for _ in range(6):  # the buttons, the examples, then the text: one stop for all its entities
         page.keyboard.press("Tab")
         if focused(page).startswith("Ada, PERSON"):
@@ -297,7 +304,7 @@ def test_everything_can_be_reached_with_the_keyboard(page):
     assert focused(page).startswith("Oslo, PLACE")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Oslo").wait_for()
-    assert focused(page) == "asked"
+    assert focused(page) == "evidence-title"
     page.keyboard.press("Escape")
     assert focused(page).startswith("Oslo")
     page.keyboard.press("ArrowRight")
@@ -312,9 +319,9 @@ def test_everything_can_be_reached_with_the_keyboard(page):
 def test_markup_is_shown_as_text_and_no_script_runs(page):
     text = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'> <b>Ada</b> lives in Oslo"
     annotate(page, text)
-    of(page, "Oslo").click()
+    mark_of(page, "Oslo").click()
     page.get_by_role("heading", name="Oslo").wait_for()
-    assert page.locator("#passage .paragraph").first.evaluate("one => one.firstChild.data") == text
+    assert page.locator("#passage .paragraph").first.evaluate("block => block.firstChild.data") == text
     assert page.locator("#passage img, #passage script, #passage b").count() == 0
     assert page.evaluate("window.ran") is None
 
@@ -338,7 +345,7 @@ LANES = {
 def test_lanes_stand_under_their_characters_and_never_on_each_other(page, name, width):
     text, spans = LANES[name]
     page.set_viewport_size({"width": width, "height": 800})
-    pretend(page, [entity(text, f"LABEL-{number}", *span) for number, span in enumerate(spans)])
+    fake_annotate(page, [entity(text, f"LABEL-{number}", *span) for number, span in enumerate(spans)])
     annotate(page, text)
     page.locator("#passage .mark").first.wait_for()
     assert page.locator("#passage .mark").count() == len(spans)
@@ -354,7 +361,7 @@ def test_five_thousand_words(page):
     starts = [sum(len(word) + 1 for word in words[:number]) for number in range(0, 5_000, 5)]
     spans = [(start, start + len(words[5 * at])) for at, start in enumerate(starts)]
     wide = [(start, spans[at + 1][1]) for at, (start, _) in enumerate(spans[:-1]) if at % 3 == 0]
-    pretend(page, [entity(text, "PLACE", span) for span in sorted(spans + wide)])
+    fake_annotate(page, [entity(text, "PLACE", span) for span in sorted(spans + wide)])
     annotate(page, text)
     page.locator("#passage .mark").first.wait_for()
     assert page.locator("#passage .mark").count() == len(spans) + len(wide)
@@ -369,7 +376,7 @@ def test_the_page_does_not_scroll_sideways_on_a_phone(page, scheme):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 340, "height": 700})
     annotate(page, TEXT + " " + "x" * 200)
-    of(page, "Ada").click()
+    mark_of(page, "Ada").click()
     page.get_by_role("heading", name="Ada").wait_for()
     for tab in ("Text", "Map", "Errors"):
         page.get_by_role("tab", name=tab).click()

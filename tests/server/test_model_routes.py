@@ -112,6 +112,8 @@ def test_health_says_what_is_served(client, limits):
     health = client.get("/health").json()
     assert (health["status"], health["labels"], health["sentences"]) == ("ok", ["PERSON", "PLACE"], 12)
     assert health["limits"] == limits.model_dump()
+    for label, name in health["colours"].items():
+        assert f".{name} {{" in client.get("/page/colours.css").text, label
 
 
 def test_every_route_is_described(client):

@@ -8,13 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from nearspan import __version__
+from nearspan.colours import stylesheet
 from nearspan.errors import ConfigError, EditError, ModelError, NearspanError
 from nearspan.server.guard import HEADERS, Guard
 from nearspan.server.limits import Limits, Refusal
@@ -77,6 +78,10 @@ def create_app(service: Service, token: str, limits: Limits | None = None, hosts
     @app.get("/", include_in_schema=False)
     async def index() -> FileResponse:
         return FileResponse(PAGE / "index.html")
+
+    @app.get("/page/colours.css", include_in_schema=False)
+    async def colours() -> Response:
+        return Response(stylesheet(), media_type="text/css")
 
     app.mount("/page", StaticFiles(directory=PAGE))
     return app

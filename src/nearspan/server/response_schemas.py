@@ -159,6 +159,7 @@ class HealthOut(BaseModel):
     version: str
     recipe: str
     labels: list[str]
+    colours: dict[str, str] = Field(description="each label's class in /page/colours.css")
     overlap: str
     sentences: int = Field(description="of the memory")
     share: float = Field(description="of the memory in what is decided: with 0, edits change nothing that is predicted")

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from nearspan.colours import LabelColours
 from nearspan.document import Document, Span
 from nearspan.errors import EditError
 from nearspan.explain import Evidence
@@ -52,10 +53,11 @@ class Service:
 
     def describe(self) -> dict[str, Any]:
         """What is served, without asking the model's thread."""
-        model = self._editor.model
+        model, colours = self._editor.model, LabelColours(self.labels)
         return {
             "recipe": model.recipe.name,
             "labels": self.labels,
+            "colours": {label: colours[label].name for label in self.labels},
             "overlap": model.overlap,
             "sentences": len(model.datastore.sentences) if model.datastore is not None else 0,
             "share": model.datastore_weight,

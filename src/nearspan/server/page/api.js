@@ -1,12 +1,12 @@
-// The server, as functions. A token for editing comes with the address (#token=...) or is asked for.
+// The server's routes as functions. The token for editing comes with the address (#token=...), or a dialog asks for it.
 
 import { byId } from "./dom.js";
 
-const KEPT = "nearspan-token";
+const TOKEN = "nearspan-token"; // its key in the session's storage
 
-const given = new URLSearchParams(location.hash.slice(1)).get("token");
-if (given) {
-  sessionStorage.setItem(KEPT, given);
+const tokenOfAddress = new URLSearchParams(location.hash.slice(1)).get("token");
+if (tokenOfAddress) {
+  sessionStorage.setItem(TOKEN, tokenOfAddress);
   history.replaceState(null, "", location.pathname); // out of sight, and out of bookmarks
 }
 
@@ -16,30 +16,31 @@ async function send(method, path, body, headers = {}) {
     options.body = JSON.stringify(body);
     headers["Content-Type"] = "application/json";
   }
-  let answer;
+  let response;
   try {
-    answer = await fetch(path, options);
+    response = await fetch(path, options);
   } catch {
     throw new Error("The server does not answer. Is it still running?");
   }
-  const found = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw Object.assign(new Error(found.error ?? `The server says ${answer.status}.`), { status: answer.status });
-  return found;
+  const { status } = response;
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw Object.assign(new Error(answer.error ?? `The server answers with status ${status}.`), { status });
+  return answer;
 }
 
 export const get = (path) => send("GET", path);
 export const post = (path, body) => send("POST", path, body);
 
-/** A request that edits; asks for the token where there is none or a wrong one. Null where the user would rather not. */
+/** A request that edits; asks for the token where it is missing or wrong. Null where the user cancels. */
 export async function edit(method, path, body) {
   for (;;) {
-    const token = sessionStorage.getItem(KEPT);
+    const token = sessionStorage.getItem(TOKEN);
     if (token) {
       try {
         return await send(method, path, body, { Authorization: `Bearer ${token}` });
       } catch (error) {
         if (error.status !== 401) throw error;
-        sessionStorage.removeItem(KEPT);
+        sessionStorage.removeItem(TOKEN);
       }
     }
     if (!(await askForToken())) return null;
@@ -48,16 +49,15 @@ export async function edit(method, path, body) {
 
 function askForToken() {
   const dialog = byId("token");
-  const value = byId("token-value");
-  value.value = "";
+  const field = byId("token-value");
+  field.value = "";
   dialog.returnValue = "";
   dialog.showModal();
-  return new Promise((done) => {
+  return new Promise((resolve) => {
     byId("token-use").onclick = () => {
-      if (value.value) sessionStorage.setItem(KEPT, value.value.trim());
+      if (field.value) sessionStorage.setItem(TOKEN, field.value.trim());
     };
     byId("token-cancel").onclick = () => dialog.close();
-    value.onkeydown = null;
-    dialog.onclose = () => done(Boolean(sessionStorage.getItem(KEPT)));
+    dialog.onclose = () => resolve(Boolean(sessionStorage.getItem(TOKEN)));
   });
 }

@@ -16,12 +16,12 @@ export function make(name, properties = {}, ...children) {
   return element;
 }
 
-/** Say something: read aloud always, and shown where the page does not show it already. */
-export function say(message, { wrong = false, shown = wrong } = {}) {
-  const said = byId("said");
-  said.classList.toggle("wrong", wrong);
-  said.classList.toggle("aloud", !shown);
-  said.textContent = message;
+/** Tell screen readers something; `visible` shows it too, where the page does not show it anyway. */
+export function announce(message, { wrong = false, visible = wrong } = {}) {
+  const status = byId("status");
+  status.classList.toggle("wrong", wrong);
+  status.classList.toggle("aloud", !visible);
+  status.textContent = message;
 }
 
 /** A label as a chip of its colour. */
@@ -32,19 +32,19 @@ export function chip(label, colour) {
 export const number = (value) => value.toLocaleString("en");
 
 /** One tab stop for several controls: the arrow keys, Home and End go from one to the next. */
-export function rove(container, selector, moved = () => {}) {
+export function useArrowKeys(container, selector, onMove = () => {}) {
   container.addEventListener("keydown", (event) => {
-    const all = [...container.querySelectorAll(selector)];
-    const at = all.indexOf(document.activeElement);
+    const controls = [...container.querySelectorAll(selector)];
+    const at = controls.indexOf(document.activeElement);
     const backward = getComputedStyle(container).direction === "rtl" ? "ArrowRight" : "ArrowLeft";
     const forward = backward === "ArrowLeft" ? "ArrowRight" : "ArrowLeft";
-    const to = { [forward]: at + 1, [backward]: at - 1, ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 };
+    const to = { [forward]: at + 1, [backward]: at - 1, ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: controls.length - 1 };
     if (at < 0 || !(event.key in to)) return;
     event.preventDefault();
-    const next = all[(to[event.key] + all.length) % all.length];
-    all[at].tabIndex = -1;
+    const next = controls[(to[event.key] + controls.length) % controls.length];
+    controls[at].tabIndex = -1;
     next.tabIndex = 0;
     next.focus();
-    moved(next);
+    onMove(next);
   });
 }

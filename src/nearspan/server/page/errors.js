@@ -1,44 +1,45 @@
 // The error browser: gold against predicted, error by error.
 
 import { get } from "./api.js";
-import { make, number, say } from "./dom.js";
+import { announce, make, number } from "./dom.js";
 import { Lanes } from "./lanes.js";
 
 const PAGE = 10;
 
-/** The errors' view; `open` is called with a sentence to be annotated. */
-export class Errors {
+/** The errors' view; `open` is called with a sentence to annotate. */
+export class ErrorBrowser {
   constructor(view, { colour, labels, open, corpus }) {
     Object.assign(this, { view, colour, labels, open, corpus, kind: "", label: "", offset: 0 });
   }
 
-  /** Fetch and show them. */
+  /** Fetch and show a page of errors. */
   async show() {
     if (!this.corpus) {
-      this.view.replaceChildren(make("p", { class: "card" }, "To browse errors, start the server with a corpus: ", make("code", {}, "nearspan serve MODEL --corpus test.jsonl")));
+      const command = make("code", {}, "nearspan serve MODEL --corpus test.jsonl");
+      this.view.replaceChildren(make("p", { class: "card" }, "To browse errors, start the server with a corpus: ", command));
       return;
     }
     const query = new URLSearchParams({ kind: this.kind, label: this.label, limit: PAGE, offset: this.offset });
-    let found;
+    let page;
     try {
-      found = await get(`/errors?${query}`);
+      page = await get(`/errors?${query}`);
     } catch (error) {
-      say(error.message, { wrong: true });
+      announce(error.message, { wrong: true });
       return;
     }
-    const { precision, recall, f1 } = found.scores;
+    const { precision, recall, f1 } = page.scores;
+    const tile = (name, value) => make("p", {}, make("b", {}, (100 * value).toFixed(2)), make("span", { class: "soft" }, name));
+    const rows = page.errors.map((error) => this.#row(error));
     this.view.replaceChildren(
-      make("div", { class: "tiles" }, [["F1", f1], ["precision", precision], ["recall", recall]].map(([name, value]) => make("p", {}, make("b", {}, (100 * value).toFixed(2)), make("span", { class: "soft" }, name)))),
-      found.edited ? make("p", { class: "soft" }, "The memory has been edited since the corpus was scored; start the server again to score it anew.") : "",
-      make("div", { class: "row" }, this.#kinds(found.kinds), this.#choice()),
-      make("ol", { class: "errors", start: this.offset + 1 }, found.errors.map((error) => this.#one(error))),
-      this.#pages(found.total),
+      make("div", { class: "tiles" }, tile("F1", f1), tile("precision", precision), tile("recall", recall)),
+      page.edited ? make("p", { class: "soft" }, "The memory was edited after the corpus was scored. Restart the server to score it again.") : "",
+      make("div", { class: "row" }, this.#kinds(page.kinds), this.#labelChoice()),
+      make("ol", { class: "errors", start: this.offset + 1 }, rows.map(({ item }) => item)),
+      this.#pages(page.total),
     );
-    for (const draw of this.waiting.splice(0)) draw();
-    say(`${number(found.total)} errors.`);
+    for (const { draw } of rows) draw(); // now that they have a width
+    announce(`${number(page.total)} errors.`);
   }
-
-  waiting = [];
 
   #go(change) {
     Object.assign(this, { offset: 0 }, change);
@@ -46,33 +47,39 @@ export class Errors {
   }
 
   #kinds(kinds) {
-    const all = Object.values(kinds).reduce((sum, count) => sum + count, 0);
-    const button = (kind, name, count) => make("button", { class: "chip", type: "button", "aria-pressed": String(this.kind === kind), onclick: () => this.#go({ kind }) }, `${name} ${number(count)}`);
-    return make("div", { class: "row", role: "group", "aria-label": "Kinds of errors" }, button("", "all", all), Object.entries(kinds).map(([kind, count]) => button(kind, kind, count)));
+    const total = Object.values(kinds).reduce((sum, count) => sum + count, 0);
+    const button = (kind, name, count) => make("button", {
+      class: "chip", type: "button", "aria-pressed": String(this.kind === kind), onclick: () => this.#go({ kind }),
+    }, `${name} ${number(count)}`);
+    const buttons = Object.entries(kinds).map(([kind, count]) => button(kind, kind, count));
+    return make("div", { class: "row", role: "group", "aria-label": "Kinds of errors" }, button("", "all", total), buttons);
   }
 
-  #choice() {
-    const choice = make("select", { id: "error-label", onchange: () => this.#go({ label: choice.value }) }, make("option", { value: "" }, "any"), this.labels.map((label) => make("option", { value: label }, label)));
+  #labelChoice() {
+    const options = [make("option", { value: "" }, "any"), ...this.labels.map((label) => make("option", { value: label }, label))];
+    const choice = make("select", { id: "error-label", onchange: () => this.#go({ label: choice.value }) }, options);
     choice.value = this.label;
     return make("span", { class: "row" }, make("label", { htmlFor: "error-label" }, "Label"), choice);
   }
 
-  #one(error) {
-    const text = make("div", {});
+  /** An error as a list item, and how to draw its text once it is on the page. */
+  #row(error) {
     const roles = [["gold", error.gold], ["predicted", error.predicted]].filter(([, entity]) => entity);
-    const entities = roles.map(([role, entity]) => ({ ...entity, role, label: `${role} ${entity.label}`, own: entity.label }));
-    const lanes = new Lanes(text, { colour: (_, entity) => `${this.colour(entity.own)} ${entity.role}`, named: (entity) => entity.label });
-    this.waiting.push(() => lanes.show(error.text, entities));
-    const said = roles.map(([role, entity]) => `${role} ${entity.label} “${entity.text}”`).join(", ");
-    return make("li", { class: "card" }, make("p", { class: "row" }, make("b", {}, error.kind), make("span", { class: "soft" }, said), make("span", { class: "source" }, error.document),
-      make("button", { type: "button", class: "quiet last", onclick: () => this.open(error.text) }, "Open in Text")), text);
+    const entities = roles.map(([role, entity]) => ({ ...entity, label: `${role} ${entity.label}`, classes: `${this.colour(entity.label)} ${role}` }));
+    const summary = roles.map(([role, entity]) => `${role} ${entity.label} “${entity.text}”`).join(", ");
+    const text = make("div", {});
+    const lanes = new Lanes(text, { colour: (entity) => entity.classes, describe: (entity) => entity.label });
+    const open = make("button", { type: "button", class: "quiet last", onclick: () => this.open(error.text) }, "Open in Text");
+    const heading = make("p", { class: "row" }, make("b", {}, error.kind), make("span", { class: "soft" }, summary), make("span", { class: "source" }, error.document), open);
+    return { item: make("li", { class: "card" }, heading, text), draw: () => lanes.show(error.text, entities) };
   }
 
   #pages(total) {
     const last = Math.min(this.offset + PAGE, total);
+    const button = (name, offset, disabled) => make("button", { type: "button", disabled, onclick: () => this.#go({ offset }) }, name);
     return make("nav", { class: "row", "aria-label": "Pages" },
-      make("button", { type: "button", disabled: this.offset === 0, onclick: () => this.#go({ offset: Math.max(0, this.offset - PAGE) }) }, "Earlier"),
+      button("Earlier", Math.max(0, this.offset - PAGE), this.offset === 0),
       make("span", { class: "soft" }, total ? `${number(this.offset + 1)} to ${number(last)} of ${number(total)}` : "none"),
-      make("button", { type: "button", disabled: last >= total, onclick: () => this.#go({ offset: this.offset + PAGE }) }, "Later"));
+      button("Later", this.offset + PAGE, last >= total));
   }
 }

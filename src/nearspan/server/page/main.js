@@ -1,9 +1,8 @@
-// The page: tabs, the text and its entities, the panel beside it.
+// The page: its tabs, and the views behind them.
 
 import { get } from "./api.js";
-import { colours } from "./colours.js";
-import { byId, make, number, rove, say } from "./dom.js";
-import { Errors } from "./errors.js";
+import { announce, byId, make, number, useArrowKeys } from "./dom.js";
+import { ErrorBrowser } from "./errors.js";
 import { MemoryMap } from "./map.js";
 import { Reader } from "./reader.js";
 
@@ -13,42 +12,43 @@ const EXAMPLES = {
   "A complaint": "I took ibuprofen for the pain in my knee, and now my stomach hurts.",
 };
 
-async function begin() {
-  let served;
+async function start() {
+  let health;
   try {
-    served = await get("/health");
+    health = await get("/health");
   } catch (error) {
-    say(error.message, { wrong: true });
+    announce(error.message, { wrong: true });
     return;
   }
-  const colour = colours(served.labels);
-  const counted = ({ recipe, sentences }) => {
-    byId("served").textContent = `${recipe}, ${number(sentences)} sentences in its memory`;
+  const classes = new Map(Object.entries(health.colours)); // of /page/colours.css, by label
+  const colour = (label) => classes.get(label) ?? "c-none";
+  const showModel = ({ recipe, sentences }) => {
+    byId("model").textContent = `${recipe}, ${number(sentences)} sentences in its memory`;
   };
-  counted(served);
-  const reader = new Reader({ served, colour, edited: async () => counted(await get("/health")) });
+  showModel(health);
+  const reader = new Reader({ health, colour, onEdit: async () => showModel(await get("/health")) });
   const open = (text) => {
-    choose(byId("tab-text"));
+    selectTab(byId("tab-text"));
     byId("text").value = text;
     return reader.annotate();
   };
-  const parts = { served, colour, labels: served.labels, corpus: served.corpus, open };
-  const views = { "tab-map": new MemoryMap(byId("view-map"), parts), "tab-errors": new Errors(byId("view-errors"), parts) };
+  const parts = { colour, labels: health.labels, corpus: health.corpus, open };
+  const views = { "tab-map": new MemoryMap(byId("view-map"), parts), "tab-errors": new ErrorBrowser(byId("view-errors"), parts) };
   const tabs = document.querySelector("[role=tablist]");
 
-  function choose(tab) {
-    for (const one of tabs.querySelectorAll("[role=tab]")) {
-      one.setAttribute("aria-selected", String(one === tab));
-      one.tabIndex = one === tab ? 0 : -1;
-      byId(one.getAttribute("aria-controls")).hidden = one !== tab;
+  function selectTab(selected) {
+    for (const tab of tabs.querySelectorAll("[role=tab]")) {
+      tab.setAttribute("aria-selected", String(tab === selected));
+      tab.tabIndex = tab === selected ? 0 : -1;
+      byId(tab.getAttribute("aria-controls")).hidden = tab !== selected;
     }
-    views[tab.id]?.show();
+    views[selected.id]?.show();
   }
-  tabs.addEventListener("click", (event) => event.target.role === "tab" && choose(event.target));
-  rove(tabs, "[role=tab]", choose);
+  tabs.addEventListener("click", (event) => event.target.role === "tab" && selectTab(event.target));
+  useArrowKeys(tabs, "[role=tab]", selectTab);
   byId("examples").append(
     ...Object.entries(EXAMPLES).map(([name, text]) => make("button", { type: "button", class: "quiet", onclick: () => open(text) }, name)),
   );
 }
 
-begin();
+start();

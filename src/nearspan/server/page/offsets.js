@@ -1,9 +1,9 @@
 // Offsets: the server counts characters (code points), JavaScript counts UTF-16 units.
 
-/** The two ways of counting a text, from one into the other. */
+/** Converts between the two ways of counting a text. */
 export class Offsets {
   constructor(text) {
-    this.units = null; // where each character begins; null where the two ways are the same
+    this.units = null; // where each character begins; null where both ways count the same
     if (/[\u{10000}-\u{10ffff}]/u.test(text)) {
       const units = new Uint32Array(text.length + 1);
       let count = 0;
@@ -39,19 +39,19 @@ export function slice(text, offsets, start, end) {
 
 const WORD = /[\p{L}\p{M}\p{N}]/u;
 
-/** A selection without the blanks at its ends, and with the rest of the words that it cuts; null where nothing is left. */
+/** A selection made of whole words: without blanks at its ends, with the rest of words that it cuts. Null if nothing is left. */
 export function wholeWords(text, start, end) {
   while (start < end && /\s/u.test(text[start])) start += 1;
   while (end > start && /\s/u.test(text[end - 1])) end -= 1;
   if (start === end) return null;
-  const characters = (unit) => String.fromCodePoint(text.codePointAt(unit));
+  const character = (unit) => String.fromCodePoint(text.codePointAt(unit));
   const before = (unit) => (unit > 1 && /[\ud800-\udbff]/.test(text[unit - 2]) && /[\udc00-\udfff]/.test(text[unit - 1]) ? unit - 2 : unit - 1);
-  while (start > 0 && WORD.test(characters(start)) && WORD.test(characters(before(start)))) start = before(start);
-  while (end < text.length && WORD.test(characters(before(end))) && WORD.test(characters(end))) end += characters(end).length;
+  while (start > 0 && WORD.test(character(start)) && WORD.test(character(before(start)))) start = before(start);
+  while (end < text.length && WORD.test(character(before(end))) && WORD.test(character(end))) end += character(end).length;
   return [start, end];
 }
 
-/** Where words stand next as whole words: after a place, else at the first such place; -1 where there is none. */
+/** The next place after `after` where words stand as whole words, else the first such place; -1 where there is none. */
 export function nextPlace(text, words, after) {
   let first = -1;
   for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1)) {

@@ -1,21 +1,22 @@
-// The reader: a text is annotated, its entities are asked about and corrected.
+// The reader: annotates a text, explains its entities and corrects them.
 
 import { edit, post } from "./api.js";
-import { byId, chip, make, number, rove, say } from "./dom.js";
-import { idle, shown } from "./evidence.js";
+import { announce, byId, chip, make, number, useArrowKeys } from "./dom.js";
+import { emptyPanel, evidencePanel } from "./evidence.js";
 import { Lanes } from "./lanes.js";
 import { Offsets, nextPlace, wholeWords } from "./offsets.js";
 
 export class Reader {
-  constructor({ served, colour, edited }) {
-    Object.assign(this, { served, colour, edited, text: "", asked: 0, sought: { words: "", at: -1 }, editing: false });
+  constructor({ health, colour, onEdit }) {
+    Object.assign(this, { health, colour, onEdit, text: "", turn: 0, search: { words: "", at: -1 }, editing: false });
     this.panel = byId("panel");
-    this.panel.replaceChildren(...idle());
-    this.lanes = new Lanes(byId("passage"), { colour, named: (entity) => named(entity), open: (index) => this.#explain(index) });
-    rove(byId("passage"), "button[data-entity]");
-    let pressed = null; // the mark that the pointer went down on: choosing an entity is no selecting of words
-    byId("passage").addEventListener("pointerdown", (event) => (pressed = event.target.closest("[data-entity]")));
-    byId("passage").addEventListener("pointerup", () => pressed || setTimeout(() => this.#selected()));
+    this.panel.replaceChildren(...emptyPanel());
+    const passage = byId("passage");
+    this.lanes = new Lanes(passage, { colour: ({ label }) => colour(label), describe, open: (index) => this.#explainEntity(index) });
+    useArrowKeys(passage, "button[data-entity]");
+    let pressed = null; // the mark that the pointer went down on: choosing an entity selects no words
+    passage.addEventListener("pointerdown", (event) => (pressed = event.target.closest("[data-entity]")));
+    passage.addEventListener("pointerup", () => pressed || setTimeout(() => this.#explainSelection()));
     byId("ask").addEventListener("submit", (event) => {
       event.preventDefault();
       this.annotate();
@@ -23,189 +24,188 @@ export class Reader {
     byId("text").addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.annotate();
     });
-    byId("text").addEventListener("input", () => this.#size());
+    byId("text").addEventListener("input", () => this.#showSize());
     this.panel.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && this.lanes.selected !== null) this.lanes.focus(this.lanes.selected);
     });
-    this.#size();
+    this.#showSize();
   }
 
-  /** Find the entities of a text, by default of what is in the box; nothing happens where that is empty. */
+  /** Find the entities of a text, by default of the one in the box. */
   async annotate(text = byId("text").value.toWellFormed()) {
     if (!text.trim()) {
-      say("Type or paste a text first.", { shown: true });
+      announce("Type or paste a text first.", { visible: true });
       byId("text").focus();
       return;
     }
-    this.#size();
-    const turn = ++this.asked;
+    this.#showSize();
+    const turn = ++this.turn;
     byId("annotate").disabled = true;
     try {
-      const found = await post("/annotate", { text });
-      if (turn !== this.asked) return; // a later question was asked meanwhile
-      if (text !== this.text) this.sought = { words: "", at: -1 };
-      this.text = text;
-      this.entities = found.documents[0].entities;
-      byId("found").hidden = false;
-      this.lanes.show(text, this.entities);
-      this.#legend();
-      this.panel.replaceChildren(...idle(), this.#other());
-      say(this.entities.length === 1 ? "1 entity found." : `${number(this.entities.length)} entities found.`);
+      const [{ entities }] = (await post("/annotate", { text })).documents;
+      if (turn !== this.turn) return; // something else was asked meanwhile
+      if (text !== this.text) this.search = { words: "", at: -1 };
+      Object.assign(this, { text, entities });
+      byId("result").hidden = false;
+      this.lanes.show(text, entities);
+      this.#showLegend();
+      this.panel.replaceChildren(...emptyPanel(), this.#searchForm());
+      announce(entities.length === 1 ? "1 entity found." : `${number(entities.length)} entities found.`);
     } catch (error) {
-      say(error.message, { wrong: true });
+      announce(error.message, { wrong: true });
     } finally {
       byId("annotate").disabled = false;
     }
   }
 
-  #size() {
-    const box = byId("text");
-    const size = new Offsets(box.value).character(box.value.length);
-    const most = this.served.limits.characters;
+  #showSize() {
+    const { value } = byId("text");
+    const size = new Offsets(value).character(value.length);
+    const most = this.health.limits.characters;
     byId("size").textContent = size > most / 2 ? `${number(size)} of ${number(most)} characters` : "";
     byId("size").classList.toggle("wrong", size > most);
   }
 
-  #legend() {
+  #showLegend() {
     const counts = new Map();
     for (const { label } of this.entities) counts.set(label, (counts.get(label) ?? 0) + 1);
-    const chips = [...counts].sort(([, one], [, other]) => other - one).map(([label, count]) => make("span", { class: "row tight" }, chip(label, this.colour), make("span", { class: "soft" }, number(count))));
+    const chips = [...counts].sort(([, left], [, right]) => right - left)
+      .map(([label, count]) => make("span", { class: "row tight" }, chip(label, this.colour), make("span", { class: "soft" }, number(count))));
     byId("legend").replaceChildren(...(chips.length ? chips : [make("span", { class: "soft" }, "No entity found. Select words to ask about them.")]));
   }
 
-  /** Ask about an entity. */
-  async #explain(index) {
+  async #explainEntity(index) {
     this.lanes.select(index);
-    document.getSelection().removeAllRanges(); // words selected before are not spoken of any more
+    document.getSelection().removeAllRanges(); // the panel is no longer about words selected before
     const { fragments, label } = this.entities[index];
-    await this.#ask(fragments, label);
+    await this.#explain(fragments, label);
   }
 
-  /** Ask about words that were selected with the mouse or a finger. */
-  #selected() {
-    const chosen = this.lanes.selection();
-    const words = chosen && wholeWords(this.text, ...chosen);
-    if (words) this.#words(...words);
+  /** Explain words that were selected with the mouse or a finger. */
+  #explainSelection() {
+    const selection = this.lanes.selection();
+    const words = selection && wholeWords(this.text, ...selection);
+    if (words) this.#explainWords(...words);
   }
 
-  #words(start, end) {
+  #explainWords(start, end) {
     const offsets = new Offsets(this.text);
     this.lanes.select(null);
-    return this.#ask([[offsets.character(start), offsets.character(end)]], "");
+    return this.#explain([[offsets.character(start), offsets.character(end)]], "");
   }
 
-  async #ask(fragments, label) {
-    const turn = ++this.asked;
+  async #explain(fragments, label) {
+    const turn = ++this.turn;
     try {
       const evidence = await post("/neighbours", { text: this.text, fragments, label });
-      if (turn !== this.asked) return;
-      this.panel.replaceChildren(...shown(evidence, this.colour, this.#actions(evidence, label), (one) => this.#remove(one, evidence)).filter(Boolean), this.#other());
-      byId("asked").focus({ preventScroll: window.innerWidth > 900 });
-      say(`${evidence.text}: ${evidence.label ?? "no entity"}, ${evidence.strength} evidence.`);
+      if (turn !== this.turn) return;
+      const remove = (neighbour) => this.#remove(neighbour, evidence);
+      const elements = evidencePanel(evidence, this.colour, this.#actions(evidence, label), remove);
+      this.panel.replaceChildren(...elements.filter(Boolean), this.#searchForm());
+      byId("evidence-title").focus({ preventScroll: window.innerWidth > 900 });
+      announce(`${evidence.text}: ${evidence.label ?? "no entity"}, ${evidence.strength} evidence.`);
     } catch (error) {
-      say(error.message, { wrong: true });
+      announce(error.message, { wrong: true });
     }
   }
 
-  /** Correcting: another label, or none. */
+  /** Controls that correct a span: another label, or none. */
   #actions(evidence, label) {
-    const choice = make("select", { id: "relabel" }, this.served.labels.map((one) => make("option", { value: one }, one)));
-    choice.value = evidence.label ?? this.served.labels[0];
-    const correct = (wanted) => this.#correct(evidence, wanted);
+    const choice = make("select", { id: "relabel" }, this.health.labels.map((name) => make("option", { value: name }, name)));
+    choice.value = evidence.label ?? this.health.labels[0];
+    const button = (name, corrected) => make("button", { type: "button", onclick: () => this.#correct(evidence, corrected()) }, name);
     return make("div", { class: "actions" },
       make("label", { htmlFor: "relabel" }, label ? "Correct it" : "It is"),
-      make("span", { class: "row" }, choice, make("button", { type: "button", onclick: () => correct(choice.value) }, label ? "Relabel" : "Add"),
-        label ? make("button", { type: "button", onclick: () => correct(null) }, "Not an entity") : null),
-      this.served.share ? null : make("p", { class: "soft" }, "This model decides without its memory: a correction is kept, but counts only where the server was started with --vote."));
+      make("span", { class: "row" }, choice, button(label ? "Relabel" : "Add", () => choice.value), label ? button("Not an entity", () => null) : null),
+      this.health.share ? null : make("p", { class: "soft" }, "This model decides without its memory. A correction is kept, but counts only where the server was started with --vote."));
   }
 
-  #correct(evidence, label) {
-    const body = { text: this.text, fragments: evidence.fragments, label };
-    const said = ({ label: now }) => {
-      const kept = `“${evidence.text}” is ${label ?? "no entity"} in the memory now.`;
-      const alone = this.served.share ? "no weight of this sentence is enough" : "it decides without its memory";
-      const why = evidence.fragments.length > 1 ? "fragments are joined without the memory" : alone;
-      return now === label ? kept : `${kept} The model still says ${now ?? "no entity"}: ${why}.`;
+  #correct({ text, fragments }, label) {
+    const report = ({ label: predicted }) => {
+      const kept = `“${text}” is ${label ?? "no entity"} in the memory now.`;
+      if (predicted === label) return kept;
+      let reason = this.health.share ? "no weight of this sentence is enough" : "it decides without its memory";
+      if (fragments.length > 1) reason = "fragments are joined without the memory";
+      return `${kept} The model still says ${predicted ?? "no entity"}: ${reason}.`;
     };
-    return this.#edit(() => edit("POST", "/memory/corrections", body), evidence.fragments, said);
+    return this.#edit(() => edit("POST", "/memory/corrections", { text: this.text, fragments, label }), fragments, report);
   }
 
-  #remove(one, evidence) {
-    const span = one.fragments.map(([start, end]) => `start=${start}&end=${end}`).join("&");
-    const said = () => `“${one.text}” of ${one.document} is out of the memory.`;
-    return this.#edit(() => edit("DELETE", `/memory/${one.sentence_id}?${span}`), evidence.fragments, said);
+  #remove(neighbour, { fragments }) {
+    const query = neighbour.fragments.map(([start, end]) => `start=${start}&end=${end}`).join("&");
+    const report = () => `“${neighbour.text}” of ${neighbour.document} is out of the memory.`;
+    return this.#edit(() => edit("DELETE", `/memory/${neighbour.sentence_id}?${query}`), fragments, report);
   }
 
-  /** Edit the memory, read the text again with it, and offer to undo. */
-  #edit(work, fragments, said) {
-    return this.#alone(async () => {
-      const done = await work();
-      if (done === null) return; // no token
-      if (!(await this.#again(fragments))) return;
-      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments, (done.edit ?? done).number) }, "Undo");
-      this.panel.prepend(make("div", { class: "kept row" }, make("p", {}, said(done)), undo));
+  /** Edit the memory, annotate the text again with it, and offer to undo. */
+  #edit(work, fragments, report) {
+    return this.#withoutButtons(async () => {
+      const answer = await work();
+      if (answer === null) return; // no token
+      if (!(await this.#refresh(fragments))) return;
+      const { number: edited } = answer.edit ?? answer;
+      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments, edited) }, "Undo");
+      this.panel.prepend(make("div", { class: "edited row" }, make("p", {}, report(answer)), undo));
       undo.focus();
-      say(said(done));
+      announce(report(answer));
     });
   }
 
-  #undo(fragments, number) {
-    return this.#alone(async () => {
-      if ((await edit("POST", `/memory/undo?only=${number}`)) === null) return;
-      if (await this.#again(fragments)) say("It is undone.", { shown: true });
+  #undo(fragments, edited) {
+    return this.#withoutButtons(async () => {
+      if ((await edit("POST", `/memory/undo?only=${edited}`)) === null) return;
+      if (await this.#refresh(fragments)) announce("It is undone.", { visible: true });
     });
   }
 
-  /** Read the text again after an edit and ask about the span; false where another text has been opened meanwhile. */
-  async #again(fragments) {
-    const text = this.text; // not what is in the box, which may have been changed since
-    await this.edited();
+  /** Annotate the text again after an edit and explain the span; false where another text has been opened meanwhile. */
+  async #refresh(fragments) {
+    const { text } = this; // not what is in the box, which may have been changed since
+    await this.onEdit();
     await this.annotate(this.text);
     if (this.text !== text) return false;
-    const index = this.entities.findIndex((one) => String(one.fragments) === String(fragments));
-    await (index >= 0 ? this.#explain(index) : this.#ask(fragments, ""));
+    const index = this.entities.findIndex((entity) => String(entity.fragments) === String(fragments));
+    await (index >= 0 ? this.#explainEntity(index) : this.#explain(fragments, ""));
     return true;
   }
 
-  /** One edit at a time: the panel's buttons rest while it runs. */
-  async #alone(work) {
+  /** One edit at a time: the panel's buttons are disabled while it runs. */
+  async #withoutButtons(work) {
     if (this.editing) return;
     this.editing = true;
-    const chosen = document.activeElement;
+    const focused = document.activeElement;
     const buttons = [...this.panel.querySelectorAll("button:enabled")];
     for (const button of buttons) button.disabled = true;
     try {
       await work();
     } catch (error) {
-      say(error.message, { wrong: true });
+      announce(error.message, { wrong: true });
     } finally {
       this.editing = false;
       for (const button of buttons) button.disabled = false;
-      if (document.activeElement === document.body) chosen.focus(); // a button that rests has no focus
+      if (document.activeElement === document.body) focused.focus(); // a disabled button loses the focus
     }
   }
 
-  /** Asking about words without a mouse; asked again, about the next place where they stand. */
-  #other() {
-    const words = make("input", { id: "words", autocomplete: "off", dir: "auto", value: this.sought.words });
-    return make("form", {
-      class: "other",
-      onsubmit: (event) => {
-        event.preventDefault();
-        const wanted = words.value.trim();
-        const at = wanted ? nextPlace(this.text, wanted, wanted === this.sought.words ? this.sought.at : -1) : -1;
-        if (at < 0) {
-          say("These words are not in the text as whole words.", { wrong: true });
-          return;
-        }
-        this.sought = { words: wanted, at };
-        this.#words(at, at + wanted.length);
-      },
-    }, make("label", { htmlFor: "words" }, "Ask about other words of the text"), make("span", { class: "row" }, words, make("button", {}, "Ask")));
+  /** Explains words without a mouse; asked again, at the next place where they stand. */
+  #searchForm() {
+    const field = make("input", { id: "words", autocomplete: "off", dir: "auto", value: this.search.words });
+    const submit = (event) => {
+      event.preventDefault();
+      const words = field.value.trim();
+      const at = words ? nextPlace(this.text, words, words === this.search.words ? this.search.at : -1) : -1;
+      if (at < 0) {
+        announce("These words are not in the text as whole words.", { wrong: true });
+        return;
+      }
+      this.search = { words, at };
+      this.#explainWords(at, at + words.length);
+    };
+    return make("form", { class: "search", onsubmit: submit }, make("label", { htmlFor: "words" }, "Ask about other words of the text"),
+      make("span", { class: "row" }, field, make("button", {}, "Ask")));
   }
 }
 
-function named(entity) {
-  const score = entity.score === null ? "" : `, ${entity.score.toFixed(2)}`;
-  return `${entity.text}, ${entity.label}${score}`;
+function describe({ text, label, score }) {
+  return `${text}, ${label}${score === null ? "" : `, ${score.toFixed(2)}`}`;
 }

@@ -1,20 +1,31 @@
 """The CRF head equals brute force over all sequences of tags: partition, best sequence, probabilities of segments."""
 
 from itertools import pairwise, product
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from nearspan.heads import CrfSettings, bioes_tags
-from nearspan.heads.crf import CrfHead, entities_of, grammar
+from nearspan.heads import HeadInputs, Targets
+from nearspan.heads.crf import CrfHead, CrfSettings, bioes_tags, entities_of, grammar
 
 LENGTHS = (4, 1, 3)
+
+
+def made(size: int, labels: int) -> CrfHead:
+    """A head over word states of a size."""
+    return CrfHead.build(CrfSettings(dropout=0.0), HeadInputs(labels, span_size=1, word_size=size))
+
+
+def asked(states: torch.Tensor, mask: torch.Tensor) -> SimpleNamespace:
+    """A query with word states alone."""
+    return SimpleNamespace(word_states=states, batch=SimpleNamespace(mask=mask))
 
 
 @pytest.fixture(params=[1, 2])
 def head(request) -> CrfHead:
     torch.manual_seed(request.param)
-    head = CrfSettings(dropout=0.0).build(6, labels=request.param)
+    head = made(6, request.param)
     for parameter in (head.transitions, head.first, head.last, head.emissions.bias):
         torch.nn.init.normal_(parameter)
     return head.eval()
@@ -54,7 +65,7 @@ def sequences(head: CrfHead, states: torch.Tensor) -> dict[tuple[int, ...], floa
 
 @torch.no_grad()
 def test_the_partition_is_the_sum_over_all_sequences(head: CrfHead, batch):
-    chain = head.chain(*batch)
+    chain = head.chain(asked(*batch))
     found = chain.partition(chain.forward_scores())
     for states, length, logarithm in zip(batch[0], LENGTHS, found.tolist(), strict=True):
         scores = torch.tensor(list(sequences(head, states[:length]).values()))
@@ -72,12 +83,12 @@ def test_the_loss_is_the_surprise_of_the_gold_tags_summed_over_sentences(head: C
         padded[row, : len(tags)] = torch.tensor(tags)
         scores = sequences(head, states[: len(tags)])
         expected += float(torch.tensor(list(scores.values())).logsumexp(0)) - scores[tags]
-    assert float(head.loss(*batch, padded)) == pytest.approx(expected, abs=1e-4)
+    assert float(head.loss(asked(*batch), Targets(words=padded))) == pytest.approx(expected, abs=1e-4)
 
 
 @torch.no_grad()
 def test_viterbi_finds_the_best_sequence(head: CrfHead, batch):
-    found = head.chain(*batch).best().tolist()
+    found = head.chain(asked(*batch)).best().tolist()
     for tags, states, length in zip(found, batch[0], LENGTHS, strict=True):
         scores = sequences(head, states[:length])
         assert tuple(tags[:length]) == max(scores, key=scores.__getitem__)
@@ -98,7 +109,7 @@ def entities_in(tags: tuple[int, ...]) -> set[tuple[int, int, int]]:
 def test_a_segments_probability_is_that_of_all_sequences_that_hold_it(head: CrfHead, batch):
     labels = head.emissions.out_features // 4
     spans = [(m, a, b) for m, n in enumerate(LENGTHS) for a in range(n) for b in range(a + 1, n + 1)]
-    found = head.probabilities(*batch, *torch.tensor(spans).T)
+    found = head.predict_proba_of(asked(*batch), *torch.tensor(spans).T)
     for (sentence, first, stop), row in zip(spans, found.tolist(), strict=True):
         scores = sequences(head, batch[0][sentence, : LENGTHS[sentence]])
         weights = torch.tensor(list(scores.values()), dtype=torch.double).softmax(0).tolist()
@@ -111,13 +122,13 @@ def test_a_segments_probability_is_that_of_all_sequences_that_hold_it(head: CrfH
 
 @torch.no_grad()
 def test_entities_are_those_of_the_best_tags_with_their_probabilities(head: CrfHead, batch):
-    found, scores = head.entities(*batch)
-    best = head.chain(*batch).best().tolist()
+    found, scores = head._best_entities(asked(*batch))
+    best = head.chain(asked(*batch)).best().tolist()
     expected = [(m, *entity) for m, tags in enumerate(best) for entity in sorted(entities_in(tuple(tags)))]
     assert [tuple(one) for one in found.tolist()] == expected
     for (sentence, first, stop, label), score in zip(found.tolist(), scores.tolist(), strict=True):
         place = (torch.tensor([number]) for number in (sentence, first, stop))
-        assert score == pytest.approx(float(head.probabilities(*batch, *place)[0, label]), abs=1e-6)
+        assert score == pytest.approx(float(head.predict_proba_of(asked(*batch), *place)[0, label]), abs=1e-6)
 
 
 def test_only_well_formed_sequences_are_allowed():
@@ -128,25 +139,25 @@ def test_only_well_formed_sequences_are_allowed():
 
 
 def test_scores_however_high_do_not_break_the_rules():
-    head = CrfSettings(dropout=0.0).build(1, labels=1).eval()
+    head = made(1, 1).eval()
     with torch.no_grad():
         head.emissions.weight.zero_()
         head.emissions.bias.copy_(torch.tensor([0.0, 0.0, 900.0, 0.0, 0.0]))  # INSIDE everywhere
-        found, scores = head.entities(torch.zeros(1, 5, 1), torch.ones(1, 5, dtype=torch.bool))
+        found, scores = head._best_entities(asked(torch.zeros(1, 5, 1), torch.ones(1, 5, dtype=torch.bool)))
     assert found.tolist() == [[0, 0, 5, 1]]
     assert scores.tolist() == pytest.approx([1.0])
 
 
 def test_a_long_sentence_stays_finite():
     torch.manual_seed(0)
-    head = CrfSettings(dropout=0.0).build(4, labels=3)
+    head = made(4, 3)
     mask = torch.ones(1, 600, dtype=torch.bool)
     states = (torch.randn(1, 600, 4) * 20).requires_grad_()
-    loss = head.loss(states, mask, torch.zeros(1, 600, dtype=torch.long))
+    loss = head.loss(asked(states, mask), Targets(words=torch.zeros(1, 600, dtype=torch.long)))
     loss.backward()
     assert loss.isfinite()
     assert states.grad.isfinite().all()
-    found = head.probabilities(states.detach(), mask, *(torch.tensor([n]) for n in (0, 10, 500)))
+    found = head.predict_proba_of(asked(states.detach(), mask), *(torch.tensor([n]) for n in (0, 10, 500)))
     assert found.isfinite().all()
 
 
@@ -160,7 +171,7 @@ def test_tags_and_spans_are_each_others_reverse():
 
 def test_padding_does_not_change_a_sentence(head: CrfHead, batch):
     states, mask = batch
-    alone = head.chain(states[2:, :3], mask[2:, :3])
-    padded = head.chain(states, mask)
+    alone = head.chain(asked(states[2:, :3], mask[2:, :3]))
+    padded = head.chain(asked(states, mask))
     torch.testing.assert_close(alone.partition(alone.forward_scores())[0], padded.partition(padded.forward_scores())[2])
     torch.testing.assert_close(alone.backward_scores()[0], padded.backward_scores()[2, :3])

@@ -1,4 +1,4 @@
-"""Joining fragments: decoding against brute force over all consistent groupings."""
+"""Linking fragments: decoding against brute force over all consistent groupings."""
 
 from itertools import combinations
 
@@ -10,12 +10,12 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from nearspan.heads import FragmentLinker, FragmentLinkerSettings
-from nearspan.heads.fragment_linker import Joined, Pairs
-from nearspan.spans import Candidates, enumerate_spans
+from nearspan.heads.fragment_linker import Pairs
+from nearspan.spans import Candidates, ScoredSpan, enumerate_spans
 
 
-class Told(FragmentLinker):
-    """A joiner that is told its scores: span s has the vector [s]."""
+class Scored(FragmentLinker):
+    """A linker with given scores: span s has the vector [s]."""
 
     def __init__(self, settings: FragmentLinkerSettings, fragments: Tensor, pairs: Tensor) -> None:
         super().__init__(settings, 1, [5, 3][: fragments.shape[1]])
@@ -28,20 +28,20 @@ class Told(FragmentLinker):
         rows = vectors[:, 0].long()
         return self.pairs[rows[pairs.one], rows[pairs.other], pairs.label]
 
-    def joined(self, candidates: Candidates) -> list[Joined]:
-        return self.join(torch.arange(len(candidates), dtype=torch.float)[:, None], candidates)
+    def linked(self, candidates: Candidates) -> list[list[ScoredSpan]]:
+        return self.link(torch.arange(len(candidates), dtype=torch.float)[:, None], candidates)
 
 
-def brute(told: Told, candidates: Candidates) -> list[Joined]:
+def brute(linker: Scored, candidates: Candidates) -> list[list[ScoredSpan]]:
     """A consistent group: fragments of one sentence with words between them, each two of which are joined.
 
     Entities are the consistent groups that no larger one holds.
     """
-    settings, found = told.settings, []
-    fragments, pairs = told.fragments.sigmoid(), told.pairs.sigmoid()
+    settings, entities = linker.settings, [[] for _ in candidates.counts]
+    fragments, pairs = linker.fragments.sigmoid(), linker.pairs.sigmoid()
     places = list(zip(candidates.first.tolist(), candidates.stop.tolist(), strict=True))
     for sentence in range(len(candidates.counts)):
-        for position, label in enumerate(told.labels):
+        for position, label in enumerate(linker.labels):
             rows = (candidates.sentence == sentence).nonzero().flatten().tolist()
             rows = [row for row in rows if fragments[row, position] > settings.fragment_threshold]
             rows = sorted(sorted(rows, key=lambda row: -fragments[row, position])[: settings.most])
@@ -59,12 +59,12 @@ def brute(told: Told, candidates: Candidates) -> list[Joined]:
                     parts = [fragments[row, position] for row in group]
                     parts += [pairs[a, b, position] for a, b in combinations(group, 2)]
                     score = float(min(parts))
-                    found.append(Joined(sentence, tuple(places[row] for row in group), label, score))
-    return found
+                    entities[sentence].append(ScoredSpan(tuple(places[row] for row in group), label, score))
+    return entities
 
 
-def ordered(found: list[Joined]) -> list[tuple]:
-    return sorted((one.sentence, one.label, one.fragments, round(one.score, 5)) for one in found)
+def ordered(entities: list[list[ScoredSpan]]) -> list[list[tuple]]:
+    return [sorted((span.label, span.fragments, round(span.score, 5)) for span in spans) for spans in entities]
 
 
 @given(
@@ -78,12 +78,12 @@ def test_equal_to_brute_force_over_all_consistent_groupings(lengths, width, labe
     generator = torch.Generator().manual_seed(seed)
     candidates = enumerate_spans(torch.tensor(lengths), width)
     spans = len(candidates)
-    told = Told(
+    linker = Scored(
         FragmentLinkerSettings(most=most, fragment_threshold=0.4, pair_threshold=0.45),
         2 * torch.randn(spans, labels, generator=generator),
         2 * torch.randn(spans, spans, labels, generator=generator) + 0.5,
     )
-    assert ordered(told.joined(candidates)) == ordered(brute(told, candidates))
+    assert ordered(linker.linked(candidates)) == ordered(brute(linker, candidates))
 
 
 def certain(words: int, fragments: set, pairs: set) -> list:
@@ -92,7 +92,8 @@ def certain(words: int, fragments: set, pairs: set) -> list:
     places = list(zip(candidates.first.tolist(), candidates.stop.tolist(), strict=True))
     single = torch.tensor([[9.0 if place in fragments else -9.0] for place in places])
     double = torch.tensor([[[9.0 if (a, b) in pairs else -9.0] for b in places] for a in places])
-    return sorted(one.fragments for one in Told(FragmentLinkerSettings(), single, double).joined(candidates))
+    [entities] = Scored(FragmentLinkerSettings(), single, double).linked(candidates)
+    return sorted(span.fragments for span in entities)
 
 
 A, B, C, D = (0, 2), (3, 4), (5, 6), (7, 8)
@@ -120,8 +121,8 @@ def test_a_sentence_of_one_word():
 
 def test_many_sure_fragments_are_cut_to_the_likeliest():
     candidates = enumerate_spans(torch.tensor([400]), 1)
-    told = Told(FragmentLinkerSettings(most=6), torch.linspace(1, 9, 400)[:, None], torch.full((400, 400, 1), 9.0))
-    found = told.joined(candidates)
+    linker = Scored(FragmentLinkerSettings(most=6), torch.linspace(1, 9, 400)[:, None], torch.full((400, 400, 1), 9.0))
+    [found] = linker.linked(candidates)
     assert {one.fragments for one in found} <= {
         group for size in (2, 3) for group in combinations([(i, i + 1) for i in range(394, 400)], size)
     }
@@ -129,18 +130,19 @@ def test_many_sure_fragments_are_cut_to_the_likeliest():
 
 
 @torch.no_grad()
-def test_judging_given_fragments_agrees_with_what_is_joined():
+def test_probabilities_of_fragments_agree_with_what_is_linked():
     torch.manual_seed(0)
-    joiner = FragmentLinkerSettings(fragment_threshold=0.3, pair_threshold=0.3, size=6).build(4, [2, 7]).eval()
+    settings = FragmentLinkerSettings(fragment_threshold=0.3, pair_threshold=0.3, size=6)
+    linker = FragmentLinker(settings, 4, [2, 7]).eval()
     candidates = enumerate_spans(torch.tensor([7]), 2)
     vectors = torch.randn(len(candidates), 4)
     places = list(zip(candidates.first.tolist(), candidates.stop.tolist(), strict=True))
-    found = joiner.join(vectors, candidates)
+    [found] = linker.link(vectors, candidates)
     assert found
     for one in found:
         rows = [places.index(place) for place in one.fragments]
-        scores, holds = joiner.judge(vectors[rows], one.fragments)
-        position = joiner.labels.index(one.label)
+        scores, holds = linker.predict_proba(vectors[rows], one.fragments)
+        position = linker.labels.index(one.label)
         assert holds[position]
         assert float(scores[position]) == pytest.approx(one.score, abs=1e-5)
 

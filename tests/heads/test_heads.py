@@ -1,40 +1,51 @@
 """Heads: what a pool or a weight makes of a span. The equations themselves are checked in tests/parity."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from nearspan.heads import NearestSettings, SoftmaxSettings
-from nearspan.heads.nearest import probabilities_by_stream
-from nearspan.knn import Pool
+from nearspan.errors import ModelError
+from nearspan.heads import HeadInputs, NearestHead, SoftmaxHead, Targets
+from nearspan.heads.nearest import NearestSettings
+from nearspan.heads.softmax import SoftmaxSettings
+from nearspan.knn import Pool, pool_probabilities, probabilities_over_all
+
+INPUTS = HeadInputs(labels=3, span_size=6, word_size=6)
 
 
-@pytest.mark.parametrize("kind", [SoftmaxSettings, NearestSettings])
-def test_probabilities_add_up_to_one(kind):
+def asked(vectors: torch.Tensor) -> SimpleNamespace:
+    """A query with span vectors alone."""
+    return SimpleNamespace(vectors=vectors, datastore=None, neighbour_sentences=None)
+
+
+def test_probabilities_add_up_to_one():
     torch.manual_seed(0)
-    head = kind().build(6, 3)
+    vectors = 50 * torch.randn(9, 6)
     pool = Pool(torch.randn(30, 6), torch.randint(0, 4, (30,)))
-    found = head.probabilities(50 * torch.randn(9, 6), pool)
-    torch.testing.assert_close(found.sum(1), torch.ones(9))
-    assert found.shape == (9, 4)
+    softmax = SoftmaxHead.build(SoftmaxSettings(), INPUTS).predict_proba(asked(vectors))
+    for probabilities in (softmax, pool_probabilities(vectors, pool, 4)):
+        torch.testing.assert_close(probabilities.sum(1), torch.ones(9))
+        assert probabilities.shape == (9, 4)
 
 
-def test_the_instance_head_says_what_it_lacks():
-    head = NearestSettings().build(6, 3)
+def test_the_nearest_head_says_what_it_lacks():
+    head = NearestHead.build(NearestSettings(), INPUTS)
     with pytest.raises(ValueError, match="pool"):
-        head.loss(torch.randn(1, 6), torch.eye(4)[:1])
-    with pytest.raises(ValueError, match=r"Model\.remember"):
-        head.probabilities(torch.randn(1, 6))
+        head.loss(asked(torch.randn(1, 6)), Targets(torch.eye(4)[:1]))
+    with pytest.raises(ModelError, match=r"model\.memory\.build"):
+        head.predict_proba(asked(torch.randn(1, 6)))
 
 
-def test_the_instance_head_has_no_weights():
-    assert list(NearestSettings().build(6, 3).parameters()) == []
+def test_the_nearest_head_has_no_weights():
+    assert list(NearestHead.build(NearestSettings(), INPUTS).parameters()) == []
 
 
 def test_a_classifier_may_learn_null_and_biases():
-    head = SoftmaxSettings(null="learned", bias=True).build(6, 3)
+    head = SoftmaxHead.build(SoftmaxSettings(null="learned", bias=True), INPUTS)
     assert {name: tuple(weight.shape) for name, weight in head.named_parameters()} == {"weight": (4, 6), "bias": (4,)}
     assert head.bias.tolist() == [0, 0, 0, 0]
-    head = SoftmaxSettings(bias=True).build(6, 3)
+    head = SoftmaxHead.build(SoftmaxSettings(bias=True), INPUTS)
     assert {name: tuple(weight.shape) for name, weight in head.named_parameters()} == {"weight": (3, 6), "bias": (3,)}
     torch.nn.init.ones_(head.bias)
     assert head.scores(torch.zeros(1, 6)).tolist() == [[0, 1, 1, 1]]
@@ -45,14 +56,14 @@ def test_a_classifier_may_learn_null_and_biases():
 def test_streaming_is_exact_for_any_budget_and_scale(budget: int, scale: float):
     torch.manual_seed(0)
     vectors, pool = scale * torch.randn(20, 6), Pool(torch.randn(97, 6), torch.randint(0, 3, (97,)))
-    found = probabilities_by_stream(vectors, pool, 3, budget)
+    found = probabilities_over_all(vectors, pool, 3, budget)
     weights = (vectors.double() @ pool.vectors.double().T).softmax(1)
     expected = torch.stack([weights[:, pool.labels == label].sum(1) for label in range(3)], 1)
     torch.testing.assert_close(found, expected.float(), atol=1e-7, rtol=1e-6)
 
 
 def test_streaming_of_no_spans():
-    found = probabilities_by_stream(torch.empty(0, 6), Pool(torch.randn(5, 6), torch.zeros(5, dtype=torch.long)), 2, 9)
+    found = probabilities_over_all(torch.empty(0, 6), Pool(torch.randn(5, 6), torch.zeros(5, dtype=torch.long)), 2, 9)
     assert found.shape == (0, 2)
 
 
@@ -77,5 +88,5 @@ def test_removed_spans_vote_for_nothing(gone: int, budget: int):
     pool = Pool(torch.randn(30, 6, generator=generator), labels)
     vectors = torch.randn(5, 6, generator=generator)
     expected = removed_by_loop(vectors, pool, 3)
-    torch.testing.assert_close(probabilities_by_stream(vectors, pool, 3, budget), expected)
-    torch.testing.assert_close(NearestSettings().build(6, 2).probabilities(vectors, pool), expected)
+    torch.testing.assert_close(probabilities_over_all(vectors, pool, 3, budget), expected)
+    torch.testing.assert_close(pool_probabilities(vectors, pool, 3), expected)

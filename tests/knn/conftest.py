@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nearspan.knn import Datastore, MemorySentence
-from nearspan.spans import WordSums, count_candidates
+from nearspan.spans import AllSpans, WordSums, count_candidates
 
 
 def made(lengths: list[int], max_width: int = 3, size: int = 5, seed: int = 0, kept: str = "spans") -> Datastore:
@@ -21,8 +21,8 @@ def made(lengths: list[int], max_width: int = 3, size: int = 5, seed: int = 0, k
     if kept != "spans":
         words = sum(lengths)
         begins = torch.randn(words if kept == "own" else 1, size, generator=generator)
-        return Datastore.of(sentences, ["A", "B"], max_width, WordSums(begins, vectors[:words]), means)
-    return Datastore.of(sentences, ["A", "B"], max_width, vectors, means)
+        return Datastore.of(sentences, ["A", "B"], AllSpans(max_width), WordSums(begins, vectors[:words]), means)
+    return Datastore.of(sentences, ["A", "B"], AllSpans(max_width), vectors, means)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nearspan.knn import Datastore, WordTable, assemble_datastore
-from nearspan.spans import WordSums
+from nearspan.spans import AllSpans, WordSums
 
 LENGTHS = [4, 1, 7, 2, 2, 5]
 LABELS = ["A", "B"]
@@ -22,7 +22,7 @@ def some(memory: Datastore, places: list[int], sentences=None) -> Datastore:
         own = [word for m in places for word in range(before[m], before[m] + LENGTHS[m])]
         vectors = WordSums(words.begins if memory.vectors.alike else words.begins[own], words.steps[own])
     kept = sentences or [memory.sentences[m] for m in places]
-    return Datastore.of(kept, LABELS, memory.max_width, vectors, memory.sentence_vectors[places], places)
+    return Datastore.of(kept, LABELS, AllSpans(memory.max_width), vectors, memory.sentence_vectors[places], places)
 
 
 def same(one: Datastore, other: Datastore) -> None:
@@ -40,14 +40,19 @@ def same(one: Datastore, other: Datastore) -> None:
 @pytest.mark.parametrize("parts", [[[0, 1, 2], [3, 4], [5]], [[0, 2, 5], [1, 3, 4]], [[0, 1], [2, 3, 4, 5]]])
 def test_parts_of_a_memory_make_the_whole(make_memory, kept: str, parts: list[list[int]]):
     memory = make_memory(LENGTHS, kept=kept)
-    same(assemble_datastore([some(memory, part) for part in parts], dict(enumerate(memory.sentences)), LABELS), memory)
+    same(
+        assemble_datastore(
+            [some(memory, part) for part in parts], dict(enumerate(memory.sentences)), LABELS, AllSpans(3)
+        ),
+        memory,
+    )
 
 
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])
 def test_sentences_that_are_not_wanted_are_left_out(make_memory, kept: str):
     memory = make_memory(LENGTHS, kept=kept)
     wanted = {place: memory.sentences[place] for place in (1, 2, 5)}
-    same(assemble_datastore([memory], wanted, LABELS), some(memory, [1, 2, 5]))
+    same(assemble_datastore([memory], wanted, LABELS, AllSpans(3)), some(memory, [1, 2, 5]))
 
 
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])
@@ -56,14 +61,14 @@ def test_labels_removed_spans_and_second_labels_change_in_place(make_memory, kep
     sentences = list(memory.sentences)
     sentences[0] = replace(sentences[0], entities=((0, 1, "B"), (0, 1, "A"), (1, 3, "A")))
     sentences[2] = replace(sentences[2], entities=((0, 1, "A"),), removed=((6, 7), (2, 4)))
-    changed = assemble_datastore([memory], dict(enumerate(sentences)), LABELS)
+    changed = assemble_datastore([memory], dict(enumerate(sentences)), LABELS, AllSpans(3))
     same(changed, some(memory, list(range(6)), sentences))
     assert int((changed.labels < 0).sum()) == 2
-    back = assemble_datastore([changed], dict(enumerate(memory.sentences)), LABELS)
+    back = assemble_datastore([changed], dict(enumerate(memory.sentences)), LABELS, AllSpans(3))
     assert torch.equal(back.labels, memory.labels)
     assert not back.further.any()
 
 
 def test_nothing_to_do_is_nothing_done(make_memory):
     memory = make_memory(LENGTHS)
-    assert assemble_datastore([memory], dict(enumerate(memory.sentences)), LABELS) is memory
+    assert assemble_datastore([memory], dict(enumerate(memory.sentences)), LABELS, AllSpans(3)) is memory

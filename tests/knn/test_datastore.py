@@ -10,9 +10,9 @@ from safetensors.torch import load_file, save_file
 
 from nearspan.errors import ModelError
 from nearspan.knn import Datastore, MemorySentence, assemble_datastore
-from nearspan.knn.datastore import SENTENCES, VECTORS
+from nearspan.knn.storage import SENTENCES, VECTORS, load_datastore, save_datastore
 from nearspan.segment import Gold
-from nearspan.spans import enumerate_spans
+from nearspan.spans import AllSpans, enumerate_spans
 
 LENGTHS = [4, 1, 7, 2]
 
@@ -53,8 +53,8 @@ def test_a_span_of_words_is_a_span_of_characters():
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])
 def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path, kept: str):
     memory = make_memory(LENGTHS, kept=kept)
-    memory.save(tmp_path, "w")
-    again = Datastore.load(tmp_path, "w", ["A", "B"], 3)
+    save_datastore(memory, tmp_path, "w")
+    again = load_datastore(tmp_path, "w", ["A", "B"], AllSpans(3))
     assert list(again.sentences) == list(memory.sentences)
     assert torch.equal(again.rows(slice(None)), memory.rows(slice(None)))
     for name in ("labels", "sentence_vectors", "sentence", "first", "stop", "starts", "counts"):
@@ -64,8 +64,9 @@ def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path, kept: s
 def test_any_unicode_survives(tmp_path: Path):
     text = "القاهرة 北京 e\u0301 👩‍🚀 \u2028 x"
     one = MemorySentence("d\n", 0, text, ((0, 7),), ((0, 1, "A"),))
-    Datastore.of([one], ["A"], 2, torch.randn(1, 3), torch.randn(1, 2)).save(tmp_path, "w")
-    assert Datastore.load(tmp_path, "w", ["A"], 2).sentences[0] == one
+    datastore = Datastore.of([one], ["A"], AllSpans(2), torch.randn(1, 3), torch.randn(1, 2))
+    save_datastore(datastore, tmp_path, "w")
+    assert load_datastore(tmp_path, "w", ["A"], AllSpans(2)).sentences[0] == one
 
 
 def spoil_vectors(folder: Path) -> None:
@@ -115,10 +116,10 @@ DAMAGE = {
 @pytest.mark.parametrize("kept", ["spans", "words"])
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept: str):
-    make_memory(LENGTHS, kept=kept).save(tmp_path, "w")
+    save_datastore(make_memory(LENGTHS, kept=kept), tmp_path, "w")
     DAMAGE[damage](tmp_path)
     with pytest.raises(ModelError, match=r"memory.* `nearspan memory \S+ build CORPUS`"):
-        Datastore.load(tmp_path, "w", ["A", "B"], 3)
+        load_datastore(tmp_path, "w", ["A", "B"], AllSpans(3))
 
 
 @pytest.mark.parametrize(
@@ -131,31 +132,31 @@ def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept:
     ],
 )
 def test_a_damaged_line_is_named(make_memory, tmp_path: Path, line: str, message: str):
-    make_memory(LENGTHS).save(tmp_path, "w")
+    save_datastore(make_memory(LENGTHS), tmp_path, "w")
     lines = (tmp_path / SENTENCES).read_text().splitlines()
     (tmp_path / SENTENCES).write_text("\n".join([lines[0], line, *lines[2:]]) + "\n")
     with pytest.raises(ModelError, match=rf"memory\.jsonl:2 is damaged: {message}"):
-        Datastore.load(tmp_path, "w", ["A", "B"], 3)
+        load_datastore(tmp_path, "w", ["A", "B"], AllSpans(3))
 
 
 def test_a_label_that_the_model_does_not_know_is_named(make_memory, tmp_path: Path):
-    make_memory(LENGTHS).save(tmp_path, "w")
+    save_datastore(make_memory(LENGTHS), tmp_path, "w")
     with pytest.raises(ModelError, match=r"memory\.jsonl has labels that the model does not know: A, B"):
-        Datastore.load(tmp_path, "w", ["C"], 3)
+        load_datastore(tmp_path, "w", ["C"], AllSpans(3))
 
 
 def test_the_memory_of_other_weights_is_refused(make_memory, tmp_path: Path):
-    make_memory(LENGTHS).save(tmp_path, "w")
+    save_datastore(make_memory(LENGTHS), tmp_path, "w")
     with pytest.raises(ModelError, match=r"memory of another training.* `nearspan memory \S+ build CORPUS`"):
-        Datastore.load(tmp_path, "v", ["A", "B"], 3)
+        load_datastore(tmp_path, "v", ["A", "B"], AllSpans(3))
 
 
 def test_sentences_that_have_changed_places_are_refused(make_memory, tmp_path: Path):
-    make_memory([4, 4, 2]).save(tmp_path, "w")
+    save_datastore(make_memory([4, 4, 2]), tmp_path, "w")
     lines = (tmp_path / SENTENCES).read_text().splitlines(keepends=True)
     (tmp_path / SENTENCES).write_text("".join([lines[1], lines[0], lines[2]]))
     with pytest.raises(ModelError, match=r"memory\.jsonl is not as it was when memory\.safetensors was made of it"):
-        Datastore.load(tmp_path, "w", ["A", "B"], 3)
+        load_datastore(tmp_path, "w", ["A", "B"], AllSpans(3))
 
 
 def test_discontinuous_entities_are_kept_and_checked():
@@ -163,7 +164,7 @@ def test_discontinuous_entities_are_kept_and_checked():
     one = MemorySentence("d", 0, "Ada met Bob", words, (), (Gold(((0, 1), (2, 3)), "A"),))
     line = json.loads(json.dumps(one.to_dict()))
     assert MemorySentence.from_dict(line) == one
-    assert one.joined(one.discontinuous[0].fragments).text(one.text) == "Ada Bob"
+    assert one.linked(one.discontinuous[0].fragments).text(one.text) == "Ada Bob"
     line["discontinuous"][0][0][1] = [2, 4]
     with pytest.raises(ValueError, match="outside its sentence"):
         MemorySentence.from_dict(line)
@@ -176,12 +177,12 @@ def test_weights_are_those_of_the_sentence_times_those_of_its_spans(make_memory,
     sentences = dict(enumerate(memory.sentences))
     sentences[1] = replace(sentences[1], weight=4.0)
     sentences[2] = replace(sentences[2], weight=0.5, span_weights=((1, 3, 6.0),))
-    weighed = assemble_datastore([memory], sentences, ["A", "B"])
+    weighed = assemble_datastore([memory], sentences, ["A", "B"], AllSpans(3))
     places = zip(weighed.sentence.tolist(), weighed.first.tolist(), weighed.stop.tolist(), strict=True)
     times = {0: 1.0, 1: 4.0, 2: 0.5}
     expected = [3.0 if place == (2, 1, 3) else times[place[0]] for place in places]
     assert weighed.log_weights.exp().tolist() == pytest.approx(expected)
-    weighed.save(tmp_path, "w")
-    again = Datastore.load(tmp_path, "w", ["A", "B"], 3)
+    save_datastore(weighed, tmp_path, "w")
+    again = load_datastore(tmp_path, "w", ["A", "B"], AllSpans(3))
     assert list(again.sentences) == list(weighed.sentences)
     assert torch.equal(again.log_weights, weighed.log_weights)

@@ -1,9 +1,10 @@
-"""The memory's vote against a loop."""
+"""The datastore's probabilities against a loop."""
 
 import pytest
 import torch
 
-from nearspan.knn import Datastore, InterpolationSettings, MemorySentence, vote
+from nearspan.knn import Datastore, InterpolationSettings, MemorySentence, knn_probabilities
+from nearspan.spans import AllSpans
 
 
 def naive(memory, vector, settings, labels):
@@ -35,7 +36,7 @@ def test_the_nearest_spans_vote_with_their_weights(make_memory, monkeypatch, sim
     memory.labels[3] = -1
     settings = InterpolationSettings(neighbours=neighbours, similarity=similarity, temperature=0.5)
     vectors = torch.randn(6, 5, generator=torch.Generator().manual_seed(3))
-    found = vote(memory, vectors, settings, 3)
+    found = knn_probabilities(memory, vectors, settings, 3)
     for row, vector in enumerate(vectors):
         assert found[row].tolist() == pytest.approx(naive(memory, vector, settings, 3), abs=1e-5)
     assert found.sum(1).tolist() == pytest.approx([1] * 6, abs=1e-5)
@@ -43,14 +44,14 @@ def test_the_nearest_spans_vote_with_their_weights(make_memory, monkeypatch, sim
 
 def test_a_span_with_two_labels_says_yes_to_both():
     one = MemorySentence("d", 0, "ab", ((0, 2),), ((0, 1, "A"), (0, 1, "B")))
-    memory = Datastore.of([one], ["A", "B"], 2, torch.ones(1, 3), torch.ones(1, 2))
-    assert vote(memory, torch.ones(1, 3), InterpolationSettings(), 3).tolist() == [[0.0, 1.0, 1.0]]
+    memory = Datastore.of([one], ["A", "B"], AllSpans(2), torch.ones(1, 3), torch.ones(1, 2))
+    assert knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings(), 3).tolist() == [[0.0, 1.0, 1.0]]
 
 
 def test_where_nothing_is_left_the_vote_is_null(make_memory):
     memory = make_memory([2])
     memory.labels.fill_(-1)
-    assert vote(memory, torch.randn(2, 5), InterpolationSettings(), 3).tolist() == [[1.0, 0.0, 0.0]] * 2
+    assert knn_probabilities(memory, torch.randn(2, 5), InterpolationSettings(), 3).tolist() == [[1.0, 0.0, 0.0]] * 2
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "distance"])
@@ -60,7 +61,9 @@ def test_a_neighbour_that_counts_three_times_votes_three_times(make_memory, simi
     settings = InterpolationSettings(neighbours=1000, similarity=similarity, temperature=0.5)
     vectors = torch.randn(3, 5, generator=torch.Generator().manual_seed(3))
     for row, vector in enumerate(vectors):
-        once, thrice = (vote(one, vectors, settings, 3)[row] for one in (make_memory([4, 1, 7, 2]), memory))
+        once, thrice = (
+            knn_probabilities(one, vectors, settings, 3)[row] for one in (make_memory([4, 1, 7, 2]), memory)
+        )
         own = memory.rows(slice(None))
         near = torch.cosine_similarity(own, vector[None]) if similarity == "cosine" else -(own - vector).square().sum(1)
         share = (near / 0.5).softmax(0)[5]

@@ -28,7 +28,7 @@ def test_shares_are_equation_2_over_all_other_sentences(make_memory, kept, monke
     memory = make_memory([4, 2, 4, 5, 1], kept=kept)
     others = others_of(memory)
     vectors, own = torch.randn(3, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([0, 1, -1])
-    shares, totals = others.shares(vectors, own)
+    shares, totals = others.probabilities(vectors, own)
     for i, text in enumerate(("ab " * 4, "ab " * 2, "none")):
         rows = torch.tensor(spoken(memory, text))
         scores = memory.rows(rows).float() @ vectors[i]
@@ -42,7 +42,7 @@ def test_the_vote_is_that_of_the_nearest_others(make_memory, kept, monkeypatch):
     monkeypatch.setattr("nearspan.knn.leave_one_out.PART", 7)
     memory = make_memory([4, 2, 4, 5, 1], kept=kept)
     vectors, own = torch.randn(2, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([0, -1])
-    found = others_of(memory).vote(vectors, own, 4)
+    found = others_of(memory).knn_probabilities(vectors, own, 4)
     for i, text in enumerate(("ab " * 4, "none")):
         rows = torch.tensor(spoken(memory, text))
         best = torch.cosine_similarity(memory.rows(rows).float(), vectors[i][None]).topk(4)
@@ -53,7 +53,7 @@ def test_the_vote_is_that_of_the_nearest_others(make_memory, kept, monkeypatch):
 
 def test_speakers_have_the_label_and_are_from_elsewhere(make_memory):
     memory = make_memory([4, 2, 4, 5])
-    scores, rows = others_of(memory).speakers(torch.ones(1, 5), torch.tensor([0]), 1, 5, cosine=False)
+    scores, rows = others_of(memory).nearest_spans(torch.ones(1, 5), torch.tensor([0]), 1, 5, cosine=False)
     real = rows[0, scores[0].isfinite()]
     assert memory.labels[real].tolist() == [1, 1]  # of the sentences with 2 and with 5 words
     assert sorted(memory.sentence[real].tolist()) == [1, 3]
@@ -61,7 +61,7 @@ def test_speakers_have_the_label_and_are_from_elsewhere(make_memory):
 
 def test_nearest_sentences_are_others(make_memory):
     memory = make_memory([4, 2, 4, 5])
-    found = others_of(memory).nearest(memory.sentence_vectors[:2], torch.tensor([0, 1]), 3)
+    found = others_of(memory).nearest_sentences(memory.sentence_vectors[:2], torch.tensor([0, 1]), 3)
     assert [sorted(row) for row in found.tolist()] == [[1, 3], [2, 3]] or found.shape == (2, 2)
     assert not {0, 2} & set(found[0].tolist())
     assert 1 not in found[1].tolist()
@@ -73,9 +73,9 @@ def test_a_span_with_two_labels_speaks_for_both(make_memory):
     further[0, 0] = 2
     others = others_of(replace(memory, further=further))
     asked, own = memory.rows(torch.tensor([0])).float(), torch.tensor([1])
-    _, rows = others.speakers(asked, own, 2, 1, cosine=True)
+    _, rows = others.nearest_spans(asked, own, 2, 1, cosine=True)
     assert rows.tolist() == [[0]]
-    assert others.vote(asked, own, 1).tolist() == [[0.0, 1.0, 1.0]]
+    assert others.knn_probabilities(asked, own, 1).tolist() == [[0.0, 1.0, 1.0]]
 
 
 def test_what_was_removed_says_nothing(make_memory):
@@ -84,9 +84,9 @@ def test_what_was_removed_says_nothing(make_memory):
     labels[0] = -1
     others = others_of(replace(memory, labels=labels))
     asked, own = memory.rows(torch.tensor([0])).float(), torch.tensor([-1])
-    _, rows = others.speakers(asked, own, 1, 1, cosine=True)
+    _, rows = others.nearest_spans(asked, own, 1, 1, cosine=True)
     assert rows.tolist() != [[0]]
-    shares, _ = others.shares(asked, own)
+    shares, _ = others.probabilities(asked, own)
     scores = memory.rows(torch.arange(1, len(memory))).float() @ asked[0]
     assert float(shares[0, 1]) == pytest.approx(float(scores.softmax(0)[memory.labels[1:] == 1].sum()), abs=1e-6)
 
@@ -98,9 +98,9 @@ def test_a_span_that_counts_three_times_is_three_spans(make_memory, kept):
     weights[-1] = torch.tensor(3.0).log()
     others = others_of(replace(memory, log_weights=weights))
     vectors, own = torch.randn(2, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([-1, 0])
-    shares, totals = others.shares(vectors, own)
-    voted = others.vote(vectors, own, len(memory))
-    scores, rows = others.speakers(vectors, own, 2, len(memory), cosine=False)
+    shares, totals = others.probabilities(vectors, own)
+    voted = others.knn_probabilities(vectors, own, len(memory))
+    scores, rows = others.nearest_spans(vectors, own, 2, len(memory), cosine=False)
     for i, text in enumerate(("none", "ab " * 4)):
         many = torch.tensor(spoken(memory, text) + [len(memory) - 1] * 2)
         own_vectors = memory.rows(many).float()
@@ -117,5 +117,5 @@ def test_a_span_that_counts_three_times_is_three_spans(make_memory, kept):
 def test_where_nobody_else_is_there_to_speak_a_span_is_no_entity(make_memory):
     memory = make_memory([4, 2])
     memory = replace(memory, labels=torch.full_like(memory.labels, -1))
-    shares, _ = others_of(memory).shares(torch.randn(2, 5), torch.tensor([0, 1]))
+    shares, _ = others_of(memory).probabilities(torch.randn(2, 5), torch.tensor([0, 1]))
     assert shares.tolist() == [[1.0, 0.0, 0.0]] * 2

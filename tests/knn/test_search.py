@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from nearspan.knn import nearest_sentences, nearest_spans, sentence_rows, similarities
-from nearspan.knn.search import pools
-from nearspan.memory import search
+from nearspan.knn import nearest_sentences, nearest_spans, search, sentence_rows, similarities
+from nearspan.knn.search import sentence_pools
 
 LENGTHS = [4, 1, 7, 2, 2, 5]
 
@@ -61,7 +60,7 @@ def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: 
     memory = make_memory(lengths, max_width=1 + seed, kept=kept)
     chosen = torch.stack([torch.randperm(10, generator=generator)[:4] for _ in range(3)])
     rows, real = sentence_rows(memory, chosen)
-    pool = pools(memory, chosen)
+    pool = sentence_pools(memory, chosen)
     starts, counts = memory.starts.tolist(), memory.counts.tolist()
     for b, sentences in enumerate(chosen.tolist()):
         expected = [row for m in sentences for row in range(starts[m], starts[m] + counts[m])]

@@ -7,9 +7,11 @@ import torch
 
 import nearspan
 from nearspan.config import Recipe
+from nearspan.heads import Query
+from nearspan.knn import word_sums
 from nearspan.knn.datastore import log_weights
-from nearspan.memory import comparison
 from nearspan.model import Model
+from nearspan.spans import AllSpans
 from nearspan.training.data import TrainingData
 
 
@@ -20,30 +22,34 @@ def model(request, tiny, documents) -> Model:
 
 
 def made(recipe: Recipe, documents: list[nearspan.Document]) -> Model:
-    data = TrainingData.of(documents, recipe.splitter(), recipe.suggester.max_width)
+    data = TrainingData.of(documents, recipe, recipe.splitter())
     torch.manual_seed(3)
     model = Model.from_corpus(recipe, data.sentences, data.labels)
     model.network.eval()
-    model.remember(data.sentences, data.entities)
+    model.build_datastore(data.labelled)
     return model
 
 
-def judged(model: Model, documents: list[nearspan.Document], scale: float, *, entities: bool) -> torch.Tensor:
+def predict_proba(model: Model, documents: list[nearspan.Document], scale: float, *, entities: bool) -> torch.Tensor:
     """P(y|s) of the spans that the model remembers, as if the vectors that ask were `scale` times as large."""
-    network, sentences = model.network, [one for document in documents for one in model.split(document)]
     with torch.no_grad():
-        encoded = network.encoder(network.encoder.prepare(sentences).batch(torch.arange(len(sentences))))
-        encoded.states.mul_(scale)
-        return network.judged(encoded, network.candidates(encoded.batch), model.datastore, entities=entities)[0]
+        return model.network.predict_proba(scaled_query(model, documents, scale), entities_only=entities)
+
+
+def scaled_query(model: Model, documents: list[nearspan.Document], scale: float) -> Query:
+    sentences = [sentence for document in documents for sentence in model.split(document)]
+    query = model.network.query(model.encode(sentences).batch(torch.arange(len(sentences))), model.datastore)
+    query.encoded.states.mul_(scale)
+    return query
 
 
 @pytest.mark.parametrize("scale", [1, 100, 1000, 10_000])
 @pytest.mark.parametrize("few", [1, 3, 8])
 def test_entities_are_the_same_where_only_they_matter(model, documents, monkeypatch, scale: float, few: int):
     """Larger scales drive sums out of float32's range, and the largest out of double precision's."""
-    monkeypatch.setattr(comparison, "FEW", few)
-    monkeypatch.setattr(comparison, "SOME", 3)
-    whole, quick = (judged(model, documents, scale, entities=entities) for entities in (False, True))
+    monkeypatch.setattr(word_sums, "FEW", few)
+    monkeypatch.setattr(word_sums, "GROUP", 3)
+    whole, quick = (predict_proba(model, documents, scale, entities=entities) for entities in (False, True))
     assert torch.equal(quick.argmax(1), whole.argmax(1))
     settled, found = quick[:, 0] == 1, whole.argmax(1) > 0
     torch.testing.assert_close(quick[found | ~settled], whole[found | ~settled], atol=1e-5 + 1e-6 * scale, rtol=0)
@@ -54,18 +60,18 @@ def test_entities_are_the_same_where_only_they_matter(model, documents, monkeypa
 
 def test_sentences_apart_are_weighed_as_ever(model, documents, monkeypatch):
     """They have no words and entities in the pools that say which spans are null."""
-    monkeypatch.setattr(comparison, "FEW", 3)
+    monkeypatch.setattr(word_sums, "FEW", 3)
     memory = model.datastore
     memory.sentences[0] = replace(memory.sentences[0], weight=2.0)
-    model.datastore = memory.settled()
-    whole, quick = (judged(model, documents, 100, entities=entities) for entities in (False, True))
+    model.datastore = memory.with_current_entities()
+    whole, quick = (predict_proba(model, documents, 100, entities=entities) for entities in (False, True))
     assert torch.equal(quick, whole)
 
 
 def test_what_might_not_fit_into_the_budget_is_weighed_as_ever(model, documents):
-    quick = judged(model, documents, 100, entities=True)
+    quick = predict_proba(model, documents, 100, entities=True)
     model.network.head.budget = 2**14
-    whole, small = (judged(model, documents, 100, entities=entities) for entities in (False, True))
+    whole, small = (predict_proba(model, documents, 100, entities=entities) for entities in (False, True))
     assert torch.equal(small, whole)
     assert not torch.equal(quick, whole)
 
@@ -76,9 +82,9 @@ def test_a_sentence_alone_is_weighed_as_in_a_batch(model, documents, scale: floa
     """Some of its neighbours stand apart, or all of them, so that no words are left."""
     memory = model.datastore
     memory.sentences[:apart] = [replace(one, weight=2.0) for one in memory.sentences[:apart]]
-    model.datastore = memory.settled()
-    together = judged(model, documents, scale, entities=False)
-    alone = torch.cat([judged(model, [one], scale, entities=False) for one in documents])
+    model.datastore = memory.with_current_entities()
+    together = predict_proba(model, documents, scale, entities=False)
+    alone = torch.cat([predict_proba(model, [one], scale, entities=False) for one in documents])
     torch.testing.assert_close(alone, together, atol=1e-5 * scale, rtol=0)
 
 
@@ -92,20 +98,18 @@ def test_the_whole_memory_is_exact_where_scores_are_large(tiny, documents, form,
     model = made(tiny("instance", *settings), documents)
     memory = model.datastore
     memory.sentences[:apart] = [replace(one, weight=3.0) for one in memory.sentences[:apart]]
-    weights = log_weights(memory.sentences, memory.max_width)
-    model.datastore = memory = replace(memory, log_weights=weights).settled()
+    weights = log_weights(memory.sentences, AllSpans(memory.max_width))
+    model.datastore = memory = replace(memory, log_weights=weights).with_current_entities()
     network, largest, furthest = model.network, 0.0, 0.0
     for some in [documents] if together else [[one] for one in documents]:
-        sentences = [one for document in some for one in model.split(document)]
-        encoded = network.encoder(network.encoder.prepare(sentences).batch(torch.arange(len(sentences))))
-        encoded.states.mul_(scale)
-        candidates = network.candidates(encoded.batch)
-        asked = network.is_additive.end_sums(encoded.states).double().vectors(memory.max_width)
+        query = scaled_query(model, some, scale)
+        candidates = query.candidates
+        asked = query.end_sums.double().vectors(memory.max_width)
         asked = asked[candidates.sentence, candidates.first, candidates.stop - candidates.first - 1]
         scores = asked @ memory.rows(slice(None)).double().T
         expected = torch.zeros(len(scores), network.head.labels, dtype=torch.double)
         expected.index_add_(1, memory.labels, (scores + weights).softmax(1))
-        found = network.judged(encoded, candidates, memory)[0]
+        found = network.predict_proba(query)
         largest = max(largest, float(scores.abs().max()))
         furthest = max(furthest, float((found.double() - expected).abs().max()))
     assert 300 < largest < 1000

@@ -12,7 +12,7 @@ from nearspan.recipes import names
 def test_the_papers_two_systems():
     assert {"classifier", "instance"} <= set(names())
     instance = recipes.load("instance")
-    assert (instance.head.neighbours, instance.candidates.max_width, instance.training.batch) == (50, 6, 8)
+    assert (instance.head.neighbours, instance.suggester.max_width, instance.training.batch) == (50, 6, 8)
     assert recipes.load("classifier").encoder == instance.encoder
 
 
@@ -82,7 +82,7 @@ def test_smoothing_is_switched_on_by_a_setting_of_it():
 
 def test_another_kind_begins_afresh():
     recipe = recipes.load("instance").override(["head.kind=softmax"])
-    assert recipe.head.kind == "classifier"
+    assert recipe.head.kind == "softmax"
 
 
 def test_overriding_changes_a_copy():
@@ -130,7 +130,7 @@ def test_overriding_changes_a_copy():
         ("decoding.overlap=sideways", "overlap"),
         ("losses.boundary_smoothing.epsilon=1", "epsilon"),
         ("losses.boundary_smoothing.distance=0", "distance"),
-        ("losses.boundary_smothing.epsilon=0.1", "did you mean 'smoothing'"),
+        ("losses.boundary_smothing.epsilon=0.1", "did you mean 'boundary_smoothing'"),
         ("name=none", "name"),
     ],
 )

@@ -118,6 +118,6 @@ def test_the_page_is_written(explain, tmp_path):
 
 def test_the_memory_may_vote_beside_a_classifier(explain):
     found = json.loads(explain(TEXT, "--vote", "0.4", "--json", model="classifier").out)
-    assert {one["share"] for one in found["evidence"]} == {0.4}
+    assert {one["weight"] for one in found["evidence"]} == {0.4}
     assert explain(TEXT, "--vote", "1.5", model="classifier").code == 2
     assert "a vote of the memory already" in explain(TEXT, "--vote", "0.4").err

@@ -64,12 +64,12 @@ def test_what_was_learned_is_found_again_after_loading(model: Model, documents):
 
 
 def test_every_entity_has_evidence_and_the_instance_heads_adds_up(model: Model):
-    found = model.explain("Ada lives in Oslo.", count=10**6)
+    found = model.explain("Ada lives in Oslo.", k=10**6)
     assert found
     for evidence in found:
-        assert evidence.strength == ("exact" if model.network.head.uses_memory else "nearest")
+        assert evidence.strength == ("exact" if model.network.head.uses_datastore else "nearest")
         assert any(evidence.neighbours.values())
-        if model.network.head.uses_memory:
+        if model.network.head.uses_datastore:
             for label, group in evidence.neighbours.items():
                 listed = sum(one.weight for one in group)
                 assert listed == pytest.approx(evidence.probabilities[label], abs=1e-5)
@@ -125,7 +125,7 @@ def test_a_memory_that_only_shows_is_kept_small(encoders, documents, tmp_path, m
     monkeypatch.setattr(loop, "EVIDENCE", 1500)  # bytes
     model = nearspan.train(chosen.override(["training.epochs=1"]), documents, out=tmp_path / "m", device="cpu").model
     assert 0 < len(model.datastore) * 12 * 2 <= 1500
-    assert all(sentence.entities for sentence in model.memory.sentences)
+    assert all(sentence.entities for sentence in model.datastore.sentences)
     [evidence] = [model.explain_span("Ada lives in Oslo.", Span.of(0, 3))]
     assert any(evidence.neighbours.values())
 

@@ -112,7 +112,7 @@ def test_a_saved_model_finds_the_same_without_the_file(folder: Path, documents):
     kept = model.datastore
     assert kept is not None
     found = model.label_documents(documents)
-    model.remember(found.sentences, found.entities)
+    model.build_datastore(found)
     torch.testing.assert_close(model.datastore.sentence_vectors, kept.sentence_vectors)
     assert kept.sentence_vectors.shape == (len(documents), 4)
 

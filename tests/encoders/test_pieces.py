@@ -337,7 +337,7 @@ def test_instances_over_pieces_add_up(encoders, tiny, corpus, tmp_path):
     settings = (f'encoder.transformer={{name="{encoders["bert"]}", overlap=4}}', "suggester.unit=pieces")
     chosen = tiny("instance", *settings, "training.batch=2", "training.epochs=1", "head.search=whole")
     model = nearspan.train(chosen, corpus, out=tmp_path / "out", device="cpu").model
-    evidence = model.explain_span("Adas left", Span.of(0, 4), count=3)
+    evidence = model.explain_span("Adas left", Span.of(0, 4), k=3)
     for label, group in evidence.neighbours.items():
         total = sum(one.weight for one in group) + evidence.unlisted[label]
         assert total == pytest.approx(evidence.probabilities[label], abs=1e-5)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nearspan.document import Span
-from nearspan.explain.counter_evidence import smallest
+from nearspan.explain.counter_evidence import fewest_to_remove
 from nearspan.memory.editor import Editor
 
 
@@ -36,7 +36,7 @@ def test_no_smaller_set_of_voters_changes_the_label(seed: int):
     labels = torch.randint(0, count, (size,), generator=generator)
     weights = torch.randint(1, 6, (size,), generator=generator) / 8  # exact in binary, often equal
     before = winner(weights.tolist(), labels.tolist(), count)
-    found = smallest(weights, labels, before, count)
+    found = fewest_to_remove(weights, labels, before, count)
     expected = brute_force(weights.tolist(), labels.tolist(), count)
     assert (None if found is None else len(found[0])) == expected
     if found is not None:
@@ -46,11 +46,11 @@ def test_no_smaller_set_of_voters_changes_the_label(seed: int):
 
 
 def test_null_that_nothing_contradicts_cannot_be_changed():
-    assert smallest(torch.tensor([0.5, 0.5]), torch.tensor([0, 0]), 0, 3) is None
+    assert fewest_to_remove(torch.tensor([0.5, 0.5]), torch.tensor([0, 0]), 0, 3) is None
 
 
 def test_an_entity_that_nothing_contradicts_becomes_null_when_all_are_gone():
-    gone, label = smallest(torch.tensor([0.25, 0.75]), torch.tensor([2, 2]), 2, 3)
+    gone, label = fewest_to_remove(torch.tensor([0.25, 0.75]), torch.tensor([2, 2]), 2, 3)
     assert (gone.tolist(), label) == ([1, 0], 0)
 
 

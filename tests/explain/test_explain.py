@@ -25,7 +25,7 @@ def close(value: float):
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("count", [1, 5, EVERYTHING])
 def test_listed_and_unlisted_add_up_to_every_labels_probability(instance: Model, search: str, text: str, count: int):
-    found = instance.search(search).explain(text, count)
+    found = instance.set_search(search).explain(text, count)
     assert found
     for evidence in found:
         assert evidence.strength == "exact"
@@ -88,7 +88,7 @@ def test_any_span_can_be_asked_about(instance: Model):
 )
 def test_a_span_that_is_not_whole_words_is_refused(instance: Model, span: Span):
     with pytest.raises(NearspanError, match="not a run of whole words inside one sentence"):
-        instance.neighbours("Ada lives in Oslo", span)
+        instance.explain_span("Ada lives in Oslo", span)
 
 
 def test_a_span_over_two_sentences_is_refused(instance: Model):
@@ -98,7 +98,7 @@ def test_a_span_over_two_sentences_is_refused(instance: Model):
 
 def test_a_span_wider_than_the_model_considers_is_refused(instance: Model):
     text = "Ada lives in Oslo with Bob and Eve"
-    with pytest.raises(NearspanError, match=r"has 8 words; .* at most 6 \(candidates\.max_width\)"):
+    with pytest.raises(NearspanError, match=r"has 8 words; .* at most 6 \(suggester\.max_width\)"):
         instance.explain_span(text, Span.of(0, len(text)))
 
 
@@ -112,14 +112,14 @@ def test_a_classifier_shows_look_alikes_by_cosine(classifier: Model):
 
 
 def test_a_training_span_is_its_own_nearest_look_alike(classifier: Model, documents):
-    found = classifier.neighbours(documents[0], documents[0].entities[0].span, 1)
+    found = classifier.explain_span(documents[0], documents[0].entities[0].span, 1)
     [[one]] = found.neighbours.values()
     assert (one.document, one.text) == ("d0", "Ada")
     assert one.weight == close(1)
 
 
 def test_without_a_memory_there_is_no_evidence(classifier: Model):
-    classifier.memory = None
+    classifier.datastore = None
     with pytest.raises(ModelError, match=r"no memory to take evidence from"):
         classifier.explain_span("Ada", Span.of(0, 3))
 
@@ -139,6 +139,8 @@ def test_evidence_is_json(instance: Model):
         found = json.loads(json.dumps(evidence.to_dict()))
         assert set(found) == {
             "text",
+            "start",
+            "end",
             "fragments",
             "label",
             "strength",
@@ -146,9 +148,9 @@ def test_evidence_is_json(instance: Model):
             "neighbours",
             "unlisted",
             "against",
-            "flip",
-            "share",
-            "voted",
+            "counter_evidence",
+            "weight",
+            "knn_probabilities",
             "recalled",
         }
         assert set(found["probabilities"]) == {"null", "PERSON", "PLACE"}
@@ -159,7 +161,7 @@ def test_evidence_is_json(instance: Model):
 
 @pytest.mark.parametrize("search", ["nearest", "whole"])
 def test_what_speaks_against_a_label_has_another_one_and_comes_heaviest_first(instance: Model, search: str):
-    for evidence in instance.search(search).explain(TEXTS[1], 4):
+    for evidence in instance.set_search(search).explain(TEXTS[1], 4):
         weights = [one.weight for one in evidence.against]
         assert len(weights) == 4
         assert weights == sorted(weights, reverse=True)
@@ -172,16 +174,16 @@ def test_a_classifier_shows_the_nearest_spans_with_other_labels(classifier: Mode
     for evidence in classifier.explain(TEXTS[0], 4):
         assert len(evidence.against) == 4
         assert evidence.label not in {one.label for one in evidence.against}
-        everything = classifier.neighbours(TEXTS[0], evidence.span, EVERYTHING).neighbours
+        everything = classifier.explain_span(TEXTS[0], evidence.span, EVERYTHING).neighbours
         others = [one.weight for label, group in everything.items() if label != evidence.label for one in group]
         assert evidence.against[0].weight == close(max(others))
-        assert (evidence.share, evidence.counter_evidence, evidence.knn_probabilities) == (0, None, {})
+        assert (evidence.weight, evidence.counter_evidence, evidence.knn_probabilities) == (0, None, {})
 
 
 def test_the_memorys_share_in_a_voted_decision_is_said(classifier: Model):
     alone = classifier.explain_span(TEXTS[0], Span.of(0, 3))
-    mixed = classifier.vote(0.4).explain_span(TEXTS[0], Span.of(0, 3))
-    assert (mixed.share, mixed.strength) == (0.4, "nearest")
+    mixed = classifier.interpolate(0.4).explain_span(TEXTS[0], Span.of(0, 3))
+    assert (mixed.weight, mixed.strength) == (0.4, "nearest")
     assert sum(mixed.knn_probabilities.values()) == close(1)
     for label, probability in mixed.probabilities.items():
         assert probability == close(0.6 * alone.probabilities[label] + 0.4 * mixed.knn_probabilities[label])

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from nearspan.explain.recollection import RecalledWord
 from rich.console import Console
 
 from nearspan.document import Span
-from nearspan.explain import mark_spans, render
+from nearspan.explain import RecalledWord, mark_spans, render
 from nearspan.explain.counter_evidence import CounterEvidence
 from nearspan.explain.evidence import Evidence
 from nearspan.explain.neighbour import Neighbour
@@ -74,14 +73,14 @@ def test_labels_stand_behind_their_spans():
 
 def test_what_would_have_to_go_is_said():
     one = evidence("Bob met Eve", Span.of(0, 3))
-    assert "no removal from the memory would change this" in shown(render(one))
+    assert "No removal from the memory would change this" in shown(render(one))
     flipped = replace(one, counter_evidence=CounterEvidence(2, "", list(one.neighbours["PER"])))
-    assert "it would be no entity without 2 spans of the memory" in shown(render(flipped))
+    assert "Remove these 2 training spans and it is no longer an entity." in shown(render(flipped))
 
 
 def test_look_alikes_with_other_labels_and_the_memorys_vote_are_shown():
     one = evidence("Bob met Eve", Span.of(0, 3), "nearest")
     other = Neighbour("PLACE", 0.5, Span.of(8, 11), "Bob met Eve", "doc-2", 4, 9)
-    text = shown(render(replace(one, against=[other], share=0.3, knn_probabilities={"PER": 0.25, "": 0.75})))
-    for part in ("against it", "PLACE", "doc-2 #9", "share of 0.3", "PER 0.250, no entity 0.750"):
+    text = shown(render(replace(one, against=[other], weight=0.3, knn_probabilities={"PER": 0.25, "": 0.75})))
+    for part in ("against it", "PLACE", "doc-2 #9", "weight of 0.3", "PER 0.250, no entity 0.750"):
         assert part in text

@@ -13,6 +13,7 @@ from nearspan.errors import ConfigError, EditError, ModelError
 from nearspan.knn import Datastore
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
+from nearspan.model.sentence_windows import SentenceWindows
 
 TEXTS = ("Ada lives in Oslo", "Bob Stone met Eve Moon in New York", "Zed and Ada like unseen Paris", "Lima")
 ADDED = nearspan.markup("[Zed](PERSON) left. [Vienna](PLACE) is far from [Lima](PLACE)", id="new")
@@ -20,25 +21,28 @@ ADDED = nearspan.markup("[Zed](PERSON) left. [Vienna](PLACE) is far from [Lima](
 
 def probabilities(model: Model) -> torch.Tensor:
     """P(y|s) of all spans of some sentences."""
-    given = model.read([sentence for text in TEXTS for sentence in model.split(Document(text))])
+    windows = SentenceWindows.of(
+        model.network, [sentence for text in TEXTS for sentence in model.split(Document(text))]
+    )
     found = {}
-    for ids in given.prepared.order(model.device):
+    for ids in windows.corpus.order(model.device):
         with torch.inference_mode():
-            said, candidates = model.network.probabilities(given.prepared.batch(ids), model.datastore)
-        found |= zip(ids.tolist(), said.split(candidates.counts.tolist()), strict=True)
+            query = model.network.query(windows.corpus.batch(ids), model.datastore)
+            said = model.network.predict_proba(query)
+        found |= zip(ids.tolist(), said.split(query.candidates.counts.tolist()), strict=True)
     return torch.cat([found[number] for number in range(len(TEXTS))])
 
 
 def rebuilt(model: Model, documents, removed=()) -> torch.Tensor:
     """The same with a memory built from these documents, less some spans (sentence, first, stop), span by span."""
     edited, found = model.datastore, model.label_documents(documents)
-    memory = model.remember(found.sentences, found.entities)
+    memory = model.build_datastore(found)
     gone = {}
     for sentence, first, stop in removed:
         gone.setdefault(sentence, []).append((first, stop))
     kept = [replace(one, removed=tuple(gone.get(number, ()))) for number, one in enumerate(memory.sentences)]
-    vectors = model.vectors(model.encode(found.sentences))
-    model.datastore = Datastore.of(kept, model.labels[1:], model.network.max_width, *vectors)
+    vectors = model.span_vectors(model.encode(found.sentences))
+    model.datastore = Datastore.of(kept, model.labels[1:], model.network.suggester, *vectors)
     said, by_loop = probabilities(model), naive(model)
     torch.testing.assert_close(said, by_loop, atol=1e-5, rtol=0)
     model.datastore = edited
@@ -52,7 +56,7 @@ def naive(model: Model) -> torch.Tensor:
     for text in TEXTS:
         batch = model.encode(model.split(Document(text))).batch(torch.tensor([0]))
         with torch.inference_mode():
-            vectors, _ = model.network.spans(batch)
+            vectors = model.network.query(batch).vectors
             [mean] = model.network.encoder.sentence_vectors(model.network.encoder(batch))
         near = torch.nn.functional.cosine_similarity(mean[None], memory.sentence_vectors).tolist()
         chosen = sorted(range(len(near)), key=lambda sentence: -near[sentence])
@@ -148,7 +152,7 @@ def test_undo_brings_everything_back_exactly(editor: Editor):
         again = Editor.open(editor.folder, device="cpu").model.set_search(editor.model.recipe.head.search)
         assert torch.equal(probabilities(again), said[-1])
         assert torch.equal(
-            probabilities(nearspan.load(editor.folder, "cpu").search(again.recipe.head.search)), said[-1]
+            probabilities(nearspan.load(editor.folder, "cpu").set_search(again.recipe.head.search)), said[-1]
         )
     while len(said) > 1:
         said.pop()
@@ -218,7 +222,7 @@ def test_an_edit_counts_beside_a_head_with_weights_where_the_memory_has_a_vote(f
 
 
 def test_the_instance_head_needs_no_vote(editor: Editor):
-    with pytest.raises(ConfigError, match="a vote of the memory already"):
+    with pytest.raises(ConfigError, match="predicts from its memory already"):
         editor.model.interpolate(0.3)
 
 
@@ -388,7 +392,7 @@ def test_an_edit_that_is_meant_is_undone_only_while_it_is_the_last(editor: Edito
 
 
 def test_where_fragments_are_not_joined_none_is_edited(editor: Editor):
-    with pytest.raises(EditError, match="this model joins no fragments"):
+    with pytest.raises(EditError, match="this model links no fragments"):
         editor.relabel(0, Span(((0, 3), (13, 17))), "PLACE")
 
 

@@ -5,8 +5,7 @@ import pytest
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.knn import MemorySentence
-from nearspan.memory import Edit, Revision
-from nearspan.memory.edits import read_document, relabelled, word_runs, write_document
+from nearspan.memory.edits import Edit, Revision, read_document, relabel, word_runs, write_document
 from nearspan.segment import Gold
 
 ONE = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"), (0, 1, "B"), (2, 3, "A")))
@@ -17,16 +16,16 @@ def read(document: Document) -> list[MemorySentence]:
 
 
 def test_a_relabelled_span_has_this_label_alone():
-    assert relabelled(ONE, ((0, 1),), "C").entities == ((0, 1, "C"), (2, 3, "A"))
-    assert relabelled(ONE, ((0, 1),), "").entities == ((2, 3, "A"),)
-    assert relabelled(ONE, ((1, 3),), "B").entities == (*ONE.entities[:2], (1, 3, "B"), ONE.entities[2])
+    assert relabel(ONE, ((0, 1),), "C").entities == ((0, 1, "C"), (2, 3, "A"))
+    assert relabel(ONE, ((0, 1),), "").entities == ((2, 3, "A"),)
+    assert relabel(ONE, ((1, 3),), "B").entities == (*ONE.entities[:2], (1, 3, "B"), ONE.entities[2])
 
 
 def test_a_removed_span_is_no_entity_and_comes_back_with_a_label():
-    gone = relabelled(ONE, ((0, 1),), None)
+    gone = relabel(ONE, ((0, 1),), None)
     assert (gone.entities, gone.removed) == (((2, 3, "A"),), ((0, 1),))
-    assert relabelled(gone, ((0, 1),), "A").removed == ()
-    assert relabelled(gone, ((0, 1),), "").removed == ()
+    assert relabel(gone, ((0, 1),), "A").removed == ()
+    assert relabel(gone, ((0, 1),), "").removed == ()
 
 
 @pytest.mark.parametrize(("start", "end", "words"), [(0, 3, (0, 1)), (0, 7, (0, 2)), (4, 11, (1, 3))])
@@ -43,10 +42,10 @@ def test_a_span_that_is_not_is_refused(span):
 def test_fragments_are_one_entity_or_nothing():
     runs = word_runs(ONE, 7, Span(((0, 3), (8, 11))))
     assert runs == ((0, 1), (2, 3))
-    one = relabelled(ONE, runs, "A")
+    one = relabel(ONE, runs, "A")
     assert (one.discontinuous, one.entities) == ((Gold(runs, "A"),), ONE.entities)
-    assert relabelled(one, runs, "B").discontinuous == (Gold(runs, "B"),)
-    assert relabelled(one, runs, "") == relabelled(one, runs, None) == ONE
+    assert relabel(one, runs, "B").discontinuous == (Gold(runs, "B"),)
+    assert relabel(one, runs, "") == relabel(one, runs, None) == ONE
     with pytest.raises(EditError, match="not made of runs of whole words of sentence 7"):
         word_runs(ONE, 7, Span(((0, 2), (8, 11))))
     with pytest.raises(EditError, match="no word lies between"):

@@ -16,6 +16,7 @@ from nearspan.knn import Datastore, assemble_datastore
 from nearspan.memory.build import replace_memory
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
+from nearspan.model.folder import weights_id
 
 SETTINGS = ("encoder.sentence_context.size=3", "head.dropout=0.0", "training.epochs=12", "training.learning_rate=0.5")
 TEXTS = ("Ada met Bob in Paris", "Ada lives in Oslo", "Eve left Paris for Lima", "Zorro")
@@ -43,15 +44,15 @@ def editor(folder: Path, tmp_path: Path) -> Editor:
 @torch.inference_mode()
 def states(model: Model) -> torch.Tensor:
     """What the encoder makes of all words of some texts."""
-    given = model.read([sentence for text in TEXTS for sentence in model.split(Document(text))])
-    return torch.cat([model.network.encoder(given.prepared.batch(torch.tensor([i]))).states[0] for i in range(4)])
+    corpus = model.encode([sentence for text in TEXTS for sentence in model.split(Document(text))])
+    return torch.cat([model.network.encoder(corpus.batch(torch.tensor([i]))).states[0] for i in range(4)])
 
 
 def without(model: Model, gone: set[int]) -> torch.Tensor:
     """The same with a recall that was made without some of the sentences."""
     old, device = model.network.encoder.word_memory, model.device
-    numbers = [number for number in range(len(model.memory.sentences)) if number not in gone]
-    sentences = [split for n in numbers for split in model.split(Document(model.memory.sentences[n].text))]
+    numbers = [number for number in range(len(model.datastore.sentences)) if number not in gone]
+    sentences = [split for n in numbers for split in model.split(Document(model.datastore.sentences[n].text))]
     new = WordMemory.from_corpus(old.settings, sentences, 0, old.values.shape[1]).to(device)
     held = {tuple(place): slot for slot, place in enumerate(old.places.tolist())}
     for slot, (sentence, word) in enumerate(new.places.tolist()):
@@ -117,7 +118,7 @@ def test_nothing_is_silent_while_the_next_memory_is_gathered(editor: Editor, mon
         seen.append(editor.model.network.encoder.word_memory.silent)
         return assemble_datastore(*given)
 
-    monkeypatch.setattr("nearspan.model.gathered", watched)
+    monkeypatch.setattr("nearspan.memory.sync.assemble_datastore", watched)
     editor.forget("d3")
     assert seen == [None]
 
@@ -155,9 +156,9 @@ def test_added_sentences_are_remembered_alike_before_and_after(editor: Editor):
     editor.add(ADDED)
     editor.forget("d3")
     vectors = editor.model.datastore.rows(slice(None))
-    assert torch.equal(nearspan.load(editor.folder, "cpu").memory.rows(slice(None)), vectors)
+    assert torch.equal(nearspan.load(editor.folder, "cpu").datastore.rows(slice(None)), vectors)
     editor.undo()
-    again = nearspan.load(editor.folder, "cpu").memory.rows(slice(None))
+    again = nearspan.load(editor.folder, "cpu").datastore.rows(slice(None))
     assert torch.equal(editor.model.datastore.rows(slice(None)), again)
 
 
@@ -180,7 +181,7 @@ def test_building_erases_it_from_disk_and_from_other_vectors(editor: Editor):
         assert torch.equal(states(model), after)
     memory, model = editor.model.datastore, editor.model
     sentences = [split for one in memory.sentences for split in model.split(Document(one.text))]
-    fresh = memory.with_vectors(*model.vectors(model.encode(sentences)))
+    fresh = memory.with_vectors(*model.span_vectors(model.encode(sentences)))
     assert torch.equal(memory.rows(slice(None)), fresh.rows(slice(None)))
 
 
@@ -205,7 +206,7 @@ def test_the_very_same_memory_does_not_bring_it_back_either(editor: Editor, docu
 def test_a_crash_before_the_weights_are_erased_leaves_them_silent(editor: Editor):
     editor.forget("d3")
     after, slots = states(editor.model), held(editor.folder)
-    replace_memory(editor.folder, editor.model.datastore, weights_of(editor.folder))  # and no further
+    replace_memory(editor.folder, editor.model.datastore, weights_id(editor.folder))  # and no further
     again = Editor.open(editor.folder, "cpu")
     assert torch.equal(states(again.model), after)
     again.build()

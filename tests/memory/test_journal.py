@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from nearspan.errors import EditError, ModelError
-from nearspan.knn.datastore import BASE, NEXT, SENTENCES
-from nearspan.memory import Edit, Journal
-from nearspan.memory.journal import JOURNAL, LOCK, settle
+from nearspan.knn.storage import FILES, JOURNAL, NEXT, SENTENCES
+from nearspan.memory.edits import Edit
+from nearspan.memory.journal import LOCK, Journal, finish_swap
 
 
 def edit(number: int, summary: str = "forget 'd'") -> Edit:
@@ -123,14 +123,14 @@ def test_the_state_changes_with_each_edit_and_with_nothing_else(journal: Journal
 @pytest.mark.parametrize("moved", range(4))
 def test_a_memory_that_is_half_moved_to_its_place_is_found_and_settled(journal: Journal, moved: int):
     """As a crash after `moved` of the three files leaves it."""
-    names = [*BASE, JOURNAL]
+    names = [*FILES, JOURNAL]
     written(journal, 2)
     (journal.folder / NEXT).mkdir()
     for place, name in enumerate(names):
         folder = journal.folder if place < moved else journal.folder / NEXT
         (folder / name).write_text("new\n" if name != JOURNAL else "")
     assert journal.read() == []
-    settle(journal.folder)
+    finish_swap(journal.folder)
     assert not (journal.folder / NEXT).exists()
-    assert [(journal.folder / name).read_text() for name in BASE] == ["new\n"] * 2
+    assert [(journal.folder / name).read_text() for name in FILES] == ["new\n"] * 2
     assert journal.read() == []

@@ -14,6 +14,8 @@ from nearspan.knn import assemble_datastore
 from nearspan.memory.editor import Editor
 from nearspan.memory.reweight import LIMIT
 from nearspan.model import Model
+from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.spans import AllSpans
 
 TEXTS = ("Ada lives in Oslo", "Bob Stone met Eve Moon in New York", "Zed and Ada like unseen Paris", "Lima")
 ADDED = nearspan.markup("[Zed](PERSON) left [Lima](PLACE) in March", id="new")
@@ -25,11 +27,14 @@ WRONG = {
 
 
 def probabilities(model: Model) -> torch.Tensor:
-    given = model.read([sentence for text in TEXTS for sentence in model.split(Document(text))])
+    windows = SentenceWindows.of(
+        model.network, [sentence for text in TEXTS for sentence in model.split(Document(text))]
+    )
     found = []
     for number in range(len(TEXTS)):
         with torch.inference_mode():
-            said, _ = model.network.probabilities(given.prepared.batch(torch.tensor([number])), model.datastore)
+            query = model.network.query(windows.corpus.batch(torch.tensor([number])), model.datastore)
+            said = model.network.predict_proba(query)
         found.append(said)
     return torch.cat(found)
 
@@ -42,7 +47,7 @@ def said(model: Model, text: str) -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def kinds(tmp_path_factory, tiny, documents, folders) -> dict[str, Path]:
     """Models whose memory is kept by words, by words with begins of their own, and by spans; and one that votes."""
-    settings = {"words": "minus", "own": "minus", "spans": "pooling"}
+    settings = {"words": "lstm_minus", "own": "lstm_minus", "spans": "pooling"}
     made = {"vote": folders["classifier"]}
     for name, kind in settings.items():
         made[name] = tmp_path_factory.mktemp("models") / name
@@ -85,7 +90,7 @@ def test_a_weight_is_so_many_copies(open_editor, kind: str, search: str):
 def test_exact_evidence_adds_up_with_weights(open_editor, kind: str):
     editor = open_editor(kind)
     editor.add(ADDED, weight=30)
-    found = editor.model.explain_span("Zed left Lima in March", Span.of(0, 3), count=1_000)
+    found = editor.model.explain_span("Zed left Lima in March", Span.of(0, 3), k=1_000)
     for label, group in found.neighbours.items():
         assert sum(one.weight for one in group) == pytest.approx(found.probabilities[label], abs=1e-5)
     assert found.counter_evidence is not None
@@ -150,11 +155,13 @@ def test_enough_is_the_least_with_which_the_sentence_is_read_so(open_editor, kin
 def test_a_little_less_is_not_enough(open_editor):
     editor = open_editor("words")
     editor.add(nearspan.markup("[Ada](PERSON) lives in [Oslo](PERSON)", id="wrong"))
-    [one] = editor.model.memory.sentences[-1:]
+    [one] = editor.model.datastore.sentences[-1:]
     [(first, stop, times)] = one.span_weights
-    revision = dict(zip(editor.model.datastore.ids, editor.model.memory.sentences, strict=True))
+    revision = dict(zip(editor.model.datastore.ids, editor.model.datastore.sentences, strict=True))
     revision[max(revision)] = replace(one, span_weights=((first, stop, times / 1.2),))
-    editor.model.datastore = assemble_datastore([editor.model.datastore], revision, editor.model.labels[1:])
+    editor.model.datastore = assemble_datastore(
+        [editor.model.datastore], revision, editor.model.labels[1:], AllSpans(6)
+    )
     assert said(editor.model, one.text) == [("Ada", "PERSON"), ("Oslo", "PLACE")]
 
 
@@ -167,7 +174,7 @@ def test_a_span_that_counts_enough_wins_for_itself_whatever_else_is_remembered(o
     for times in (1.0, 1e3, 1e6, 1e12):
         kept = dict(zip(memory.ids, memory.sentences, strict=True))
         kept[max(kept)] = replace(memory.sentences[-1], span_weights=((1, 2, times),))
-        editor.model.datastore = assemble_datastore([memory], kept, editor.model.labels[1:])
+        editor.model.datastore = assemble_datastore([memory], kept, editor.model.labels[1:], AllSpans(6))
         found.append(editor.model.explain_span(text, Span.of(4, 9)).probabilities["PERSON"])
     assert found == sorted(found)
     assert found[-1] > 0.999
@@ -267,7 +274,7 @@ def test_entities_too_wide_for_the_memory_are_not_looked_at(tiny, documents, tmp
     assert said(editor.model, f"{wide} met Bob")[-1] == ("Bob", "PERSON")
     before = editor.sentences(document="wide")[0].span_weights
     edit = editor.relabel(12, Span.of(0, len(wide)), "PERSON")
-    assert "nothing votes on spans wider than suggester.max_width" in edit.summary
+    assert "the memory holds no spans wider than suggester.max_width" in edit.summary
     assert editor.sentences(document="wide")[0].span_weights == before
 
 
@@ -275,11 +282,11 @@ def test_a_head_that_decides_alone_is_not_asked(open_editor):
     editor = open_editor("vote")
     editor.model.interpolate(0)
     before = probabilities(editor.model)
-    assert "decides without its memory" in editor.add(ADDED).summary
+    assert "predicts without its memory" in editor.add(ADDED).summary
     assert editor.sentences(document="new")[0].span_weights == ()
     editor.relabel(0, Span.of(0, 3), "PLACE", weight=3)
     edit = editor.relabel(0, Span.of(0, 3), "PERSON")
-    assert "decides without its memory" in edit.summary
+    assert "predicts without its memory" in edit.summary
     assert editor.sentence(0).weight == 3
     assert torch.equal(probabilities(editor.model), before)
 

@@ -10,6 +10,7 @@ from nearspan.training.data import TrainingData
 
 @pytest.mark.parametrize("setting", ["bottleneck.size=4", "losses.boundary_smoothing.epsilon=0.1"])
 def test_a_head_over_words_refuses_what_changes_spans(tiny, documents, setting: str):
-    data = TrainingData.of(documents, split, 6, tagged=True)
+    recipe = tiny("hire", setting)
+    data = TrainingData.of(documents, recipe, split)
     with pytest.raises(ConfigError, match="reads words, not spans"):
-        Model.from_corpus(tiny("hire", setting), data.sentences, data.labels, entities=data.entities)
+        Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities)

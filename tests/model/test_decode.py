@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearspan.model.decode import ScoredSpan, decode, least_linked_overlap, least_overlap
+from nearspan.model.decode import decode, least_linked_overlap, least_overlap
+from nearspan.spans import ScoredSpan
 
 
 def runs(held: tuple[bool, ...]) -> tuple[tuple[int, int], ...]:
@@ -112,6 +113,6 @@ def test_no_guesses():
 def test_nothing_is_kept_that_clashes_with_what_stands_already():
     guesses = [ScoredSpan.of(0, 1, 1, 0.9), ScoredSpan.of(2, 3, 1, 0.8), ScoredSpan.of(5, 6, 1, 0.7)]
     standing = [((0, 2),), ((1, 3),), ((4, 5), (6, 7))]  # which may clash themselves
-    assert decode(guesses, "flat", standing=standing) == [guesses[2]]
-    assert decode(guesses, "nested", standing=standing) == guesses
+    assert decode(guesses, "flat", taken=standing) == [guesses[2]]
+    assert decode(guesses, "nested", taken=standing) == guesses
     assert decode([ScoredSpan.of(4, 6, 1, 0.9)], "flat", "flat", standing) == []

@@ -13,11 +13,13 @@ from nearspan.errors import EditError, NearspanError
 from nearspan.evaluation import evaluate
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
-from nearspan.model.decode import ScoredSpan
+from nearspan.model.predict import Predictor
 from nearspan.report.report import report
 from nearspan.report.vectors import reachable_spans
 from nearspan.segment.sentence_windows import split_windows
-from nearspan.training import TrainingCallback, loop
+from nearspan.spans import ScoredSpan
+from nearspan.training import TrainingCallback
+from nearspan.training.data import TrainingData
 
 SENTENCES = (
     "[[pain in](SYMPTOM#1) arms](SYMPTOM) and [legs](SYMPTOM#1)",
@@ -99,14 +101,14 @@ def test_windows_of_a_long_sentence_give_each_entity_once(model: Model, monkeypa
     [view] = model.split(Document(" ".join(["so"] * 2500)))
     list(model.pipe([view.document]))  # read for real, too
 
-    def guess(prepared):
+    def predict_spans(predictor, corpus):
         found = []
         for part in split_windows(view, model.network.max_width):
             count, begin = len(part.sentence), -part.start % 3
             found.append([ScoredSpan(((at, at + 1), (at + 2, at + 3)), 1, 0.5) for at in range(begin, count - 2, 3)])
         return found
 
-    monkeypatch.setattr(model, "guesses", guess)
+    monkeypatch.setattr(Predictor, "predict_spans", predict_spans)
     [found] = model.pipe([view.document])
     assert [entity.span.fragments for entity in found.entities] == [
         (view.words[at], view.words[at + 2]) for at in range(0, 2498, 3)
@@ -122,8 +124,8 @@ def test_training_data_in_windows_and_fragments_too_far_apart():
 
     near, far = Entity(Span((at(950), at(952))), "A"), Entity(Span((at(3), at(1300))), "A")
     touching = Entity(Span((at(20), at(21))), "A")
-    split = nearspan.recipe("classifier").splitter()
-    data = loop.TrainingData.of([Document(text, (near, far, touching))], split, 6, joining=True)
+    recipe = nearspan.recipe("classifier")
+    data = TrainingData.of([Document(text, (near, far, touching))], recipe, recipe.splitter())
     assert [[gold.fragments for gold in own] for own in data.discontinuous] == [
         [((950, 951), (952, 953))],
         [((50, 51), (52, 53))],
@@ -135,7 +137,7 @@ def test_training_data_in_windows_and_fragments_too_far_apart():
 def test_evidence_is_training_entities_with_fragments_alike(model: Model, broken):
     text = broken[0].text
     legs = Span(((0, 7), (17, 21)))
-    found = model.neighbours(text, legs, 2)
+    found = model.explain_span(text, legs, 2)
     assert found.strength == "nearest"
     assert (found.text, found.label) == ("pain in legs", "SYMPTOM")
     assert found.probabilities["SYMPTOM"] > 0.5
@@ -151,17 +153,17 @@ def test_evidence_is_training_entities_with_fragments_alike(model: Model, broken
 
 
 def test_fragments_that_are_no_entity_are_explained_too(model: Model, broken):
-    found = model.neighbours(broken[6].text, Span(((3, 7), (12, 16))), 2)
+    found = model.explain_span(broken[6].text, Span(((3, 7), (12, 16))), 2)
     assert found.label == ""
     assert found.neighbours
 
 
 def test_an_old_span_that_cannot_be_asked_about(model: Model, tiny, documents, tmp_path: Path):
     with pytest.raises(NearspanError, match="not made of runs of whole words"):
-        model.neighbours("pain in arms and legs", Span(((0, 6), (17, 21))))
+        model.explain_span("pain in arms and legs", Span(((0, 6), (17, 21))))
     run = nearspan.train(tiny("classifier"), documents, out=tmp_path / "flat", device="cpu")
-    with pytest.raises(NearspanError, match="joins no fragments"):
-        run.model.neighbours("Ada met Bob", Span(((0, 3), (8, 11))))
+    with pytest.raises(NearspanError, match="links no fragments"):
+        run.model.explain_span("Ada met Bob", Span(((0, 3), (8, 11))))
 
 
 def test_annotating_to_brat_reads_back_equal(nearspan_command, folders, broken, tmp_path: Path):
@@ -240,13 +242,13 @@ def test_in_the_memory_they_are_relabelled_and_removed_as_evidence(editor: Edito
     edit = editor.relabel(0, legs, "DRUG")
     assert edit.summary == (
         "relabel 'pain in legs' in sentence 0 from SYMPTOM to DRUG: "
-        "fragments are joined without the memory, so predictions stay as they are"
+        "fragments are linked without the memory, so predictions stay as they are"
     )
-    assert editor.model.neighbours(text, legs, 1).neighbours["DRUG"][0].span == legs
+    assert editor.model.explain_span(text, legs, 1).neighbours["DRUG"][0].span == legs
     assert remembered(editor, 0) == [("pain in legs", "DRUG")]
     editor.remove(0, legs)
     assert remembered(editor, 0) == []
-    assert "DRUG" not in editor.model.neighbours(text, legs, 9).neighbours
+    assert "DRUG" not in editor.model.explain_span(text, legs, 9).neighbours
     assert list(editor.model.pipe([text])) == before
     with pytest.raises(EditError, match="no entity of sentence 0, so there is nothing to remove"):
         editor.remove(0, legs)

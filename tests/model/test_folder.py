@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 import nearspan
 from nearspan.errors import ModelError
-from nearspan.knn.datastore import digest
+from nearspan.io.model_folder import file_digest
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
 
@@ -61,7 +61,7 @@ def test_a_model_is_its_needed_files(folders, tmp_path: Path, name: str, documen
         (tmp_path / file).parent.mkdir(exist_ok=True)
         shutil.copy(folders[name] / file, tmp_path / file)
     loaded, whole = nearspan.load(tmp_path, device="cpu"), nearspan.load(folders[name], device="cpu")
-    assert list(loaded.pipe(documents)) == list(whole.annotate(documents))
+    assert list(loaded.pipe(documents)) == list(whole.pipe(documents))
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "memory.safetensors"])
@@ -95,7 +95,7 @@ def test_the_memory_of_another_training_is_seen_and_filled_anew(folders, documen
         (folder / file).unlink()
     nearspan.write(documents, tmp_path / "data.jsonl")
     assert nearspan_command("memory", folder, "build", tmp_path / "data.jsonl", "--device", "cpu").code == 0
-    assert nearspan.load(folder, device="cpu").memory
+    assert nearspan.load(folder, device="cpu").datastore
 
 
 def test_no_folder_an_empty_one_a_file_and_a_foreign_one(tmp_path: Path):
@@ -125,7 +125,7 @@ def test_a_folder_whose_name_is_too_long_is_none():
         nearspan.load("x" * 300, device="cpu")
 
 
-VOCABULARIES = ["labels", "words", "characters"]
+VOCABULARIES = ["labels", "vectors", "characters"]
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
@@ -190,11 +190,11 @@ def test_what_is_no_part_of_the_model_is_not_read(folders, tmp_path: Path):
 def test_a_model_takes_the_place_of_another_one_and_leaves_what_is_neithers(folders, tmp_path: Path):
     folder = shutil.copytree(folders["classifier"], tmp_path / "m")
     (folder / "vocabularies" / "mine.json").write_text("[]")
-    (folder / "vocabularies" / "recall.json").write_text("[]")
-    with_files(folder, lambda files: files | {"vocabularies/recall.json": "0"})
+    (folder / "vocabularies" / "word_memory.json").write_text("[]")
+    with_files(folder, lambda files: files | {"vocabularies/word_memory.json": "0"})
     nearspan.load(folders["classifier"], device="cpu").save(folder)
     names = {file.stem for file in (folder / "vocabularies").iterdir()}
-    assert names == {"labels", "words", "characters", "mine"}
+    assert names == {"labels", "vectors", "characters", "mine"}
     assert nearspan.load(folder, device="cpu").labels
 
 
@@ -217,7 +217,7 @@ def with_files(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
         lambda files: files | {"": "0"},
         lambda files: files | {"vocabularies/a\0b.json": "0"},
         lambda _: {},
-        lambda files: {name: files[name] for name in files if "words" not in name},
+        lambda files: {name: files[name] for name in files if "vectors" not in name},
     ],
 )
 def test_a_config_that_names_other_files_is_damaged(folders, tmp_path: Path, change):
@@ -230,19 +230,19 @@ def test_a_config_that_names_other_files_is_damaged(folders, tmp_path: Path, cha
 def test_a_digest_that_is_none_is_seen(folders, tmp_path: Path):
     folder = shutil.copytree(folders["classifier"], tmp_path / "m")
     with_files(folder, lambda files: files | {"vocabularies/vectors.json": 3})
-    with pytest.raises(ModelError, match=r"words\.json is damaged: it is not as it was written"):
+    with pytest.raises(ModelError, match=r"vectors\.json is damaged: it is not as it was written"):
         nearspan.load(folder, device="cpu")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", r"words\.json is damaged: Expecting"), ('{"trained": ["a"], "frozen": []}', "first trained word is not")],
+    [("{", r"vectors\.json is damaged: Expecting"), ('{"trained": ["a"], "frozen": []}', "first trained word is not")],
 )
 def test_words_that_are_none_are_seen_though_their_digest_is_right(folders, tmp_path: Path, content: str, message: str):
     folder = shutil.copytree(folders["classifier"], tmp_path / "m")
-    path = folder / "vocabularies" / "words.json"
+    path = folder / "vocabularies" / "vectors.json"
     path.write_text(content)
-    with_files(folder, lambda files: files | {"vocabularies/vectors.json": digest(path)})
+    with_files(folder, lambda files: files | {"vocabularies/vectors.json": file_digest(path)})
     with pytest.raises(ModelError, match=message):
         nearspan.load(folder, device="cpu")
 
@@ -266,7 +266,7 @@ def test_a_config_without_a_recipe_says_so(folders, tmp_path: Path):
     ("old", "new", "message"),
     [
         ("max_width", "max_widht", "did you mean 'max_width'"),
-        ("nearspan = 7", "nearspan = 99", "format 99"),
+        ("nearspan = 8", "nearspan = 99", "format 99"),
         ('overlap = "flat"', 'overlap = "sideways"', "sideways"),
         ("max_width = 6", "max_width = 0", "max_width"),
         ("max_width = 6", 'max_width = "six"', "max_width"),
@@ -325,7 +325,7 @@ def test_saved_and_loaded_it_is_the_same_model(folders, instance: Model, classif
 
 def test_a_model_without_a_memory_leaves_no_old_one_behind(classifier: Model, tmp_path: Path):
     classifier.save(tmp_path)
-    classifier.memory = None
+    classifier.datastore = None
     classifier.save(tmp_path)
     assert nearspan.load(tmp_path, device="cpu").memory is None
 

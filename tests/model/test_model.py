@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 import nearspan
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError
-from nearspan.model import Model
-from nearspan.model import model as model_
+from nearspan.model import Model, predict
+from nearspan.model.sentence_windows import SentenceWindows
 from nearspan.segment import split
 
 TRICKY = (
@@ -56,16 +56,20 @@ def test_texts_without_words_have_no_entities(instance: Model, classifier: Model
 
 
 def test_no_documents(instance: Model):
-    assert list(instance.annotate([])) == []
+    assert list(instance.pipe([])) == []
 
 
 def test_a_very_long_document_is_read_some_sentences_at_a_time(instance: Model, documents, monkeypatch):
     long = Document("\n\n".join(document.text for document in documents))
-    [whole] = instance.annotate([long])
-    read, seen = instance.read, []
-    monkeypatch.setattr(instance, "read", lambda sentences: seen.append(sum(map(len, sentences))) or read(sentences))
-    monkeypatch.setattr(model_, "BLOCK", 12)
-    [found] = instance.annotate([long])
+    [whole] = instance.pipe([long])
+    of, seen = SentenceWindows.of, []
+    monkeypatch.setattr(
+        SentenceWindows,
+        "of",
+        lambda network, sentences: seen.append(sum(map(len, sentences))) or of(network, sentences),
+    )
+    monkeypatch.setattr(predict, "BLOCK", 12)
+    [found] = instance.pipe([long])
     assert len(seen) > 3
     assert max(seen) <= 12
     assert [(one.span, one.label) for one in found.entities] == [(one.span, one.label) for one in whole.entities]
@@ -74,50 +78,50 @@ def test_a_very_long_document_is_read_some_sentences_at_a_time(instance: Model, 
 
 @pytest.mark.parametrize("one", ["Ada lives in Oslo", nearspan.Document("Ada lives in Oslo")])
 def test_a_text_alone_is_no_list_of_letters(instance: Model, one):
-    with pytest.raises(TypeError, match=r"annotate\(\[text\]\)"):
-        instance.annotate(one)
+    with pytest.raises(TypeError, match="pipe takes several texts"):
+        instance.pipe(one)
 
 
 @pytest.mark.parametrize("one", [3, None, b"Ada"])
 def test_what_is_no_text_and_no_document_is_a_type_error(instance: Model, one):
     with pytest.raises(TypeError, match=f"expected a text .* found {type(one).__name__}"):
-        list(instance.annotate([one]))
+        list(instance.pipe([one]))
 
 
 def test_no_neighbours_cannot_be_listed(instance: Model):
-    with pytest.raises(ConfigError, match="ask for one at least"):
+    with pytest.raises(ConfigError, match="k is 0: list one neighbour at least"):
         instance.explain("Ada lives in Oslo", 0)
 
 
 def test_documents_are_annotated_in_order_whatever_their_company(instance: Model, documents):
-    alone = [next(instance.annotate([document])) for document in documents]
-    together = list(instance.annotate(documents))
-    backwards = list(instance.annotate(reversed(documents)))[::-1]
+    alone = [next(instance.pipe([document])) for document in documents]
+    together = list(instance.pipe(documents))
+    backwards = list(instance.pipe(reversed(documents)))[::-1]
     assert alone == together == backwards
     for one, other in zip(alone, together, strict=True):
         assert [e.score for e in one.entities] == pytest.approx([e.score for e in other.entities], abs=1e-5)
 
 
 def test_one_document_twice_is_two_documents(instance: Model, documents):
-    first, second = instance.annotate([documents[0], documents[0]])
+    first, second = instance.pipe([documents[0], documents[0]])
     assert first == second
     assert first.entities
 
 
 def test_gold_entities_say_nothing(instance: Model, documents):
     bare = Document(documents[0].text, (Entity.of(4, 9, "PLACE"),), id="d0")
-    assert next(instance.annotate([bare])).entities == next(instance.annotate([bare.text])).entities
+    assert next(instance.pipe([bare])).entities == next(instance.pipe([bare.text])).entities
 
 
 def test_given_words_and_sentences_are_kept(instance: Model):
     document = Document("Ada-Oslo", words=((0, 3), (3, 4), (4, 8)), sentences=((0, 4), (4, 8)), id="x")
-    [annotated] = instance.annotate([document])
+    [annotated] = instance.pipe([document])
     assert (annotated.words, annotated.sentences, annotated.id) == (document.words, document.sentences, "x")
     assert {(e.start, e.end) for e in annotated.entities} <= {(0, 3), (3, 4), (4, 8), (0, 4)}
 
 
 def test_results_come_before_all_is_read(instance: Model, monkeypatch):
-    monkeypatch.setattr("nearspan.model.BLOCK", 8)
+    monkeypatch.setattr(predict, "BLOCK", 8)
     taken = []
 
     def stream():
@@ -125,7 +129,7 @@ def test_results_come_before_all_is_read(instance: Model, monkeypatch):
             taken.append(number)
             yield "Ada lives in Oslo"
 
-    next(instance.annotate(stream()))
+    next(instance.pipe(stream()))
     assert len(taken) <= 4
 
 
@@ -141,10 +145,10 @@ def test_a_sentence_of_5_000_words_is_read_whole_and_alike(folders, name: str):
     text = "Ada lives in Oslo and " * 1000
     sentences = split(Document(text))
     assert [len(sentence) for sentence in sentences] == [5000]
-    given = model.read(sentences)
+    windows = SentenceWindows.of(model.network, sentences)
     seen: dict[int, dict[tuple[int, int, int], float]] = {}
-    for part, guesses in zip(given.parts, model.guesses(given.prepared), strict=True):
-        for guess in guesses:
+    for part, spans in zip(windows.windows, model.predictor.predict_spans(windows.corpus), strict=True):
+        for guess in spans:
             if part.owns(guess.first):
                 repetition, word = divmod(part.start + guess.first, 5)
                 own = seen.setdefault(repetition, {})
@@ -165,9 +169,9 @@ def test_a_sentence_of_5_000_words_is_read_whole_and_alike(folders, name: str):
 
 def test_explaining_a_span_far_into_a_long_sentence(instance: Model):
     text = "they left in the rain and " * 400 + "Ada lives in Oslo " + "and " * 300
-    [document] = instance.annotate([text])
+    [document] = instance.pipe([text])
     entity = next(e for e in document.entities if e.span.text(text) == "Ada")
-    evidence = instance.neighbours(text, entity.span)
+    evidence = instance.explain_span(text, entity.span)
     assert evidence.label == entity.label
     assert evidence.probabilities[entity.label] == pytest.approx(entity.score, abs=1e-5)
 
@@ -187,17 +191,17 @@ def test_characters_as_words(tiny, tmp_path):
 
 
 def test_searching_the_whole_memory_is_only_for_the_instance_head(instance: Model, classifier: Model):
-    with pytest.raises(ConfigError, match="only the instance head"):
-        classifier.search("whole")
-    with pytest.raises(ConfigError, match="--search takes nearest or whole, found 'everywhere'"):
-        instance.search("everywhere")
-    assert instance.search("whole").recipe.head.search == "whole"
-    assert instance.search("nearest").network.head.settings.search == "nearest"
+    with pytest.raises(ConfigError, match="does not search its datastore"):
+        classifier.set_search("whole")
+    with pytest.raises(ConfigError, match="search is 'everywhere'; known: nearest, whole"):
+        instance.set_search("everywhere")
+    assert instance.set_search("whole").recipe.head.search == "whole"
+    assert instance.set_search("nearest").network.head.search == "nearest"
 
 
 def test_whole_and_nearest_agree_when_all_sentences_are_near(instance: Model, documents):
     instance.network.head.settings = instance.network.head.settings.model_copy(update={"neighbours": 1000})
-    nearest = list(instance.annotate(documents))
-    for one, other in zip(nearest, instance.search("whole").annotate(documents), strict=True):
+    nearest = list(instance.pipe(documents))
+    for one, other in zip(nearest, instance.set_search("whole").pipe(documents), strict=True):
         assert one == other
         assert [e.score for e in one.entities] == pytest.approx([e.score for e in other.entities], abs=1e-5)

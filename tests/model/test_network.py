@@ -6,9 +6,12 @@ import pytest
 import torch
 
 import nearspan
+from nearspan.document import Document
 from nearspan.errors import ConfigError
+from nearspan.heads import Query
 from nearspan.model import Model
 from nearspan.segment import split
+from nearspan.spans import SpanLabels
 from nearspan.training.data import TrainingData
 
 TEXTS = (
@@ -20,42 +23,37 @@ TEXTS = (
 )
 
 
-def prepared(model: Model, *texts: str):
-    return model.read([sentence for text in texts for sentence in split(_document(text))]).prepared
-
-
-def _document(text: str):
-    from nearspan.document import Document
-
-    return Document(text)
+def query(model: Model, *texts: str) -> Query:
+    """Some texts, of a sentence each, as the head is asked about them."""
+    corpus = model.encode([sentence for text in texts for sentence in split(Document(text))])
+    return model.network.query(corpus.batch(torch.arange(len(texts))), model.datastore)
 
 
 @torch.inference_mode()
-def one_by_one(model: Model) -> list[torch.Tensor]:
-    found = []
-    for text in TEXTS:
-        batch = prepared(model, text).batch(torch.tensor([0]))
-        found.append(model.network.probabilities(batch, model.datastore)[0])
-    return found
+def one_by_one(model: Model) -> torch.Tensor:
+    return torch.cat([model.network.predict_proba(query(model, text)) for text in TEXTS])
 
 
 @pytest.mark.parametrize("search", ["nearest", "whole"])
 @pytest.mark.parametrize("budget", [1, 2**30])
 @torch.inference_mode()
 def test_a_batch_equals_its_sentences_one_by_one(instance: Model, search: str, budget: int):
-    instance.search(search)
+    instance.set_search(search)
     instance.network.head.budget = budget
-    batch = prepared(instance, *TEXTS).batch(torch.arange(len(TEXTS)))
-    found, candidates = instance.network.probabilities(batch, instance.memory)
-    torch.testing.assert_close(found, torch.cat(one_by_one(instance)), atol=1e-5, rtol=1e-4)
-    assert len(candidates) == len(found)
+    together = query(instance, *TEXTS)
+    probabilities = instance.network.predict_proba(together)
+    torch.testing.assert_close(probabilities, one_by_one(instance), atol=1e-5, rtol=1e-4)
+    assert len(together.candidates) == len(probabilities)
 
 
 @torch.inference_mode()
 def test_a_classifier_batch_equals_its_sentences_one_by_one(classifier: Model):
-    batch = prepared(classifier, *TEXTS).batch(torch.arange(len(TEXTS)))
-    found, _ = classifier.network.probabilities(batch, None)
-    torch.testing.assert_close(found, torch.cat(one_by_one(classifier)), atol=1e-5, rtol=1e-4)
+    probabilities = classifier.network.predict_proba(query(classifier, *TEXTS))
+    torch.testing.assert_close(probabilities, one_by_one(classifier), atol=1e-5, rtol=1e-4)
+
+
+def span_labels(model: Model, data: TrainingData) -> SpanLabels:
+    return model.network.suggester.span_labels(torch.tensor(data.lengths), data.numbered_entities())
 
 
 def equation_2(vector: torch.Tensor, rows: list[int], model: Model) -> list[float]:
@@ -71,18 +69,17 @@ def equation_2(vector: torch.Tensor, rows: list[int], model: Model) -> list[floa
 def kept(instance: Model, request) -> Model:
     """The model with a memory that is kept by words, and by spans as for vectors that do not add up."""
     if request.param == "spans":
-        memory = instance.memory
-        instance.memory = replace(memory, vectors=memory.rows(torch.arange(len(memory))))
-    assert isinstance(instance.memory.vectors, torch.Tensor) == (request.param == "spans")
+        memory = instance.datastore
+        instance.datastore = replace(memory, vectors=memory.rows(torch.arange(len(memory))))
+    assert isinstance(instance.datastore.vectors, torch.Tensor) == (request.param == "spans")
     return instance
 
 
 @torch.inference_mode()
 def test_the_whole_search_is_equation_2_over_all_spans_of_the_memory(kept: Model):
-    kept.search("whole")
-    batch = prepared(kept, *TEXTS).batch(torch.arange(len(TEXTS)))
-    found, _ = kept.network.probabilities(batch, kept.datastore)
-    vectors, _ = kept.network.spans(batch)
+    kept.set_search("whole")
+    asked = query(kept, *TEXTS)
+    found, vectors = kept.network.predict_proba(asked), asked.vectors
     for row in range(0, len(vectors), 3):
         expected = equation_2(vectors[row], list(range(len(kept.datastore))), kept)
         assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
@@ -92,10 +89,9 @@ def test_the_whole_search_is_equation_2_over_all_spans_of_the_memory(kept: Model
 def test_the_nearest_search_is_equation_2_over_the_nearest_sentences(kept: Model):
     memory, count = kept.datastore, kept.recipe.head.neighbours
     for text in TEXTS:
-        batch = prepared(kept, text).batch(torch.tensor([0]))
-        found, _ = kept.network.probabilities(batch, memory)
-        vectors, _ = kept.network.spans(batch)
-        mean = kept.network.encoder.embedders["words"](batch, batch.prepared.features["words"])[0].mean(0)
+        asked = query(kept, text)
+        found, vectors, batch = kept.network.predict_proba(asked), asked.vectors, asked.batch
+        mean = kept.network.encoder.embedders["vectors"](batch, batch.prepared.features["vectors"])[0].mean(0)
         cosine = torch.nn.functional.cosine_similarity(memory.sentence_vectors, mean[None]).tolist()
         nearest = sorted(range(len(cosine)), key=lambda m: -cosine[m])[:count]
         rows = [row for row in range(len(memory)) if int(memory.sentence[row]) in nearest]
@@ -108,23 +104,22 @@ def test_the_memory_holds_what_the_network_sees(kept: Model, documents):
     """Span vectors of the memory are those of its sentences read one at a time."""
     for number, document in enumerate(documents):
         [sentence] = split(document)
-        batch = kept.read([sentence]).prepared.batch(torch.tensor([0]))
-        vectors, _ = kept.network.spans(batch)
+        vectors = kept.network.query(kept.encode([sentence]).batch(torch.tensor([0]))).vectors
         start, count = int(kept.datastore.starts[number]), int(kept.datastore.counts[number])
         torch.testing.assert_close(kept.datastore.rows(slice(start, start + count)), vectors, atol=1e-5, rtol=1e-4)
 
 
 def test_gradient_through_neighbours_is_an_option(tiny, documents):
-    from nearspan.model.network import Labelled
+    from nearspan.model.network import LabelledBatch
 
-    data = TrainingData.of(documents, split, 6)
+    data = TrainingData.of(documents, tiny("instance"), split)
     losses = {}
     for through in ("false", "true"):
         torch.manual_seed(0)
         recipe = tiny("instance", f"head.through_neighbours={through}", "encoder.bilstm.dropout=0.0")
         model = Model.from_corpus(recipe, data.sentences, data.labels)
-        given, labels = model.read(data.sentences).prepared, data.span_labels(6)
-        batches = [Labelled(given.batch(torch.tensor(ids)), labels) for ids in ([0, 1], [2, 3, 4])]
+        corpus, labels = model.encode(data.sentences), span_labels(model, data)
+        batches = [LabelledBatch(corpus.batch(torch.tensor(ids)), labels) for ids in ([0, 1], [2, 3, 4])]
         loss = model.network(*batches)
         loss.backward()
         losses[through] = (loss.item(), model.network.representation.minus.weight.grad.clone())
@@ -132,11 +127,11 @@ def test_gradient_through_neighbours_is_an_option(tiny, documents):
     assert not torch.allclose(losses["true"][1], losses["false"][1])
 
 
-@pytest.mark.parametrize("part", ["context.size=3", "recall.share=0.5"])
+@pytest.mark.parametrize("part", ["sentence_context.size=3", "word_memory.weight=0.5"])
 def test_context_and_memory_need_a_bilstm(tiny, documents, part: str):
-    data = TrainingData.of(documents, split, 6)
+    data = TrainingData.of(documents, tiny("classifier"), split)
     recipe = tiny("classifier", "representation.kind=endpoint_mean", "encoder.bilstm=none", f"encoder.{part}")
-    with pytest.raises(ConfigError, match=r"encoder\.recurrent"):
+    with pytest.raises(ConfigError, match=r"encoder\.bilstm"):
         Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities)
 
 
@@ -145,49 +140,47 @@ def test_context_and_memory_need_a_bilstm(tiny, documents, part: str):
     [[], ["encoder.bilstm=none", "representation.kind=endpoint_mean"], ["encoder.sentence_context.size=3"]],
 )
 def test_an_encoder_needs_something_to_read_words_by(tiny, documents, settings: list[str]):
-    data = TrainingData.of(documents, split, 6)
+    data = TrainingData.of(documents, tiny("classifier"), split)
     recipe = tiny("classifier", *settings, "encoder.vectors=none", "encoder.characters=none")
-    with pytest.raises(ConfigError, match=r"needs something to read: set encoder\.words .*, encoder\.characters or"):
+    with pytest.raises(ConfigError, match=r"needs something to read: set encoder\.vectors .*, encoder\.characters or"):
         Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities)
 
 
 def test_label_vectors_need_contiguous_entities(tiny, tmp_path):
     broken = [nearspan.markup("[pain](ADR#1) in arms and [legs](ADR#1)")]
     settings = ("encoder.sentence_context.size=3", "training.epochs=1")
-    with pytest.raises(ConfigError, match=r"set encoder\.context\.pooling to mean"):
+    with pytest.raises(ConfigError, match=r"set encoder\.sentence_context\.pooling to mean"):
         nearspan.train(tiny("classifier", *settings), broken, out=tmp_path / "a", device="cpu")
     mean = tiny("classifier", *settings, "encoder.sentence_context.pooling=mean")
     assert nearspan.train(mean, broken, out=tmp_path / "b", device="cpu").model.labels == ["", "ADR"]
 
 
 @torch.inference_mode()
-def test_a_crfs_candidates_and_guesses_do_not_depend_on_the_batch(tiny, documents):
+def test_a_crfs_candidates_and_predictions_do_not_depend_on_the_batch(tiny, documents):
     torch.manual_seed(0)
-    data = TrainingData.of(documents, split, 6, tagged=True)
+    data = TrainingData.of(documents, tiny("hire"), split)
     model = Model.from_corpus(tiny("hire"), data.sentences, data.labels, entities=data.entities)
     torch.nn.init.normal_(model.network.head.emissions.weight)
-    batch = prepared(model, *TEXTS).batch(torch.arange(len(TEXTS)))
-    found, _ = model.network.probabilities(batch, None)
-    torch.testing.assert_close(found, torch.cat(one_by_one(model)), atol=1e-5, rtol=1e-4)
-    guesses = model.network.guesses(batch, None)
-    for text, own in zip(TEXTS, guesses, strict=True):
-        [alone] = model.network.guesses(prepared(model, text).batch(torch.tensor([0])), None)
+    asked = query(model, *TEXTS)
+    torch.testing.assert_close(model.network.predict_proba(asked), one_by_one(model), atol=1e-5, rtol=1e-4)
+    for text, own in zip(TEXTS, model.network.predict(asked), strict=True):
+        [alone] = model.network.predict(query(model, text))
         assert [(g.first, g.stop, g.label) for g in own] == [(g.first, g.stop, g.label) for g in alone]
         assert [g.score for g in own] == pytest.approx([g.score for g in alone], abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])
 def test_smoothing_is_an_objective_of_any_head(tiny, documents, name: str):
-    from nearspan.model.network import Labelled
+    from nearspan.model.network import LabelledBatch
     from nearspan.training.data import TrainingData
 
-    data = TrainingData.of(documents, split, 6)
+    data = TrainingData.of(documents, tiny("instance"), split)
     losses = []
     for settings in ([], ["losses.boundary_smoothing.epsilon=0.0"], ["losses.boundary_smoothing.epsilon=0.9"]):
         torch.manual_seed(0)
         model = Model.from_corpus(tiny(name, *settings, "encoder.bilstm.dropout=0.0"), data.sentences, data.labels)
-        given, labels = model.read(data.sentences).prepared, data.span_labels(6)
-        batches = [Labelled(given.batch(torch.tensor(ids)), labels) for ids in ([0, 1], [2, 3, 4])]
+        corpus, labels = model.encode(data.sentences), span_labels(model, data)
+        batches = [LabelledBatch(corpus.batch(torch.tensor(ids)), labels) for ids in ([0, 1], [2, 3, 4])]
         losses.append(model.network(*batches).item())
     assert losses[1] == pytest.approx(losses[0], rel=1e-6)
     assert losses[2] != pytest.approx(losses[0], rel=1e-3)

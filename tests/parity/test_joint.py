@@ -356,5 +356,5 @@ def test_deep_spans_can_be_compressed(folder: Path, documents, tmp_path: Path):
     recipe = nearspan.recipe("dspert").override([*settings, "losses.generators.pretraining=1"])
     model = nearspan.train(recipe, documents, documents[:3], out=tmp_path / "m", device="cpu").model
     again = nearspan.load(tmp_path / "m", device="cpu")
-    assert model.network.span_size == again.memory.vectors.shape[1] == 4
+    assert model.network.span_size == again.datastore.vectors.shape[1] == 4
     assert list(again.pipe(documents)) == list(model.pipe(documents))

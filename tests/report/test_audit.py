@@ -28,7 +28,7 @@ def noisy(documents):
 def with_memory(model: Model, documents) -> Model:
     """The model with these documents in its memory, errors included."""
     found = model.label_documents(documents)
-    model.remember(found.sentences, found.entities)
+    model.build_datastore(found)
     return model
 
 

@@ -39,7 +39,7 @@ def test_it_says_what_would_have_to_go():
 
 
 def test_a_vote_says_its_share():
-    assert "share of 0.3" in page(EVIL, [evidence("nearest", share=0.3, knn_probabilities={"PER": 1.0})], ["PER"])
+    assert "share of 0.3" in page(EVIL, [evidence("nearest", weight=0.3, knn_probabilities={"PER": 1.0})], ["PER"])
 
 
 def test_a_text_without_entities():

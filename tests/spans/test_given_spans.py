@@ -4,7 +4,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Given
 from nearspan.encoders.batches import EncodedCorpus
 from nearspan.segment import split
-from nearspan.spans import Asked, GivenEntities, SpanLabels, candidate_number, candidates_of, enumerate_spans
+from nearspan.spans import GivenEntities, GivenSpans, SpanLabels, candidate_number, enumerate_spans
 from nearspan.spans.span_grid import SpanGrid
 
 ACHES = Document(
@@ -18,15 +18,14 @@ def test_entities_out_of_reach_are_counted_and_left_out():
     assert [entity.label for _, entity in placed.entities] == ["ADR", "BODY"]
     assert placed.fragments == [(0, 0, 0, 2), (0, 0, 4, 5), (1, 0, 2, 3)]
     assert placed.coverage.to_dict()["unreachable"] == {"misaligned": 1, "wider than 3 words": 1}
-    assert placed.labelled == [[(0, 2, "ADR"), (4, 5, "ADR"), (2, 3, "BODY")]]
+    assert placed.labels_by_sentence == [[(0, 2, "ADR"), (4, 5, "ADR"), (2, 3, "BODY")]]
 
 
 def test_the_fragments_of_an_entity_get_one_label_together():
     placed = GivenEntities.of([ACHES], split, max_width=3)
-    asked = Asked.of(placed, EncodedCorpus.of([5], {}))
     # rows as Given sorts them: (0, 2), (2, 3), (4, 5); columns null, ADR, BODY
     found = torch.tensor([[0, 0.4, 0.6], [0, 0.1, 0.9], [0, 0.9, 0.1]])
-    labels, scores = asked.told(found)
+    labels, scores = placed.classify(found)
     assert labels == [1, 2]
     torch.testing.assert_close(torch.tensor(scores), torch.tensor([(0.4 * 0.9) ** 0.5, 0.9]))
 
@@ -36,7 +35,7 @@ def test_given_spans_are_the_candidates_of_a_batch():
     prepared = EncodedCorpus(
         prepared.lengths, prepared.first, {}, prepared.together, Given.of([[(1, 3)], [], [(2, 3), (0, 2)]])
     )
-    found = candidates_of(prepared.batch(torch.tensor([2, 0])), 3)
+    found = GivenSpans(3).candidates(prepared.batch(torch.tensor([2, 0])))
     assert torch.stack([found.sentence, found.number, found.first, found.stop]).T.tolist() == [
         [0, 0, 0, 2],
         [0, 1, 2, 3],
@@ -58,8 +57,8 @@ def test_a_layout_finds_given_spans_where_it_finds_them_among_all():
     all_at = SpanGrid.of(every, lengths, 4, 3).order
     prepared = EncodedCorpus.of([4, 3], {})
     given = Given.of([[(0, 1), (1, 4)], [(0, 2), (2, 3)]])
-    some = candidates_of(
-        EncodedCorpus(prepared.lengths, prepared.first, {}, prepared.together, given).batch(torch.arange(2)), 3
+    some = GivenSpans(3).candidates(
+        EncodedCorpus(prepared.lengths, prepared.first, {}, prepared.together, given).batch(torch.arange(2))
     )
     rows = (
         candidate_number(some.first, some.stop, lengths[some.sentence], 3)

@@ -3,11 +3,11 @@
 import nearspan
 from nearspan.document import Document, Entity, Span
 from nearspan.segment import Gold, split
-from nearspan.spans import align_to_candidates
+from nearspan.spans import CandidateRules, align_to_candidates
 
 
 def reached(document: Document, max_width: int = 3):
-    return align_to_candidates(split(document), document.entities, max_width)
+    return align_to_candidates(split(document), document.entities, CandidateRules(max_width))
 
 
 def test_every_reason_is_counted():
@@ -39,14 +39,14 @@ def test_every_reason_is_counted():
 
 def test_tagged_words_reach_any_width_but_no_overlaps():
     document = nearspan.markup("[the old Bank of [England](PLACE)](ORG) and [Ada](PER)")
-    found = align_to_candidates(split(document), document.entities, max_width=2, tagged=True)
+    found = align_to_candidates(split(document), document.entities, CandidateRules(2, tags_words=True))
     assert found.entities == [[(0, 5, "ORG"), (6, 7, "PER")]]
     assert dict(found.coverage.unreachable) == {"overlapping a wider entity": 1}
 
 
 def test_second_labels_are_reached_where_a_span_may_have_several():
     document = Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"), Entity.of(0, 3, "Z")))
-    found = align_to_candidates(split(document), document.entities, 3, multilabel=True)
+    found = align_to_candidates(split(document), document.entities, CandidateRules(3, multilabel=True))
     assert found.entities == [[(0, 2, "X"), (1, 3, "Y"), (0, 2, "Z")]]
     assert found.coverage.unreachable == {}
 
@@ -69,7 +69,7 @@ def test_a_document_without_entities():
 
 def test_discontinuous_entities_are_reached_where_they_can_be_joined():
     document = nearspan.markup("[a b](X#1) c [d](X#1) e ; [f](Y#1) g [h i j k](Y#1) ; [l](X)")
-    found = align_to_candidates(split(document), document.entities, 3, joining=True)
+    found = align_to_candidates(split(document), document.entities, CandidateRules(3, links_fragments=True))
     assert found.discontinuous == [[Gold(((0, 2), (3, 4)), "X")]]
     assert found.entities == [[(13, 14, "X")]]
     assert found.coverage.unreachable == {"wider than 3 words": 1}
@@ -77,13 +77,13 @@ def test_discontinuous_entities_are_reached_where_they_can_be_joined():
 
 def test_fragments_that_touch_cannot_be_joined():
     document = Document("a b c", (Entity(Span(((0, 1), (2, 3))), "X"),))
-    found = align_to_candidates(split(document), document.entities, 3, joining=True)
+    found = align_to_candidates(split(document), document.entities, CandidateRules(3, links_fragments=True))
     assert found.discontinuous == [[]]
     assert found.coverage.unreachable == {"of fragments that touch": 1}
 
 
 def test_tagged_words_that_no_window_of_a_long_sentence_holds_are_counted():
     document = Document(" ".join(["word"] * 1500), (Entity.of(880 * 5, 1010 * 5 - 1, "LONG"),))
-    found = align_to_candidates(split(document), document.entities, max_width=6, tagged=True)
+    found = align_to_candidates(split(document), document.entities, CandidateRules(6, tags_words=True))
     assert found.entities == [[]]
     assert found.coverage.unreachable == {"cut by the windows of a very long sentence": 1}

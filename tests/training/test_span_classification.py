@@ -66,7 +66,7 @@ def test_documents_are_labelled_anew_and_bare_text_is_refused(typed: Path, docum
 
 def test_null_has_no_probability_and_the_memory_holds_entities_alone(typed: Path, documents: Sequence[Document]):
     model = nearspan.load(typed, device="cpu")
-    evidence = model.neighbours(documents[0], documents[0].entities[0].span)
+    evidence = model.explain_span(documents[0], documents[0].entities[0].span)
     assert evidence.label == documents[0].entities[0].label
     assert evidence.probabilities[""] == 0
     assert model.datastore is not None
@@ -104,14 +104,14 @@ def test_a_discontinuous_entity_is_typed_by_its_fragments(tmp_path: Path):
     evidence = run.model.explain(documents[0])
     assert [(one.text, one.label) for one in evidence] == [("pain in", "ADR"), ("legs", "ADR"), ("arms", "BODY")]
     with pytest.raises(NearspanError, match="ask about each of them"):
-        run.model.neighbours(documents[0], documents[0].entities[0].span)
+        run.model.explain_span(documents[0], documents[0].entities[0].span)
 
 
 def test_the_memory_of_given_spans_votes_and_is_not_edited(typed: Path, documents: Sequence[Document]):
     model = nearspan.load(typed, device="cpu").vote(1.0, "neighbours=1")
     assert nearspan.evaluate(model, documents).scores.accuracy == 1.0
-    evidence = model.neighbours(documents[0], documents[0].entities[0].span)
-    assert evidence.share == 1.0
+    evidence = model.explain_span(documents[0], documents[0].entities[0].span)
+    assert evidence.weight == 1.0
     assert evidence.knn_probabilities[documents[0].entities[0].label] == pytest.approx(1.0)
     with pytest.raises(EditError, match="trained for typing"):
         Editor.open(typed, device="cpu")
@@ -121,7 +121,7 @@ def test_documents_are_remembered_as_they_were_in_training(typed: Path, document
     model = nearspan.load(typed, device="cpu")
     before = model.datastore
     found = model.label_documents(documents)
-    after = model.remember(found.sentences, found.entities)
+    after = model.build_datastore(found)
     assert before is not None
     assert after.sentences == before.sentences
     assert torch.equal(after.labels, before.labels)

@@ -25,16 +25,16 @@ def hire(folder) -> Model:
 
 
 def test_each_word_shows_where_training_has_it(hire: Model, documents):
-    found = hire.explain_span("Ada Zorro lives", Span.of(0, 9), count=2)
+    found = hire.explain_span("Ada Zorro lives", Span.of(0, 9), k=2)
     ada, zorro = found.recalled
     assert found.strength == "attended"
     assert found.neighbours == {}
-    assert (ada.text, ada.share) == ("Ada", pytest.approx(0.3))
+    assert (ada.text, ada.weight) == ("Ada", pytest.approx(0.3))
     occurrences = sum("Ada" in document.text for document in documents)
     assert [one.weight for one in ada.neighbours] == pytest.approx([1 / occurrences] * 2)  # keys of one word are equal
     assert ada.unlisted == pytest.approx(1 - 2 / occurrences)
     assert {(one.text, one.label) for one in ada.neighbours} == {("Ada", "PERSON")}
-    assert (zorro.text, zorro.share, zorro.neighbours, zorro.unlisted) == ("Zorro", 0, [], 0)
+    assert (zorro.text, zorro.weight, zorro.neighbours, zorro.unlisted) == ("Zorro", 0, [], 0)
 
 
 def test_words_that_are_no_entity_say_so(hire: Model):
@@ -47,43 +47,41 @@ def test_a_span_of_unknown_words_has_look_alikes_instead(hire: Model):
     found = hire.explain_span("Zorro Qwx", Span.of(0, 5))
     assert found.strength == "nearest"
     assert found.neighbours
-    assert [one.share for one in found.recalled] == [0]
+    assert [one.weight for one in found.recalled] == [0]
 
 
 def test_the_evidence_is_json(hire: Model):
     found = json.loads(json.dumps(hire.explain_span("Ada lives", Span.of(0, 3), 1).to_dict()))
     assert found["strength"] == "attended"
-    assert found["recalled"][0]["share"] == pytest.approx(0.3)
+    assert found["recalled"][0]["weight"] == pytest.approx(0.3)
     assert found["recalled"][0]["neighbours"][0]["label"] == "PERSON"
 
 
 def test_occurrences_that_the_memory_no_longer_holds_are_not_listed(hire: Model, documents):
-    from nearspan.segment import split
-
-    hire.remember(split(documents[8]), [[]])  # Nobody lives here
+    hire.build_datastore(hire.label_documents(documents[8:9]))  # Nobody lives here
     [ada] = hire.explain_span("Ada lives", Span.of(0, 3)).recalled
-    assert (ada.neighbours, ada.share, ada.unlisted) == ([], pytest.approx(0.3), 1.0)
+    assert (ada.neighbours, ada.weight, ada.unlisted) == ([], pytest.approx(0.3), 1.0)
 
 
 def listed(model: Model) -> list[tuple[str, str, str]]:
     """Where `Ada` is recalled from."""
-    [ada] = model.explain_span("Ada lives", Span.of(0, 3), count=9).recalled
+    [ada] = model.explain_span("Ada lives", Span.of(0, 3), k=9).recalled
     return sorted((one.document, one.sentence, one.label) for one in ada.neighbours)
 
 
 def test_occurrences_are_found_whatever_the_numbers_of_their_sentences(hire: Model, documents):
     before = listed(hire)
-    labelled = hire.labelled(documents[::-1])
-    hire.remember(labelled.sentences, labelled.entities)
+    labelled = hire.label_documents(documents[::-1])
+    hire.build_datastore(labelled)
     assert listed(hire) == before
     [ada, *_] = hire.explain_span("Ada lives", Span.of(0, 3)).recalled[0].neighbours
-    assert hire.memory.sentences[ada.sentence_id].text == ada.sentence
+    assert hire.datastore.sentences[ada.sentence_id].text == ada.sentence
 
 
 def test_another_sentence_under_the_same_number_is_never_shown(hire: Model, documents):
     other = [nearspan.markup("[Ada](PLACE) fell", id="new"), *documents[1:]]
-    before, labelled = listed(hire), hire.labelled(other)
-    hire.remember(labelled.sentences, labelled.entities)
+    before, labelled = listed(hire), hire.label_documents(other)
+    hire.build_datastore(labelled)
     assert listed(hire) == [one for one in before if one[0] != "d0"]
 
 
@@ -94,7 +92,7 @@ def test_entities_wider_than_any_candidate_are_found_scored_and_explained(hire: 
         head.emissions.weight.zero_()
         head.emissions.bias.zero_()
         head.emissions.bias[2] = 50.0
-    [document] = hire.annotate([text])
+    [document] = hire.pipe([text])
     [entity] = document.entities
     assert entity.span.text(text) == text
     assert entity.score == pytest.approx(1.0)
@@ -109,4 +107,4 @@ def test_the_instance_head_stays_exact_and_tells_what_was_recalled_too(tiny, doc
     model = nearspan.train(recipe, documents, out=tmp_path / "model", device="cpu").model
     found = model.explain_span("Ada lives", Span.of(0, 3))
     assert found.strength == "exact"
-    assert found.recalled[0].share == pytest.approx(0.5)
+    assert found.recalled[0].weight == pytest.approx(0.5)

@@ -105,9 +105,9 @@ def test_a_text_is_read_before_or_after_an_edit_not_between(editor: Editor, monk
         seen = cycle(first)
         monkeypatch.setattr(WordMemory, "silent", property(lambda _, seen=seen: next(seen)), raising=False)
         monkeypatch.delitem(recall.__dict__, "silent", raising=False)
-        given = editor.model.read(editor.model.split(Document(TEXTS[0])))
+        corpus = editor.model.encode(editor.model.split(Document(TEXTS[0])))
         with torch.inference_mode():
-            found = editor.model.network.encoder(given.prepared.batch(torch.tensor([0]))).states[0]
+            found = editor.model.network.encoder(corpus.batch(torch.tensor([0]))).states[0]
         assert torch.equal(found, (after if first[0] else before)[: len(found)])
 
 

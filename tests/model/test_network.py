@@ -95,7 +95,7 @@ def test_the_nearest_search_is_equation_2_over_the_nearest_sentences(kept: Model
         batch = prepared(kept, text).batch(torch.tensor([0]))
         found, _ = kept.network.probabilities(batch, memory)
         vectors, _ = kept.network.spans(batch)
-        mean = kept.network.encoder.embedders["words"](batch, batch.prepared.features["words"])[0].mean(0)
+        mean = kept.network.encoder.features["words"](batch, batch.prepared.features["words"])[0].mean(0)
         cosine = torch.nn.functional.cosine_similarity(memory.sentence_vectors, mean[None]).tolist()
         nearest = sorted(range(len(cosine)), key=lambda m: -cosine[m])[:count]
         rows = [row for row in range(len(memory)) if int(memory.sentence[row]) in nearest]

@@ -5,7 +5,7 @@ import torch
 
 import nearspan
 from nearspan.encoders import EncoderSettings
-from nearspan.encoders.character_cnn import CharacterCNNSettings, known_characters
+from nearspan.encoders.character_cnn import CharacterCNN, CharacterCNNSettings
 from nearspan.encoders.encoder import Encoder
 from nearspan.segment import split
 
@@ -18,7 +18,7 @@ def sentences(*texts: str):
 
 def built(**settings) -> Encoder:
     torch.manual_seed(0)
-    module = CharacterCNNSettings(**settings).build(known_characters(sentences("Ada lives in Oslo x")))
+    module = CharacterCNN.from_corpus(CharacterCNNSettings(**settings), sentences("Ada lives in Oslo x"), [])
     torch.nn.init.normal_(module.convolution.bias)
     return Encoder(EncoderSettings(), {"characters": module}).eval()
 
@@ -43,7 +43,7 @@ def test_padding_never_matters(window: int, other: str):
 @pytest.mark.parametrize("window", [1, 2, 3, 5])
 def test_a_vector_is_the_maximum_of_the_convolution_over_the_word(window: int):
     encoder = built(window=window)
-    module = encoder.embedders["characters"]
+    module = encoder.features["characters"]
     for word in ("i", "Ada", "lives"):
         letters = torch.stack([module.table.weight[module.index[letter]] for letter in word])
         left, right = torch.zeros((window - 1) // 2, 30), torch.zeros(window // 2, 30)
@@ -79,4 +79,4 @@ def test_the_row_of_padding_stays_zero_in_training():
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.1)
     embedded(encoder, "Oslo in").sum().backward()
     optimizer.step()
-    assert encoder.embedders["characters"].table.weight[0].abs().sum() == 0
+    assert encoder.features["characters"].table.weight[0].abs().sum() == 0

@@ -137,6 +137,6 @@ def test_deep_spans_stand_beside_the_layers_that_are_kept(encoders, documents, t
     trained = nearspan.train(chosen, documents, documents, out=tmp_path / "out", device="cpu").model
     loaded = nearspan.load(tmp_path / "out", device="cpu")
     for model in (trained, loaded):
-        assert len(model.network.encoder.embedders["transformer"].encoder.encoder.layer) == 1
+        assert len(model.network.encoder.features["transformer"].encoder.encoder.layer) == 1
         assert len(model.network.representation.layers) == 1
     assert list(loaded.pipe(documents)) == list(trained.pipe(documents))

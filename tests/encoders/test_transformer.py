@@ -95,7 +95,7 @@ def test_the_layers_that_are_kept_are_saved_in_other_families_too(
     chosen = recipe(tiny, folder, "instance", "encoder.transformer.layers=3")
     model = nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu").model
     loaded = nearspan.load(tmp_path / "out", device="cpu")
-    assert loaded.network.encoder.embedders["transformer"].encoder.config.num_hidden_layers == 3
+    assert loaded.network.encoder.features["transformer"].encoder.config.num_hidden_layers == 3
     assert list(loaded.pipe(documents)) == list(model.pipe(documents))
 
 
@@ -144,7 +144,7 @@ def test_the_longest_window_fits_the_encoder(encoders, kind: str):
     """Without a window setting as many pieces are read as the encoder has positions."""
     [states] = features(built(encoders[kind]), ["ada", "in", "oslo"] * 30)
     assert states.shape == (90, 16)
-    assert built(encoders[kind]).embedders["transformer"].window == 30
+    assert built(encoders[kind]).features["transformer"].window == 30
 
 
 def test_one_word_of_very_many_pieces_is_read_over_windows(encoders):
@@ -336,7 +336,7 @@ def test_training_changes_a_tuned_encoder_and_no_frozen_one(encoders, tiny, docu
     chosen = recipe(tiny, encoders[kind], "instance", f"encoder.transformer.frozen={str(frozen).lower()}")
     model = nearspan.train(chosen, documents, out=tmp_path / "out", device="cpu").model
     before = AutoModel.from_pretrained(encoders[kind]).state_dict()
-    after = model.network.encoder.embedders["transformer"].encoder.state_dict()
+    after = model.network.encoder.features["transformer"].encoder.state_dict()
     same = {name: torch.equal(before[name], after[name]) for name in before}
     if frozen:
         assert all(same.values())

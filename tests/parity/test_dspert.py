@@ -436,7 +436,7 @@ def test_without_a_pretrained_encoder_there_are_no_deep_spans():
 @pytest.mark.parametrize("part", ["highway", "bilstm"])
 def test_parts_of_the_encoder_that_deep_spans_would_not_read_are_refused(folder: Path, part: str):
     with pytest.raises(ConfigError, match=r"encoder\.highway and encoder\.bilstm"):
-        SpanTransformerSettings().build(encoder_from(folder, part), 3)
+        SpanTransformer.build(SpanTransformerSettings(), encoder_from(folder, part), 3)
 
 
 # equations 4 and 5, and what follows a span
@@ -768,7 +768,7 @@ def encoder_from(folder: Path, *parts: str) -> Encoder:
 
 def test_copies_begin_as_the_encoders_weights_and_are_others(folder: Path):
     encoder = encoder_from(folder)
-    deep = SpanTransformerSettings().build(encoder, 3)
+    deep = SpanTransformer.build(SpanTransformerSettings(), encoder, 3)
     for block, layer in zip(deep.layers, layers_of(encoder.transformer.encoder), strict=True):
         for mine, theirs in (
             (block.query, layer.attention.self.query),

@@ -52,7 +52,7 @@ def bert(tmp_path_factory, wordpiece_bert):
 
 
 def words_of(encoder: Encoder, batch) -> Tensor:
-    return encoder.embedders["vectors"](batch, batch.prepared.features["vectors"])
+    return encoder.features["vectors"](batch, batch.prepared.features["vectors"])
 
 
 # IntNet
@@ -71,7 +71,7 @@ def convolved(layer: torch.nn.Conv1d, columns: list[Tensor]) -> list[Tensor]:
 @torch.no_grad()
 def test_intnet_is_a_funnel_with_dense_connections(build):
     _, encoder = build()
-    module = encoder.embedders["characters"]
+    module = encoder.features["characters"]
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     module.table.weight[0] = 0
@@ -122,11 +122,11 @@ def test_a_sentences_vector_is_equations_5_to_8(build, data, pooling: str):
         torch.nn.init.normal_(context.bias)
     prepared = encoder.prepare(data.sentences)
     batch = prepared.batch(torch.arange(len(data.sentences)))
-    features, _ = encoder._features(batch)
-    found = context(batch, dict(encoder.embedders.items()), features)
+    features = {name: layers[-1] for name, layers in encoder._layers(batch).items()}
+    found = context(batch, encoder.word_features, features)
     for number in range(len(data.sentences)):
         alone = prepared.batch(torch.tensor([number]))
-        vectors = encoder.embedders["vectors"](alone, prepared.features["vectors"], context.words)
+        vectors = encoder.features["vectors"](alone, prepared.features["vectors"], context.words)
         letters = context.characters(alone, prepared.features["characters"])
         states = context.recurrent(torch.cat([vectors, letters], -1), alone.mask)[0]
         count = len(states)
@@ -139,8 +139,8 @@ def test_a_sentences_vector_is_equations_5_to_8(build, data, pooling: str):
 def test_the_sentences_vector_joins_every_word_before_the_bilstm(build, data):
     _, encoder = build("encoder.word_memory=none")
     batch = encoder.prepare(data.sentences[:3]).batch(torch.arange(3))
-    features, _ = encoder._features(batch)
-    sentences = encoder.sentence_context(batch, dict(encoder.embedders.items()), features)
+    features = {name: layers[-1] for name, layers in encoder._layers(batch).items()}
+    sentences = encoder.sentence_context(batch, encoder.word_features, features)
     joined = torch.cat([*features.values(), sentences[:, None].expand(-1, batch.rows.shape[1], -1)], -1)
     torch.testing.assert_close(encoder(batch).states, encoder.bilstm(joined, batch.mask))
 
@@ -148,7 +148,7 @@ def test_the_sentences_vector_joins_every_word_before_the_bilstm(build, data):
 @torch.no_grad()
 def test_labels_begin_as_the_mean_of_their_entities_words(build, data):
     _, encoder = build()
-    words = encoder.embedders["vectors"]
+    words = encoder.features["vectors"]
     for label, vector in zip(encoder.sentence_context.names, encoder.sentence_context.labels, strict=True):
         own = [
             words.trained[words.index[sentence.tokens[word].lower()]]

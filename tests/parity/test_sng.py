@@ -49,7 +49,7 @@ def test_a_span_is_what_its_final_state_attends_to(context: bool, max_width: int
     torch.manual_seed(0)
     lengths = torch.tensor([5, 1, 3])
     states = torch.randn(3, 5, 4)
-    spans = SpanBiLSTMSettings(size=3, context=context).build(SimpleNamespace(size=4), max_width)
+    spans = SpanBiLSTM.build(SpanBiLSTMSettings(size=3, context=context), SimpleNamespace(size=4), max_width)
     candidates = enumerate_spans(lengths, max_width)
     found = spans(encoded(states, lengths), candidates)
     assert found.shape == (len(candidates), spans.size)
@@ -62,7 +62,7 @@ def test_a_span_is_what_its_final_state_attends_to(context: bool, max_width: int
 def test_the_gradient_is_that_of_the_loop():
     torch.manual_seed(0)
     states = torch.randn(1, 4, 3, requires_grad=True)
-    spans = SpanBiLSTMSettings(size=2).build(SimpleNamespace(size=3), 3)
+    spans = SpanBiLSTM.build(SpanBiLSTMSettings(size=2), SimpleNamespace(size=3), 3)
     candidates = enumerate_spans(torch.tensor([4]), 3)
     weights = torch.randn(len(candidates), spans.size)
     (spans(encoded(states, torch.tensor([4])), candidates) * weights).sum().backward()
@@ -82,7 +82,7 @@ def test_words_outside_a_span_do_not_matter_without_context():
     candidates = enumerate_spans(lengths, 2)
     before = candidates.stop <= 3
     for context in (False, True):
-        spans = SpanBiLSTMSettings(size=2, context=context).build(SimpleNamespace(size=3), 2)
+        spans = SpanBiLSTM.build(SpanBiLSTMSettings(size=2, context=context), SimpleNamespace(size=3), 2)
         one, other = (spans(encoded(given, lengths), candidates)[before] for given in (states, changed))
         assert torch.equal(one, other) != context
 

@@ -1,7 +1,8 @@
 """Encoders: sentences to contextual word states [B, T, H]."""
 
-from nearspan.encoders.batches import Batch, EncodedCorpus, Given
+from nearspan.encoders.batches import Batch, EncodedCorpus, Features, Given
 from nearspan.encoders.encoder import Encoded, Encoder, EncoderSettings
+from nearspan.encoders.word_feature import WordFeature
 from nearspan.encoders.word_memory import Attention
 from nearspan.encoders.word_pieces import Splitter, load_tokenizer
 
@@ -12,7 +13,9 @@ __all__ = [
     "EncodedCorpus",
     "Encoder",
     "EncoderSettings",
+    "Features",
     "Given",
     "Splitter",
+    "WordFeature",
     "load_tokenizer",
 ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders.batches import Batch, Features
+from nearspan.encoders.word_feature import WordFeature
+from nearspan.registry import register
 from nearspan.segment import Sentence
 from nearspan.settings import Settings
 
@@ -26,23 +28,30 @@ class CharacterCNNSettings(Settings):
     longest: int = Field(default=40, ge=2, le=10_000)  # of a longer word this many are read, half at each end
     dropout: float = Field(default=0.0, ge=0, lt=1)
 
-    def build(self, vocabulary: dict[str, Any]) -> CharacterCNN:
-        """The convolution over known characters."""
-        return CharacterCNN(self, vocabulary)
 
-
-class CharacterFeature(nn.Module):
+class CharacterFeature(WordFeature):
     """Word vectors from the characters of words; `convolved` says how."""
 
-    size: int  # width of a word's vector
-
-    def __init__(self, vocabulary: dict[str, Any], size: int, longest: int, dropout: float) -> None:
+    def __init__(self, settings: Any, vocabulary: dict[str, Any]) -> None:
         super().__init__()
+        self.settings = settings
         self.vocabulary = vocabulary
-        self.longest = longest
+        self.longest = settings.longest
         self.index = {character: row for row, character in enumerate(vocabulary["characters"], start=2)}
-        self.table = nn.Embedding(len(self.index) + 2, size, padding_idx=PADDING)
-        self.dropout = nn.Dropout(dropout)
+        self.table = nn.Embedding(len(self.index) + 2, settings.size, padding_idx=PADDING)
+        self.dropout = nn.Dropout(settings.dropout)
+
+    @classmethod
+    def from_corpus(cls, settings: Any, train: Sequence[Sentence], others: Sequence[Sentence]) -> Self:
+        """The characters of the training sentences are known; any other is unknown."""
+        del others
+        characters = {character for sentence in train for token in sentence.tokens for character in token}
+        return cls(settings, {"characters": sorted(characters)})
+
+    @classmethod
+    def from_vocabulary(cls, settings: Any, vocabulary: dict[str, Any]) -> Self:
+        """The feature over known characters, with weights still to be filled in."""
+        return cls(settings, vocabulary)
 
     def reset(self) -> None:
         """Fresh weights."""
@@ -56,7 +65,7 @@ class CharacterFeature(nn.Module):
 
     def again(self) -> Self:
         """Another one for the same characters, with fresh weights."""
-        raise NotImplementedError
+        return type(self)(self.settings, self.vocabulary)
 
     def convolved(self, characters: Tensor) -> Tensor:
         """Spellings [U, C], padded at the end, to vectors [U, size]."""
@@ -87,16 +96,13 @@ class CharacterFeature(nn.Module):
 class CharacterCNN(CharacterFeature):
     """Embeds a word's characters, convolves and takes the maximum over its positions."""
 
+    Settings: ClassVar[type[Settings]] = CharacterCNNSettings
+
     def __init__(self, settings: CharacterCNNSettings, vocabulary: dict[str, Any]) -> None:
-        super().__init__(vocabulary, settings.size, settings.longest, settings.dropout)
-        self.settings = settings
+        super().__init__(settings, vocabulary)
         self.size = settings.filters
         self.convolution = nn.Conv1d(settings.size, settings.filters, settings.window, padding="same")
         self.reset()
-
-    def again(self) -> CharacterCNN:
-        """Another one for the same characters, with fresh weights."""
-        return CharacterCNN(self.settings, self.vocabulary)
 
     def convolved(self, characters: Tensor) -> Tensor:
         """Spellings [U, C] to vectors [U, filters]."""
@@ -106,6 +112,4 @@ class CharacterCNN(CharacterFeature):
         return longest
 
 
-def known_characters(train: Sequence[Sentence]) -> dict[str, Any]:
-    """The characters of the training sentences, as `CharacterFeature` wants them; any other is unknown."""
-    return {"characters": sorted({letter for sentence in train for token in sentence.tokens for letter in token})}
+register("word_feature", CharacterCNN)

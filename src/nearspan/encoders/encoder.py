@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from nearspan import registry
 from nearspan.encoders.batches import Batch, EncodedCorpus
 from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
-from nearspan.encoders.character_cnn import CharacterCNNSettings, CharacterFeature, known_characters
+from nearspan.encoders.character_cnn import CharacterCNNSettings
 from nearspan.encoders.highway import Highway, HighwaySettings
 from nearspan.encoders.intnet import IntNetSettings
 from nearspan.encoders.sentence_context import SentenceContext, SentenceContextSettings, WordLabel, examples
 from nearspan.encoders.static_vectors import StaticVectors, StaticVectorSettings
 from nearspan.encoders.transformer import Transformer, TransformerSettings
+from nearspan.encoders.word_feature import WordFeature, first_named
 from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySettings
 from nearspan.errors import ConfigError
 from nearspan.segment import Sentence
-from nearspan.settings import Settings
+from nearspan.settings import PartTable, Settings
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """What an encoder made of a batch."""
+class WordFeatureTable(PartTable):
+    """Further word features, each with a name of its own: `[encoder.features.NAME]`, `kind = ...`."""
 
-    batch: Batch
-    features: dict[str, Tensor]  # of each embedder [B, T, its size], before any context but a transformer's own
-    layers: tuple[Tensor, ...]  # a transformer's [B, T, size], embeddings first; empty unless they were asked for
-    states: Tensor  # [B, T, size]
-
-    @property
-    def beside(self) -> Tensor | None:
-        """The features that do not come from a transformer [B, T, their size], side by side."""
-        others = [tensor for name, tensor in self.features.items() if name != "transformer"]
-        return torch.cat(others, dim=-1) if others else None
+    role: ClassVar[registry.Role] = "word_feature"
 
 
 class EncoderSettings(Settings):
@@ -47,22 +39,48 @@ class EncoderSettings(Settings):
     vectors: StaticVectorSettings | None = None
     characters: CharacterCNNSettings | IntNetSettings | None = Field(default=None, discriminator="kind")
     transformer: TransformerSettings | None = None
+    features: WordFeatureTable = WordFeatureTable()
     highway: HighwaySettings | None = None
     bilstm: BiLSTMSettings | None = None
     sentence_context: SentenceContextSettings | None = None
     word_memory: WordMemorySettings | None = None
 
+    def word_features(self) -> dict[str, Any]:
+        """The settings of all features that are read, by the names that the encoder has for them."""
+        vectors = self.vectors if self.vectors is not None and self.vectors.read else None
+        slots = {"vectors": vectors, "characters": self.characters, "transformer": self.transformer}
+        chosen = {name: settings for name, settings in slots.items() if settings is not None}
+        return chosen | {f"feature_{name}": settings for name, settings in self.features.entries.items()}
 
-Embedder = StaticVectors | CharacterFeature | Transformer
+
+@dataclass(frozen=True)
+class Encoded:
+    """What an encoder made of a batch."""
+
+    batch: Batch
+    features: dict[str, Tensor]  # of each word feature [B, T, its size], before any context but a transformer's own
+    layers: tuple[Tensor, ...]  # a transformer's [B, T, size], embeddings first where all of them are read
+    states: Tensor  # [B, T, size]
+
+    @property
+    def beside_transformer(self) -> Tensor | None:
+        """The features that do not come from the transformer [B, T, their size], side by side."""
+        vectors = [tensor for name, tensor in self.features.items() if name != "transformer"]
+        return torch.cat(vectors, dim=-1) if vectors else None
 
 
 class Encoder(nn.Module):
-    """Word states [B, T, size] of a batch of sentences."""
+    """Word states [B, T, size] of a batch of sentences.
+
+    encoder = Encoder.from_corpus(recipe.encoder, sentences)
+    corpus = encoder.prepare(sentences)
+    encoder(corpus.batch(torch.tensor([0, 1]))).states
+    """
 
     def __init__(
         self,
         settings: EncoderSettings,
-        embedders: dict[str, Embedder],
+        features: Mapping[str, WordFeature],
         context: SentenceContext | None = None,
         finder: StaticVectors | None = None,
     ) -> None:
@@ -72,11 +90,11 @@ class Encoder(nn.Module):
                 "encoder.sentence_context and encoder.word_memory stand around a BiLSTM: set encoder.bilstm"
             )
         self.settings = settings
-        self.embedders = nn.ModuleDict(embedders)
+        self.features = nn.ModuleDict(features)
         self.sentence_context = context
         self.finder = finder  # static vectors that are not read, and by which similar sentences are found
         self.word_memory: WordMemory | None = None
-        width = sum(embedder.size for embedder in embedders.values()) + (context.size if context else 0)
+        width = sum(feature.size for feature in features.values()) + (context.size if context else 0)
         self.width = width  # of all features side by side
         self.highway = Highway(settings.highway, width) if settings.highway else None
         self.bilstm = BiLSTM(settings.bilstm, width) if settings.bilstm else None
@@ -94,35 +112,33 @@ class Encoder(nn.Module):
 
         Label vectors (`encoder.sentence_context`) begin as means over the `entities` of the training sentences.
         """
-        parts: dict[str, Embedder] = {}
-        words = StaticVectors.from_corpus(settings.vectors, train, others) if settings.vectors is not None else None
-        if words is not None and words.settings.read:
-            parts["vectors"] = words
-        if settings.characters is not None:
-            parts["characters"] = settings.characters.build(known_characters(train))
-        if settings.transformer is not None:
-            parts["transformer"] = Transformer.from_corpus(settings.transformer, train, others)
-        if not parts:
+        finder = None
+        if settings.vectors is not None and not settings.vectors.read:
+            finder = StaticVectors.from_corpus(settings.vectors, train, others)
+        features = {
+            name: _part(feature).from_corpus(feature, train, others)
+            for name, feature in settings.word_features().items()
+        }
+        if not features:
             raise ConfigError(
                 "an encoder needs something to read: set encoder.vectors (but for encoder.vectors.read=false), "
                 "encoder.characters or encoder.transformer"
             )
-        labels = sorted({label for own in entities for _, _, label in own})
-        context = SentenceContext(settings.sentence_context, parts, labels) if settings.sentence_context else None
-        encoder = cls(settings, parts, context, None if "vectors" in parts else words)
+        labels = sorted({label for entities_of_sentence in entities for _, _, label in entities_of_sentence})
+        context = SentenceContext(settings.sentence_context, features, labels) if settings.sentence_context else None
+        encoder = cls(settings, features, context, finder)
         if encoder.sentence_context is not None and encoder.sentence_context.names:
-            encoder._place_labels(encoder.sentence_context, train, entities)
+            encoder._initialize_labels(encoder.sentence_context, train, entities)
         if settings.word_memory is not None:
             encoder.word_memory = WordMemory.from_corpus(settings.word_memory, train, encoder.key_size, encoder.size)
         return encoder
 
     def save(self, folder: Path, write: Callable[[str, Any], None]) -> None:
         """Hand each vocabulary to `write(name, content)`; a transformer writes its files to a folder of its own."""
-        for name, embedder in self.embedders.items():
-            if isinstance(embedder, Transformer):
-                embedder.save(folder)
-            else:
-                write(name, embedder.vocabulary)
+        for name, feature in self.word_features.items():
+            feature.save(_folder(folder, name))
+            if feature.vocabulary is not None:
+                write(name, feature.vocabulary)
         if self.finder is not None:
             write("vectors", self.finder.vocabulary)
         if self.sentence_context is not None:
@@ -133,20 +149,17 @@ class Encoder(nn.Module):
     @classmethod
     def from_disk(cls, settings: EncoderSettings, folder: Path, read: Callable[[str], Any]) -> Encoder:
         """The encoder as `save` wrote it, with weights still to be filled in."""
-        parts: dict[str, Embedder] = {}
-        words = StaticVectors(settings.vectors, read("vectors")) if settings.vectors is not None else None
-        if words is not None and words.settings.read:
-            parts["vectors"] = words
-        if settings.characters is not None:
-            parts["characters"] = settings.characters.build(read("characters"))
-        if settings.transformer is not None:
-            parts["transformer"] = Transformer.from_disk(settings.transformer, folder)
-        context = (
-            SentenceContext(settings.sentence_context, parts, read("sentence_context")["labels"])
-            if settings.sentence_context
-            else None
-        )
-        encoder = cls(settings, parts, context, None if "vectors" in parts else words)
+        finder = None
+        if settings.vectors is not None and not settings.vectors.read:
+            finder = StaticVectors(settings.vectors, read("vectors"))
+        features = {
+            name: _part(feature).from_disk(feature, _folder(folder, name), lambda name=name: read(name))  # type: ignore[misc]
+            for name, feature in settings.word_features().items()
+        }
+        context = None
+        if settings.sentence_context is not None:
+            context = SentenceContext(settings.sentence_context, features, read("sentence_context")["labels"])
+        encoder = cls(settings, features, context, finder)
         if settings.word_memory is not None:
             encoder.word_memory = WordMemory(settings.word_memory, read("word_memory"), encoder.key_size, encoder.size)
         return encoder
@@ -155,9 +168,9 @@ class Encoder(nn.Module):
         """Turn sentences into tensors once; batches are gathered from them.
 
         `training`: they are the very sentences that this encoder has learned from, so that it may write them to its
-        memory, and none of their words recalls itself.
+        word memory, and none of their words recalls itself.
         """
-        features = {name: embedder.prepare(sentences) for name, embedder in self.embedders.items()}  # type: ignore[operator]
+        features = {name: feature.prepare(sentences) for name, feature in self.word_features.items()}
         if self.finder is not None:
             features["finder"] = self.finder.prepare(sentences)
         if self.word_memory is not None:
@@ -165,27 +178,36 @@ class Encoder(nn.Module):
         return EncodedCorpus.of([len(sentence) for sentence in sentences], features)
 
     @property
+    def word_features(self) -> dict[str, WordFeature]:
+        """All features that are read, by name."""
+        return cast(dict[str, WordFeature], dict(self.features.items()))
+
+    @property
     def vectors(self) -> StaticVectors | None:
         """The static word vectors that are read, where there are any."""
-        return next((one for one in self.embedders.values() if isinstance(one, StaticVectors)), None)
+        return cast(StaticVectors | None, self.word_features.get("vectors"))
 
     @property
     def transformer(self) -> Transformer | None:
         """The pretrained encoder, where there is one."""
-        return next((one for one in self.embedders.values() if isinstance(one, Transformer)), None)
+        return cast(Transformer | None, self.word_features.get("transformer"))
 
     @property
     def key_size(self) -> int:
         """K, the width of a key that differs from slot to slot; 0 where the word says it all."""
         return self.transformer.size if self.transformer is not None else 0
 
+    def pretrained_parameters(self) -> list[nn.Parameter]:
+        """The weights that come from pretrained encoders."""
+        return [weight for feature in self.word_features.values() for weight in feature.pretrained_parameters()]
+
     def forward(self, batch: Batch) -> Encoded:
         """Read a batch."""
-        encoded = self._read(batch)
+        encoded = self._encode(batch)
         if self.word_memory is None:
             return encoded
-        given = batch.prepared.features["word_memory"]
-        return replace(encoded, states=self.word_memory(batch, given, _keys(encoded), encoded.states))
+        prepared = batch.prepared.features["word_memory"]
+        return replace(encoded, states=self.word_memory(batch, prepared, _keys(encoded), encoded.states))
 
     def sentence_vectors(self, encoded: Encoded) -> Tensor:
         """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any.
@@ -195,7 +217,7 @@ class Encoder(nn.Module):
         batch, features = encoded.batch, encoded.features
         mask = batch.mask[..., None]
         if self.finder is None:
-            name = next(name for name in ("vectors", "transformer", "characters") if name in features)
+            name = first_named(features, "vectors", "transformer", "characters")
             return (features[name] * mask).sum(1) / mask.sum(1)
         means = (self.finder(batch, batch.prepared.features["finder"]) * mask).sum(1) / mask.sum(1)
         return torch.cat([means, (means == 0).all(1, keepdim=True)], dim=1)
@@ -208,7 +230,7 @@ class Encoder(nn.Module):
         training = self.training
         self.eval()
         for ids in prepared.order(prepared.first.device):
-            encoded = self._read(prepared.batch(ids))
+            encoded = self._encode(prepared.batch(ids))
             self.word_memory.write(encoded.batch, prepared.features["word_memory"], _keys(encoded), encoded.states)
         self.word_memory.close()
         self.train(training)
@@ -220,53 +242,56 @@ class Encoder(nn.Module):
         batch = encoded.batch
         return self.word_memory.attention(batch, batch.prepared.features["word_memory"], _keys(encoded))
 
-    def _features(self, batch: Batch) -> tuple[dict[str, Tensor], tuple[Tensor, ...]]:
-        """What each embedder says of a batch's words [B, T, its size], and a transformer's layers."""
-        layers: tuple[Tensor, ...] = ()
-        features: dict[str, Tensor] = {}
-        for name, embedder in self.embedders.items():
-            given = batch.prepared.features[name]
-            if isinstance(embedder, Transformer):
-                *lower, features[name] = embedder.layers(batch, given)
-                layers = (*lower, features[name])
-            else:
-                features[name] = embedder(batch, given)
-        return features, layers
+    def _layers(self, batch: Batch) -> dict[str, list[Tensor]]:
+        """The vectors of a batch's words by each feature, layer after layer [B, T, its size]."""
+        prepared = batch.prepared.features
+        return {name: feature.layers(batch, prepared[name]) for name, feature in self.word_features.items()}
 
-    def _read(self, batch: Batch) -> Encoded:
-        """What there is of a batch before anything is recalled."""
-        features, layers = self._features(batch)
+    def _encode(self, batch: Batch) -> Encoded:
+        """A batch before anything is recalled."""
+        layers = self._layers(batch)
+        features = {name: tensors[-1] for name, tensors in layers.items()}
         states = torch.cat(list(features.values()), dim=-1)
         if self.sentence_context is not None:
-            sentences = self.sentence_context(batch, dict(self.embedders.items()), features)  # [B, size]
+            sentences = self.sentence_context(batch, self.word_features, features)  # [B, size]
             states = torch.cat([states, sentences[:, None].expand(-1, states.shape[1], -1)], dim=-1)
         if self.highway is not None:
             states = self.highway(states)
         if self.bilstm is not None:
             states = self.bilstm(states, batch.mask)
-        return Encoded(batch, features, layers, states)
+        return Encoded(batch, features, tuple(layers.get("transformer", ())), states)
 
     @torch.no_grad()
-    def _place_labels(
+    def _initialize_labels(
         self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[WordLabel]]
     ) -> None:
         """Put each label's vector where the mean of its entities' words is."""
         chosen = examples(entities, context.names)
-        numbers = sorted({sentence for places in chosen.values() for sentence, _, _ in places})
+        numbers = sorted({sentence for spans in chosen.values() for sentence, _, _ in spans})
         self.eval()
-        prepared = self.prepare([train[number] for number in numbers])
-        vectors = torch.empty(int(prepared.lengths.sum()), context.labels.shape[1])
-        for ids in prepared.order(vectors.device):
-            batch = prepared.batch(ids)
-            vectors[batch.rows[batch.mask]] = self._features(batch)[0][context.space][batch.mask]
-        starts = dict(zip(numbers, prepared.first.tolist(), strict=True))
-        for row, places in enumerate(chosen.values()):
-            words = [starts[sentence] + word for sentence, first, stop in places for word in range(first, stop)]
+        corpus = self.prepare([train[number] for number in numbers])
+        vectors = torch.empty(int(corpus.lengths.sum()), context.labels.shape[1])
+        for ids in corpus.order(vectors.device):
+            batch = corpus.batch(ids)
+            vectors[batch.rows[batch.mask]] = self._layers(batch)[context.space][-1][batch.mask]
+        starts = dict(zip(numbers, corpus.first.tolist(), strict=True))
+        for row, spans in enumerate(chosen.values()):
+            words = [starts[sentence] + word for sentence, first, stop in spans for word in range(first, stop)]
             context.labels[row] = vectors[words].mean(0)
         self.train()
 
 
+def _part(settings: Any) -> type[WordFeature]:
+    """The class of a word feature with these settings."""
+    part: type[WordFeature] = registry.part("word_feature", settings.kind)
+    return part
+
+
+def _folder(folder: Path, name: str) -> Path:
+    """Where a feature's files are: those of the pretrained encoder at the top, as libraries look for them there."""
+    return folder if name == "transformer" else folder / name
+
+
 def _keys(encoded: Encoded) -> Tensor:
     """What words are known by when they are recalled [B, T, K]: a pretrained encoder's states, or their vectors."""
-    name = next(name for name in ("transformer", "vectors", "characters") if name in encoded.features)
-    return encoded.features[name]
+    return encoded.features[first_named(encoded.features, "transformer", "vectors", "characters")]

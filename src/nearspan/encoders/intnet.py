@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from nearspan.encoders.character_cnn import PADDING, CharacterFeature
+from nearspan.registry import register
 from nearspan.settings import Settings
 
 WINDOWS = (3, 5)  # characters that the filters of a layer see: Luo et al. (2020) take these for all layers
@@ -32,10 +33,6 @@ class IntNetSettings(Settings):
             raise ValueError("layers must be odd: one, and two for each block")
         return layers
 
-    def build(self, vocabulary: dict[str, Any]) -> IntNet:
-        """IntNet over known characters."""
-        return IntNet(self, vocabulary)
-
 
 class IntNet(CharacterFeature):
     """Each block narrows all that was found so far (1 x 1), convolves that, and adds what it found.
@@ -44,9 +41,10 @@ class IntNet(CharacterFeature):
     window and block. What lies behind a word's end is 0 for every layer, so that padding never matters.
     """
 
+    Settings: ClassVar[type[Settings]] = IntNetSettings
+
     def __init__(self, settings: IntNetSettings, vocabulary: dict[str, Any]) -> None:
-        super().__init__(vocabulary, settings.size, settings.longest, settings.dropout)
-        self.settings = settings
+        super().__init__(settings, vocabulary)
         blocks = (settings.layers - 1) // 2
         self.first = _convolutions(settings.size, settings.filters)
         wide, more = len(WINDOWS) * settings.filters, len(WINDOWS) * settings.inner
@@ -54,10 +52,6 @@ class IntNet(CharacterFeature):
         self.blocks = nn.ModuleList(_convolutions(settings.inner, settings.inner) for _ in range(blocks))
         self.size = wide + blocks * more
         self.reset()
-
-    def again(self) -> IntNet:
-        """Another one for the same characters, with fresh weights."""
-        return IntNet(self.settings, self.vocabulary)
 
     def convolved(self, characters: Tensor) -> Tensor:
         """Spellings [U, C] to vectors [U, size]."""
@@ -78,3 +72,6 @@ def _convolutions(inputs: int, filters: int) -> nn.ModuleList:
 def _side_by_side(convolutions: nn.Module, states: Tensor, real: Tensor) -> Tensor:
     """What all filters of a layer find [U, filters, C], 0 on padding."""
     return torch.cat([convolution(states) for convolution in convolutions.children()], dim=1).relu() * real
+
+
+register("word_feature", IntNet)

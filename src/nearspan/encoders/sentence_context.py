@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal, cast
 
 import torch
 from pydantic import Field, field_validator
@@ -14,6 +14,7 @@ from nearspan.encoders.batches import Batch
 from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 from nearspan.encoders.character_cnn import CharacterFeature
 from nearspan.encoders.static_vectors import StaticVectors
+from nearspan.encoders.word_feature import WordFeature, first_named
 from nearspan.settings import Settings
 
 WordLabel = tuple[int, int, str]  # first word, stop, label
@@ -44,19 +45,20 @@ class SentenceContext(nn.Module):
     """
 
     def __init__(
-        self, settings: SentenceContextSettings, embedders: Mapping[str, nn.Module], labels: Sequence[str]
+        self, settings: SentenceContextSettings, features: Mapping[str, WordFeature], labels: Sequence[str]
     ) -> None:
         super().__init__()
-        words, characters = embedders.get("vectors"), embedders.get("characters")
-        self.words = nn.Parameter(words.trained.detach().clone()) if isinstance(words, StaticVectors) else None
-        self.characters = characters.again() if isinstance(characters, CharacterFeature) else None
-        sizes: dict[str, Any] = {name: embedder.size for name, embedder in embedders.items()}
+        words = cast(StaticVectors | None, features.get("vectors"))
+        characters = cast(CharacterFeature | None, features.get("characters"))
+        self.words = nn.Parameter(words.trained.detach().clone()) if words is not None else None
+        self.characters = characters.again() if characters is not None else None
+        sizes = {name: feature.size for name, feature in features.items()}
         self.recurrent = BiLSTM(
             BiLSTMSettings(layers=1, size=settings.size, dropout=settings.dropout), sum(sizes.values())
         )
         self.size = self.recurrent.size
         self.names = list(labels) if settings.pooling == "labels" else []
-        self.space = next(name for name in ("vectors", "transformer", "characters") if name in embedders)
+        self.space = first_named(features, "vectors", "transformer", "characters")
         if self.names:
             self.labels = nn.Parameter(torch.empty(len(self.names), sizes[self.space]))
             self.kernel = nn.Parameter(torch.empty(settings.window))  # W of equation 6
@@ -64,19 +66,19 @@ class SentenceContext(nn.Module):
             nn.init.uniform_(self.labels, -((3 / self.labels.shape[1]) ** 0.5), (3 / self.labels.shape[1]) ** 0.5)
             nn.init.uniform_(self.kernel, -(settings.window**-0.5), settings.window**-0.5)
 
-    def forward(self, batch: Batch, embedders: Mapping[str, nn.Module], features: Mapping[str, Tensor]) -> Tensor:
-        """The vectors [B, size] of a batch's sentences; `features` [B, T, their size] are the encoder's."""
-        own = {name: self._own(name, batch, embedders, given) for name, given in features.items()}
-        states = self.recurrent(torch.cat(list(own.values()), dim=-1), batch.mask)  # v [B, T, size]
+    def forward(self, batch: Batch, features: Mapping[str, WordFeature], vectors: Mapping[str, Tensor]) -> Tensor:
+        """The vectors [B, size] of a batch's sentences; `vectors` [B, T, their size] are those of the features."""
+        inputs = {name: self._embed(name, batch, features, vectors[name]) for name in vectors}
+        states = self.recurrent(torch.cat(list(inputs.values()), dim=-1), batch.mask)  # v [B, T, size]
         if self.names:
-            weights = self.weights(own[self.space], batch.mask)
+            weights = self.weights(inputs[self.space], batch.mask)
         else:
             weights = batch.mask / batch.mask.sum(1, keepdim=True)
-        found: Tensor = (weights[..., None] * states).sum(1)  # s, equation 8
-        return found
+        sentences: Tensor = (weights[..., None] * states).sum(1)  # s, equation 8
+        return sentences
 
     def weights(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """beta [B, T] of words with some vectors [B, T, H]."""
+        """beta [B, T] of words with these vectors [B, T, H]."""
         likeness = functional.normalize(vectors.float(), dim=-1) @ functional.normalize(self.labels, dim=-1).T  # (5)
         likeness = (likeness * mask[..., None]).mT  # [B, P, T]
         spread = functional.conv1d(
@@ -85,20 +87,20 @@ class SentenceContext(nn.Module):
         best = (spread.view_as(likeness) + self.bias[:, None]).amax(1)  # m [B, T], equation 6
         return best.masked_fill(~mask, -torch.inf).softmax(1)  # equation 7
 
-    def _own(self, name: str, batch: Batch, embedders: Mapping[str, nn.Module], given: Tensor) -> Tensor:
-        features = batch.prepared.features[name]
-        found: Tensor = given
+    def _embed(self, name: str, batch: Batch, features: Mapping[str, WordFeature], vectors: Tensor) -> Tensor:
+        """A feature's vectors by the weights that are learned here, or as the encoder has them."""
+        prepared = batch.prepared.features[name]
         if name == "vectors":
-            found = embedders[name](batch, features, self.words)
+            vectors = features[name](batch, prepared, self.words)
         elif name == "characters" and self.characters is not None:
-            found = self.characters(batch, features)
-        return found
+            vectors = self.characters(batch, prepared)
+        return vectors
 
 
 def examples(entities: Sequence[Sequence[WordLabel]], labels: Sequence[str]) -> dict[str, list[tuple[int, int, int]]]:
     """For each label some of its entities, evenly from the whole corpus: sentence, first word, stop."""
-    found: dict[str, list[tuple[int, int, int]]] = {label: [] for label in labels}
-    for sentence, own in enumerate(entities):
-        for first, stop, label in own:
-            found[label].append((sentence, first, stop))
-    return {label: places[:: -(-len(places) // MOST) or 1] for label, places in found.items()}
+    spans: dict[str, list[tuple[int, int, int]]] = {label: [] for label in labels}
+    for sentence, entities_of_sentence in enumerate(entities):
+        for first, stop, label in entities_of_sentence:
+            spans[label].append((sentence, first, stop))
+    return {label: places[:: -(-len(places) // MOST) or 1] for label, places in spans.items()}

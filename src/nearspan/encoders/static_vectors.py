@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -14,7 +14,9 @@ from torch.nn import functional
 
 from nearspan.encoders.batches import Batch, Features
 from nearspan.encoders.vector_files import read_vectors
+from nearspan.encoders.word_feature import WordFeature
 from nearspan.errors import ConfigError, ModelError
+from nearspan.registry import register
 from nearspan.segment import Sentence
 from nearspan.settings import Settings
 
@@ -24,6 +26,7 @@ UNKNOWN, NUMBER = "<unknown>", "<number>"
 class StaticVectorSettings(Settings):
     """Static word vectors."""
 
+    kind: Literal["static_vectors"] = "static_vectors"
     file: str = ""  # a GloVe, word2vec or fastText text file; without one all rows are trained
     size: int = Field(default=100, ge=1, le=10_000)  # width of the vectors where no file gives it
     read: bool = True  # false: similar sentences are found by them, and nothing else is made of them
@@ -64,8 +67,10 @@ def looked_up(sentence: Sentence, settings: StaticVectorSettings) -> list[str]:
     return [text[words[a][0] : words[b - 1][1]] for a, b in sentence.runs for _ in range(a, b)]
 
 
-class StaticVectors(nn.Module):
+class StaticVectors(WordFeature):
     """Looks words up; rows [0, trained) learn, the rest are pretrained and frozen."""
+
+    Settings: ClassVar[type[Settings]] = StaticVectorSettings
 
     def __init__(self, settings: StaticVectorSettings, vocabulary: dict[str, Any]) -> None:
         super().__init__()
@@ -133,6 +138,11 @@ class StaticVectors(nn.Module):
         module.single[2 : 2 + len(missing)] = rare
         return module
 
+    @classmethod
+    def from_vocabulary(cls, settings: StaticVectorSettings, vocabulary: dict[str, Any]) -> StaticVectors:
+        """The vectors of known words, with rows still to be filled in."""
+        return cls(settings, vocabulary)
+
     def prepare(self, sentences: Sequence[Sentence]) -> Features:
         """Each word's row [R]."""
         index, settings = self.index, self.settings
@@ -163,3 +173,6 @@ class StaticVectors(nn.Module):
             fixed = self.frozen[(rows - trained).clamp(min=0)].to(vectors.dtype)
             vectors = torch.where((rows < trained)[..., None], vectors, fixed)
         return vectors
+
+
+register("word_feature", StaticVectors)

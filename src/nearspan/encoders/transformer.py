@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -15,8 +15,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders.batches import Batch, Features
+from nearspan.encoders.word_feature import WordFeature
 from nearspan.encoders.word_pieces import coded, load_tokenizer, shares, unloadable
 from nearspan.errors import ModelError, ResourceError, first_line
+from nearspan.registry import register
 from nearspan.segment import Sentence
 from nearspan.segment.windows import balanced, owners, windows
 from nearspan.settings import Settings
@@ -30,6 +32,7 @@ LAYERED = ("layer_types", "attention_window")  # what some families say of each 
 class TransformerSettings(Settings):
     """A pretrained encoder, by folder or by hub id."""
 
+    kind: Literal["transformer"] = "transformer"
     name: str
     layers: int = Field(default=0, ge=0, le=1_000)  # how many are kept, the lowest ones; 0: all
     frozen: bool = True  # frozen states are computed once for a corpus
@@ -63,8 +66,10 @@ class Pieces:
     counts: NDArray[np.int64]  # [words] how many of them each word has
 
 
-class Transformer(nn.Module):
+class Transformer(WordFeature):
     """Word features [B, T, size] from a pretrained encoder's last layer, or from all of them (`layered`)."""
+
+    Settings: ClassVar[type[Settings]] = TransformerSettings
 
     def __init__(self, settings: TransformerSettings, encoder: Any, tokenizer: Any) -> None:
         super().__init__()
@@ -103,8 +108,9 @@ class Transformer(nn.Module):
             raise ModelError(f"the encoder cannot be saved to {folder}: {first_line(error)}") from error
 
     @classmethod
-    def from_disk(cls, settings: TransformerSettings, folder: Path) -> Transformer:
+    def from_disk(cls, settings: TransformerSettings, folder: Path, read_vocabulary: Callable[[], Any]) -> Transformer:
         """The encoder as `save` wrote it, with weights still to be filled in."""
+        del read_vocabulary
         from transformers import AutoConfig, AutoModel, AutoTokenizer
 
         only = {"local_files_only": True, "trust_remote_code": False}
@@ -141,6 +147,10 @@ class Transformer(nn.Module):
                     states[firsts[i] : firsts[i] + len(sentences[i])] = rows[: len(sentences[i])]
         return {**features, "states": states}
 
+    def forward(self, batch: Batch, features: Features) -> Tensor:
+        """Word features of the batch [B, T, size], of the last layer."""
+        return self.layers(batch, features)[-1]
+
     def layers(self, batch: Batch, features: Features) -> list[Tensor]:
         """Word features of the batch [B, T, size]: of the last layer, or of all from the embeddings on."""
         if "states" in features:
@@ -148,6 +158,10 @@ class Transformer(nn.Module):
             return [states.float()]
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.settings.frozen):
             return self._read(features, batch.ids.tolist(), batch.rows.shape[1])
+
+    def pretrained_parameters(self) -> list[nn.Parameter]:
+        """All its weights."""
+        return list(self.parameters())
 
     def _passages(self, sentences: Sequence[Sentence]) -> tuple[list[Passage], list[Pieces]]:
         """What is read together, and each sentence's part in it."""
@@ -308,3 +322,6 @@ def _specials(tokenizer: Any) -> tuple[list[int], list[int]]:
     bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
     first = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
     return full[:first], full[first + len(bare) :]
+
+
+register("word_feature", Transformer)

@@ -106,7 +106,7 @@ class SpanTransformer(Representation):
         spans = self.wide(below, layout)
         if self.single == "layers":
             words = self.alone(below)
-        beside = encoded.beside
+        beside = encoded.beside_transformer
         if beside is not None:
             spans = torch.cat([spans, self.beside(beside, layout)], dim=-1)
             words = torch.cat([words, beside], dim=-1)

@@ -9,7 +9,7 @@ from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
 from nearspan.formats import brat, conll, indexed, jsonl, pubtator
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
-from nearspan.io.atomic import told
+from nearspan.io.atomic import name_in_errors
 from nearspan.io.paths import shown
 from nearspan.registry import parts, register
 
@@ -56,7 +56,7 @@ def find_format(source: Source) -> Format:
 
 def format_by_ending(path: Path) -> Format:
     """The format to write by the name of the file; where two have the same ending, ours goes first."""
-    with told(path):
+    with name_in_errors(path):
         is_folder = path.is_dir()
     writable = sorted((part for part in known_formats().values() if part.write), key=lambda part: part not in BUILT_IN)
     for part in writable:

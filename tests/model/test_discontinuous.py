@@ -16,7 +16,7 @@ from nearspan.model import Model
 from nearspan.model.decode import ScoredSpan
 from nearspan.report.report import report
 from nearspan.report.vectors import reachable_spans
-from nearspan.segment.sentence_windows import split_windows
+from nearspan.segment.windows import split_windows
 from nearspan.training import TrainingCallback, loop
 
 SENTENCES = (

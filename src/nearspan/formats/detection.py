@@ -10,7 +10,7 @@ from nearspan.formats import brat, conll, indexed, jsonl, pubtator
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
 from nearspan.io.atomic import name_in_errors
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 from nearspan.registry import parts, register
 
 BUILT_IN = tuple(
@@ -63,14 +63,16 @@ def format_by_ending(path: Path) -> Format:
         if part.folder if is_folder else path.suffix.lower() in part.endings:
             return part
     names = ", ".join(part.name for part in writable)
-    raise CorpusError(f"the ending of {shown(path)} names no format; name it with `format`: {names}")
+    raise CorpusError(f"the ending of {display_path(path)} names no format; name it with `format`: {names}")
 
 
 def refuse_folder(path: Path) -> None:
     """Raise a CorpusError if a path that must be a file is a folder."""
     if path.is_dir():
         names = ", ".join(part.name for part in known_formats().values() if part.folder)
-        raise CorpusError(f"{shown(path)} is a folder; only {names} is read from a folder, name the files instead")
+        raise CorpusError(
+            f"{display_path(path)} is a folder; only {names} is read from a folder, name the files instead"
+        )
 
 
 def refuse_empty(source: Source) -> None:

@@ -20,7 +20,7 @@ from nearspan.formats.detection import (
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
 from nearspan.io.atomic import name_in_errors, resolve_target
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 AnyPath = str | PathLike[str]
 Documents = AnyPath | Iterable[AnyPath] | Iterable[Document]
@@ -121,8 +121,8 @@ def _refuse_missing(path: Path) -> None:
         if path.exists():
             return
     except (OSError, ValueError) as error:
-        raise CorpusError(f"{shown(path)} cannot be read: {error}") from None
-    raise CorpusError(f"{shown(path)} does not exist")
+        raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
+    raise CorpusError(f"{display_path(path)} does not exist")
 
 
 def _refuse_unwritable(target: Path, chosen: Format) -> None:
@@ -130,8 +130,12 @@ def _refuse_unwritable(target: Path, chosen: Format) -> None:
     with name_in_errors(target):
         if chosen.folder:
             if target.exists() and (not target.is_dir() or any(target.iterdir())):
-                raise CorpusError(f"{shown(target)} exists already; {chosen.name} is written to a new or empty folder")
+                raise CorpusError(
+                    f"{display_path(target)} exists already; {chosen.name} is written to a new or empty folder"
+                )
         elif target.is_dir():
-            raise CorpusError(f"{shown(target)} is a folder; name a file")
+            raise CorpusError(f"{display_path(target)} is a folder; name a file")
         if not resolve_target(target).parent.is_dir():
-            raise CorpusError(f"{shown(target)} cannot be written: there is no folder {shown(target.parent)}")
+            raise CorpusError(
+                f"{display_path(target)} cannot be written: there is no folder {display_path(target.parent)}"
+            )

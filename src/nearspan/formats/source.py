@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Problem
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 _WIDE = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first, as one of its marks begins with one of UTF-16
@@ -65,12 +65,12 @@ class Source:
     @property
     def name(self) -> str:
         """The path for messages."""
-        return shown(self.path)
+        return display_path(self.path)
 
     @property
     def file(self) -> str:
         """The name of the file alone, for the ids of documents."""
-        return shown(self.path.name)
+        return display_path(self.path.name)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -95,17 +95,19 @@ def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise CorpusError(f"{shown(path)} does not exist") from None
+        raise CorpusError(f"{display_path(path)} does not exist") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise CorpusError(f"{shown(path)} cannot be read: {reason}") from None
+        raise CorpusError(f"{display_path(path)} cannot be read: {reason}") from None
 
 
 def refuse_wide(data: bytes, path: Path) -> None:
     """Raise a CorpusError if the bytes begin with the byte order mark of UTF-16 or UTF-32."""
     for name, marks in _WIDE.items():
         if data.startswith(marks):
-            raise CorpusError(f"{shown(path)} is {name}; write it as UTF-8 first: iconv -f {name} -t UTF-8 OLD > NEW")
+            raise CorpusError(
+                f"{display_path(path)} is {name}; write it as UTF-8 first: iconv -f {name} -t UTF-8 OLD > NEW"
+            )
 
 
 def decode_line(line: bytes, path: str, number: int, problems: list[Problem]) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nearspan.errors import CorpusError
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 _DESCRIPTORS = re.compile("/proc/([0-9]+)/fd|/dev/fd")
 
@@ -33,7 +33,7 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
             return
         if path.exists() and not path.is_file():
             if path.is_dir():
-                raise CorpusError(f"{shown(path)} is a folder; name a file")
+                raise CorpusError(f"{display_path(path)} is a folder; name a file")
             with path.open("wb") as stream:  # a pipe or a device: nothing to replace
                 stream.writelines(encode_text(pieces))
             return
@@ -98,11 +98,11 @@ def name_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CorpusError(f"{shown(path)} cannot be written: {error.strerror or error}") from None
+        raise CorpusError(f"{display_path(path)} cannot be written: {error.strerror or error}") from None
     except UnicodeEncodeError as error:
         character = f"U+{ord(error.object[error.start]):04X}"
         message = f"the text holds the lone surrogate {character}, which is no character"
-        raise CorpusError(f"{shown(path)} cannot be written: {message}") from None
+        raise CorpusError(f"{display_path(path)} cannot be written: {message}") from None
 
 
 def sync(path: Path) -> None:

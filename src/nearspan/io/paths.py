@@ -37,6 +37,6 @@ def _look(path: Path, ask: Callable[[], bool]) -> bool:
         return False
 
 
-def shown(path: str | PathLike[str]) -> str:
+def display_path(path: str | PathLike[str]) -> str:
     """A path as it can be printed, even where its name is not valid Unicode."""
     return fspath(path).encode("utf-8", "replace").decode("utf-8")

@@ -14,7 +14,7 @@ from nearspan.formats.brat.writer import natural_order
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, have_same_words, to_corpus
 from nearspan.formats.source import Source
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 _TEXT_BOUND = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
 _OTHER = {
@@ -54,28 +54,30 @@ def read(source: Source) -> Corpus:
         marks = path if _ends(path, ".ann") else folders.beside(path, ".ann") or path.with_suffix(".ann")
         is_text = _ends(path, ".txt") and path.is_file()
         text = path if is_text else _text_file(marks, folders) or path.with_suffix(".txt")
-        return _read_pair(marks, text, shown(path.stem))
+        return _read_pair(marks, text, display_path(path.stem))
     files, problems = _files(path)
     annotation_files = sorted(
         (file for file in files if _ends(file, ".ann")), key=lambda file: natural_order(file.as_posix())
     )
     if not annotation_files:
-        raise CorpusError(f"{shown(path)} is a folder without .ann files; name the files to read, or a brat folder")
+        raise CorpusError(
+            f"{display_path(path)} is a folder without .ann files; name the files to read, or a brat folder"
+        )
     parts: list[Corpus] = []
     used: set[Path] = set()
     for file in annotation_files:
         text_file = _text_file(file, folders)
         if text_file is None:
             count = sum(line.startswith("T") for line in Source(file).lines)
-            message = f"there is no {shown(file.stem)}.txt for it; its {count} annotations are not read"
-            parts.append(Corpus((), (Problem("missing text", message, shown(file)),)))
+            message = f"there is no {display_path(file.stem)}.txt for it; its {count} annotations are not read"
+            parts.append(Corpus((), (Problem("missing text", message, display_path(file)),)))
             continue
         used.add(text_file)
-        parts.append(_read_pair(file, text_file, shown(file.relative_to(path).with_suffix("").as_posix())))
-    read_folders = {shown(file.parent) for file in used}
+        parts.append(_read_pair(file, text_file, display_path(file.relative_to(path).with_suffix("").as_posix())))
+    read_folders = {display_path(file.parent) for file in used}
     problems = [problem for problem in problems if problem.path not in read_folders]  # a linked folder of texts is read
     unused = sorted(file for file in files if _ends(file, ".txt") and file not in used)
-    problems += [Problem("no annotations", "there is no .ann for it; not read", shown(file)) for file in unused]
+    problems += [Problem("no annotations", "there is no .ann for it; not read", display_path(file)) for file in unused]
     merged = Corpus.merge(parts)
     return Corpus(merged.documents, (*merged.problems, *problems), "brat", 0, merged.places)
 
@@ -87,16 +89,20 @@ def _files(path: Path) -> tuple[list[Path], list[Problem]]:
 
     def list_closed(error: OSError) -> None:
         if Path(error.filename) == path:
-            raise CorpusError(f"cannot read {shown(path)}: {error.strerror}") from error
-        problems.append(Problem("missing text", f"cannot be read: {error.strerror}", shown(error.filename)))
+            raise CorpusError(f"cannot read {display_path(path)}: {error.strerror}") from error
+        problems.append(Problem("missing text", f"cannot be read: {error.strerror}", display_path(error.filename)))
 
     for folder, below, names in os.walk(path, onerror=list_closed):
         links = [Path(folder, name) for name in below if Path(folder, name).is_symlink()]
         paths = [Path(folder, name) for name in names if name.lower().endswith((".ann", ".txt"))]
         files += [file for file in paths if file.is_file()]
-        problems += [Problem("missing text", "it is a link to a folder; not read", shown(link)) for link in links]
+        problems += [
+            Problem("missing text", "it is a link to a folder; not read", display_path(link)) for link in links
+        ]
         broken = (file for file in paths if file.is_symlink() and not file.exists())
-        problems += [Problem("missing text", "it is a link to nothing; not read", shown(file)) for file in broken]
+        problems += [
+            Problem("missing text", "it is a link to nothing; not read", display_path(file)) for file in broken
+        ]
     return files, problems
 
 

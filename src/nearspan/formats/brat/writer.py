@@ -13,7 +13,7 @@ from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.unkept import unkept_ids, unkept_scores, unkept_words
 from nearspan.io.atomic import encode_text, let_read, name_in_errors, resolve_target, scratch, sync
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 _UNSAFE = re.compile(r"[^\w.,#@+=-]+")
 _LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
@@ -55,7 +55,7 @@ def _unkept_order(names: list[str], path: Path) -> tuple[Problem, ...]:
     """The note that documents are read again in another order."""
     files = [f"{name}.ann" for name in names]
     message = "the order of the documents was not kept, as they are read in the order of their names"
-    return (Problem("changed", message, shown(path)),) if files != sorted(files, key=natural_order) else ()
+    return (Problem("changed", message, display_path(path)),) if files != sorted(files, key=natural_order) else ()
 
 
 def natural_order(path: str) -> tuple[list[str | int], str]:

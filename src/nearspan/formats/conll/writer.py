@@ -13,7 +13,7 @@ from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, count_scores, excerpt
 from nearspan.io.atomic import write_file
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 from nearspan.segment import Sentence, split
 
 DOCSTART = "-DOCSTART-"
@@ -104,7 +104,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         "document ids not kept": [_loses_id(document, docstarts, path.name) for document in corpus],
     }
     problems = ((what, sum(counts)) for what, counts in changes.items())
-    return tuple(Problem("changed", f"{what}: {count}", shown(path)) for what, count in problems if count)
+    return tuple(Problem("changed", f"{what}: {count}", display_path(path)) for what, count in problems if count)
 
 
 def _without_blanks(text: str) -> str:

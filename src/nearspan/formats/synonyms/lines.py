@@ -14,7 +14,7 @@ from typing import BinaryIO, cast
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Problem
 from nearspan.formats.source import decode_line, list_nuls, refuse_wide
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 _GZIP = b"\x1f\x8b"
 _HEAD = 200
@@ -32,7 +32,7 @@ class Lines:
 
     def __init__(self, path: Path, problems: list[Problem]) -> None:
         self.path = path
-        self.name = shown(path)
+        self.name = display_path(path)
         self.problems = problems
         self._rest = self._read()
         self.head = list(islice(self._rest, _HEAD))
@@ -66,9 +66,9 @@ def _name_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise CorpusError(f"{shown(path)} does not exist") from None
+        raise CorpusError(f"{display_path(path)} does not exist") from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise CorpusError(f"{shown(path)} is a damaged gzip file: {error}") from None
+        raise CorpusError(f"{display_path(path)} is a damaged gzip file: {error}") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise CorpusError(f"{shown(path)} cannot be read: {reason}") from None
+        raise CorpusError(f"{display_path(path)} cannot be read: {reason}") from None

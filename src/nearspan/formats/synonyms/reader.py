@@ -14,7 +14,7 @@ from nearspan.formats.files import AnyPath
 from nearspan.formats.synonyms import obo, tsv, umls, wordnet
 from nearspan.formats.synonyms.lines import Concept, Lines
 from nearspan.formats.synonyms.table import Synonyms, key_of
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 FORMATS = {"umls": umls.detect, "wordnet": wordnet.detect, "obo": obo.detect, "tsv": tsv.detect}
 """The known formats, in the order in which a file's content is compared with them."""
@@ -79,10 +79,12 @@ def _files(path: Path) -> list[Path]:
         if not path.is_dir():
             return [path]
     except (OSError, ValueError) as error:
-        raise CorpusError(f"{shown(path)} cannot be read: {error}") from None
+        raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
     if files := wordnet.files(path):
         return files
-    raise CorpusError(f"{shown(path)} is a folder without WordNet's files (data.noun, ...); name the files instead")
+    raise CorpusError(
+        f"{display_path(path)} is a folder without WordNet's files (data.noun, ...); name the files instead"
+    )
 
 
 def _read_file(path: Path, choice: _Choice) -> Synonyms:

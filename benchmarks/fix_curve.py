@@ -86,7 +86,7 @@ def joined(parts: Sequence[Document], name: str) -> Document:
         assert part.words is not None
         words += [(start + a, start + b) for a, b in part.words]
         sentences.append((start, start + len(part.text)))
-        entities += [Entity(entity.span.shifted(start), entity.label) for entity in part.entities]
+        entities += [Entity(entity.span.shift(start), entity.label) for entity in part.entities]
         text += part.text + "\n"
     return Document(text, tuple(entities), name, tuple(words), tuple(sentences))
 

@@ -12,7 +12,7 @@ from nearspan.document import Document, Entity, Span
 
 fragment = st.tuples(st.integers(0, 30), st.integers(1, 8)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 fragments = st.lists(fragment, min_size=1, max_size=4)
-spans = fragments.map(Span.joining)
+spans = fragments.map(Span.union)
 
 
 def characters(span: Span) -> set[int]:
@@ -21,10 +21,10 @@ def characters(span: Span) -> set[int]:
 
 @given(fragments)
 def test_joining_keeps_exactly_the_characters(given_fragments):
-    span = Span.joining(given_fragments)
+    span = Span.union(given_fragments)
     assert characters(span) == {at for start, end in given_fragments for at in range(start, end)}
     assert all(end < start for (_, end), (start, _) in pairwise(span.fragments))
-    assert Span.joining(reversed(given_fragments)) == span
+    assert Span.union(reversed(given_fragments)) == span
     assert span.discontinuous == (len(span.fragments) > 1)
 
 
@@ -37,8 +37,8 @@ def test_covering_and_overlapping_are_of_characters(one: Span, other: Span):
 
 @given(spans, st.integers(0, 9))
 def test_shifting_there_and_back(span: Span, by: int):
-    moved = span.shifted(by)
-    assert moved.shifted(-by) == span
+    moved = span.shift(by)
+    assert moved.shift(-by) == span
     assert (moved.start, moved.end) == (span.start + by, span.end + by)
     text = "".join(map(chr, range(200, 260)))
     assert moved.text("x" * by + text) == span.text(text)

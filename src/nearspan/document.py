@@ -61,15 +61,15 @@ class Span:
         return cls.of(_value(record, "start", int), _value(record, "end", int))
 
     @classmethod
-    def joining(cls, fragments: Iterable[Fragment]) -> Self:
-        """A span of fragments in any order; touching and overlapping ones become one."""
-        joined: list[Fragment] = []
+    def union(cls, fragments: Iterable[Fragment]) -> Self:
+        """The characters of fragments in any order; touching and overlapping ones become one."""
+        union: list[Fragment] = []
         for start, end in sorted(fragments):
-            if joined and start <= joined[-1][1]:
-                joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+            if union and start <= union[-1][1]:
+                union[-1] = (union[-1][0], max(end, union[-1][1]))
             else:
-                joined.append((start, end))
-        return cls(tuple(joined))
+                union.append((start, end))
+        return cls(tuple(union))
 
     @property
     def start(self) -> int:
@@ -115,7 +115,7 @@ class Span:
         """Whether the two spans share a character."""
         return any(a < end and start < b for a, b in self.fragments for start, end in other.fragments)
 
-    def shifted(self, by: int) -> Span:
+    def shift(self, by: int) -> Span:
         """The same span in a text that begins `by` characters earlier."""
         return Span(tuple((start + by, end + by) for start, end in self.fragments))
 

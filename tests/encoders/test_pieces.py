@@ -20,7 +20,7 @@ from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
 from nearspan.segment import Sentence, align
-from nearspan.segment.sentence_windows import split_windows
+from nearspan.segment.windows import split_windows
 
 KINDS = ("bert", "roberta")
 SENTENCES = (  # the tiny BERT has adas as ada ##s, oslosx as oslo ##s ##x

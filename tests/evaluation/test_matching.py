@@ -12,7 +12,7 @@ from nearspan.evaluation import Counts, score
 TEXT = "x" * 40
 ENTITIES = st.lists(
     st.builds(
-        lambda fragments, label: Entity(Span.joining((a, a + w) for a, w in fragments), label),
+        lambda fragments, label: Entity(Span.union((a, a + w) for a, w in fragments), label),
         st.lists(st.tuples(st.integers(0, 30), st.integers(1, 6)), min_size=1, max_size=3),
         st.sampled_from(["A", "B"]),
     ),

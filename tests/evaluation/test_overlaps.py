@@ -5,7 +5,7 @@ from nearspan.document import Entity, Span
 from nearspan.evaluation.overlaps import Overlaps
 
 SPANS = st.builds(
-    lambda fragments: Span.joining((a, a + w) for a, w in fragments),
+    lambda fragments: Span.union((a, a + w) for a, w in fragments),
     st.lists(st.tuples(st.integers(0, 300), st.integers(1, 100)), min_size=1, max_size=3),
 )
 

@@ -37,7 +37,7 @@ def test_corpora_of_different_formats_are_mixed():
 def test_duplicates_go_with_the_labels_that_are_not_kept():
     place, time = Entity.of(0, 4, "PLACE"), Entity.of(8, 11, "TIME")
     corpus = Corpus((Document("Oslo in May", (place, time)),), places=(Place("a", 1, {}, (place, time)),))
-    assert corpus.only(["TIME"]).places[0].duplicates == (time,)
+    assert corpus.with_labels(["TIME"]).places[0].duplicates == (time,)
 
 
 def test_a_corpus_is_a_sequence():

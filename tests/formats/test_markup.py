@@ -62,7 +62,7 @@ def annotated(draw: st.DrawFn) -> Document:
     fragments = st.integers(0, len(text) - 1).flatmap(
         lambda start: st.tuples(st.just(start), st.integers(start + 1, len(text)))
     )
-    spans = draw(st.lists(st.lists(fragments, min_size=1, max_size=3).map(Span.joining), max_size=5))
+    spans = draw(st.lists(st.lists(fragments, min_size=1, max_size=3).map(Span.union), max_size=5))
     entities = {Entity(span, draw(st.text(character, min_size=1, max_size=3))) for span in spans}
     return Document(text, tuple(sorted(entities)))
 

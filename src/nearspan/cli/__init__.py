@@ -27,7 +27,7 @@ from nearspan.cli.train import train
 from nearspan.cli.tune import tune
 from nearspan.cli.vectors import vectors
 from nearspan.errors import NearspanError
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 FULL = (
     "the GPU's memory is full. End what else uses it, lower a budget_mb (representation, head; a training goes on with "
@@ -79,4 +79,4 @@ def _said(error: Exception) -> str:
     reason = error.strerror or str(error)
     if output_fails():
         return f"standard output cannot be written: {reason}"
-    return reason if error.filename is None else f"{shown(str(error.filename))}: {reason}"
+    return reason if error.filename is None else f"{display_path(str(error.filename))}: {reason}"

@@ -14,7 +14,7 @@ from nearspan.cli.corpus import ColumnsOption, FormatOption, label_columns
 from nearspan.cli.terminal import terminal
 from nearspan.formats import Problem, Statistics, read, statistics
 from nearspan.formats import synonyms as names
-from nearspan.formats.corpus import Report
+from nearspan.formats.corpus import ProblemRecord
 from nearspan.formats.synonyms import SynonymCoverage
 
 _BAR = 40
@@ -100,7 +100,7 @@ def _print_bars(console: Console, name: str, counts: dict[str, int]) -> None:
     console.print(table, markup=False, highlight=False)
 
 
-def _print_problems(console: Console, problems: list[Report]) -> None:
+def _print_problems(console: Console, problems: list[ProblemRecord]) -> None:
     for each in problems:
         problem = Problem(each["kind"], each["message"], each["file"], each["line"])
         console.print(str(problem), markup=False, highlight=False, soft_wrap=True)

@@ -30,7 +30,7 @@ def convert(
     """
     corpus = read(source, from_format, columns=label_columns(columns))
     if labels:
-        corpus = corpus.only(label.strip() for label in labels.split(","))
+        corpus = corpus.with_labels(label.strip() for label in labels.split(","))
     changes = write(corpus, target, to_format)
     for problem in (*corpus.problems, *changes):
         typer.echo(str(problem), err=True)

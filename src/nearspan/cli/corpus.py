@@ -14,7 +14,7 @@ from nearspan.cli.terminal import terminal
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats import Problem, read
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 FormatOption = Annotated[
     str | None,
@@ -72,12 +72,12 @@ def plain_text(path: Path) -> Document:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{shown(path)} is not UTF-8 at byte {error.start}: convert it first") from error
+        raise CorpusError(f"{display_path(path)} is not UTF-8 at byte {error.start}: convert it first") from error
     except OSError as error:
-        raise CorpusError(f"cannot read {shown(path)}: {error.strerror}") from error
+        raise CorpusError(f"cannot read {display_path(path)}: {error.strerror}") from error
     if not text.strip():
-        warn(f"{shown(path)} is empty")
-    return Document(text, id=shown(path.stem))
+        warn(f"{display_path(path)} is empty")
+    return Document(text, id=display_path(path.stem))
 
 
 def warn(problem: str) -> None:

@@ -20,7 +20,7 @@ from nearspan.encoders.word_pieces import coded, load_tokenizer, shares, unloada
 from nearspan.errors import ModelError, ResourceError, first_line
 from nearspan.registry import register
 from nearspan.segment import Sentence
-from nearspan.segment.windows import balanced, owners, windows
+from nearspan.segment.windows import balanced_runs, owners, windows
 from nearspan.settings import Settings
 
 WINDOWS_AT_ONCE = 64
@@ -185,7 +185,7 @@ class Transformer(WordFeature):
         own = self._coded(list(dict.fromkeys([*siblings, *sentences])))
         found = {sentence: _Share(ids, of_word, 0) for sentence, (ids, of_word) in own.items()}
         for document in documents.values():
-            for first, stop in balanced([len(own[one][0]) for one in document], self.settings.context):
+            for first, stop in balanced_runs([len(own[one][0]) for one in document], self.settings.context):
                 together = [piece for one in document[first:stop] for piece in own[one][0]]
                 start = 0
                 for one in document[first:stop]:

@@ -9,7 +9,7 @@ from nearspan.document import Fragment, Span
 from nearspan.errors import NearspanError
 from nearspan.heads import Query
 from nearspan.segment import Sentence
-from nearspan.segment.sentence_windows import Window, split_windows
+from nearspan.segment.windows import Window, split_windows
 from nearspan.spans import CandidateRules
 
 

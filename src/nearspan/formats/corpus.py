@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-class Report(TypedDict):
+class ProblemRecord(TypedDict):
     """A problem as JSON."""
 
     kind: str
@@ -39,9 +39,9 @@ class Problem:
         where = f"{self.path}:{self.line}" if self.line else self.path
         return f"{where}: {self.kind}: {self.message}"
 
-    def to_dict(self) -> Report:
+    def to_dict(self) -> ProblemRecord:
         """The problem as JSON."""
-        return Report(kind=self.kind, message=self.message, file=self.path, line=self.line)
+        return ProblemRecord(kind=self.kind, message=self.message, file=self.path, line=self.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Corpus(Sequence[Document]):
     def __getitem__(self, index: int | slice) -> Document | Corpus:
         """A document; or those of a slice as a corpus, without the problems, which belong to whole files."""
         if isinstance(index, slice):
-            return Corpus(self.documents[index], (), self.format, 0, self.places[index] if self._all_placed() else ())
+            return Corpus(self.documents[index], (), self.format, 0, self.places[index] if self._has_places() else ())
         return self.documents[index]
 
     def __iter__(self) -> Iterator[Document]:
@@ -117,28 +117,28 @@ class Corpus(Sequence[Document]):
             tuple(problem for part in parts for problem in part.problems),
             formats.pop() if len(formats) == 1 else "mixed" if formats else "",
             sum(part.docstarts for part in parts),
-            tuple(place for part in parts for place in part._located()),
+            tuple(place for part in parts for place in part._known_places()),
         )
 
-    def only(self, labels: Iterable[str]) -> Corpus:
+    def with_labels(self, labels: Iterable[str]) -> Corpus:
         """The same documents with the entities of some labels alone.
 
         >>> both = Document("Oslo in May", (Entity.of(0, 4, "PLACE"), Entity.of(8, 11, "TIME")))
-        >>> [entity.label for entity in Corpus((both,)).only(["TIME"]).documents[0].entities]
+        >>> [entity.label for entity in Corpus((both,)).with_labels(["TIME"]).documents[0].entities]
         ['TIME']
         """
-        wanted, known = set(labels), {entity.label for document in self for entity in document.entities}
-        for label in sorted(wanted - known):
+        labels, known = set(labels), {entity.label for document in self for entity in document.entities}
+        for label in sorted(labels - known):
             raise CorpusError(f"no entity has the label {label!r}; {did_you_mean(label, known)}")
-        kept = (
-            document.with_entities(entity for entity in document.entities if entity.label in wanted)
+        documents = (
+            document.with_entities(entity for entity in document.entities if entity.label in labels)
             for document in self
         )
         places = (
-            replace(place, duplicates=tuple(entity for entity in place.duplicates if entity.label in wanted))
+            replace(place, duplicates=tuple(entity for entity in place.duplicates if entity.label in labels))
             for place in self.places
         )
-        return replace(self, documents=tuple(kept), places=tuple(places))
+        return replace(self, documents=tuple(documents), places=tuple(places))
 
     def to_pandas(self) -> DataFrame:
         """A table with a row for each entity: document (its id), start, end, fragments, label, text, score.
@@ -161,12 +161,12 @@ class Corpus(Sequence[Document]):
 
     def place(self, index: int) -> Place:
         """Where document `index` was read, or its id where that is not known."""
-        return self.places[index] if self._all_placed() else Place(self.documents[index].id)
+        return self.places[index] if self._has_places() else Place(self.documents[index].id)
 
-    def _located(self) -> tuple[Place, ...]:
-        return self.places if self._all_placed() else tuple(Place(each.id) for each in self.documents)
+    def _known_places(self) -> tuple[Place, ...]:
+        return self.places if self._has_places() else tuple(Place(document.id) for document in self)
 
-    def _all_placed(self) -> bool:
+    def _has_places(self) -> bool:
         return len(self.places) == len(self.documents)
 
 
@@ -179,7 +179,7 @@ def excerpt(text: str, limit: int = 60) -> str:
     return repr(text) if len(text) <= limit else repr(text[:limit]) + "..."
 
 
-def scored(corpus: Corpus) -> int:
+def count_scores(corpus: Corpus) -> int:
     """How many entities have a score."""
     return sum(entity.score is not None for document in corpus for entity in document.entities)
 

@@ -9,8 +9,8 @@ from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
 from nearspan.formats import brat, conll, indexed, jsonl, pubtator
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
-from nearspan.io.atomic import told
-from nearspan.io.paths import shown
+from nearspan.io.atomic import name_in_errors
+from nearspan.io.paths import display_path
 from nearspan.registry import parts, register
 
 BUILT_IN = tuple(
@@ -56,21 +56,23 @@ def find_format(source: Source) -> Format:
 
 def format_by_ending(path: Path) -> Format:
     """The format to write by the name of the file; where two have the same ending, ours goes first."""
-    with told(path):
+    with name_in_errors(path):
         is_folder = path.is_dir()
     writable = sorted((part for part in known_formats().values() if part.write), key=lambda part: part not in BUILT_IN)
     for part in writable:
         if part.folder if is_folder else path.suffix.lower() in part.endings:
             return part
     names = ", ".join(part.name for part in writable)
-    raise CorpusError(f"the ending of {shown(path)} names no format; name it with `format`: {names}")
+    raise CorpusError(f"the ending of {display_path(path)} names no format; name it with `format`: {names}")
 
 
 def refuse_folder(path: Path) -> None:
     """Raise a CorpusError if a path that must be a file is a folder."""
     if path.is_dir():
         names = ", ".join(part.name for part in known_formats().values() if part.folder)
-        raise CorpusError(f"{shown(path)} is a folder; only {names} is read from a folder, name the files instead")
+        raise CorpusError(
+            f"{display_path(path)} is a folder; only {names} is read from a folder, name the files instead"
+        )
 
 
 def refuse_empty(source: Source) -> None:

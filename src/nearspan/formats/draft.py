@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from nearspan.document import Document, Entity, Fragment, Span
-from nearspan.formats.corpus import Place, Problem, excerpt
+from nearspan.formats.corpus import Corpus, Place, Problem, excerpt
 
 
 class Draft:
@@ -14,8 +14,8 @@ class Draft:
 
     >>> problems: list[Problem] = []
     >>> draft = Draft("Ada wrote", id="1", path="a.jsonl", line=1, problems=problems)
-    >>> draft.add([(0, 3)], "PER", line=1)
-    >>> draft.add([(4, 99)], "PER", line=1)
+    >>> draft.add([(0, 3)], "PER")
+    >>> draft.add([(4, 99)], "PER")
     >>> len(draft.document().entities), problems[0].kind
     (1, 'out of range')
     """
@@ -40,41 +40,42 @@ class Draft:
         self._entities: dict[Entity, int] = {}
         self._duplicates: list[Entity] = []
 
-    def problem(self, kind: str, message: str, line: int) -> None:
-        """List a problem of this document's file."""
-        self._problems.append(Problem(kind, message, self._path, line))
+    def add_problem(self, kind: str, message: str, line: int = 0) -> None:
+        """List a problem of this document's file; its line is the document's first one if not given."""
+        self._problems.append(Problem(kind, message, self._path, line or self._line))
 
     def add(
         self,
         fragments: Sequence[Fragment],
         label: str,
-        line: int,
+        line: int = 0,
         *,
-        said: str | None = None,
+        text: str | None = None,
         score: float | None = None,
     ) -> None:
-        """Add an annotation; `said` is its text as the file gives it."""
-        written = f"{excerpt(label)[1:-1]} " + ";".join(f"{start}-{end}" for start, end in fragments)
+        """Add an annotation; `text` is what the file says that its characters are."""
+        name = f"{excerpt(label)[1:-1]} " + ";".join(f"{start}-{end}" for start, end in fragments)
+        line = line or self._line
         if not label.strip():
-            return self.problem("malformed", f"the annotation{written} has no label", line)
+            return self.add_problem("malformed", f"the annotation{name} has no label", line)
         size = len(self.text)
         for start, end in fragments:
             if end < start:
-                return self.problem("inverted", f"{written} ends before it begins", line)
+                return self.add_problem("inverted", f"{name} ends before it begins", line)
             if end == start:
-                return self.problem("empty", f"{written} holds no character", line)
+                return self.add_problem("empty", f"{name} holds no character", line)
             if start < 0 or end > size:
-                return self.problem("out of range", f"{written} in a text of {size} characters", line)
+                return self.add_problem("out of range", f"{name} in a text of {size} characters", line)
         if not fragments:
-            return self.problem("empty", f"{written}has no fragment", line)
-        entity = Entity(self._span(fragments, written, line), label, score)
-        found = entity.span.text(self.text)
-        if said is not None and not agree(said, found, anyhow=entity.span.discontinuous):
-            message = f"{written} is {excerpt(found)} in the text, not {excerpt(said)}"
-            self.problem("misaligned", message, line)
+            return self.add_problem("empty", f"{name}has no fragment", line)
+        span = self._span(fragments, name, line)
+        entity = Entity(span, label, score, span.text(self.text))
+        if text is not None and not have_same_words(text, entity.text, any_order=span.discontinuous):
+            message = f"{name} is {excerpt(entity.text)} in the text, not {excerpt(text)}"
+            self.add_problem("misaligned", message, line)
         if entity in self._entities:
             self._duplicates.append(entity)
-            return self.problem("duplicate", f"{written} is also in line {self._entities[entity]}", line)
+            return self.add_problem("duplicate", f"{name} is also in line {self._entities[entity]}", line)
         self._entities[entity] = line
         return None
 
@@ -86,28 +87,35 @@ class Draft:
         """Where the document and its entities were read."""
         return Place(self._path, self._line, self._entities, tuple(self._duplicates))
 
-    def _span(self, fragments: Sequence[Fragment], written: str, line: int) -> Span:
+    def _span(self, fragments: Sequence[Fragment], name: str, line: int) -> Span:
         ordered = sorted(fragments)
         if any(start < before for (_, before), (start, _) in pairwise(ordered)):
-            self.problem("malformed", f"the fragments of {written} overlap; they are read as one", line)
-            return Span.joining(ordered)
+            self.add_problem("malformed", f"the fragments of {name} overlap; they are read as one", line)
+            return Span.union(ordered)
         return Span(tuple(ordered))
 
 
-def agree(said: str, found: str, *, anyhow: bool = False) -> bool:
-    """Whether two texts are equal up to white space or, for fragments in another order, hold the same words.
+def to_corpus(drafts: Iterable[Draft], problems: Iterable[Problem], format: str, docstarts: int = 0) -> Corpus:
+    """The documents of a file, and where each was read."""
+    drafts = list(drafts)
+    documents = tuple(draft.document() for draft in drafts)
+    return Corpus(documents, tuple(problems), format, docstarts, tuple(draft.place() for draft in drafts))
 
-    >>> agree("swollen  feet", "swollen\\nfeet"), agree("feet swollen", "swollen feet", anyhow=True)
-    (True, True)
+
+def have_same_words(first: str, second: str, *, any_order: bool = False) -> bool:
+    """Whether two texts are equal up to white space, or hold the same words in any order.
+
+    >>> have_same_words("swollen  feet", "swollen\\nfeet"), have_same_words("feet swollen", "swollen feet")
+    (True, False)
     """
-    words, others = said.split(), found.split()
-    return words == others or (anyhow and sorted(words) == sorted(others))
+    words, others = first.split(), second.split()
+    return words == others or (any_order and sorted(words) == sorted(others))
 
 
-def laid_out(words: Iterable[str], start: int = 0) -> list[Fragment]:
+def word_offsets(words: Iterable[str], start: int = 0) -> list[Fragment]:
     """The offsets of words that are joined by a blank, the first at `start`.
 
-    >>> laid_out(["Ada", "wrote"])
+    >>> word_offsets(["Ada", "wrote"])
     [(0, 3), (4, 9)]
     """
     offsets: list[Fragment] = []
@@ -118,10 +126,10 @@ def laid_out(words: Iterable[str], start: int = 0) -> list[Fragment]:
     return offsets
 
 
-def runs(indexes: Iterable[int], words: Sequence[Fragment]) -> list[Fragment]:
-    """The characters of some words: consecutive words are one fragment.
+def word_fragments(indexes: Iterable[int], words: Sequence[Fragment]) -> list[Fragment]:
+    """The fragments of some words of a sentence: consecutive words are one fragment.
 
-    >>> runs([0, 1, 3], [(0, 4), (5, 7), (8, 12), (13, 17)])
+    >>> word_fragments([0, 1, 3], [(0, 4), (5, 7), (8, 12), (13, 17)])
     [(0, 7), (13, 17)]
     """
     fragments: list[Fragment] = []

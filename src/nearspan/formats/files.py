@@ -19,8 +19,8 @@ from nearspan.formats.detection import (
 )
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
-from nearspan.io.atomic import followed, told
-from nearspan.io.paths import shown
+from nearspan.io.atomic import name_in_errors, resolve_target
+from nearspan.io.paths import display_path
 
 AnyPath = str | PathLike[str]
 Documents = AnyPath | Iterable[AnyPath] | Iterable[Document]
@@ -112,8 +112,8 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
 def _refuse_columns(columns: Sequence[int] | None, chosen: Format, name: str = "") -> None:
     if columns is not None and not chosen.columns:
         names = ", ".join(part.name for part in known_formats().values() if part.columns)
-        found = f"{name} is {chosen.name}, which" if name else f"{chosen.name}"
-        raise CorpusError(f"{found} has no label columns; `columns` can be named for {names} only")
+        subject = f"{name} is {chosen.name}, which" if name else chosen.name
+        raise CorpusError(f"{subject} has no label columns; `columns` can be named for {names} only")
 
 
 def _refuse_missing(path: Path) -> None:
@@ -121,17 +121,21 @@ def _refuse_missing(path: Path) -> None:
         if path.exists():
             return
     except (OSError, ValueError) as error:
-        raise CorpusError(f"{shown(path)} cannot be read: {error}") from None
-    raise CorpusError(f"{shown(path)} does not exist")
+        raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
+    raise CorpusError(f"{display_path(path)} does not exist")
 
 
 def _refuse_unwritable(target: Path, chosen: Format) -> None:
     """Find out before documents are made, which may take hours, that there is no place for them."""
-    with told(target):
+    with name_in_errors(target):
         if chosen.folder:
             if target.exists() and (not target.is_dir() or any(target.iterdir())):
-                raise CorpusError(f"{shown(target)} exists already; {chosen.name} is written to a new or empty folder")
+                raise CorpusError(
+                    f"{display_path(target)} exists already; {chosen.name} is written to a new or empty folder"
+                )
         elif target.is_dir():
-            raise CorpusError(f"{shown(target)} is a folder; name a file")
-        if not followed(target).parent.is_dir():
-            raise CorpusError(f"{shown(target)} cannot be written: there is no folder {shown(target.parent)}")
+            raise CorpusError(f"{display_path(target)} is a folder; name a file")
+        if not resolve_target(target).parent.is_dir():
+            raise CorpusError(
+                f"{display_path(target)} cannot be written: there is no folder {display_path(target.parent)}"
+            )

@@ -1,4 +1,4 @@
-"""What a format is: how it is told from others, read and written."""
+"""What a format is: how it is recognised, read and written."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import re
 from itertools import groupby
 
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, laid_out, runs
+from nearspan.formats.draft import Draft, to_corpus, word_fragments, word_offsets
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
 
@@ -39,7 +39,7 @@ def read(source: Source) -> Corpus:
             due = number + 2
             continue
         words = [word for word in sentence.split(" ") if word]
-        offsets = laid_out(words)
+        offsets = word_offsets(words)
         draft = Draft(
             " ".join(words),
             id=f"{source.file}#{len(drafts) + 1}",
@@ -56,13 +56,7 @@ def read(source: Source) -> Corpus:
             Problem("malformed", f"found {excerpt(line)}, expected a blank line; not read", source.name, at)
             for at, line in lines[2:]
         ]
-    return Corpus(
-        tuple(draft.document() for draft in drafts),
-        tuple(problems),
-        "indexed",
-        0,
-        tuple(draft.place() for draft in drafts),
-    )
+    return to_corpus(drafts, problems, "indexed")
 
 
 def detect(source: Source) -> bool:
@@ -82,17 +76,17 @@ def _add(draft: Draft, number: int, line: str) -> None:
     for mention in line.split("|"):
         match = _MENTION.fullmatch(mention.strip())
         if match is None:
-            draft.problem("malformed", f"found {excerpt(mention)}, expected FIRST,LAST LABEL", number)
+            draft.add_problem("malformed", f"found {excerpt(mention)}, expected FIRST,LAST LABEL", number)
             continue
         numbers = [int(number) for number in match[1].split(",")]
         pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
         if any(last < first for first, last in pairs):
-            draft.problem("inverted", f"{mention} ends before it begins", number)
+            draft.add_problem("inverted", f"{mention} ends before it begins", number)
         elif any(last >= len(words) for _, last in pairs):
-            draft.problem("out of range", f"{mention} in a sentence of {len(words)} words", number)
+            draft.add_problem("out of range", f"{mention} in a sentence of {len(words)} words", number)
         else:
-            chosen = [index for first, last in pairs for index in range(first, last + 1)]
-            draft.add(runs(chosen, words), match[2], number)
+            indexes = [index for first, last in pairs for index in range(first, last + 1)]
+            draft.add(word_fragments(indexes, words), match[2], number)
 
 
 FORMAT = Format("indexed", read, detect)

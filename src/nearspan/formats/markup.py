@@ -25,11 +25,11 @@ def parse(text: str, id: str = "") -> Document:
     >>> document = parse(r"[pain in](SYMPTOM#1) [arms](PART) and [[legs](PART)](SYMPTOM#1) \[sic\]")
     >>> document.text
     'pain in arms and legs [sic]'
-    >>> [(entity.label, entity.span.text(document.text)) for entity in document.entities]
+    >>> [(entity.label, entity.text) for entity in document.entities]
     [('SYMPTOM', 'pain in legs'), ('PART', 'arms'), ('PART', 'legs')]
     """
     plain: list[str] = []
-    opened: list[tuple[int, int]] = []
+    open_brackets: list[tuple[int, int]] = []
     entities: list[Entity] = []
     pieces: defaultdict[tuple[str, str], list[Fragment]] = defaultdict(list)
     at = 0
@@ -41,13 +41,13 @@ def parse(text: str, id: str = "") -> Document:
             plain.append(text[at + 1])
             at += 2
         elif character == "[":
-            opened.append((len(plain), at))
+            open_brackets.append((len(plain), at))
             at += 1
         elif character == "]":
             match = _LABEL.match(text, at + 1)
-            if match is None or not opened:
-                raise _error(text, at, "expected (LABEL) after it" if opened else "nothing to close; write \\]")
-            label, start = _ESCAPED.sub(r"\1", match[1]), opened.pop()[0]
+            if match is None or not open_brackets:
+                raise _error(text, at, "expected (LABEL) after it" if open_brackets else "nothing to close; write \\]")
+            label, start = _ESCAPED.sub(r"\1", match[1]), open_brackets.pop()[0]
             if start == len(plain):
                 raise _error(text, at, f"the {label} is empty")
             if match[2] is None:
@@ -58,9 +58,9 @@ def parse(text: str, id: str = "") -> Document:
         else:
             plain.append(character)
             at += 1
-    if opened:
-        raise _error(text, opened[-1][1], "it is never closed; write \\[")
-    entities += [Entity(Span.joining(fragments), label) for (label, _), fragments in pieces.items()]
+    if open_brackets:
+        raise _error(text, open_brackets[-1][1], "it is never closed; write \\[")
+    entities += [Entity(Span.union(fragments), label) for (label, _), fragments in pieces.items()]
     if len(set(entities)) < len(entities):
         raise CorpusError(f"markup: {excerpt(text)} holds the same entity twice")
     return Document("".join(plain), tuple(sorted(entities)), id)
@@ -74,7 +74,7 @@ def render(document: Document) -> str:
     >>> render(Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"))))
     '[a [b](Y#1)](X)[ c](Y#1)'
     """
-    pieces = _nested(document.entities)
+    pieces = _nested_pieces(document.entities)
     counts = defaultdict[int, int](int)
     for _, _, entity in pieces:
         counts[entity] += 1
@@ -84,34 +84,34 @@ def render(document: Document) -> str:
         + (f"#{numbers[entity]}" if entity in numbers else "")
         for entity in counts
     }
-    written: list[str] = []
+    markup: list[str] = []
     done = 0
-    opened: list[tuple[int, str]] = []
+    open_pieces: list[tuple[int, str]] = []
 
-    def upto(end: int) -> None:
+    def copy_text(end: int) -> None:
         nonlocal done
-        written.append(re.sub(r"([\\\[\]])", r"\\\1", document.text[done:end]))
+        markup.append(re.sub(r"([\\\[\]])", r"\\\1", document.text[done:end]))
         done = end
 
-    def close(limit: int) -> None:
-        while opened and opened[-1][0] <= limit:
-            end, label = opened.pop()
-            upto(end)
-            written.append(f"]({label})")
+    def close_pieces(limit: int) -> None:
+        while open_pieces and open_pieces[-1][0] <= limit:
+            end, label = open_pieces.pop()
+            copy_text(end)
+            markup.append(f"]({label})")
 
     for start, end, entity in pieces:
-        close(start)
-        upto(start)
-        written.append("[")
-        opened.append((end, labels[entity]))
-    close(len(document.text))
-    upto(len(document.text))
-    return "".join(written)
+        close_pieces(start)
+        copy_text(start)
+        markup.append("[")
+        open_pieces.append((end, labels[entity]))
+    close_pieces(len(document.text))
+    copy_text(len(document.text))
+    return "".join(markup)
 
 
-def _nested(entities: tuple[Entity, ...]) -> list[tuple[int, int, int]]:
+def _nested_pieces(entities: tuple[Entity, ...]) -> list[tuple[int, int, int]]:
     """Fragments as (start, end, entity), cut so that of any two one holds the other or they are apart."""
-    waiting = [(start, -end, index) for index, each in enumerate(entities) for start, end in each.span.fragments]
+    waiting = [(start, -end, index) for index, entity in enumerate(entities) for start, end in entity.fragments]
     heapify(waiting)
     pieces: list[tuple[int, int, int]] = []
     ends: list[int] = []

@@ -21,13 +21,13 @@ def relations(spans: Iterable[Span]) -> tuple[int, int]:
     ordered = sorted(counts, key=lambda span: (span.start, -span.end))
     nested = {span for span, count in counts.items() if count > 1}
     crossing: set[Span] = set()
-    _contiguous([span for span in ordered if not span.discontinuous], nested, crossing)
+    _compare_contiguous([span for span in ordered if not span.discontinuous], nested, crossing)
     if any(span.discontinuous for span in ordered):
-        _discontinuous(ordered, nested, crossing)
+        _compare_discontinuous(ordered, nested, crossing)
     return sum(counts[span] for span in nested), sum(counts[span] for span in crossing)
 
 
-def _contiguous(ordered: list[Span], nested: set[Span], crossing: set[Span]) -> None:
+def _compare_contiguous(ordered: list[Span], nested: set[Span], crossing: set[Span]) -> None:
     """Sweep over spans by start, the longer first: an open end before a span's own end is a crossing."""
     ends: list[int] = []
     calm: list[tuple[int, Span]] = []  # open spans that cross none so far, by their ends
@@ -50,20 +50,20 @@ def _end(pair: tuple[int, Span]) -> int:
     return pair[0]
 
 
-def _discontinuous(ordered: list[Span], nested: set[Span], crossing: set[Span]) -> None:
+def _compare_discontinuous(ordered: list[Span], nested: set[Span], crossing: set[Span]) -> None:
     """Compare the pairs of which one is discontinuous."""
-    opened: list[Span] = []
-    broken: list[Span] = []
+    open_spans: list[Span] = []
+    discontinuous: list[Span] = []
     for span in ordered:
-        opened = [other for other in opened if other.end > span.start]
-        broken = [other for other in broken if other.end > span.start]
-        for other in opened if span.discontinuous else broken:
+        open_spans = [other for other in open_spans if other.end > span.start]
+        discontinuous = [other for other in discontinuous if other.end > span.start]
+        for other in open_spans if span.discontinuous else discontinuous:
             if other.covers(span):
                 nested.add(span)
             elif span.covers(other):
                 nested.add(other)
             elif span.overlaps(other):
                 crossing.update((span, other))
-        opened.append(span)
+        open_spans.append(span)
         if span.discontinuous:
-            broken.append(span)
+            discontinuous.append(span)

@@ -19,7 +19,7 @@ from pathlib import Path
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft
+from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
 from nearspan.formats.unkept import unkept_ids, unkept_scores, unkept_words
@@ -37,14 +37,8 @@ Line = tuple[int, str]
 def read(source: Source) -> Corpus:
     """Read a file of PubTator documents."""
     problems = list(source.problems)
-    drafts = [draft for block in _joined(_blocks(source)) for draft in _drafts(block, source, problems)]
-    return Corpus(
-        tuple(draft.document() for draft in drafts),
-        tuple(problems),
-        "pubtator",
-        0,
-        tuple(draft.place() for draft in drafts),
-    )
+    drafts = [draft for block in _join_abstracts(_blocks(source)) for draft in _drafts(block, source, problems)]
+    return to_corpus(drafts, problems, "pubtator")
 
 
 def detect(source: Source) -> bool:
@@ -61,9 +55,9 @@ def detect(source: Source) -> bool:
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write the text up to its first newline as the title and the rest as the abstract."""
-    named = list(_names(corpus))
-    write_file(path, _pieces(corpus, named))
-    return unkept_words(corpus, path, "pubtator") + unkept_scores(corpus, path) + unkept_ids(corpus, named, path)
+    ids = list(_ids(corpus))
+    write_file(path, _pieces(corpus, ids))
+    return unkept_words(corpus, path, "pubtator") + unkept_scores(corpus, path) + unkept_ids(corpus, ids, path)
 
 
 def _blocks(source: Source) -> Iterator[list[Line]]:
@@ -86,13 +80,13 @@ def _blocks(source: Source) -> Iterator[list[Line]]:
         yield block
 
 
-def _joined(blocks: Iterable[list[Line]]) -> Iterator[list[Line]]:
+def _join_abstracts(blocks: Iterable[list[Line]]) -> Iterator[list[Line]]:
     """The blocks, with an abstract that a blank line parts from its title as one of the same document."""
     before: list[Line] = []
     for block in blocks:
         id, parts = _texts(block)
-        other, others = _texts(before)
-        if id and id == other and not set(parts) & set(others):
+        id_before, parts_before = _texts(before)
+        if id and id == id_before and not set(parts) & set(parts_before):
             before = before + block
             continue
         if before:
@@ -104,10 +98,11 @@ def _joined(blocks: Iterable[list[Line]]) -> Iterator[list[Line]]:
 
 def _texts(block: list[Line]) -> tuple[str, str]:
     """The id of a block that begins with a text, and which of its texts the block holds."""
-    found = [match for _, line in block if (match := _TEXT.match(line))]
-    if not found or not _TEXT.match(block[0][1]):
+    matches = [match for _, line in block if (match := _TEXT.match(line))]
+    if not matches or not _TEXT.match(block[0][1]):
         return "", ""
-    return found[0][1], "".join(match[2] for match in found if match[1] == found[0][1])
+    id = matches[0][1]
+    return id, "".join(match[2] for match in matches if match[1] == id)
 
 
 def _drafts(block: list[Line], source: Source, problems: list[Problem]) -> Iterator[Draft]:
@@ -140,38 +135,38 @@ def _add(draft: Draft, line: str, number: int) -> None:
     if _is_relation(columns):
         return
     if len(columns) < 5 or not _NUMBER.fullmatch(columns[1]) or not _NUMBER.fullmatch(columns[2]):
-        found = f"found {excerpt(line)}, expected ID<tab>START<tab>END<tab>TEXT<tab>LABEL"
-        draft.problem("malformed", found, number)
+        message = f"found {excerpt(line)}, expected ID<tab>START<tab>END<tab>TEXT<tab>LABEL"
+        draft.add_problem("malformed", message, number)
     elif columns[0] != draft.id:
-        draft.problem("malformed", f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}", number)
+        draft.add_problem("malformed", f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}", number)
     else:
-        draft.add([(int(columns[1]), int(columns[2]))], columns[4], number, said=columns[3])
+        draft.add([(int(columns[1]), int(columns[2]))], columns[4], number, text=columns[3])
 
 
 def _is_relation(columns: list[str]) -> bool:
     """Whether a line names two concepts, such as D001241, and not a mention whose offsets are no numbers."""
-    named = len(columns) >= 4 and _RELATION.fullmatch(columns[1]) and not _NUMBER.fullmatch(columns[2])
-    return bool(named) and all(_CONCEPT.fullmatch(column) for column in columns[2:4])
+    has_name = len(columns) >= 4 and _RELATION.fullmatch(columns[1]) and not _NUMBER.fullmatch(columns[2])
+    return bool(has_name) and all(_CONCEPT.fullmatch(column) for column in columns[2:4])
 
 
-def _names(corpus: Corpus) -> Iterator[str]:
+def _ids(corpus: Corpus) -> Iterator[str]:
     """The id that each document is written with."""
     for number, document in enumerate(corpus.documents, 1):
         yield _UNSAFE.sub("_", document.id)[:200] or str(number)
 
 
-def _pieces(corpus: Corpus, named: Iterable[str]) -> Iterator[str]:
-    for id, document in zip(named, corpus.documents, strict=True):
+def _pieces(corpus: Corpus, ids: Iterable[str]) -> Iterator[str]:
+    for id, document in zip(ids, corpus, strict=True):
         title, newline, abstract = document.text.partition("\n")
         if "\n" in abstract or title.endswith("\r") or abstract.endswith("\r"):
             _refuse(document, "the text has more lines than a title and an abstract")
         yield f"{id}|t|{title}\n" + (f"{id}|a|{abstract}\n" if newline else "")
         for entity in document.entities:
             if entity.span.discontinuous:
-                _refuse(document, f"the entity {excerpt(entity.span.text(document.text))} is discontinuous")
+                _refuse(document, f"the entity {excerpt(entity.text)} is discontinuous")
             if not entity.label.strip() or set(entity.label) & set("\t\r\n"):
                 _refuse(document, f"the label {excerpt(entity.label)} is empty or holds a tab or a line end")
-            text = re.sub(r"[\t\r\n]", " ", entity.span.text(document.text))
+            text = re.sub(r"[\t\r\n]", " ", entity.text)
             yield f"{id}\t{entity.start}\t{entity.end}\t{text}\t{entity.label}\n"
         yield "\n"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Problem
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 _WIDE = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first, as one of its marks begins with one of UTF-16
@@ -19,7 +19,7 @@ _WIDE = {
 class Source:
     """A file or a folder by its path. The text of a file is read when it is first needed.
 
-    A byte order mark is left out of `text` and remembered in `marked`. Broken UTF-8 is listed line by line in
+    A byte order mark is left out of `text` and remembered in `has_mark`. Broken UTF-8 is listed line by line in
     `problems` and read as U+FFFD; NUL bytes are listed and kept.
 
     >>> Source(Path("a.txt"), "one\\r\\ntwo\\u2028still two\\n").lines
@@ -42,35 +42,35 @@ class Source:
         return self._content[1]
 
     @property
-    def marked(self) -> bool:
+    def has_mark(self) -> bool:
         """Whether the file begins with a byte order mark."""
         return self._content[2]
 
     @cached_property
     def _content(self) -> tuple[str, list[Problem], bool]:
-        data = load(self.path)
+        data = _read_bytes(self.path)
         refuse_wide(data, self.path)
-        marked = data.startswith(codecs.BOM_UTF8)
+        has_mark = data.startswith(codecs.BOM_UTF8)
         data = data.removeprefix(codecs.BOM_UTF8)
         problems: list[Problem] = []
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
-            text = _mended(data, self.name, problems)
+            text = _decode_lines(data, self.name, problems)
         if "\0" in text:
             for number, line in enumerate(text.split(line_end(text)), 1):
                 list_nuls(line, self.name, number, problems)
-        return text, problems, marked
+        return text, problems, has_mark
 
     @property
     def name(self) -> str:
         """The path for messages."""
-        return shown(self.path)
+        return display_path(self.path)
 
     @property
     def file(self) -> str:
         """The name of the file alone, for the ids of documents."""
-        return shown(self.path.name)
+        return display_path(self.path.name)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -90,31 +90,33 @@ def line_end(text: str) -> str:
     return "\r" if "\r" in text and "\n" not in text else "\n"
 
 
-def load(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     """The bytes of a file, or a CorpusError that says why not."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise CorpusError(f"{shown(path)} does not exist") from None
+        raise CorpusError(f"{display_path(path)} does not exist") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise CorpusError(f"{shown(path)} cannot be read: {reason}") from None
+        raise CorpusError(f"{display_path(path)} cannot be read: {reason}") from None
 
 
 def refuse_wide(data: bytes, path: Path) -> None:
     """Raise a CorpusError if the bytes begin with the byte order mark of UTF-16 or UTF-32."""
     for name, marks in _WIDE.items():
         if data.startswith(marks):
-            raise CorpusError(f"{shown(path)} is {name}; write it as UTF-8 first: iconv -f {name} -t UTF-8 OLD > NEW")
+            raise CorpusError(
+                f"{display_path(path)} is {name}; write it as UTF-8 first: iconv -f {name} -t UTF-8 OLD > NEW"
+            )
 
 
-def decoded(line: bytes, path: str, number: int, problems: list[Problem]) -> str:
+def decode_line(line: bytes, path: str, number: int, problems: list[Problem]) -> str:
     """A line as text; bytes that are not UTF-8 are listed and read as U+FFFD."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        found = f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line is not UTF-8"
-        problems.append(Problem("broken UTF-8", f"{found}; read as U+FFFD", path, number))
+        message = f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line is not UTF-8; read as U+FFFD"
+        problems.append(Problem("broken UTF-8", message, path, number))
         return line.decode("utf-8", "replace")
 
 
@@ -124,7 +126,7 @@ def list_nuls(line: str, path: str, number: int, problems: list[Problem]) -> Non
         problems.append(Problem("NUL byte", f"{nuls} NUL bytes in the line", path, number))
 
 
-def _mended(data: bytes, path: str, problems: list[Problem]) -> str:
+def _decode_lines(data: bytes, path: str, problems: list[Problem]) -> str:
     end = line_end(data.decode("utf-8", "replace"))
     lines = data.split(end.encode())
-    return end.join(decoded(line, path, number, problems) for number, line in enumerate(lines, 1))
+    return end.join(decode_line(line, path, number, problems) for number, line in enumerate(lines, 1))

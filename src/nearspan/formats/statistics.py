@@ -7,7 +7,7 @@ from collections import Counter
 from typing import NotRequired, TypedDict
 
 from nearspan.document import Document, Entity
-from nearspan.formats.corpus import Place, Problem, Report, excerpt
+from nearspan.formats.corpus import Place, Problem, ProblemRecord, excerpt
 from nearspan.formats.files import Documents, as_documents
 from nearspan.formats.nesting import relations
 from nearspan.formats.synonyms import SynonymCoverage, Synonyms, coverage
@@ -36,7 +36,7 @@ class Statistics(TypedDict):
     overlapping: int
     discontinuous: int
     widths: dict[int, int]
-    problems: list[Report]
+    problems: list[ProblemRecord]
     synonyms: NotRequired[SynonymCoverage]
 
 
@@ -56,11 +56,11 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
     widths: Counter[int] = Counter()
     sentences = tokens = nested = overlapping = discontinuous = 0
     for index, document in enumerate(corpus.documents):
-        found = split(document)
-        sentences += len(found)
-        tokens += sum(map(len, found))
-        starts = [start for sentence in found for start, _ in sentence.words]
-        ends = [end for sentence in found for _, end in sentence.words]
+        parts = split(document)
+        sentences += len(parts)
+        tokens += sum(map(len, parts))
+        starts = [start for sentence in parts for start, _ in sentence.words]
+        ends = [end for sentence in parts for _, end in sentence.words]
         place = corpus.place(index)
         for entity in (*document.entities, *place.duplicates):
             types[entity.label] += 1
@@ -72,7 +72,7 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
         inside, crossing = relations(entity.span for entity in document.entities)
         nested += inside
         overlapping += crossing
-    counted = Statistics(
+    counts = Statistics(
         format=corpus.format,
         documents=len(corpus),
         docstarts=corpus.docstarts,
@@ -87,8 +87,8 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
         problems=[problem.to_dict() for problem in problems],
     )
     if synonyms is not None:
-        counted["synonyms"] = coverage(corpus, synonyms)
-    return counted
+        counts["synonyms"] = coverage(corpus, synonyms)
+    return counts
 
 
 def _width(entity: Entity, starts: list[int], ends: list[int]) -> tuple[int, bool]:
@@ -102,9 +102,8 @@ def _width(entity: Entity, starts: list[int], ends: list[int]) -> tuple[int, boo
 
 
 def _misaligned(entity: Entity, document: Document, place: Place) -> Problem:
-    offsets = ";".join(f"{start}-{end}" for start, end in entity.span.fragments)
-    found = excerpt(entity.span.text(document.text))
-    message = f"{entity.label} {offsets} {found} does not begin and end where words do"
+    text = excerpt(entity.span.text(document.text))
+    message = f"{entity.label} {entity.span} {text} does not begin and end where words do"
     if place.path != document.id:
         message += f" (document {excerpt(document.id)})"
     return Problem("misaligned", message, place.path, place.entities.get(entity, place.line))

@@ -35,8 +35,8 @@ class Chunk(NamedTuple):
     first: int
     stop: int
     label: str
-    opened: str
-    closed: str
+    first_prefix: str
+    last_prefix: str
 
 
 def parse(tag: str) -> Tag | None:
@@ -65,42 +65,42 @@ def chunks(tags: Sequence[Tag]) -> list[Chunk]:
     >>> [chunk[:3] for chunk in chunks([Tag("B", "PER"), Tag("I", "PER"), OUTSIDE, Tag("I", "LOC")])]
     [(0, 2, 'PER'), (3, 4, 'LOC')]
     """
-    found: list[Chunk] = []
-    first, current, opened, closed = -1, "", "", ""
+    entities: list[Chunk] = []
+    first, current, first_prefix, last_prefix = -1, "", "", ""
     for index, (prefix, label) in enumerate(tags):
         if current and (label != current or prefix in _OPENERS):
-            found.append(Chunk(first, index, current, opened, closed))
+            entities.append(Chunk(first, index, current, first_prefix, last_prefix))
             current = ""
         if not label:
             continue
         if not current:
-            first, current, opened = index, label, prefix
-        closed = prefix
+            first, current, first_prefix = index, label, prefix
+        last_prefix = prefix
         if prefix in _CLOSERS:
-            found.append(Chunk(first, index + 1, label, opened, closed))
+            entities.append(Chunk(first, index + 1, label, first_prefix, last_prefix))
             current = ""
     if current:
-        found.append(Chunk(first, len(tags), current, opened, closed))
-    return found
+        entities.append(Chunk(first, len(tags), current, first_prefix, last_prefix))
+    return entities
 
 
-def scheme(prefixes: Counter[str], found: Iterable[Chunk]) -> str:
+def scheme(prefixes: Counter[str], entities: Iterable[Chunk]) -> str:
     """The scheme most of a file's entities follow, by its tags' prefixes and its entities."""
-    total = openers = closers = others = 0
+    total = openers = closers = non_openers = 0
     before: Chunk | None = None
-    for chunk in found:
+    for chunk in entities:
         total += 1
-        closers += chunk.closed in _CLOSERS
-        others += chunk.opened not in _OPENERS
+        closers += chunk.last_prefix in _CLOSERS
+        non_openers += chunk.first_prefix not in _OPENERS
         # A B right after an entity of its label is IOB1 as well as IOB2.
-        joined = before is not None and (before.stop, before.label) == (chunk.first, chunk.label)
-        openers += chunk.opened in _OPENERS and not joined
+        adjacent = before is not None and (before.stop, before.label) == (chunk.first, chunk.label)
+        openers += chunk.first_prefix in _OPENERS and not adjacent
         before = chunk
     if 2 * closers > total:
         if prefixes["L"] + prefixes["U"] > prefixes["E"] + prefixes["S"]:
             return "BILOU"
         return "BMES" if prefixes["M"] > prefixes["I"] else "BIOES"
-    return "IOB1" if others > openers else "IOB2"
+    return "IOB1" if non_openers > openers else "IOB2"
 
 
 def fault(chunk: Chunk, scheme: str) -> str:
@@ -111,8 +111,8 @@ def fault(chunk: Chunk, scheme: str) -> str:
     """
     if scheme == "IOB1":
         return ""
-    if chunk.opened not in _OPENERS:
-        return f"{chunk.opened}-{chunk.label} begins an entity"
-    if scheme != "IOB2" and chunk.closed not in _CLOSERS:
-        return f"{chunk.closed}-{chunk.label} ends an entity"
+    if chunk.first_prefix not in _OPENERS:
+        return f"{chunk.first_prefix}-{chunk.label} begins an entity"
+    if scheme != "IOB2" and chunk.last_prefix not in _CLOSERS:
+        return f"{chunk.last_prefix}-{chunk.label} ends an entity"
     return ""

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nearspan.errors import CorpusError
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 _DESCRIPTORS = re.compile("/proc/([0-9]+)/fd|/dev/fd")
 
@@ -24,25 +24,25 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
     that begins with U+FEFF gets a byte order mark before it, so that reading it back does not take that
     character for one.
     """
-    with told(path):
+    with name_in_errors(path):
         if (number := descriptor(path)) is not None:
             if sys.stdout is not None:
                 sys.stdout.flush()
             with os.fdopen(os.dup(number), "wb") as stream:
-                stream.writelines(encoded(pieces))
+                stream.writelines(encode_text(pieces))
             return
         if path.exists() and not path.is_file():
             if path.is_dir():
-                raise CorpusError(f"{shown(path)} is a folder; name a file")
+                raise CorpusError(f"{display_path(path)} is a folder; name a file")
             with path.open("wb") as stream:  # a pipe or a device: nothing to replace
-                stream.writelines(encoded(pieces))
+                stream.writelines(encode_text(pieces))
             return
-        target = followed(path)
+        target = resolve_target(path)
         beside = scratch(target)
         try:
             with beside.open("wb") as stream:
                 let_read(beside, target)
-                stream.writelines(encoded(pieces))
+                stream.writelines(encode_text(pieces))
                 stream.flush()
                 os.fsync(stream.fileno())
             beside.replace(target)
@@ -60,8 +60,8 @@ def descriptor(path: Path) -> int | None:
     """
     for _ in range(40):  # links that lead back to themselves end here
         if path.name.isdecimal() and len(path.name) < 10:
-            found = _DESCRIPTORS.fullmatch(os.path.realpath(path.parent))
-            if found and found[1] in (None, str(os.getpid())):
+            match = _DESCRIPTORS.fullmatch(os.path.realpath(path.parent))
+            if match and match[1] in (None, str(os.getpid())):
                 return int(path.name)
         if not path.is_symlink():
             return None
@@ -75,7 +75,7 @@ def let_read(new: Path, old: Path) -> None:
         new.chmod(stat.S_IMODE(old.stat().st_mode) | stat.S_IWUSR)
 
 
-def followed(path: Path) -> Path:
+def resolve_target(path: Path) -> Path:
     """Where a path leads, whether something is there or not; an OSError where that cannot be found out."""
     with suppress(FileNotFoundError):
         path.stat()  # `resolve` has no OSError for links that lead back to themselves
@@ -88,21 +88,21 @@ def scratch(target: Path) -> Path:
     >>> len(scratch(Path("北" * 80)).name.encode()) < 150
     True
     """
-    kept = os.fsencode(target.name)[:100].decode("utf-8", "ignore")
-    return target.with_name(f".{kept}.{os.getpid()}.tmp")
+    name = os.fsencode(target.name)[:100].decode("utf-8", "ignore")
+    return target.with_name(f".{name}.{os.getpid()}.tmp")
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while `path` is written into an error that names it."""
+def name_in_errors(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while `path` is written into a CorpusError that names it."""
     try:
         yield
     except OSError as error:
-        raise CorpusError(f"{shown(path)} cannot be written: {error.strerror or error}") from None
+        raise CorpusError(f"{display_path(path)} cannot be written: {error.strerror or error}") from None
     except UnicodeEncodeError as error:
-        found = f"U+{ord(error.object[error.start]):04X}"
-        message = f"the text holds the lone surrogate {found}, which is no character"
-        raise CorpusError(f"{shown(path)} cannot be written: {message}") from None
+        character = f"U+{ord(error.object[error.start]):04X}"
+        message = f"the text holds the lone surrogate {character}, which is no character"
+        raise CorpusError(f"{display_path(path)} cannot be written: {message}") from None
 
 
 def sync(path: Path) -> None:
@@ -115,7 +115,7 @@ def sync(path: Path) -> None:
             os.close(descriptor)
 
 
-def encoded(pieces: Iterable[str]) -> Iterator[bytes]:
+def encode_text(pieces: Iterable[str]) -> Iterator[bytes]:
     """Text as UTF-8 bytes, a first U+FEFF after a byte order mark."""
     first = True
     for piece in pieces:

@@ -38,8 +38,8 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path, about: Mapping[str, 
         scratch.touch()
         let_read(scratch, path)
         mode = scratch.stat().st_mode
-        found = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        save_file(found, scratch, {ABOUT: json.dumps({**(about or {}), "digest": digest_of(found)})})
+        content = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        save_file(content, scratch, {ABOUT: json.dumps({**(about or {}), "digest": digest_of(content)})})
         scratch.chmod(mode)
         sync(scratch)
         scratch.replace(path)
@@ -51,8 +51,8 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     """Read what `save_tensors` wrote; an error where any bit of the tensors has changed since."""
     with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        written = _about(file).get("digest")
-    if digest_of(tensors) != written:
+        digest = _about(file).get("digest")
+    if digest_of(tensors) != digest:
         raise ModelError(f"{path} is damaged: its tensors are not as they were written; put back a sound copy of it")
     return tensors
 
@@ -69,11 +69,11 @@ def digest_of(tensors: Mapping[str, Tensor]) -> str:
     >>> digest_of({"a": torch.zeros(2)}) == digest_of({"a": torch.zeros(2)}) != digest_of({"a": torch.zeros(2, 1)})
     True
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
-        found.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
-        found.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return found.hexdigest()[:16]
+        digest.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:16]
 
 
 def _about(file: Any) -> dict[str, str]:

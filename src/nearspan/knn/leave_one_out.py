@@ -12,7 +12,7 @@ from torch.nn import functional
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.interpolation import one_hot_labels, weigh_labels
 from nearspan.knn.search import top_columns
-from nearspan.segment.sentence_windows import LONGEST
+from nearspan.segment.windows import LONGEST
 
 PART, PIECE = 32_768, 512  # rows of the datastore, and spans that are asked about, whose scores are held at once
 SHARPNESS = 20.0  # a neighbour whose cosine is lower by 1 / SHARPNESS has a weight lower by the factor e

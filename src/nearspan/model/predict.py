@@ -16,8 +16,8 @@ from nearspan.knn import Datastore
 from nearspan.model.decode import Overlap, decode
 from nearspan.model.network import Network
 from nearspan.model.sentence_windows import SentenceWindows, encode_corpus
-from nearspan.segment import Sentence, in_blocks
-from nearspan.segment.windows import balanced
+from nearspan.segment import Sentence, document_blocks
+from nearspan.segment.windows import balanced_runs
 from nearspan.spans import GivenEntities, ScoredSpan
 
 BLOCK = 50_000  # words that are read at once, before results are given
@@ -44,9 +44,9 @@ class Predictor:
     def _recognise(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """Find entities."""
         bare = (replace(as_document(document), entities=()) for document in documents)
-        for block in in_blocks(bare, self.split, BLOCK):
+        for block in document_blocks(bare, self.split, BLOCK):
             sentences = [sentence for _, own in block for sentence in own]
-            runs = balanced(list(map(len, sentences)), BLOCK)  # several where a document is very long
+            runs = balanced_runs(list(map(len, sentences)), BLOCK)  # several where a document is very long
             entities = chain.from_iterable(self.predict_sentences(sentences[first:stop]) for first, stop in runs)
             for document, own in block:
                 yield document.with_entities(entity for _ in own for entity in next(entities))
@@ -82,7 +82,7 @@ class Predictor:
         """The entities of each sentence, given the spans of its windows that may be entities."""
         return [
             [
-                Entity(sentence.joined(span.fragments), self.labels[span.label], span.score)
+                Entity(sentence.span_of(span.fragments), self.labels[span.label], span.score)
                 for span in decode(spans, self.overlap, self.linked_overlap)
             ]
             for sentence, spans in zip(windows.sentences, windows.merge(by_window), strict=True)

@@ -9,7 +9,7 @@ from itertools import islice
 from nearspan.encoders import EncodedCorpus
 from nearspan.model.network import Network
 from nearspan.segment import Sentence
-from nearspan.segment.sentence_windows import Window, split_windows
+from nearspan.segment.windows import Window, split_windows
 from nearspan.spans import ScoredSpan, WordEntity
 
 
@@ -35,7 +35,7 @@ class SentenceWindows:
         windows = iter(zip(self.windows, by_window, strict=True))
         for sentence, count in zip(self.sentences, self.counts, strict=True):
             spans = [
-                span.shifted(window.start)
+                span.shift(window.start)
                 for window, in_window in islice(windows, count)
                 for span in in_window
                 if window.owns(span.first)

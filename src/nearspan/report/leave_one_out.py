@@ -16,7 +16,7 @@ from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.model import Model
 from nearspan.model.decode import Fragments
 from nearspan.segment import Coverage, Gold, align
-from nearspan.segment.sentence_windows import Window, split_windows
+from nearspan.segment.windows import Window, split_windows
 from nearspan.spans import Candidates, SpanLabels, WordEntity, align_to_candidates
 
 VOTERS = 32  # other spans that vote beside a head that does not score with the memory
@@ -75,7 +75,7 @@ def _place(document: int, part: Window, asked: Sequence[WordEntity], golds: Sequ
     moved = [(first - part.start, stop - part.start, label) for first, stop, label in asked]
     entities = [(first, stop, label) for first, stop, label in moved if first >= 0 and stop <= length]
     spans = {((first, stop),) for first, stop, _ in entities}
-    near = [gold.shifted(-part.start).fragments for gold in golds]
+    near = [gold.shift(-part.start).fragments for gold in golds]
     return Place(document, part, entities, [one for one in near if one not in spans])
 
 

@@ -15,7 +15,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Batch
 from nearspan.model import Model
 from nearspan.segment import Gold, Sentence, align
-from nearspan.segment.sentence_windows import Window, split_windows
+from nearspan.segment.windows import Window, split_windows
 from nearspan.spans import Candidates, WordEntity, align_to_candidates
 
 Key = tuple[int, Entity]  # the document's position, and the entity in it
@@ -45,7 +45,7 @@ class GoldSpan(WordSpan):
     @property
     def span(self) -> Span:
         """Its characters in the text of its sentence."""
-        return self.entity.span.shifted(-self.sentence.start)
+        return self.entity.span.shift(-self.sentence.start)
 
 
 def gold_spans(model: Model, documents: Sequence[Document]) -> dict[Key, GoldSpan]:

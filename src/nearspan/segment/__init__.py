@@ -1,8 +1,21 @@
-"""Views of a text: words and sentences, with exact character offsets."""
+"""Views of a text: words, sentences and windows, with exact character offsets."""
 
 from nearspan.segment.alignment import Alignment, Gold, align
 from nearspan.segment.coverage import Coverage
 from nearspan.segment.digests import copies, digests
-from nearspan.segment.sentences import Sentence, in_blocks, split
+from nearspan.segment.sentences import Sentence, document_blocks, split
+from nearspan.segment.windows import Window, split_windows
 
-__all__ = ["Alignment", "Coverage", "Gold", "Sentence", "align", "copies", "digests", "in_blocks", "split"]
+__all__ = [
+    "Alignment",
+    "Coverage",
+    "Gold",
+    "Sentence",
+    "Window",
+    "align",
+    "copies",
+    "digests",
+    "document_blocks",
+    "split",
+    "split_windows",
+]

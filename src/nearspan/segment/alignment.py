@@ -47,7 +47,7 @@ class Gold:
         """Whether there are several fragments. Such entities are for the model to take or to refuse."""
         return len(self.fragments) > 1
 
-    def shifted(self, by: int) -> Gold:
+    def shift(self, by: int) -> Gold:
         """The same entity in a sentence that begins `by` words earlier."""
         return Gold(tuple((first + by, stop + by) for first, stop in self.fragments), self.label)
 
@@ -97,15 +97,15 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     sources: list[list[Entity]] = [[] for _ in sentences]
     unreachable: list[tuple[Entity, str]] = []
     for entity in dict.fromkeys(entities):
-        edges = [(starts.get(start), stops.get(end)) for start, end in entity.span.fragments]
-        found = [(first, stop) for first, stop in edges if first is not None and stop is not None]
-        if len(found) < len(edges):
+        edges = [(starts.get(start), stops.get(end)) for start, end in entity.fragments]
+        aligned = [(first, stop) for first, stop in edges if first is not None and stop is not None]
+        if len(aligned) < len(edges):
             unreachable.append((entity, MISALIGNED))
-        elif len({position for pair in found for position, _ in pair}) > 1:
+        elif len({position for pair in aligned for position, _ in pair}) > 1:
             unreachable.append((entity, CROSSING))
         else:
-            fragments = tuple((first, stop) for (_, first), (_, stop) in found)
-            position = found[0][0][0]
+            fragments = tuple((first, stop) for (_, first), (_, stop) in aligned)
+            position = aligned[0][0][0]
             golds[position].append(Gold(fragments, entity.label))
             sources[position].append(entity)
     return Alignment(golds, sources, unreachable, sum(len(sentence.runs) for sentence in sentences))

@@ -46,18 +46,18 @@ def boundaries(text: str) -> list[int]:
     >>> [text[a:b].strip() for a, b in zip([0, *boundaries(text)], [*boundaries(text), None])]
     ['Title', 'At 3.5 mg vs. 4 mg (J. S. Bach et al.) it works.', 'Why?', '不知道。', '好']
     """
-    found = {match.end() for match in _SURE.finditer(text)}
-    found.update(gap.start() for gap in _GAP.finditer(text) if _stops(text, gap.start(), gap.end()))
+    edges = {match.end() for match in _SURE.finditer(text)}
+    edges.update(gap.start() for gap in _GAP.finditer(text) if _ends_sentence(text, gap.start(), gap.end()))
     for paragraph in _paragraphs(text):
-        found.add(paragraph[-1][1])
+        edges.add(paragraph[-1][1])
         widest = max(end - start for start, end in paragraph)
         for line, following in pairwise(paragraph):
-            if _deliberate(text, line, following, widest):
-                found.add(line[1])
-    return sorted(edge for edge in found if 0 < edge < len(text))
+            if _is_deliberate(text, line, following, widest):
+                edges.add(line[1])
+    return sorted(edge for edge in edges if 0 < edge < len(text))
 
 
-def _stops(text: str, end: int, following: int) -> bool:
+def _ends_sentence(text: str, end: int, following: int) -> bool:
     """Whether a sentence ends before the whitespace `text[end:following]`."""
     stop = end
     while stop and text[stop - 1] in _CLOSERS:
@@ -107,7 +107,7 @@ def _paragraphs(text: str) -> Iterator[list[Fragment]]:
         yield lines
 
 
-def _deliberate(text: str, line: Fragment, following: Fragment, widest: int) -> bool:
+def _is_deliberate(text: str, line: Fragment, following: Fragment, widest: int) -> bool:
     """Whether the line break after `line` was made for its meaning and not for lack of room."""
     if _ITEM.match(text, *following):
         return True

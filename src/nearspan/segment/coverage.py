@@ -53,8 +53,8 @@ class Coverage:
         }
 
     def __str__(self) -> str:
-        line = f"{_counted(self.entities, 'entity', 'entities')} in "
-        line += _counted(self.sentences, "sentence", "sentences")
+        line = f"{_count(self.entities, 'entity', 'entities')} in "
+        line += _count(self.sentences, "sentence", "sentences")
         reasons = self._reasons()
         if not reasons:
             return f"{line}; all reachable" if self.entities else line
@@ -62,9 +62,9 @@ class Coverage:
         return f"{line}; {self.entities - self.reachable:,} unreachable ({listed})"
 
     def _reasons(self) -> list[tuple[str, int]]:
-        held = ((reason, count) for reason, count in self.unreachable.items() if count)
-        return sorted(held, key=lambda item: (-item[1], item[0]))
+        reasons = ((reason, count) for reason, count in self.unreachable.items() if count)
+        return sorted(reasons, key=lambda item: (-item[1], item[0]))
 
 
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
+def _count(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} {singular if count == 1 else plural}"

@@ -16,13 +16,13 @@ def digests(sentences: Iterable[Sequence[str]], without: Collection[int] = froze
     >>> digests([["It", "snowed"], ["It", "rained"]]) == [second, first]
     True
     """
-    seen: dict[bytes, Iterator[int]] = {}
-    found = []
+    by_key: dict[bytes, Iterator[int]] = {}
+    digests = []
     for words in sentences:
         key = _key(words)
-        numbers = seen.setdefault(key, _numbers(key))
-        found.append(next(number for number in numbers if number not in without))
-    return found
+        numbers = by_key.setdefault(key, _numbers(key))
+        digests.append(next(number for number in numbers if number not in without))
+    return digests
 
 
 def copies(words: Sequence[str]) -> Iterator[int]:

@@ -26,9 +26,7 @@ class Sentence:
     index: int
     words: tuple[Fragment, ...]
     around: Sequence[Sentence] = field(default=(), repr=False)  # the document's sentences in order, this one included
-    wholes: tuple[Fragment, ...] | None = field(
-        default=None, repr=False
-    )  # where `words` are pieces: those of each word
+    wholes: tuple[Fragment, ...] | None = field(default=None, repr=False)  # of each word, where `words` are pieces
 
     def __len__(self) -> int:
         return len(self.words)
@@ -78,15 +76,15 @@ class Sentence:
         """Some whole words as a sentence of their own, with nothing around."""
         words, wholes = self.words[first:stop], self.wholes
         if wholes is not None:
-            held = slice(*(bisect_left(wholes, edge, key=itemgetter(0)) for edge in (first, stop)))
-            wholes = tuple((a - first, b - first) for a, b in wholes[held])
+            inside = slice(*(bisect_left(wholes, edge, key=itemgetter(0)) for edge in (first, stop)))
+            wholes = tuple((a - first, b - first) for a, b in wholes[inside])
         return Sentence(self.document, self.index, words, wholes=wholes)
 
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
         return Span.of(self.words[first][0], self.words[stop - 1][1])
 
-    def joined(self, fragments: Iterable[Fragment]) -> Span:
+    def span_of(self, fragments: Iterable[Fragment]) -> Span:
         """The characters of several runs of words."""
         return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
 
@@ -109,29 +107,28 @@ def split(document: Document, *, characters: bool = False) -> list[Sentence]:
     else:
         inner = sorted({edge for sentence in document.sentences for edge in sentence})
     edges = [0, *(edge for edge in inner if 0 < edge < len(text)), len(text)]
-    found: list[tuple[Fragment, ...]]
+    groups: list[tuple[Fragment, ...]]
     if document.words is not None:
         starts = [start for start, _ in document.words]
         cuts = [0, *(bisect_left(starts, edge) for edge in edges[1:-1]), len(starts)]
-        found = [document.words[first:stop] for first, stop in pairwise(cuts)]
+        groups = [document.words[first:stop] for first, stop in pairwise(cuts)]
     else:
-        found = [
+        groups = [
             tuple((start + first, start + last) for first, last in words(text[start:end], characters))
             for start, end in pairwise(edges)
         ]
-    held = (group for group in found if group)
     sentences: list[Sentence] = []
-    sentences.extend(Sentence(document, index, group, sentences) for index, group in enumerate(held))
+    sentences.extend(Sentence(document, index, group, sentences) for index, group in enumerate(filter(None, groups)))
     return sentences
 
 
-def in_blocks(
+def document_blocks(
     documents: Iterable[Document], split: Callable[[Document], list[Sentence]], most: int
 ) -> Iterator[list[tuple[Document, list[Sentence]]]]:
     """Documents with their sentences, some at a time: so many that they have `most` words or more.
 
     >>> texts = ("It rains.", "It snows.", "It is cold.")
-    >>> [len(block) for block in in_blocks(map(Document, texts), split, 6)]
+    >>> [len(block) for block in document_blocks(map(Document, texts), split, 6)]
     [2, 1]
     """
     block, size = [], 0

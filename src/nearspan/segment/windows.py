@@ -1,8 +1,46 @@
-"""Overlapping windows: long input is read whole, never cut."""
+"""Overlapping windows: a very long sentence or text is read whole, in parts, and never cut."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
+
+from nearspan.segment.sentences import Sentence
+
+LONGEST, OVERLAP = 1000, 100  # words, or pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A sentence or a window of one, where the window begins, and the words whose spans it answers for."""
+
+    sentence: Sentence
+    start: int  # the window's first word in the whole sentence
+    first: int  # in the window
+    stop: int
+
+    def owns(self, first: int) -> bool:
+        """Whether a span that begins at word `first` of the window is this window's."""
+        return self.first <= first < self.stop
+
+
+def split_windows(sentence: Sentence, max_width: int) -> list[Window]:
+    """The sentence itself up to 1,000 words; beyond, windows that share at least 100. Over pieces, so many pieces.
+
+    A span belongs to the window that owns its first word, so each is read once, with context on both sides.
+    Windows share twice the widest span, so that a span that begins in the owned part ends in the window.
+    """
+    count = len(sentence)
+    if count <= LONGEST:
+        return [Window(sentence, 0, 0, count)]
+    overlap = max(OVERLAP, 2 * max_width)
+    spans = list(dict.fromkeys(_whole_words(sentence, windows(count, max(LONGEST, 2 * overlap), overlap))))
+    return [
+        Window(sentence.part(start, stop), start, first - start, end - start)
+        for (start, stop), (first, end) in zip(spans, owners(spans), strict=True)
+    ]
 
 
 def windows(count: int, size: int, overlap: int) -> list[tuple[int, int]]:
@@ -30,12 +68,12 @@ def owners(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return list(zip([spans[0][0], *cuts], [*cuts, spans[-1][1]], strict=True))
 
 
-def balanced(sizes: list[int], most: int) -> list[tuple[int, int]]:
+def balanced_runs(sizes: list[int], most: int) -> list[tuple[int, int]]:
     """Runs of neighbouring items that hold at most `most` together, as few as can be and then as even as can be.
 
     An item that is larger than `most` is a run of its own.
 
-    >>> balanced([4, 4, 4, 4], most=13)
+    >>> balanced_runs([4, 4, 4, 4], most=13)
     [(0, 2), (2, 4)]
     """
     low, high = 1, most
@@ -49,12 +87,19 @@ def balanced(sizes: list[int], most: int) -> list[tuple[int, int]]:
     return _runs(sizes, high)
 
 
+def _whole_words(sentence: Sentence, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Windows that begin and end inside a word, widened to hold all of it."""
+    edges = [*(first for first, _ in sentence.runs), len(sentence)]
+    for start, stop in spans:
+        yield edges[bisect_right(edges, start) - 1], edges[bisect_left(edges, stop)]
+
+
 def _runs(sizes: list[int], most: int) -> list[tuple[int, int]]:
     starts: list[int] = []
-    held = 0
+    total = 0
     for item, size in enumerate(sizes):
-        if not starts or held + size > most:
+        if not starts or total + size > most:
             starts.append(item)
-            held = 0
-        held += size
+            total = 0
+        total += size
     return list(pairwise([*starts, len(sizes)]))

@@ -77,7 +77,7 @@ def _mark(character: str) -> bool:
 
 def _ranges(belongs: Callable[[str], bool]) -> str:
     """The characters that `belongs` accepts, as the inside of a character class."""
-    found: list[str] = []
+    ranges: list[str] = []
     start = None
     # Beyond these planes there are only Han letters, two ranges of selectors (marks) and private use.
     for code in (*range(0x20000), *range(0xE0000, 0xE0200), sys.maxunicode):
@@ -85,9 +85,9 @@ def _ranges(belongs: Callable[[str], bool]) -> str:
             start = code if start is None else start
             last = code
         elif start is not None:
-            found.append(f"\\U{start:08x}-\\U{last:08x}")
+            ranges.append(f"\\U{start:08x}-\\U{last:08x}")
             start = None
-    return "".join(found)
+    return "".join(ranges)
 
 
 @cache

@@ -38,7 +38,7 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
     model, document = editor.model, Document(text)
     predicted = model.explain_span(document, span, 1).label  # raises where the model does not consider such a span
     sentence = next(part for part in model.split(document) if part.start <= span.start and span.end <= part.end)
-    local, copies = span.shifted(-sentence.start), editor.copies(sentence.text)
+    local, copies = span.shift(-sentence.start), editor.copies(sentence.text)
     if copies:
         kept = [[entity.label for entity in copy.entities if entity.span == local] for copy in copies]
         if predicted == label and all(labels == ([label] if label else []) for labels in kept):
@@ -55,7 +55,7 @@ def _predict(model: Model, document: Document, sentence: Sentence) -> list[Entit
     """The entities that the model finds in a sentence of a document."""
     (annotated,) = model.pipe([document])
     return [
-        Entity(entity.span.shifted(-sentence.start), entity.label)
+        Entity(entity.span.shift(-sentence.start), entity.label)
         for entity in annotated.entities
         if sentence.start <= entity.start and entity.end <= sentence.end
     ]

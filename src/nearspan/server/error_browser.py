@@ -43,7 +43,7 @@ class ErrorBrowser:
         def shift(entity: Entity | None) -> EntityOut | None:
             if entity is None:
                 return None
-            return EntityOut.of(Entity(entity.span.shifted(-start), entity.label, entity.score), text)
+            return EntityOut.of(Entity(entity.span.shift(-start), entity.label, entity.score), text)
 
         gold, predicted = shift(error.gold), shift(error.predicted)
         return ErrorOut(kind=error.kind, document=error.document.id, text=text, gold=gold, predicted=predicted)

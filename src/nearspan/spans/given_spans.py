@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nearspan.document import Document, Entity
 from nearspan.segment import Coverage, Sentence, align
-from nearspan.segment.sentence_windows import split_windows
+from nearspan.segment.windows import split_windows
 from nearspan.spans.reachability import WordEntity
 
 

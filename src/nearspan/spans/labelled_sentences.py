@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nearspan.document import Document
 from nearspan.segment import Coverage, Gold, Sentence
-from nearspan.segment.sentence_windows import split_windows
+from nearspan.segment.windows import split_windows
 from nearspan.spans.given_spans import GivenEntities
 from nearspan.spans.reachability import CandidateRules, WordEntity, align_to_candidates
 
@@ -41,7 +41,7 @@ class LabelledSentences:
                     linked = [gold for gold in discontinuous if start <= gold.first and gold.stop <= end]
                     labelled.sentences.append(window.sentence)
                     labelled.entities.append([(first - start, stop - start, label) for first, stop, label in inside])
-                    labelled.discontinuous.append([gold.shifted(-start) for gold in linked])
+                    labelled.discontinuous.append([gold.shift(-start) for gold in linked])
         return cls(labelled.sentences, labelled.entities, labelled.discontinuous, coverage)
 
     def select(self, numbers: Iterable[int]) -> LabelledSentences:

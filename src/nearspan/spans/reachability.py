@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from nearspan.document import Entity
 from nearspan.segment import Coverage, Gold, Sentence, align
-from nearspan.segment.sentence_windows import split_windows
+from nearspan.segment.windows import split_windows
 
 WordEntity = tuple[int, int, str]  # first word, stop, label
 

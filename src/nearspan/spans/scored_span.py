@@ -39,7 +39,7 @@ class ScoredSpan:
         """One past the last word."""
         return self.fragments[-1][1]
 
-    def shifted(self, by: int) -> ScoredSpan:
+    def shift(self, by: int) -> ScoredSpan:
         """The same words in a sentence that begins `by` words earlier."""
         return ScoredSpan(tuple((first + by, stop + by) for first, stop in self.fragments), self.label, self.score)
 

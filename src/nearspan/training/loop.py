@@ -19,7 +19,7 @@ from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Evaluator
 from nearspan.io.model_folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
-from nearspan.io.paths import exists, is_folder, shown
+from nearspan.io.paths import display_path, exists, is_folder
 from nearspan.knn.storage import FILES, JOURNAL, current_file
 from nearspan.losses import SpanTexts, SynonymSource
 from nearspan.model import Model
@@ -244,7 +244,7 @@ def _usable(out: Path | str) -> Path:
     try:
         str(out).encode("utf-8")
     except UnicodeEncodeError:
-        raise NearspanError(f"the name of {shown(out)} is not UTF-8, and no model could be read there") from None
+        raise NearspanError(f"the name of {display_path(out)} is not UTF-8, and no model could be read there") from None
     return Path(out)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearspan.formats.synonyms import normalised
+from nearspan.formats.synonyms import normal_form
 
 
 @pytest.mark.parametrize(
@@ -21,29 +21,29 @@ from nearspan.formats.synonyms import normalised
     ],
 )
 def test_alike(one: str, other: str):
-    assert normalised(one) == normalised(other)
+    assert normal_form(one) == normal_form(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("Na+", "Na"), ("cafe", "café"), ("-", "?"), ("C++", "C"), ("cats", "cat")])
 def test_different(one: str, other: str):
-    assert normalised(one) != normalised(other)
+    assert normal_form(one) != normal_form(other)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u00ad"])
 def test_a_text_without_a_character_is_empty(text: str):
-    assert normalised(text) == ""
+    assert normal_form(text) == ""
 
 
 @given(st.text())
 def test_it_changes_nothing_twice(text: str):
-    assert normalised(normalised(text)) == normalised(text)
+    assert normal_form(normal_form(text)) == normal_form(text)
 
 
 @given(st.text())
 def test_case_and_surrounding_blanks_do_not_matter(text: str):
-    assert normalised(f" {text.casefold()}\n") == normalised(text)
+    assert normal_form(f" {text.casefold()}\n") == normal_form(text)
 
 
 def test_no_character_changes_twice():
-    found = (normalised(chr(code)) for code in range(sys.maxunicode + 1) if code > 127)
-    assert [text for text in found if normalised(text) != text] == []
+    found = (normal_form(chr(code)) for code in range(sys.maxunicode + 1) if code > 127)
+    assert [text for text in found if normal_form(text) != text] == []

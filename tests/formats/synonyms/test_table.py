@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearspan.formats.corpus import Problem
-from nearspan.formats.synonyms import Synonyms, normalised, table
+from nearspan.formats.synonyms import Synonyms, normal_form, table
 
 HEART = ("heart attack", "myocardial infarction", "MI")
 
@@ -48,7 +48,7 @@ def test_blanks_inside_a_name_are_one():
 
 def test_concepts_with_one_key_are_united():
     pairs = [(1, ["a", "b"]), (2, ["x"]), (0, ["o"]), (1, ["B", "c"]), (0, ["p"]), (2, ["y"])]
-    synonyms = Synonyms.assemble_datastore(pairs, [])
+    synonyms = Synonyms.from_concepts(pairs, [])
     assert list(synonyms) == [("a", "b", "c"), ("x", "y"), ("o",), ("p",)]
     assert synonyms.of("c") == ("a", "b")
     assert synonyms.of("y") == ("x",)
@@ -76,18 +76,18 @@ def test_it_can_go_to_another_process():
 
 @given(st.lists(st.lists(st.text(max_size=3), max_size=4), max_size=6), st.text(max_size=3))
 def test_as_a_loop_over_all_names_finds_them(concepts: list[list[str]], text: str):
-    wanted = normalised(text)
+    wanted = normal_form(text)
     expected: dict[str, None] = {}
     for names in concepts:
-        keys = [normalised(name) for name in names]
+        keys = [normal_form(name) for name in names]
         if wanted and wanted in keys:
             expected |= dict.fromkeys(key for key in keys if key not in ("", wanted))
     synonyms = Synonyms(concepts)
-    assert [normalised(name) for name in synonyms.of(text)] == list(expected)
-    assert (text in synonyms) == any(wanted and wanted == normalised(name) for names in concepts for name in names)
+    assert [normal_form(name) for name in synonyms.of(text)] == list(expected)
+    assert (text in synonyms) == any(wanted and wanted == normal_form(name) for names in concepts for name in names)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.sampled_from("abcdef"), min_size=1)), max_size=8))
 def test_merging_parts_is_reading_all_at_once(pairs: list[tuple[int, list[str]]]):
-    parts = [Synonyms.assemble_datastore([pair], []) for pair in pairs]
-    assert list(Synonyms.merge(parts)) == list(Synonyms.assemble_datastore(pairs, []))
+    parts = [Synonyms.from_concepts([pair], []) for pair in pairs]
+    assert list(Synonyms.merge(parts)) == list(Synonyms.from_concepts(pairs, []))

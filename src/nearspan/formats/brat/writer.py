@@ -12,8 +12,8 @@ from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.unkept import unkept_ids, unkept_scores, unkept_words
-from nearspan.io.atomic import encoded, followed, let_read, scratch, sync, told
-from nearspan.io.paths import shown
+from nearspan.io.atomic import encode_text, let_read, name_in_errors, resolve_target, scratch, sync
+from nearspan.io.paths import display_path
 
 _UNSAFE = re.compile(r"[^\w.,#@+=-]+")
 _LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
@@ -25,20 +25,20 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
 
     The folder must be new or empty, so that no documents of another corpus are left between the new ones.
     """
-    named = list(names(corpus))
-    with told(path):
-        target = followed(path)
+    names = list(file_names(corpus))
+    with name_in_errors(path):
+        target = resolve_target(path)
         beside = scratch(target)
         try:
             beside.mkdir()
             let_read(beside, target)
-            for name, document in zip(named, corpus.documents, strict=True):
+            for name, document in zip(names, corpus, strict=True):
                 file = beside / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                _put(file.with_name(file.name + ".txt"), [document.text])
-                _put(file.with_name(file.name + ".ann"), _lines(document))
-            for each in beside.rglob("*"):
-                sync(each)
+                _write_text(file.with_name(file.name + ".txt"), [document.text])
+                _write_text(file.with_name(file.name + ".ann"), _lines(document))
+            for file in beside.rglob("*"):
+                sync(file)
             if target.exists():
                 target.rmdir()
             beside.rename(target)
@@ -48,31 +48,31 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
             raise
         sync(target.parent)
     problems = unkept_words(corpus, path, "brat") + unkept_scores(corpus, path)
-    return problems + unkept_ids(corpus, named, path) + _unkept_order(named, path)
+    return problems + unkept_ids(corpus, names, path) + _unkept_order(names, path)
 
 
-def _unkept_order(named: list[str], path: Path) -> tuple[Problem, ...]:
+def _unkept_order(names: list[str], path: Path) -> tuple[Problem, ...]:
     """The note that documents are read again in another order."""
-    files = [f"{name}.ann" for name in named]
+    files = [f"{name}.ann" for name in names]
     message = "the order of the documents was not kept, as they are read in the order of their names"
-    return (Problem("changed", message, shown(path)),) if files != sorted(files, key=order) else ()
+    return (Problem("changed", message, display_path(path)),) if files != sorted(files, key=natural_order) else ()
 
 
-def order(path: str) -> tuple[list[str | int], str]:
+def natural_order(path: str) -> tuple[list[str | int], str]:
     """Numbers in names in the order of their values, and numbers of one value in that of their digits.
 
-    >>> sorted(["10.ann", "9.ann", "09.ann"], key=order)
+    >>> sorted(["10.ann", "9.ann", "09.ann"], key=natural_order)
     ['09.ann', '9.ann', '10.ann']
     """
     return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(path))], path
 
 
-def names(corpus: Corpus) -> Iterator[str]:
+def file_names(corpus: Corpus) -> Iterator[str]:
     """A file name for each document, without its ending; a folder in an id stays a folder.
 
-    >>> list(names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
+    >>> list(file_names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
     ['1/x_', '1/x_-2', '_/etc']
-    >>> list(names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b")))))  # x.txt is a file already
+    >>> list(file_names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b")))))  # x.txt is a file already
     ['x', 'x.txt_/b']
     """
     taken: set[str] = set()
@@ -90,9 +90,9 @@ def names(corpus: Corpus) -> Iterator[str]:
         yield name
 
 
-def _put(path: Path, pieces: Iterable[str]) -> None:
+def _write_text(path: Path, pieces: Iterable[str]) -> None:
     with path.open("wb") as stream:
-        stream.writelines(encoded(pieces))
+        stream.writelines(encode_text(pieces))
 
 
 def _lines(document: Document) -> Iterator[str]:
@@ -101,5 +101,5 @@ def _lines(document: Document) -> Iterator[str]:
             reason = f"the label {excerpt(entity.label)} is empty or holds white space"
             raise CorpusError(f"document {excerpt(document.id)}: {reason}; brat cannot hold it, jsonl can")
         offsets = ";".join(f"{start} {end}" for start, end in entity.span.fragments)
-        text = re.sub(r"[\t\r\n]", " ", entity.span.text(document.text))
+        text = re.sub(r"[\t\r\n]", " ", entity.text)
         yield f"T{number}\t{entity.label} {offsets}\t{text}\n"

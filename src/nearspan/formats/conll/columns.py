@@ -34,7 +34,7 @@ class Columns:
     or in the second if most lines of the first count the words of their sentence.
 
     >>> rows = [(1, ["EU", "NNP", "I-NP", "I-ORG"]), (2, ["rejects", "VBZ", "I-VP", "O"])]
-    >>> Columns.found([Block("", 1, [rows])]).labels
+    >>> Columns.detect([Block("", 1, [rows])]).labels
     (3,)
     """
 
@@ -44,22 +44,22 @@ class Columns:
     layered: bool
 
     @classmethod
-    def found(cls, blocks: list[Block], labels: Sequence[int] | None = None, name: str = "") -> Columns:
+    def detect(cls, blocks: list[Block], labels: Sequence[int] | None = None, name: str = "") -> Columns:
         """The columns of a file, by its lines; `labels` says which hold labels where that is known."""
         sentences = [[cells for _, cells in sentence] for block in blocks for sentence in block.sentences]
         rows = [cells for sentence in sentences for cells in sentence]
         size = Counter(map(len, rows)).most_common(1)[0][0] if rows else 2
         usual = [cells for cells in rows if len(cells) == size]
-        tagged = [index for index in range(1, size) if _holds_labels(usual, index)]
-        word = int(size > 2 and 1 not in tagged and _are_numbered(sentences, size))
+        label_columns = [index for index in range(1, size) if _holds_labels(usual, index)]
+        word = int(size > 2 and 1 not in label_columns and _has_word_numbers(sentences, size))
         if labels is not None:
             for index in labels:
                 if not -size <= index < size or index % size == word:
-                    found = f"{name} has {size} columns and its words in column {word}"
-                    raise CorpusError(f"{found}, so column {index} cannot hold labels")
+                    message = f"{name} has {size} columns and its words in column {word}"
+                    raise CorpusError(f"{message}, so column {index} cannot hold labels")
             return cls(size, word, tuple(index % size for index in labels), True)
         rest = tuple(range(word + 1, size))
-        layered = len(rest) > 1 and tagged == list(rest)
+        layered = len(rest) > 1 and label_columns == list(rest)
         return cls(size, word, rest if layered else rest[-1:], layered)
 
     def tags(self, cells: list[str]) -> list[str]:
@@ -74,18 +74,18 @@ def _holds_labels(rows: list[list[str]], index: int) -> bool:
     return 2 * sum(count for value, count in values.items() if is_labelled(value)) > len(rows)
 
 
-def _are_numbered(sentences: list[list[list[str]]], size: int) -> bool:
+def _has_word_numbers(sentences: list[list[list[str]]], size: int) -> bool:
     """Whether the first column counts the words from 1 in most lines, as in GermEval's own files."""
-    wrong = sum(len(miscounted(sentence, size)) for sentence in sentences)
+    wrong = sum(len(wrong_numbers(sentence, size)) for sentence in sentences)
     return 2 * wrong < sum(len(cells) == size for sentence in sentences for cells in sentence)
 
 
-def miscounted(sentence: list[list[str]], size: int) -> list[int]:
+def wrong_numbers(sentence: list[list[str]], size: int) -> list[int]:
     """Which lines of a sentence have a number that is neither their place nor the next after the last number.
 
     Lines of other than `size` columns are passed over.
 
-    >>> miscounted([["1", "a", "O"], ["1", "b", "O"], ["3", "c", "O"], ["3-4", "d", "O"], ["4", "e", "O"]], 3)
+    >>> wrong_numbers([["1", "a", "O"], ["1", "b", "O"], ["3", "c", "O"], ["3-4", "d", "O"], ["4", "e", "O"]], 3)
     [1, 3]
     """
     wrong: list[int] = []

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from nearspan.document import Fragment
-from nearspan.formats.conll.columns import Block, Columns, Row, miscounted
+from nearspan.formats.conll.columns import Block, Columns, Row, wrong_numbers
 from nearspan.formats.conll.writer import DOCSTART, MOST_LAYERS, NO_ID
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, laid_out
+from nearspan.formats.draft import Draft, to_corpus, word_offsets
 from nearspan.formats.source import Source
 from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, fault, is_labelled, parse, scheme
 
@@ -23,22 +23,16 @@ def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
     problems = list(source.problems)
     blocks, docstarts = _blocks(source, problems)
     _drop_comments(blocks, source)
-    layout = Columns.found(blocks, columns, source.name)
+    layout = Columns.detect(blocks, columns, source.name)
     drafts = [_draft(block, layout, source, problems) for block in blocks]
-    _tag(blocks, drafts, layout, problems, source.name)
+    _add_entities(blocks, drafts, layout, problems, source.name)
     problems.sort(key=lambda problem: problem.line)
-    return Corpus(
-        tuple(draft.document() for draft in drafts),
-        tuple(problems),
-        "conll",
-        docstarts,
-        tuple(draft.place() for draft in drafts),
-    )
+    return to_corpus(drafts, problems, "conll", docstarts)
 
 
 def detect(source: Source) -> bool:
     """Whether most of the first lines end in a tag."""
-    lines = [_without_returns(line) for line in source.lines[:2000]]
+    lines = [_strip_returns(line) for line in source.lines[:2000]]
     rows = [_cells(line) for line in lines if line.strip(" \t") and not _is_docstart(line)]
     tagged = sum(len(cells) > 1 and parse(cells[-1]) is not None for cells in rows)
     return 2 * tagged > len(rows) or (not rows and any(map(_is_docstart, source.lines)))
@@ -59,7 +53,7 @@ def _blocks(source: Source, problems: list[Problem]) -> tuple[list[Block], int]:
     docstarts = 0
     sentence: list[Row] = []
     for number, line in enumerate(source.lines, 1):
-        if "\r" in line and (bare := _without_returns(line)) != line:
+        if "\r" in line and (bare := _strip_returns(line)) != line:
             message = f"the line ends in {excerpt(line[len(bare) :])} before its line end; it is left out"
             problems.append(Problem("malformed", message, source.name, number))
             line = bare
@@ -84,15 +78,15 @@ def _blocks(source: Source, problems: list[Problem]) -> tuple[list[Block], int]:
     return blocks, docstarts
 
 
-def _without_returns(line: str) -> str:
+def _strip_returns(line: str) -> str:
     """A line without the carriage returns at its end, and the blanks among them."""
     bare = line.rstrip(" \t\r")
     return bare if "\r" in line[len(bare) :] else line
 
 
 def _docstart_id(line: str) -> str:
-    named = line.removeprefix(DOCSTART).split("\t")[0].strip(" ")
-    return "" if NO_ID.issuperset(named.split(" ")) else named
+    id = line.removeprefix(DOCSTART).split("\t")[0].strip(" ")
+    return "" if NO_ID.issuperset(id.split(" ")) else id
 
 
 def _is_docstart(line: str) -> bool:
@@ -144,20 +138,20 @@ def _draft(block: Block, layout: Columns, source: Source, problems: list[Problem
     start = 0
     for rows in block.sentences:
         if layout.word:
-            _list_miscounted(rows, layout.size, source.name, problems)
+            _list_wrong_number(rows, layout.size, source.name, problems)
         tokens: list[str] = []
-        for index, (number, cells) in enumerate(rows):
+        for number, cells in rows:
             if len(cells) != layout.size or len(cells) < 2:
-                found = f"{len(cells)} columns where the file has {layout.size}: {excerpt(' '.join(cells[:8]))}"
-                found = found if len(cells) > 1 else f"the word {excerpt(cells[0])} has no tag"
-                problems.append(Problem("malformed", found, source.name, number))
+                message = f"{len(cells)} columns where the file has {layout.size}: {excerpt(' '.join(cells[:8]))}"
+                message = message if len(cells) > 1 else f"the word {excerpt(cells[0])} has no tag"
+                problems.append(Problem("malformed", message, source.name, number))
             word = cells[layout.word] if layout.word < len(cells) else cells[0]
             if not word:
                 message = f"the line has no word before its tag {excerpt(cells[-1])}; read as U+FFFD"
-                problems.append(Problem("malformed", message, source.name, rows[index][0]))
+                problems.append(Problem("malformed", message, source.name, number))
                 word = "\ufffd"
             tokens.append(word)
-        offsets = laid_out(tokens, start)
+        offsets = word_offsets(tokens, start)
         words += offsets
         sentences.append((start, offsets[-1][1]))
         lines.append(" ".join(tokens))
@@ -173,19 +167,21 @@ def _draft(block: Block, layout: Columns, source: Source, problems: list[Problem
     )
 
 
-def _list_miscounted(rows: list[Row], size: int, path: str, problems: list[Problem]) -> None:
+def _list_wrong_number(rows: list[Row], size: int, path: str, problems: list[Problem]) -> None:
     """List a sentence whose word numbers do not count from 1, at the first that is wrong."""
-    if wrong := miscounted([cells for _, cells in rows], size):
+    if wrong := wrong_numbers([cells for _, cells in rows], size):
         number, cells = rows[wrong[0]]
         message = f"the word number {excerpt(cells[0])} does not go on counting the sentence from 1; its words are kept"
         problems.append(Problem("malformed", message, path, number))
 
 
-def _tag(blocks: list[Block], drafts: list[Draft], layout: Columns, problems: list[Problem], path: str) -> None:
+def _add_entities(
+    blocks: list[Block], drafts: list[Draft], layout: Columns, problems: list[Problem], path: str
+) -> None:
     """Read the label columns of all sentences, then add their entities to the drafts."""
     known: dict[str, Tag | None] = {}
     prefixes: Counter[str] = Counter()
-    found: list[tuple[Draft, list[Row], int, list[Chunk]]] = []
+    tagged: list[tuple[Draft, list[Row], int, list[Chunk]]] = []  # by sentence and layer, with its first word
     for block, draft in zip(blocks, drafts, strict=True):
         first = 0
         for rows in block.sentences:
@@ -203,14 +199,14 @@ def _tag(blocks: list[Block], drafts: list[Draft], layout: Columns, problems: li
                         problems.append(Problem("unknown tag", message, path, number))
                     tags.append(tag or OUTSIDE)
                 prefixes.update(tag.prefix for tag in tags)
-                found.append((draft, rows, first, chunks(tags)))
+                tagged.append((draft, rows, first, chunks(tags)))
             first += len(rows)
-    used = scheme(prefixes, (chunk for *_, group in found for chunk in group))
-    for draft, rows, first, group in found:
+    name = scheme(prefixes, (chunk for *_, entities in tagged for chunk in entities))
+    for draft, rows, first, entities in tagged:
         words = draft.words or ()
-        for chunk in group:
+        for chunk in entities:
             number = rows[chunk.first][0]
-            if wrong := fault(chunk, used):
-                draft.problem("bad sequence", f"{wrong} in a file tagged as {used}; the entity is kept", number)
+            if wrong := fault(chunk, name):
+                draft.add_problem("bad sequence", f"{wrong} in a file tagged as {name}; the entity is kept", number)
             fragment = (words[first + chunk.first][0], words[first + chunk.stop - 1][1])
             draft.add([fragment], chunk.label, number)

@@ -11,9 +11,9 @@ from typing import NoReturn
 
 from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
-from nearspan.formats.corpus import Corpus, Problem, excerpt, scored
+from nearspan.formats.corpus import Corpus, Problem, count_scores, excerpt
 from nearspan.io.atomic import write_file
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 from nearspan.segment import Sentence, split
 
 DOCSTART = "-DOCSTART-"
@@ -24,18 +24,57 @@ MOST_LAYERS = 64  # label columns that are read
 
 @dataclass(frozen=True)
 class Grid:
-    """A document as columns: its words, where its sentences begin, and the tags of each layer."""
+    """A document as columns: its words, where its sentences begin, the tags of each layer, and what was changed."""
 
     document: Document
     words: list[Fragment]
     begins: list[int]
     layers: list[list[str]]
-    cut: int
-    joined: int
-    same: int
-    trimmed: int
-    wordless: bool
-    respaced: bool
+    cut_words: int
+    joined_sentences: int
+    same_entities: int
+    trimmed_entities: int
+    loses_text: bool
+    loses_blanks: bool
+
+    @classmethod
+    def of(cls, document: Document) -> Grid:
+        """Lay a document out in columns.
+
+        >>> from nearspan.formats.markup import parse
+        >>> Grid.of(parse("[University of [Oslo](PLACE)](ORG)")).layers
+        [['O', 'O', 'B-PLACE'], ['B-ORG', 'I-ORG', 'I-ORG']]
+        """
+        _refuse_unfit(document)
+        sentences = split(document)
+        whole_words = [word for sentence in sentences for word in sentence.words]
+        words, begins = _cut_words(document, [list(sentence.words) for sentence in sentences])
+        _refuse_words(document, words)
+        starts, ends = [start for start, _ in words], [end for _, end in words]
+        inside: set[int] = set()  # sentences that begin inside an entity
+        entities: set[tuple[int, int, str]] = set()
+        trimmed = 0
+        for entity in document.entities:
+            first, stop = bisect_right(ends, entity.start), bisect_left(starts, entity.end)
+            if first >= stop:
+                _refuse(document, f"the entity {excerpt(entity.text)} holds no word")
+            entities.add((first, stop, entity.label))
+            trimmed += (starts[first], ends[stop - 1]) != (entity.start, entity.end)
+            inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
+        in_words = "".join(document.text[start:end] for start, end in whole_words)
+        loses_text = _without_blanks(document.text) != _without_blanks(in_words)
+        return cls(
+            document,
+            words,
+            [begin for begin in begins if begin not in inside],
+            _layers(entities, len(words)),
+            cut_words=len(words) - len(whole_words),
+            joined_sentences=len(inside),
+            same_entities=len(document.entities) - len(entities),
+            trimmed_entities=trimmed,
+            loses_text=loses_text,
+            loses_blanks=not loses_text and _loses_blanks(document, sentences),
+        )
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
@@ -45,64 +84,34 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     entities of the same words and label become one. Discontinuous entities do not fit into this format: they raise a
     CorpusError and nothing is written.
     """
-    grids = [grid(document) for document in corpus.documents]
-    depth = max((len(each.layers) for each in grids), default=1)
+    grids = [Grid.of(document) for document in corpus]
+    depth = max((len(grid.layers) for grid in grids), default=1)
     if depth > MOST_LAYERS:
-        deepest = next(each.document for each in grids if len(each.layers) == depth)
+        deepest = next(grid.document for grid in grids if len(grid.layers) == depth)
         _refuse(deepest, f"its entities need {depth} layers, more than {MOST_LAYERS}")
     docstarts = len(grids) != 1 or corpus.docstarts > 0 or not grids[0].words
     write_file(path, _lines(grids, max(depth, 1), docstarts))
-    changed = {
-        "words cut where an entity begins or ends inside them": sum(each.cut for each in grids),
-        "sentences joined to the one before, as an entity spans both": sum(each.joined for each in grids),
-        "entities left out, as others have their words and label": sum(each.same for each in grids),
-        "entities cut to their words, as they begin or end between words": sum(each.trimmed for each in grids),
-        "documents with text that is in none of their words, which was not kept": sum(each.wordless for each in grids),
-        "documents whose blanks, other than one between words and a newline between sentences, were not kept": sum(
-            each.respaced for each in grids
-        ),
-        "scores not kept": scored(corpus),
-        "document ids not kept": sum(_loses_id(each.document, docstarts, path.name) for each in grids),
+    changes = {
+        "words cut where an entity begins or ends inside them": [grid.cut_words for grid in grids],
+        "sentences joined to the one before, as an entity spans both": [grid.joined_sentences for grid in grids],
+        "entities left out, as others have their words and label": [grid.same_entities for grid in grids],
+        "entities cut to their words, as they begin or end between words": [grid.trimmed_entities for grid in grids],
+        "documents with text that is in none of their words, which was not kept": [grid.loses_text for grid in grids],
+        "documents whose blanks, other than one between words and a newline between sentences, were not kept": [
+            grid.loses_blanks for grid in grids
+        ],
+        "scores not kept": [count_scores(corpus)],
+        "document ids not kept": [_loses_id(document, docstarts, path.name) for document in corpus],
     }
-    return tuple(Problem("changed", f"{what}: {n}", shown(path)) for what, n in changed.items() if n)
+    problems = ((what, sum(counts)) for what, counts in changes.items())
+    return tuple(Problem("changed", f"{what}: {count}", display_path(path)) for what, count in problems if count)
 
 
-def grid(document: Document) -> Grid:
-    """Lay a document out in columns.
-
-    >>> from nearspan.formats.markup import parse
-    >>> grid(parse("[University of [Oslo](PLACE)](ORG)")).layers
-    [['O', 'O', 'B-PLACE'], ['B-ORG', 'I-ORG', 'I-ORG']]
-    """
-    _refuse_unfit(document)
-    sentences = split(document)
-    given = [word for sentence in sentences for word in sentence.words]
-    words, begins = _cut(document, [list(sentence.words) for sentence in sentences])
-    _refuse_words(document, words)
-    starts, ends = [start for start, _ in words], [end for _, end in words]
-    inside: set[int] = set()
-    placed: set[tuple[int, int, str]] = set()
-    trimmed = 0
-    for entity in document.entities:
-        first, stop = bisect_right(ends, entity.start), bisect_left(starts, entity.end)
-        if first >= stop:
-            _refuse(document, f"the entity {excerpt(entity.span.text(document.text))} holds no word")
-        placed.add((first, stop, entity.label))
-        trimmed += (starts[first], ends[stop - 1]) != (entity.start, entity.end)
-        inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
-    kept = [begin for begin in begins if begin not in inside]
-    same = len(document.entities) - len(placed)
-    cut, layers = len(words) - len(given), _layers(placed, len(words))
-    wordless = _bare(document.text) != _bare("".join(document.text[start:end] for start, end in given))
-    respaced = not wordless and _respaced(document, sentences)
-    return Grid(document, words, kept, layers, cut, len(inside), same, trimmed, wordless, respaced)
-
-
-def _bare(text: str) -> str:
+def _without_blanks(text: str) -> str:
     return "".join(text.split())
 
 
-def _respaced(document: Document, sentences: list[Sentence]) -> bool:
+def _loses_blanks(document: Document, sentences: list[Sentence]) -> bool:
     """Whether the text is not its words joined by blanks and its sentences joined by newlines."""
     text = document.text
     lines = (" ".join(text[start:end] for start, end in sentence.words) for sentence in sentences)
@@ -116,7 +125,7 @@ def _loses_id(document: Document, docstarts: bool, name: str) -> bool:
     return bool(document.id) and (" ".join(document.id.split()) != document.id or NO_ID.issuperset(document.id.split()))
 
 
-def _cut(document: Document, sentences: list[list[Fragment]]) -> tuple[list[Fragment], list[int]]:
+def _cut_words(document: Document, sentences: list[list[Fragment]]) -> tuple[list[Fragment], list[int]]:
     """The words, cut at the ends of entities, and the index of each sentence's first word."""
     edges = sorted({edge for entity in document.entities for edge in (entity.start, entity.end)})
     words: list[Fragment] = []
@@ -129,11 +138,11 @@ def _cut(document: Document, sentences: list[list[Fragment]]) -> tuple[list[Frag
     return words, begins
 
 
-def _layers(placed: Iterable[tuple[int, int, str]], size: int) -> list[list[str]]:
+def _layers(entities: Iterable[tuple[int, int, str]], size: int) -> list[list[str]]:
     """Tags by layer: an entity lies in the first one that is free above all those inside it."""
     layers: list[list[str]] = []
     owners: list[list[Fragment | None]] = []  # by layer, whose each word is
-    for first, stop, label in sorted(placed, key=lambda entity: (entity[1] - entity[0], entity)):
+    for first, stop, label in sorted(entities, key=lambda entity: (entity[1] - entity[0], entity)):
         layer = len(layers)
         while layer and not _covers(first, stop, owners[layer - 1]):
             layer -= 1
@@ -149,18 +158,18 @@ def _layers(placed: Iterable[tuple[int, int, str]], size: int) -> list[list[str]
 
 def _covers(first: int, stop: int, owners: list[Fragment | None]) -> bool:
     """Whether an entity of a layer lies within the words `first` to `stop`."""
-    return any(own is not None and first <= own[0] and own[1] <= stop for own in owners[first:stop])
+    return any(owner is not None and first <= owner[0] and owner[1] <= stop for owner in owners[first:stop])
 
 
 def _lines(grids: list[Grid], depth: int, docstarts: bool) -> Iterator[str]:
-    for each in grids:
+    for grid in grids:
         if docstarts:
-            name = " ".join(each.document.id.split())
-            yield f"{DOCSTART} {name}".rstrip() + "\tO" * depth + "\n\n"
-        text, size = each.document.text, len(each.words)
-        columns = each.layers + [["O"] * size] * (depth - len(each.layers))
-        begins = set(each.begins[1:])
-        for index, ((start, end), *tags) in enumerate(zip(each.words, *columns, strict=True)):
+            id = " ".join(grid.document.id.split())
+            yield f"{DOCSTART} {id}".rstrip() + "\tO" * depth + "\n\n"
+        text, size = grid.document.text, len(grid.words)
+        columns = grid.layers + [["O"] * size] * (depth - len(grid.layers))
+        begins = set(grid.begins[1:])
+        for index, ((start, end), *tags) in enumerate(zip(grid.words, *columns, strict=True)):
             if index in begins:
                 yield "\n"
             yield "\t".join((text[start:end], *tags)) + "\n"
@@ -171,7 +180,7 @@ def _lines(grids: list[Grid], depth: int, docstarts: bool) -> Iterator[str]:
 def _refuse_unfit(document: Document) -> None:
     for entity in document.entities:
         if entity.span.discontinuous:
-            _refuse(document, f"the entity {excerpt(entity.span.text(document.text))} is discontinuous")
+            _refuse(document, f"the entity {excerpt(entity.text)} is discontinuous")
         if entity.label != entity.label.strip() or not entity.label or set(entity.label) & set("\t\r\n"):
             _refuse(document, f"the label {excerpt(entity.label)} is empty or holds white space")
 

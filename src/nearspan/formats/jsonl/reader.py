@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from nearspan.document import Document
-from nearspan.formats.corpus import Corpus, Place, Problem, excerpt
-from nearspan.formats.jsonl.records import Malformed, draft, mended
+from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.jsonl.records import read_record, replace_surrogates
+from nearspan.formats.jsonl.shapes import Malformed
 from nearspan.formats.source import Source
 
 _SPACE = " \t\r\n"
@@ -18,19 +19,15 @@ _SPACE = " \t\r\n"
 def read(source: Source) -> Corpus:
     """Read JSON lines or a JSON array."""
     problems = list(source.problems)
-    documents: list[Document] = []
-    places: list[Place] = []
+    drafts: list[Draft] = []
     is_array = source.text.lstrip().startswith("[")
     records = _array(source, problems) if is_array else _lines(source, problems)
     for number, (line, record) in enumerate(records, 1):
         try:
-            read_one = draft(record, f"{source.file}#{number}", source.name, line, problems)
+            drafts.append(read_record(record, f"{source.file}#{number}", source.name, line, problems))
         except Malformed as error:
             problems.append(Problem("malformed", f"{error}; the document is not read", source.name, line))
-            continue
-        documents.append(read_one.document())
-        places.append(read_one.place())
-    return Corpus(tuple(documents), tuple(problems), "jsonl", 0, tuple(places))
+    return to_corpus(drafts, problems, "jsonl")
 
 
 def detect(source: Source) -> bool:
@@ -54,12 +51,12 @@ def _lines(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Any]]
 def _array(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Any]]:
     """The elements of an array, one by one, each with its line."""
     text, size = source.text, len(source.text)
-    at, line, counted = text.index("[") + 1, 1, 0
+    at, line, counted_to = text.index("[") + 1, 1, 0
     expected, decoder = "a value", _Decoder()
     while True:
         while at < size and text[at] in _SPACE:
             at += 1
-        line, counted = line + text.count("\n", counted, at), at
+        line, counted_to = line + text.count("\n", counted_to, at), at
         if text[at : at + 1] == "]" and not text[at + 1 :].strip():
             return
         if text[at : at + 1] == "," and expected == "a comma":
@@ -87,28 +84,28 @@ class _Decoder:
     def decode(self, text: str, path: str, line: int, problems: list[Problem]) -> Any:
         """The value that the whole text is."""
         self._repeated.clear()
-        return self._checked(self._decoder.decode(text), text, path, line, problems)
+        return self._check(self._decoder.decode(text), text, path, line, problems)
 
     def first(self, text: str, at: int, path: str, line: int, problems: list[Problem]) -> tuple[Any, int]:
         """The value that begins at `at`, and where it ends."""
         self._repeated.clear()
         record, end = self._decoder.raw_decode(text, at)
-        return self._checked(record, text[at:end], path, line, problems), end
+        return self._check(record, text[at:end], path, line, problems), end
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            given = Counter(key for key, _ in pairs)
-            self._repeated += [key for key, count in given.items() if count > 1]
-        return found
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            self._repeated += [key for key, count in counts.items() if count > 1]
+        return value
 
-    def _checked(self, record: Any, text: str, path: str, line: int, problems: list[Problem]) -> Any:
+    def _check(self, record: Any, text: str, path: str, line: int, problems: list[Problem]) -> Any:
         for key in self._repeated:
             message = f"the key {excerpt(key)} is there more than once in an object; only its last value is read"
             problems.append(Problem("malformed", message, path, line))
         if "\\ud" not in text and "\\uD" not in text:  # only an escape can bring in a lone surrogate
             return record
-        count, record = mended(record)
+        count, record = replace_surrogates(record)
         if count:
             message = f"{count} lone surrogates, which are no characters; each is read as U+FFFD"
             problems.append(Problem("lone surrogate", message, path, line))

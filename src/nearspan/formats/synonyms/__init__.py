@@ -6,8 +6,8 @@
 """
 
 from nearspan.formats.synonyms.coverage import LabelCoverage, SynonymCoverage, coverage
-from nearspan.formats.synonyms.normal import normalised
+from nearspan.formats.synonyms.normal import normal_form
 from nearspan.formats.synonyms.reader import FORMATS, read
 from nearspan.formats.synonyms.table import Synonyms
 
-__all__ = ["FORMATS", "LabelCoverage", "SynonymCoverage", "Synonyms", "coverage", "normalised", "read"]
+__all__ = ["FORMATS", "LabelCoverage", "SynonymCoverage", "Synonyms", "coverage", "normal_form", "read"]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TypedDict
 
-from nearspan.formats.corpus import Corpus, Report
-from nearspan.formats.synonyms.normal import normalised
+from nearspan.formats.corpus import Corpus, ProblemRecord
+from nearspan.formats.synonyms.normal import normal_form
 from nearspan.formats.synonyms.table import Synonyms
 
 _EXAMPLES = 5
@@ -40,7 +40,7 @@ class SynonymCoverage(Counts):
     concepts: int
     names: int
     labels: dict[str, LabelCoverage]
-    problems: list[Report]
+    problems: list[ProblemRecord]
 
 
 def coverage(corpus: Corpus, synonyms: Synonyms) -> SynonymCoverage:
@@ -50,8 +50,8 @@ def coverage(corpus: Corpus, synonyms: Synonyms) -> SynonymCoverage:
 
     >>> from nearspan.formats.markup import parse
     >>> corpus = Corpus((parse("[Heart attack](DISEASE) after [flu](DISEASE)"),))
-    >>> found = coverage(corpus, Synonyms([("heart attack", "MI")]))
-    >>> found["entities"], found["covered"], found["labels"]["DISEASE"]["unknown"]
+    >>> counts = coverage(corpus, Synonyms([("heart attack", "MI")]))
+    >>> counts["entities"], counts["covered"], counts["labels"]["DISEASE"]["unknown"]
     (2, 1, ['flu'])
     """
     counts: Counter[tuple[str, str]] = Counter()
@@ -59,7 +59,7 @@ def coverage(corpus: Corpus, synonyms: Synonyms) -> SynonymCoverage:
     for index, document in enumerate(corpus.documents):
         for entity in (*document.entities, *corpus.place(index).duplicates):
             text = entity.span.text(document.text)
-            key = normalised(text)
+            key = normal_form(text)
             spelling.setdefault(key, " ".join(text.split()))
             counts[entity.label, key] += 1
     known = {key: bool(synonyms.of(key)) for key in spelling if key in synonyms}
@@ -86,13 +86,13 @@ def _counts(counts: Counter[str], known: dict[str, bool]) -> Counts:
     def total(keys: Iterable[str]) -> int:
         return sum(counts[key] for key in keys)
 
-    named = [key for key in counts if key in known]
-    covered = [key for key in named if known[key]]
+    known_keys = [key for key in counts if key in known]
+    covered = [key for key in known_keys if known[key]]
     return Counts(
         entities=total(counts),
-        known=total(named),
+        known=total(known_keys),
         covered=total(covered),
         texts=len(counts),
-        known_texts=len(named),
+        known_texts=len(known_keys),
         covered_texts=len(covered),
     )

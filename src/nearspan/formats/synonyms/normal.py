@@ -14,30 +14,30 @@ class _Table(dict[int, int | None]):
     def __missing__(self, code: int) -> int | None:
         kind = unicodedata.category(chr(code))
         blank = kind[0] in "PZ" or kind == "Cc" or chr(code) == _MINUS
-        self[code] = found = None if kind == "Cf" else 32 if blank else code
-        return found
+        self[code] = None if kind == "Cf" else 32 if blank else code
+        return self[code]
 
 
 _TABLE = _Table()
 
 
-def normalised(text: str) -> str:
+def normal_form(text: str) -> str:
     """The form of a name that is compared.
 
     Unicode NFKC and case folding; every run of blanks, hyphens and other punctuation is one blank, and none at
     the ends; invisible format characters are left out. Symbols such as + and all accents stay. A text of
     nothing but punctuation is compared by that punctuation.
 
-    >>> normalised("Non-Hodgkin  Lymphoma") == normalised("non hodgkin lymphoma")
+    >>> normal_form("Non-Hodgkin  Lymphoma") == normal_form("non hodgkin lymphoma")
     True
-    >>> normalised("Na+"), normalised("ﬁbre"), normalised("--")
+    >>> normal_form("Na+"), normal_form("ﬁbre"), normal_form("--")
     ('na+', 'fibre', '--')
     """
-    folded = _folded(text)
-    return _joined(folded.translate(_TABLE)) or _joined(folded)
+    folded = _fold_case(text)
+    return _join_words(folded.translate(_TABLE)) or _join_words(folded)
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     if text.isascii():
         return text.lower()
     text = "".join(char for char in text if unicodedata.category(char) != "Cf")
@@ -46,5 +46,5 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
-def _joined(text: str) -> str:
+def _join_words(text: str) -> str:
     return " ".join(text.split())

@@ -45,7 +45,7 @@ def detect(lines: Lines) -> bool:
 def read(lines: Lines, scopes: Collection[str]) -> Iterator[Concept]:
     """Read the terms with their name and the synonyms of some scopes."""
     term: _Term | None = None
-    for number, line in _continued(lines):
+    for number, line in _join_lines(lines):
         if _STANZA.fullmatch(line):
             yield from _concept(term)
             term = _Term() if line.startswith("[Term]") else None
@@ -54,7 +54,7 @@ def read(lines: Lines, scopes: Collection[str]) -> Iterator[Concept]:
     yield from _concept(term)
 
 
-def _continued(lines: Lines) -> Iterator[tuple[int, str]]:
+def _join_lines(lines: Lines) -> Iterator[tuple[int, str]]:
     r"""The lines, each joined with the next where it ends in a backslash that is not escaped."""
     begun: tuple[int, str] | None = None
     for number, line in lines:
@@ -71,7 +71,7 @@ def _add(term: _Term, line: str, number: int, scopes: Collection[str], lines: Li
     """Take what one line says about a term."""
     match = _TAG.fullmatch(line)
     if match is None:
-        lines.problem("malformed", f"found {excerpt(line)}, expected TAG: VALUE; not read", number)
+        lines.add_problem("malformed", f"found {excerpt(line)}, expected TAG: VALUE; not read", number)
         return
     tag, value = match[1], match[2]
     if tag == "id":
@@ -79,7 +79,7 @@ def _add(term: _Term, line: str, number: int, scopes: Collection[str], lines: Li
     elif tag == "is_obsolete":
         term.obsolete = _AFTER.sub("", value).strip().lower() == "true"
     elif tag == "name":
-        term.names.append(_unescaped(_AFTER.sub("", value).strip()))
+        term.names.append(_unescape(_AFTER.sub("", value).strip()))
     elif tag in _OLD:
         _add_synonym(term, tag, value, number, scopes, lines)
 
@@ -88,13 +88,13 @@ def _add_synonym(term: _Term, tag: str, value: str, number: int, scopes: Collect
     match = _SYNONYM.match(value)
     if match is None:
         message = f'found {excerpt(value.strip())}, expected "NAME" SCOPE [...]; not read'
-        lines.problem("malformed", message, number)
+        lines.add_problem("malformed", message, number)
         return
     scope = _OLD[tag] or match[2] or "RELATED"
     if scope not in SCOPES:
-        lines.problem("malformed", f"the scope {excerpt(scope)} is none of {', '.join(SCOPES)}; not read", number)
+        lines.add_problem("malformed", f"the scope {excerpt(scope)} is none of {', '.join(SCOPES)}; not read", number)
     elif scope in scopes:
-        term.synonyms.append(_unescaped(match[1]))
+        term.synonyms.append(_unescape(match[1]))
 
 
 def _concept(term: _Term | None) -> Iterator[Concept]:
@@ -102,5 +102,5 @@ def _concept(term: _Term | None) -> Iterator[Concept]:
         yield term.id, names
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text)

@@ -14,7 +14,7 @@ from nearspan.formats.files import AnyPath
 from nearspan.formats.synonyms import obo, tsv, umls, wordnet
 from nearspan.formats.synonyms.lines import Concept, Lines
 from nearspan.formats.synonyms.table import Synonyms, key_of
-from nearspan.io.paths import shown
+from nearspan.io.paths import display_path
 
 FORMATS = {"umls": umls.detect, "wordnet": wordnet.detect, "obo": obo.detect, "tsv": tsv.detect}
 """The known formats, in the order in which a file's content is compared with them."""
@@ -63,11 +63,11 @@ def read(
     if format is not None and format not in FORMATS:
         raise CorpusError(f"there is no format '{format}' of synonyms; {did_you_mean(format, FORMATS)}")
     choice = _Choice(format, _scopes(scopes), None if languages is None else _languages(languages), identifiers)
-    given = [paths] if isinstance(paths, str | PathLike) else paths
-    files = [file for path in given for file in _files(Path(fspath(path)))]
+    paths = [paths] if isinstance(paths, str | PathLike) else paths
+    files = [file for path in paths for file in _files(Path(fspath(path)))]
     if not files:
         raise CorpusError("no file to read; name at least one")
-    parts = [_read_one(file, choice) for file in files]
+    parts = [_read_file(file, choice) for file in files]
     return parts[0] if len(parts) == 1 else Synonyms.merge(parts)
 
 
@@ -79,25 +79,28 @@ def _files(path: Path) -> list[Path]:
         if not path.is_dir():
             return [path]
     except (OSError, ValueError) as error:
-        raise CorpusError(f"{shown(path)} cannot be read: {error}") from None
-    if found := wordnet.files(path):
-        return found
-    raise CorpusError(f"{shown(path)} is a folder without WordNet's files (data.noun, ...); name the files instead")
+        raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
+    if files := wordnet.files(path):
+        return files
+    raise CorpusError(
+        f"{display_path(path)} is a folder without WordNet's files (data.noun, ...); name the files instead"
+    )
 
 
-def _read_one(path: Path, choice: _Choice) -> Synonyms:
+def _read_file(path: Path, choice: _Choice) -> Synonyms:
     problems: list[Problem] = []
     lines = Lines(path, problems)
-    format = choice.format or _found(lines)
-    if format == "tsv" and (tsv.identified(lines) if choice.identifiers is None else choice.identifiers):
+    format = choice.format or _find_format(lines)
+    if format == "tsv" and (tsv.has_identifiers(lines) if choice.identifiers is None else choice.identifiers):
         format = _IDENTIFIED
     namespace = lines.name if format == _IDENTIFIED else format  # a table's identifiers are its own
     concepts = _concepts(lines, format, choice)
-    keyed = ((key_of(namespace, each) if each else 0, names) for each, names in concepts)
-    found = Synonyms.assemble_datastore(keyed, problems, format)
-    if not found.concepts:
-        found.problems += (Problem("empty", _nothing(format, choice), lines.name),)
-    return found
+    keyed = ((key_of(namespace, concept) if concept else 0, names) for concept, names in concepts)
+    synonyms = Synonyms.from_concepts(keyed, problems, format)
+    if not synonyms.concepts:
+        languages = f" in {', '.join(choice.languages)}" if format == "umls" and choice.languages else ""
+        synonyms.problems += (Problem("empty", f"no name{languages} in the file, read as {format}", lines.name),)
+    return synonyms
 
 
 def _concepts(lines: Lines, format: str, choice: _Choice) -> Iterator[Concept]:
@@ -108,16 +111,11 @@ def _concepts(lines: Lines, format: str, choice: _Choice) -> Iterator[Concept]:
     if format == "wordnet":
         return wordnet.read(lines)
     if format == _IDENTIFIED:
-        return tsv.read_identified(lines, strict=choice.identifiers is None)
+        return tsv.read_with_identifiers(lines, strict=choice.identifiers is None)
     return tsv.read(lines)
 
 
-def _nothing(format: str, choice: _Choice) -> str:
-    asked = f" in {', '.join(choice.languages)}" if format == "umls" and choice.languages else ""
-    return f"no name{asked} in the file, read as {format}"
-
-
-def _found(lines: Lines) -> str:
+def _find_format(lines: Lines) -> str:
     """The format by the content, or else by the ending of the name."""
     for name, detect in FORMATS.items():
         if detect(lines):
@@ -125,22 +123,22 @@ def _found(lines: Lines) -> str:
     ending = Path(lines.path.name.lower().removesuffix(".gz")).suffix
     if ending in _ENDINGS:
         return _ENDINGS[ending]
-    known = ", ".join(sorted(FORMATS))
-    raise CorpusError(f"the format of the synonyms in {lines.name} is not clear from its content; name it: {known}")
+    message = f"the format of the synonyms in {lines.name} is not clear from its content; name it with `format`"
+    raise CorpusError(f"{message}: {', '.join(sorted(FORMATS))}")
 
 
 def _scopes(scopes: str | Collection[str]) -> tuple[str, ...]:
-    found = _upper(scopes)
-    if not set(found) <= set(obo.SCOPES):
-        raise CorpusError(f"scopes are {', '.join(obo.SCOPES)}; found {', '.join(found)}")
-    return found
+    names = _upper(scopes)
+    if not set(names) <= set(obo.SCOPES):
+        raise CorpusError(f"scopes are {', '.join(obo.SCOPES)}; found {', '.join(names)}")
+    return names
 
 
 def _languages(languages: str | Collection[str]) -> tuple[str, ...]:
-    found = _upper(languages)
-    if not found or not all(len(language) == 3 for language in found):
-        raise CorpusError(f"UMLS names languages by three letters, such as ENG; found {', '.join(found) or 'none'}")
-    return found
+    names = _upper(languages)
+    if not names or not all(len(name) == 3 for name in names):
+        raise CorpusError(f"UMLS names languages by three letters, such as ENG; found {', '.join(names) or 'none'}")
+    return names
 
 
 def _upper(values: str | Collection[str]) -> tuple[str, ...]:

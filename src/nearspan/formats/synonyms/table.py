@@ -5,18 +5,20 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from nearspan.formats.corpus import Problem
-from nearspan.formats.synonyms.normal import normalised
+from nearspan.formats.synonyms.normal import normal_form
+
+if TYPE_CHECKING:  # numpy is imported where it is used: most corpora are read without synonyms
+    import numpy as np
+    from numpy.typing import NDArray
 
 _BETWEEN = "\t"  # between the names of a concept, which hold none
 
 
 class Synonyms:
-    """Concepts, each with its names. Names are compared by `normalised`; a concept holds each of them once.
+    """Concepts, each with its names. Names are compared by `normal_form`; a concept holds each of them once.
 
     Two concepts may share a name. They stay two: "cold" leads to the names of the illness and to those of the
     temperature, but the one's names do not lead to the other's.
@@ -43,17 +45,17 @@ class Synonyms:
         self.format = format
 
     @classmethod
-    def assemble_datastore(
+    def from_concepts(
         cls, concepts: Iterable[tuple[int, Iterable[str]]], problems: list[Problem], format: str = ""
     ) -> Synonyms:
-        """From keys and names: those with the same key are one concept, unless it is 0.
+        """Concepts by key and names: those with the same key are one, unless it is 0.
 
         `concepts` is read to its end before `problems`, so that reading may still add to them.
         """
-        made = cls(format=format)
-        made._fill(concepts)
-        made.problems = tuple(problems)
-        return made
+        synonyms = cls(format=format)
+        synonyms._fill(concepts)
+        synonyms.problems = tuple(problems)
+        return synonyms
 
     @classmethod
     def merge(cls, parts: Iterable[Synonyms]) -> Synonyms:
@@ -62,7 +64,7 @@ class Synonyms:
         formats = list(dict.fromkeys(part.format for part in parts if part.format))
         keyed = (pair for part in parts for pair in zip(part._keys.tolist(), part, strict=True))
         problems = [problem for part in parts for problem in part.problems]
-        return cls.assemble_datastore(keyed, problems, ", ".join(formats))
+        return cls.from_concepts(keyed, problems, ", ".join(formats))
 
     def __add__(self, other: Synonyms) -> Synonyms:
         return Synonyms.merge([self, other])
@@ -85,41 +87,45 @@ class Synonyms:
         return (tuple(names.split(_BETWEEN)) for names in self._names)
 
     def __contains__(self, text: object) -> bool:
-        return isinstance(text, str) and any(True for _ in self._having(normalised(text)))
+        return isinstance(text, str) and any(True for _ in self._concepts_with(normal_form(text)))
 
     def of(self, text: str) -> tuple[str, ...]:
         """The other names of all concepts that have this one, each once, in the order of the files."""
-        wanted = normalised(text)
-        others: dict[str, str] = {}
-        for names in self._having(wanted):
+        form = normal_form(text)
+        synonyms: dict[str, str] = {}
+        for names in self._concepts_with(form):
             for key, name in names.items():
-                others.setdefault(key, name)
-        others.pop(wanted, None)
-        return tuple(others.values())
+                synonyms.setdefault(key, name)
+        synonyms.pop(form, None)
+        return tuple(synonyms.values())
 
-    def _having(self, wanted: str) -> Iterator[dict[str, str]]:
-        """The names, by their normalised form, of each concept that has the wanted one."""
-        key = np.uint64(_hash(wanted))
+    def _concepts_with(self, form: str) -> Iterator[dict[str, str]]:
+        """The names, by their normal forms, of each concept that has a name of this form."""
+        import numpy as np
+
+        key = np.uint64(_hash(form))
         first, stop = np.searchsorted(self._hashes, key, "left"), np.searchsorted(self._hashes, key, "right")
         for concept in self._owners[first:stop].tolist():
             names = _distinct(self._names[concept].split(_BETWEEN))
-            if wanted in names:  # else another name with the same hash
+            if form in names:  # else another name with the same hash
                 yield names
 
     def _fill(self, concepts: Iterable[tuple[int, Iterable[str]]]) -> None:
-        """Keep the names as one string a concept, and for each the hash of its normalised form with its owner."""
+        """Keep the names as one string a concept, and for each the hash of its normal form with its owner."""
+        import numpy as np
+
         joined: list[str] = []
         keys, hashes, owners = array("Q"), array("Q"), array("I")
-        for key, given in concepts:
-            if names := _distinct(given):
+        for key, concept in concepts:
+            if names := _distinct(concept):
                 hashes.extend(map(_hash, names))
                 owners.extend([len(joined)] * len(names))
                 keys.append(key)
                 joined.append(_BETWEEN.join(names.values()))
-        own = np.array(keys, dtype=np.uint64)
-        target, kept = _united(own, joined)
+        key_array = np.array(keys, dtype=np.uint64)
+        target, kept = _unite(key_array, joined)
         self._names = joined if kept.all() else [names for names, keep in zip(joined, kept, strict=True) if keep]
-        self._keys = own[kept]
+        self._keys = key_array[kept]
         self._hashes, self._owners = _index(np.array(hashes, np.uint64), target[np.array(owners, np.int64)])
 
 
@@ -138,16 +144,18 @@ def _hash(text: str) -> int:
 
 
 def _distinct(names: Iterable[str]) -> dict[str, str]:
-    """Names by their normalised form, the first spelling of each; those without a character are left out."""
-    found: dict[str, str] = {}
+    """Names by their normal form, the first spelling of each; those without a character are left out."""
+    distinct: dict[str, str] = {}
     for name in names:
-        if key := normalised(name):
-            found.setdefault(key, " ".join(name.split()))
-    return found
+        if form := normal_form(name):
+            distinct.setdefault(form, " ".join(name.split()))
+    return distinct
 
 
-def _united(keys: NDArray[np.uint64], joined: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+def _unite(keys: NDArray[np.uint64], joined: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     """Add the names of concepts whose key came before to the first one; their new numbers, and which are kept."""
+    import numpy as np
+
     target = np.arange(len(keys))
     keyed = keys.nonzero()[0]
     _, first, inverse = np.unique(keys[keyed], return_index=True, return_inverse=True)
@@ -164,6 +172,8 @@ def _united(keys: NDArray[np.uint64], joined: list[str]) -> tuple[NDArray[np.uin
 
 def _index(hashes: NDArray[np.uint64], owners: NDArray[np.uint32]) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
     """Sorted by hash, then by owner, each pair once."""
+    import numpy as np
+
     order = np.lexsort((owners, hashes))
     hashes, owners = hashes[order], owners[order]
     new = np.ones(len(order), dtype=bool)

@@ -24,7 +24,7 @@ def detect(lines: Lines) -> bool:
     return 2 * sum("\t" in line for line in rows) > len(rows)
 
 
-def identified(lines: Lines) -> bool:
+def has_identifiers(lines: Lines) -> bool:
     """Whether the first column of all of the first lines holds identifiers, and others hold names."""
     rows = [line.split("\t") for _, line in _rows(lines.head)]
     return bool(rows) and all(len(row) > 1 and _IDENTIFIER.fullmatch(row[0].strip()) for row in rows)
@@ -35,23 +35,24 @@ def read(lines: Lines) -> Iterator[Concept]:
     for number, line in _rows(lines):
         names = [cell for cell in line.split("\t") if cell.strip()]
         if len(names) < 2:
-            lines.problem("malformed", f"found {excerpt(line)}, expected names with a tab between; kept alone", number)
+            message = f"found {excerpt(line)}, expected names with a tab between; kept alone"
+            lines.add_problem("malformed", message, number)
         yield "", names
 
 
-def read_identified(lines: Lines, *, strict: bool) -> Iterator[Concept]:
+def read_with_identifiers(lines: Lines, *, strict: bool) -> Iterator[Concept]:
     """Read lines of an identifier and names; with `strict`, one that looks like none is taken for a name and listed."""
     for number, line in _rows(lines):
         identifier, *names = [cell.strip() for cell in line.split("\t")]
         if strict and identifier and not _IDENTIFIER.fullmatch(identifier):
             message = f"{excerpt(identifier)} is no identifier like those of the first lines; read as a name"
-            lines.problem("malformed", message, number)
+            lines.add_problem("malformed", message, number)
             yield "", [identifier, *names]
         elif identifier and any(names):
             yield identifier, names
         else:
             message = f"found {excerpt(line)}, expected an identifier, a tab and names; not read"
-            lines.problem("malformed", message, number)
+            lines.add_problem("malformed", message, number)
 
 
 def _rows(lines: Iterable[Line]) -> Iterator[Line]:

@@ -39,8 +39,8 @@ def _rows(lines: Lines, languages: Collection[str] | None) -> Iterator[tuple[str
         cells = line.split("|")
         if len(cells) not in (_COLUMNS, _COLUMNS + 1) or not cells[_CONCEPT]:
             message = f"found {len(cells)} columns in {excerpt(line)}, expected {_COLUMNS} as MRCONSO.RRF has; not read"
-            lines.problem("malformed", message, number)
+            lines.add_problem("malformed", message, number)
         elif not cells[_NAME].strip():
-            lines.problem("empty", f"{cells[_CONCEPT]} has an empty name; not read", number)
+            lines.add_problem("empty", f"{cells[_CONCEPT]} has an empty name; not read", number)
         elif (languages is None or cells[_LANGUAGE] in languages) and cells[_SUPPRESS] in ("N", ""):
             yield cells[_CONCEPT], cells[_NAME]

@@ -39,7 +39,7 @@ def read(lines: Lines) -> Iterator[Concept]:
         names = _names(line)
         if names is None:
             message = f"found {excerpt(line)}, expected OFFSET FILE n|v|a|s|r COUNT WORD ID ...; not read"
-            lines.problem("malformed", message, number)
+            lines.add_problem("malformed", message, number)
         else:
             yield "", names
 
@@ -51,7 +51,7 @@ def _names(line: str) -> list[str] | None:
     cells = line.partition(" | ")[0].split(" ")
     count = int(cells[3], 16)
     words, numbers = cells[4 : 4 + 2 * count : 2], cells[5 : 5 + 2 * count : 2]
-    if not count or len(numbers) < count or not all(words) or any(len(each) != 1 for each in numbers):
+    if not count or len(numbers) < count or not all(words) or any(len(number) != 1 for number in numbers):
         return None
     if cells[2] in "as":
         words = [_MARKER.sub("", word) for word in words]

@@ -39,7 +39,7 @@ def test_limits_and_vote_reach_the_server(nearspan_command, folders, ran):
     (app, host, _, limits) = ran[0]
     assert (host, limits.texts) == ("0.0.0.0", 7)
     with TestClient(app) as client:
-        assert client.get("/health").json()["weight"] == 0.25
+        assert client.get("/health").json()["datastore_weight"] == 0.25
 
 
 def test_a_wrong_limit_says_which_are_known(nearspan_command, folders):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from nearspan.memory.editor import Editor
+import nearspan
 from nearspan.server import Limits, Service, create_app
 
 TOKEN = "sesame"
@@ -20,7 +20,7 @@ def folder(folders: dict[str, Path], tmp_path: Path) -> Path:
 
 @pytest.fixture
 def service(folder: Path, documents) -> Service:
-    return Service(Editor.open(folder, "cpu"), documents[:4])
+    return Service(nearspan.load(folder, "cpu"), documents[:4])
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ TEXT = "Zoe lives in Oslo"
 
 @pytest.fixture
 def editor(folder) -> Editor:
-    return Editor.open(folder, "cpu")
+    return nearspan.load(folder, "cpu").memory
 
 
 def corrections(editor: Editor) -> list[list[tuple[str, str]]]:
@@ -72,10 +72,10 @@ def test_a_sentence_of_the_same_text_in_other_words_is_left_as_it_is(editor):
 
 
 def test_where_the_memory_decides_nothing_the_correction_is_kept(folders, tmp_path):
-    editor = Editor.open(shutil.copytree(folders["classifier"], tmp_path / "alone"), "cpu")
+    editor = nearspan.load(shutil.copytree(folders["classifier"], tmp_path / "alone"), "cpu").memory
     done = correct(editor, TEXT, Span.of(4, 9), "PLACE")
     assert done.label != "PLACE"
-    assert "decides without its memory" in done.edit.summary
+    assert "predicts without its memory" in done.edit.summary
 
 
 def test_what_is_right_already_is_notcorrections(editor):
@@ -86,6 +86,6 @@ def test_what_is_right_already_is_notcorrections(editor):
 
 @pytest.mark.parametrize("span", [Span.of(0, 1), Span.of(3, 14), Span(((0, 2), (11, 14)))])
 def test_spans_that_the_model_does_not_consider_are_refused(editor, span):
-    with pytest.raises(NearspanError, match=r"whole words|joins no fragments"):
+    with pytest.raises(NearspanError, match=r"whole words|links no fragments"):
         correct(editor, "It rained. Ada left", span, "PLACE")
     assert editor.log() == []

@@ -1,5 +1,7 @@
 import pytest
 
+import nearspan
+
 TEXT = "Zoe lives in Oslo"
 EDITS = [
     ("POST", "/memory", {"text": "Zoe", "entities": []}),
@@ -70,7 +72,7 @@ def test_remove_takes_both_ends_of_a_span_or_none(editor):
     assert editor.delete("/memory/0?start=3&end=1").status_code == 422
     assert editor.delete("/memory/0?start=0&start=4&end=3").status_code == 422
     broken = editor.delete("/memory/0?start=0&end=3&start=13&end=17")
-    assert "joins no fragments" in broken.json()["error"]
+    assert "links no fragments" in broken.json()["error"]
     assert editor.delete("/memory/0?start=0&end=3").json()["kind"] == "remove"
 
 
@@ -82,9 +84,7 @@ def test_the_map_and_the_errors_know_of_edits(editor):
 
 
 def test_another_process_may_edit_the_folder(client, folder):
-    from nearspan.memory.editor import Editor
-
-    Editor.open(folder, "cpu").remove(0)
+    nearspan.load(folder, "cpu").memory.remove(0)
     assert client.get("/memory").json()["sentences"][0]["id"] == 1
 
 

@@ -5,7 +5,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 import nearspan
-from nearspan.memory.editor import Editor
 from nearspan.server import Service, create_app
 from nearspan.server.response_schemas import ExplainOut
 
@@ -128,7 +127,7 @@ def test_a_model_without_a_memory_is_served_and_says_what_it_lacks(folders, tmp_
     folder = shutil.copytree(folders["classifier"], tmp_path / "bare")
     for file in folder.glob("memory.*"):
         file.unlink()
-    with TestClient(create_app(Service(Editor.open(folder, "cpu")), "t")) as client:
+    with TestClient(create_app(Service(nearspan.load(folder, "cpu")), "t")) as client:
         assert client.get("/health").json()["sentences"] == 0
         assert client.post("/annotate", json={"text": TEXT}).status_code == 200
         for answer in (client.get("/map"), client.post("/neighbours", json={"text": TEXT, "fragments": [[0, 3]]})):
@@ -136,21 +135,21 @@ def test_a_model_without_a_memory_is_served_and_says_what_it_lacks(folders, tmp_
             assert "memory" in answer.json()["error"]
 
 
-def test_nearest_evidence_and_no_share_for_a_head_that_decides_alone(folders):
-    with TestClient(create_app(Service(Editor.open(folders["classifier"], "cpu")), "t")) as client:
-        assert client.get("/health").json()["share"] == 0
+def test_a_head_that_decides_alone_has_nearest_evidence_and_no_datastore_weight(folders):
+    with TestClient(create_app(Service(nearspan.load(folders["classifier"], "cpu")), "t")) as client:
+        assert client.get("/health").json()["datastore_weight"] == 0
         evidence = client.post("/neighbours", json={"text": TEXT, "fragments": [[0, 3]]}).json()
-        assert (evidence["strength"], evidence["flip"]) == ("nearest", None)
+        assert (evidence["strength"], evidence["counter_evidence"]) == ("nearest", None)
 
 
 def test_recalled_words_are_listed(tiny, documents, tmp_path):
     recipe = tiny("hire", "encoder.sentence_context.size=3")
     nearspan.train(recipe, documents, out=tmp_path / "hire", device="cpu")
-    with TestClient(create_app(Service(Editor.open(tmp_path / "hire", "cpu")), "t")) as client:
+    with TestClient(create_app(Service(nearspan.load(tmp_path / "hire", "cpu")), "t")) as client:
         answer = client.post("/neighbours", json={"text": TEXT, "fragments": [[0, 3]], "count": 2})
         assert client.post("/explain", json={"text": TEXT}).status_code == 200
     assert (answer.status_code, answer.json()["strength"]) == (200, "attended")
     [word] = answer.json()["recalled"]
-    assert (word["text"], word["share"]) == ("Ada", pytest.approx(0.3))
+    assert (word["text"], word["weight"]) == ("Ada", pytest.approx(0.3))
     assert [neighbour["text"] for neighbour in word["neighbours"]] == ["Ada", "Ada"]
     assert sum(neighbour["weight"] for neighbour in word["neighbours"]) + word["unlisted"] == pytest.approx(1)

@@ -55,7 +55,7 @@ def serve(
     editor = Editor.open(model, device, PATIENCE)
     chosen(editor.model, search, vote)
     drawn = token or secrets.token_urlsafe(24)
-    service = server.Service(editor, documents)
+    service = server.Service(editor.model, documents)
     app = server.create_app(service, drawn, limits, allowed_hosts(host))
 
     def started(address: str) -> None:

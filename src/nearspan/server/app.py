@@ -39,7 +39,7 @@ STATUSES = {
 def create_app(service: Service, token: str, limits: Limits | None = None, hosts: Collection[str] = ()) -> FastAPI:
     """The application that serves a model; `token` allows editing, `hosts` are the names it answers to, all if empty.
 
-    app = create_app(Service(Editor.open("runs/mine")), token=secrets.token_urlsafe())
+    app = create_app(Service(nearspan.load("runs/mine")), token=secrets.token_urlsafe())
     """
     if not token:
         raise ConfigError("a server needs a token that is not empty")

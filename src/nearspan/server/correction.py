@@ -53,10 +53,9 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
 
 def _predict(model: Model, document: Document, sentence: Sentence) -> list[Entity]:
     """The entities that the model finds in a sentence of a document."""
-    (annotated,) = model.pipe([document])
     return [
         Entity(entity.span.shift(-sentence.start), entity.label)
-        for entity in annotated.entities
+        for entity in model(document).entities
         if sentence.start <= entity.start and entity.end <= sentence.end
     ]
 

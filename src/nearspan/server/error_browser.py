@@ -43,7 +43,8 @@ class ErrorBrowser:
         def shift(entity: Entity | None) -> EntityOut | None:
             if entity is None:
                 return None
-            return EntityOut.of(Entity(entity.span.shift(-start), entity.label, entity.score), text)
+            span = entity.span.shift(-start)
+            return EntityOut(**Entity(span, entity.label, entity.score, span.text(text)).to_dict())
 
         gold, predicted = shift(error.gold), shift(error.predicted)
         return ErrorOut(kind=error.kind, document=error.document.id, text=text, gold=gold, predicted=predicted)

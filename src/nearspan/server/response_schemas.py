@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field
 
-from nearspan.document import Document, Entity, Fragment
+from nearspan.document import Fragment
 from nearspan.server.limits import Limits
 
 
@@ -18,26 +18,12 @@ class SpanOut(BaseModel):
     end: int
     fragments: list[Fragment]
 
-    @model_validator(mode="before")
-    @classmethod
-    def _add_edges(cls, values: dict[str, Any]) -> dict[str, Any]:
-        fragments = values["fragments"]
-        return {"start": fragments[0][0], "end": fragments[-1][1], **values}
-
 
 class EntityOut(SpanOut):
     """An entity; its score is null where no model gave it one."""
 
     label: str
     score: float | None = None
-
-    @classmethod
-    def of(cls, entity: Entity, text: str) -> Self:
-        """An entity of a text."""
-        span = entity.span
-        return cls.model_validate(
-            {"text": span.text(text), "label": entity.label, "fragments": span.fragments, "score": entity.score}
-        )
 
 
 class DocumentOut(BaseModel):
@@ -46,12 +32,6 @@ class DocumentOut(BaseModel):
     id: str
     text: str
     entities: list[EntityOut]
-
-    @classmethod
-    def of(cls, document: Document) -> Self:
-        """An annotated document."""
-        entities = [EntityOut.of(entity, document.text) for entity in document.entities]
-        return cls(id=document.id, text=document.text, entities=entities)
 
 
 class AnnotateOut(BaseModel):
@@ -88,7 +68,7 @@ class RecalledWordOut(BaseModel):
     """A word of a span, and the training occurrences of the word that were blended into its state."""
 
     text: str
-    share: float = Field(description="of the occurrences in the word's state: 0 where training lacks the word")
+    weight: float = Field(description="of the occurrences in the word's state: 0 where training lacks the word")
     neighbours: list[NeighbourOut] = Field(description="the word where it occurs; a label is of the entity it is in")
     unlisted: float = Field(description="the weight of the occurrences not listed")
 
@@ -105,9 +85,9 @@ class EvidenceOut(SpanOut):
     neighbours: dict[str, list[NeighbourOut]]
     unlisted: dict[str, float] = Field(description="exact: the weight of the neighbours not listed")
     against: list[NeighbourOut] = Field(description="the nearest spans that do not have the label")
-    flip: CounterEvidenceOut | None = Field(description="exact: the fewest spans to remove for another label")
-    share: float = Field(description="of the memory in the probabilities: 1 where it alone decides")
-    voted: dict[str, float] = Field(description="the memory's own probabilities where it shares in the decision")
+    counter_evidence: CounterEvidenceOut | None = Field(description="exact: what to remove for another label")
+    weight: float = Field(description="of the memory in the probabilities: 1 where it alone decides")
+    knn_probabilities: dict[str, float] = Field(description="the memory's own, where it is interpolated")
     recalled: list[RecalledWordOut] = Field(description="for each word of the span, where the encoder recalls words")
 
 
@@ -162,7 +142,7 @@ class HealthOut(BaseModel):
     colours: dict[str, str] = Field(description="each label's class in /page/colours.css")
     overlap: str
     sentences: int = Field(description="of the memory")
-    share: float = Field(description="of the memory in what is decided: with 0, edits change nothing that is predicted")
+    datastore_weight: float = Field(description="of the memory in a prediction: with 0, edits change none")
     waiting: int = Field(description="requests that wait for the model, with the one that is served")
     corpus: bool = Field(description="whether a corpus was given, so that /errors answers")
     limits: Limits
@@ -175,10 +155,10 @@ class EdgesOut(BaseModel):
     end: int
 
 
-class HeavierOut(EdgesOut):
+class SpanWeightOut(EdgesOut):
     """A span that counts so many times as much as the others of its sentence."""
 
-    times: float
+    weight: float
 
 
 class SentenceOut(BaseModel):
@@ -190,7 +170,7 @@ class SentenceOut(BaseModel):
     removed: list[EdgesOut] = Field(description="spans that were removed from the memory")
     document: str
     weight: float = Field(description="as how many copies it counts")
-    heavier: list[HeavierOut] = Field(description="spans that count more than the others of the sentence")
+    span_weights: list[SpanWeightOut] = Field(description="spans that count more than the others of the sentence")
 
 
 class SentencesOut(BaseModel):

@@ -54,9 +54,11 @@ def model_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     @router.post("/annotate", summary="Find the entities of a text or of a batch of texts", response_model=AnnotateOut)
     async def annotate(body: AnnotateIn) -> Response:
         limits.check_texts(body.batch)
-        return await worker.answer(
-            lambda: AnnotateOut(documents=[DocumentOut.of(document) for document in service.annotate(body.batch)])
-        )
+
+        def work() -> AnnotateOut:
+            return AnnotateOut(documents=[DocumentOut(**doc.to_dict()) for doc in service.annotate(body.batch)])
+
+        return await worker.answer(work)
 
     @router.post(
         "/explain", summary="The training spans that each entity of a text rests on", response_model=ExplainOut

@@ -62,9 +62,7 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError(
-            f"cannot listen on {host}, port {port}: {reason}; choose others with --host, --port"
-        ) from error
+        raise ConfigError(f"cannot listen on {host}, port {port}: {reason}; choose another `host` or `port`") from error
 
 
 def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:

@@ -12,7 +12,8 @@ from nearspan.colours import LabelColours
 from nearspan.document import Document, Span
 from nearspan.errors import EditError
 from nearspan.explain import Evidence
-from nearspan.explain.neighbour import neighbour_at as neighbour
+from nearspan.explain.neighbour import neighbour_at
+from nearspan.formats import Documents, as_documents
 from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory.editor import Editor
@@ -26,41 +27,43 @@ from nearspan.server.response_schemas import ErrorsOut, MapOut, PointOut
 class Service:
     """A model whose memory can be edited, and its errors on a corpus.
 
-    service = Service(Editor.open("runs/mine"), nearspan.read("test.jsonl").documents)
+    service = Service(nearspan.load("runs/mine"), "test.jsonl")
     """
 
-    def __init__(self, editor: Editor, corpus: Sequence[Document] = ()) -> None:
-        self._editor = editor
-        self._scored = editor.model.datastore  # as it was when the corpus was scored
-        self.error_browser = ErrorBrowser(editor.model, corpus) if corpus else None
+    def __init__(self, model: Model, corpus: Documents = ()) -> None:
+        self._model, self._memory = model, model.memory
+        self._scored = model.datastore  # as it was when the corpus was scored
+        documents = as_documents(corpus)
+        self.error_browser = ErrorBrowser(model, documents) if len(documents) else None
         self._map: tuple[Datastore, MapOut] | None = None
 
     @property
     def memory(self) -> Editor:
         """The memory, with the edits that other processes have made."""
-        self._editor.refresh()
-        return self._editor
+        self._memory.refresh()
+        return self._memory
 
     @property
     def model(self) -> Model:
         """The model, with the edits that other processes have made to its memory."""
-        return self.memory.model
+        self._memory.refresh()
+        return self._model
 
     @property
     def labels(self) -> list[str]:
         """The labels that the model knows; they never change."""
-        return self._editor.model.labels[1:]
+        return self._model.labels[1:]
 
     def describe(self) -> dict[str, Any]:
         """What is served, without asking the model's thread."""
-        model, colours = self._editor.model, LabelColours(self.labels)
+        model, colours = self._model, LabelColours(self.labels)
         return {
             "recipe": model.recipe.name,
             "labels": self.labels,
             "colours": {label: colours[label].name for label in self.labels},
             "overlap": model.overlap,
             "sentences": len(model.datastore.sentences) if model.datastore is not None else 0,
-            "share": model.datastore_weight,
+            "datastore_weight": model.datastore_weight,
             "corpus": self.error_browser is not None,
         }
 
@@ -71,14 +74,16 @@ class Service:
     def explain(self, text: str, count: int, limits: Limits) -> list[Evidence]:
         """Evidence for each entity of a text; refused where there are too many to explain at once."""
         model = self.model
-        (document,) = model.pipe([text])
+        document = model(text)
         limits.check_explained(len(document.entities))
         return model.explain(document, count)
 
     def neighbours(self, text: str, span: Span, label: str, count: int) -> Evidence:
         """Evidence for a span, for one of its labels where a label is given."""
         evidence = self.model.explain_span(text, span, count)
-        return evidence if label in ("", evidence.label) else replace(evidence, label=label, against=[], counter_evidence=None)
+        if label in ("", evidence.label):
+            return evidence
+        return replace(evidence, label=label, against=[], counter_evidence=None)
 
     def list_errors(self, kind: str, label: str, limit: int, offset: int) -> ErrorsOut:
         """A page of the errors on the corpus."""
@@ -98,15 +103,15 @@ class Service:
 
 
 @torch.inference_mode()
-def _draw_map(memory: Datastore, labels: list[str], most: int) -> MapOut:
+def _draw_map(datastore: Datastore, labels: list[str], most: int) -> MapOut:
     """At most `most` of the memory's entities, evenly taken, along their principal components."""
-    entities = (memory.labels > 0).nonzero().flatten()
+    entities = (datastore.labels > 0).nonzero().flatten()
     count = min(most, len(entities))
     rows = entities[torch.linspace(0, max(0, len(entities) - 1), count).long().to(entities.device)]
-    components = principal(memory.rows(rows).float().cpu().numpy())
+    components = principal(datastore.rows(rows).float().cpu().numpy())
     return MapOut(
         points=[
-            PointOut(x=x, y=y, **neighbour(memory, labels, row, 0.0).to_dict())
+            PointOut(x=x, y=y, **neighbour_at(datastore, labels, row, 0.0).to_dict())
             for (x, y), row in zip(components.points.tolist(), rows.tolist(), strict=False)  # no points of too few
         ],
         entities=len(entities),

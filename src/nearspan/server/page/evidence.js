@@ -25,17 +25,17 @@ export function evidencePanel(evidence, colour, actions, remove) {
   const key = evidence.label ?? "null";
   const probability = evidence.probabilities[key] ?? 0;
   const rest = Object.entries(evidence.probabilities).filter(([label, value]) => label !== key && value >= LEAST);
-  const shared = evidence.share > 0 && evidence.share < 1;
+  const interpolated = evidence.weight > 0 && evidence.weight < 1;
   return [
     make("h2", { tabIndex: -1, dir: "auto", id: "evidence-title" }, evidence.text),
     make("p", { class: "row" }, chip(evidence.label, colour), make("b", { class: "figure" }, probability.toFixed(3)),
       rest.length ? make("span", { class: "soft" }, "then " + rest.slice(0, 3).map(([label, value]) => `${labelName(label)} ${value.toFixed(3)}`).join(", ")) : null),
     actions,
     make("p", { class: "strength" }, make("b", {}, strength), ". ", meaning,
-      shared ? ` The memory has a weight of ${Math.round(100 * evidence.share)}% in the probability.` : ""),
+      interpolated ? ` The memory has a weight of ${Math.round(100 * evidence.weight)}% in the probability.` : ""),
     ...Object.entries(evidence.neighbours).map(([label, group]) => neighbourSection(label, group, evidence, colour, remove)),
     ...(evidence.strength === "attended" ? evidence.recalled.map((word) => recalledSection(word, colour)) : []),
-    evidence.flip && counterEvidence(evidence.flip, colour),
+    evidence.counter_evidence && counterEvidence(evidence.counter_evidence, colour),
   ];
 }
 
@@ -53,8 +53,8 @@ function counterEvidence({ size, label, neighbours }, colour) {
 function recalledSection(word, colour) {
   const rows = word.neighbours.filter(({ weight }) => weight >= LEAST).map((neighbour) => neighbourRow(neighbour, colour));
   if (word.unlisted >= LEAST) rows.push(unlistedRow(word.unlisted, "all other occurrences together", colour(null)));
-  const share = word.share ? `${Math.round(100 * word.share)}% recalled` : "not in the training data";
-  return make("section", {}, make("h3", { dir: "auto" }, `${word.text}: ${share}`), rows.length ? make("ul", { class: "neighbours" }, rows) : null);
+  const weight = word.weight ? `${Math.round(100 * word.weight)}% recalled` : "not in the training data";
+  return make("section", {}, make("h3", { dir: "auto" }, `${word.text}: ${weight}`), rows.length ? make("ul", { class: "neighbours" }, rows) : null);
 }
 
 const labelName = (key) => (key === "null" ? "no entity" : key);

@@ -117,15 +117,15 @@ export class Reader {
     return make("div", { class: "actions" },
       make("label", { htmlFor: "relabel" }, label ? "Correct it" : "It is"),
       make("span", { class: "row" }, choice, button(label ? "Relabel" : "Add", () => choice.value), label ? button("Not an entity", () => null) : null),
-      this.health.share ? null : make("p", { class: "soft" }, "This model decides without its memory. A correction is kept, but counts only where the server was started with --vote."));
+      this.health.datastore_weight ? null : make("p", { class: "soft" }, "This model predicts without its memory. A correction is kept, but counts only where the server was started with --vote."));
   }
 
   #correct({ text, fragments }, label) {
     const report = ({ label: predicted }) => {
       const kept = `“${text}” is ${label ?? "no entity"} in the memory now.`;
       if (predicted === label) return kept;
-      let reason = this.health.share ? "no weight of this sentence is enough" : "it decides without its memory";
-      if (fragments.length > 1) reason = "fragments are joined without the memory";
+      let reason = this.health.datastore_weight ? "no weight of this sentence is enough" : "it predicts without its memory";
+      if (fragments.length > 1) reason = "fragments are linked without the memory";
       return `${kept} The model still says ${predicted ?? "no entity"}: ${reason}.`;
     };
     return this.#edit(() => edit("POST", "/memory/corrections", { text: this.text, fragments, label }), fragments, report);

@@ -28,7 +28,7 @@ import nearspan
 from nearspan.document import Document, Entity
 from nearspan.model import Model
 from nearspan.report import Audit, Doubt
-from nearspan.training import TrainingCallback
+from nearspan.training import ProgressBar
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.model or Path(scratch) / "run"
         if not (folder / "config.toml").is_file():
-            watch = TrainingCallback(Console(stderr=True))
             nearspan.train(
                 recipe,
                 train.documents,
@@ -139,7 +138,7 @@ def main() -> None:
                 out=folder,
                 seed=options.seed,
                 device=options.device,
-                watch=watch,
+                callbacks=[ProgressBar(Console(stderr=True))],
             )
         run = json.loads((folder / "result.json").read_text())
         model = Model.load(folder, options.device)

@@ -209,8 +209,7 @@ def test_the_report_scores_them_apart(folders, broken, tmp_path: Path):
 class Stop(TrainingCallback):
     """Stops the run in an epoch, as Ctrl-C does."""
 
-    def epoch(self, progress, scored) -> None:
-        super().epoch(progress, scored)
+    def on_epoch_end(self, progress, dev) -> None:
         if progress.epoch == 2:
             raise KeyboardInterrupt
 
@@ -219,7 +218,7 @@ def test_a_run_is_resumed(tiny, broken, tmp_path: Path):
     recipe = tiny("classifier", "training.epochs=4", "training.checkpoint_minutes=0")
     nearspan.train(recipe, broken, broken, out=tmp_path / "whole", device="cpu")
     with pytest.raises(KeyboardInterrupt):
-        nearspan.train(recipe, broken, broken, out=tmp_path / "cut", device="cpu", watch=Stop(every=1))
+        nearspan.train(recipe, broken, broken, out=tmp_path / "cut", device="cpu", callbacks=[Stop(logging_steps=1)])
     nearspan.train(recipe, broken, broken, out=tmp_path / "cut", device="cpu", resume=True)
     assert (tmp_path / "cut" / "model.safetensors").read_bytes() == (
         tmp_path / "whole" / "model.safetensors"

@@ -325,7 +325,7 @@ def test_a_killed_run_goes_on_with_its_own_synonyms_only(tiny, documents, tmp_pa
 
             patched.setattr(Trainer, "_step", dying)
             with pytest.raises(KeyboardInterrupt):
-                train(out, watch=nearspan.training.TrainingCallback(every=1))
+                train(out, callbacks=[nearspan.training.TrainingCallback(logging_steps=1)])
         with pytest.raises(ModelError, match="another run"):
             train(out, Table(), resume=True)
         train(out, resume=True)

@@ -28,13 +28,13 @@ def die(*_, **__) -> None:
 
 
 class Doomed(TrainingCallback):
-    """Looks at every step and is killed at one of them."""
+    """Kills the process after a number of steps."""
 
     def __init__(self, steps: int) -> None:
-        super().__init__(every=1)
+        super().__init__(logging_steps=1)
         self.left = steps
 
-    def step(self, *_) -> None:
+    def on_step(self, *_) -> None:
         self.left -= 1
         if self.left == 0:
             die()
@@ -52,7 +52,7 @@ def killed(work) -> None:
 def train(tiny, documents, tmp_path: Path):
     def run(name: str, out: str, *settings: str, data=documents, dev=documents[:4], **options):
         recipe = tiny(name, *SETTINGS, *settings)
-        options = {"watch": TrainingCallback(every=1), **options}
+        options = {"callbacks": [TrainingCallback(logging_steps=1)], **options}
         return nearspan.train(recipe, data, dev, out=tmp_path / out, device="cpu", **options)
 
     return run
@@ -72,10 +72,10 @@ def metrics(folder: Path) -> list[dict]:
 def test_killed_at_a_random_step(train, tmp_path: Path, name: str, seed: int):
     whole = train(name, "whole")
     steps = random.Random(f"{name} {seed}").sample(range(2, 4 * STEPS), 2)
-    killed(lambda: train(name, "cut", watch=Doomed(steps[0])))
+    killed(lambda: train(name, "cut", callbacks=[Doomed(steps[0])]))
     assert (tmp_path / "cut" / CHECKPOINT).exists()
     if steps[1] < 4 * STEPS - steps[0]:  # and once more, on the way on
-        killed(lambda: train(name, "cut", watch=Doomed(steps[1]), resume=True))
+        killed(lambda: train(name, "cut", callbacks=[Doomed(steps[1])], resume=True))
     run = train(name, "cut", resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
     assert (tmp_path / "cut" / "memory.safetensors").read_bytes() == (
@@ -89,7 +89,7 @@ def test_killed_at_a_random_step(train, tmp_path: Path, name: str, seed: int):
 def test_killed_with_another_optimizer_schedule_and_objective(train, tmp_path: Path, name: str):
     settings = ["training.optimizer=adamw", "training.schedule=linear", "losses.boundary_smoothing.epsilon=0.2"]
     train(name, "whole", *settings)
-    killed(lambda: train(name, "cut", *settings, watch=Doomed(9)))
+    killed(lambda: train(name, "cut", *settings, callbacks=[Doomed(9)]))
     train(name, "cut", *settings, resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
 
@@ -98,7 +98,7 @@ def test_killed_with_a_memory_of_training_words(train, tmp_path: Path):
     settings = ["encoder.sentence_context.size=3", "training.learning_rate=0.3"]
     train("hire", "whole", *settings)
     for cut, steps in (("at once", 3), ("within", 2 * STEPS + 3), ("between", 2 * STEPS)):
-        killed(lambda steps=steps, cut=cut: train("hire", cut, *settings, watch=Doomed(steps)))
+        killed(lambda steps=steps, cut=cut: train("hire", cut, *settings, callbacks=[Doomed(steps)]))
         train("hire", cut, *settings, resume=True)
         assert weights(tmp_path / cut) == weights(tmp_path / "whole")  # what words recall included
         assert metrics(tmp_path / cut) == metrics(tmp_path / "whole")
@@ -107,7 +107,7 @@ def test_killed_with_a_memory_of_training_words(train, tmp_path: Path):
 def test_killed_with_momentum(train, tmp_path: Path):
     settings = ["training.optimizer=sgd", "training.momentum=0.9", "training.weight_decay=0.001"]
     train("classifier", "whole", *settings)
-    killed(lambda: train("classifier", "cut", *settings, watch=Doomed(9)))
+    killed(lambda: train("classifier", "cut", *settings, callbacks=[Doomed(9)]))
     train("classifier", "cut", *settings, resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
 
@@ -117,7 +117,7 @@ def test_killed_with_draws_a_growing_weight_and_tuned_thresholds(train, tmp_path
     settings += ["head.tuned=true", "head.threshold=0.1"]
     train("classifier", "whole", *settings)
     for cut, steps in (("within", 9), ("between", 2 * STEPS)):
-        killed(lambda steps=steps, cut=cut: train("classifier", cut, *settings, watch=Doomed(steps)))
+        killed(lambda steps=steps, cut=cut: train("classifier", cut, *settings, callbacks=[Doomed(steps)]))
         train("classifier", cut, *settings, resume=True)
         assert weights(tmp_path / cut) == weights(tmp_path / "whole")
 
@@ -193,19 +193,19 @@ def test_edits_of_a_replaced_model_do_not_stop_its_successor(train, tmp_path: Pa
     Editor.open(tmp_path / "m", device="cpu").forget("d3")
     for name in REFUSED:  # as `nearspan demo` replaces an earlier one
         (tmp_path / "m" / name).unlink(missing_ok=True)
-    killed(lambda: train("instance", "m", watch=Doomed(9)))
+    killed(lambda: train("instance", "m", callbacks=[Doomed(9)]))
     train("instance", "m", resume=True)
     assert len(nearspan.load(tmp_path / "m", device="cpu").memory.sentences) == 12
 
 
 def test_more_checkpoints_are_no_other_run(train, tmp_path: Path):
-    killed(lambda: train("classifier", "m", watch=Doomed(9)))
+    killed(lambda: train("classifier", "m", callbacks=[Doomed(9)]))
     train("classifier", "m", "training.checkpoint_minutes=7", resume=True)
 
 
 @pytest.fixture
 def stopped(train, tmp_path: Path) -> Path:
-    killed(lambda: train("classifier", "m", watch=Doomed(9)))
+    killed(lambda: train("classifier", "m", callbacks=[Doomed(9)]))
     return tmp_path / "m"
 
 
@@ -237,7 +237,7 @@ def test_other_word_vectors_for_the_same_words_are_refused(train, tmp_path: Path
     vectors = write_vectors(tmp_path / "vectors.txt", 1.25)
     settings = [f"encoder.vectors.file={vectors}", f"encoder.vectors.trainable={trainable}"]
     train("classifier", "whole", *settings)
-    killed(lambda: train("classifier", "m", *settings, watch=Doomed(9)))
+    killed(lambda: train("classifier", "m", *settings, callbacks=[Doomed(9)]))
     write_vectors(vectors, 2.5)
     with pytest.raises(ModelError, match="the word vectors or the encoder have changed since"):
         train("classifier", "m", *settings, resume=True)
@@ -307,16 +307,15 @@ def test_stopped_at_the_first_checkpoint_a_run_begins_anew(train, tmp_path: Path
 
 def test_a_second_process_does_not_train_in_the_same_folder(train, tmp_path: Path):
     class Second(TrainingCallback):
-        def begin(self, *given, **named) -> None:
-            self.refused(resume=False)
+        def on_train_begin(self, *_) -> None:
+            self.expect_refusal(resume=False)
 
-        def epoch(self, *given) -> None:
-            super().epoch(*given)
-            self.refused(resume=True)
+        def on_epoch_end(self, *_) -> None:
+            self.expect_refusal(resume=True)
 
-        def refused(self, resume: bool) -> None:
+        def expect_refusal(self, resume: bool) -> None:
             with pytest.raises(NearspanError, match=r"another process is training in .* another --out"):
                 train("classifier", "m", resume=resume)
 
-    assert train("classifier", "m", watch=Second(every=1)).epochs == 4
+    assert train("classifier", "m", callbacks=[Second(logging_steps=1)]).epochs == 4
     assert not (tmp_path / "m" / "training.lock").exists()

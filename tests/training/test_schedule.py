@@ -64,13 +64,13 @@ class Stopped(Exception):
 
 
 class Stopping(nearspan.training.TrainingCallback):
-    """Stops a run once some steps are done and kept."""
+    """Stops a run once a number of steps are done and kept."""
 
     def __init__(self, steps: int) -> None:
-        super().__init__(every=1)
+        super().__init__(logging_steps=1)
         self.left = steps
 
-    def step(self, *_) -> None:
+    def on_step(self, *_) -> None:
         self.left -= 1
         if self.left < 0:
             raise Stopped
@@ -80,7 +80,7 @@ def test_a_resumed_run_goes_on_with_the_schedule(tiny, documents, tmp_path: Path
     recipe = tiny("classifier", "training.schedule=linear", "training.checkpoint_minutes=0", "training.epochs=3")
     data = {"train": documents, "out": tmp_path / "m", "device": "cpu"}
     with pytest.raises(Stopped):
-        nearspan.train(recipe, watch=Stopping(4), **data)
+        nearspan.train(recipe, callbacks=[Stopping(4)], **data)
     assert len(seen) == 5  # the last of them is not in the checkpoint
     del seen[4:]
     nearspan.train(recipe, resume=True, **data)

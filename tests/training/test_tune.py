@@ -69,14 +69,15 @@ def stub(monkeypatch):
     def use(curve=rising):
         trained = []
 
-        def follow(recipe, train, dev, *, out, seed, device, watch, synonyms):
+        def follow(recipe, train, dev, *, out, seed, device, callbacks, synonyms):
             trained.append(recipe)
             out.mkdir()
             (out / "half a model").write_text("x")
-            watch.begin(recipe, None, out, torch.device("cpu"), main=True)
+            (callback,) = callbacks
+            callback.on_train_begin(recipe, None, out, None)
             for epoch in range(1, recipe.training.epochs + 1):
                 scored = SimpleNamespace(value=curve(recipe, epoch))
-                watch.epoch(Progress("", "", epoch=epoch, done=epoch == recipe.training.epochs), scored)
+                callback.on_epoch_end(Progress("", "", epoch=epoch, done=epoch == recipe.training.epochs), scored)
 
         monkeypatch.setattr(MODULE, "train_recipe", follow)
         return trained

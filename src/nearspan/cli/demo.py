@@ -46,8 +46,8 @@ def demo(
         for name in sorted(training.REFUSED, key=lambda name: name == training.RESULT):
             (out / name).unlink(missing_ok=True)
     stopped = (out / training.CHECKPOINT).is_file() and not (out / training.RESULT).exists()
-    watch = training.TrainingCallback(console)
-    run = training.train(recipe, *documents, out=out, seed=seed, device="cpu", resume=stopped, watch=watch)
+    callbacks = [training.ProgressBar(console)]
+    run = training.train(recipe, *documents, out=out, seed=seed, device="cpu", resume=stopped, callbacks=callbacks)
     if run.test is not None:
         console.print()
         console.print(str(run.test.scores), highlight=False)

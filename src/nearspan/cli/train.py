@@ -56,7 +56,7 @@ def train(
             seed=seed,
             device=device,
             resume=resume,
-            watch=training.TrainingCallback(console),
+            callbacks=[training.ProgressBar(console)],
             synonyms=names.read(synonyms) if synonyms else None,
         )
     except KeyboardInterrupt:

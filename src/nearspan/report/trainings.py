@@ -17,7 +17,7 @@ from nearspan.device import usable_device
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.io.atomic import write_file
-from nearspan.training import CHECKPOINT, TrainingCallback, train
+from nearspan.training import CHECKPOINT, ProgressBar, train
 from nearspan.training.data import digest
 
 FOLDER = "curve"
@@ -86,8 +86,8 @@ class Trainings:
         return outcome
 
     def _trained(self, recipe: Recipe, documents: Sequence[Document], seed: int, folder: Path) -> Outcome:
-        resume, watch = (folder / CHECKPOINT).is_file(), TrainingCallback(self.console)
-        run = train(recipe, documents, self.dev, out=folder, seed=seed, device=self.device, resume=resume, watch=watch)
+        resume, bar = (folder / CHECKPOINT).is_file(), [ProgressBar(self.console)]
+        run = train(recipe, documents, self.dev, out=folder, seed=seed, device=self.device, resume=resume, callbacks=bar)
         if run.dev is None or run.dev.measure != "F1":
             raise ConfigError("a curve needs development documents and a recipe whose task is recognition")
         scores = run.dev.scores

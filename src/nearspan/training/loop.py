@@ -26,7 +26,7 @@ from nearspan.model import Model
 from nearspan.model.decode import least_linked_overlap, least_overlap
 from nearspan.spans import CandidateRules, GoldFragments, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
-from nearspan.training.callbacks import METRICS, TrainingCallback
+from nearspan.training.callbacks import METRICS, CallbackList, TrainingCallback, assemble_callbacks, epoch_metrics
 from nearspan.training.data import TrainingData, fingerprint, refuse_unwritable
 from nearspan.training.model_card import card as model_card
 from nearspan.training.run import Run
@@ -48,14 +48,16 @@ def train(
     seed: int = 0,
     device: str = "",
     resume: bool = False,
-    watch: TrainingCallback | None = None,
+    callbacks: Sequence[TrainingCallback] = (),
+    track: Sequence[str] = (),
     synonyms: SynonymSource | None = None,
 ) -> Run:
     """Train a recipe, or the one of this name, on documents and save the model with the best development F1 to `out`.
 
-    For the typing task the best is that with the highest typing accuracy.
+    Where spans are given, the best model is that with the highest accuracy.
 
-    `synonyms` are for recipes that generate them (`losses.generators`): anything with `of(text)`.
+    `callbacks` are called on the way (`TrainingCallback`); `track` names trackers to send the metrics to: tensorboard,
+    wandb, mlflow. `synonyms` are for recipes that generate them (`losses.generators`): anything with `of(text)`.
 
     Without development documents the last epoch's model is saved. With `resume` a run that was
     stopped goes on from its checkpoint, and on a CPU ends with the very same weights; a finished one whose memory was
@@ -63,8 +65,9 @@ def train(
     """
     recipe = load(recipe) if isinstance(recipe, str) else recipe
     train, dev, test = tuple(train), tuple(dev), tuple(test)
-    folder, watch, seed = _usable(out), watch or TrainingCallback(), usable_seed(seed)
+    folder, seed = _usable(out), usable_seed(seed)
     accelerator = accelerator_for(recipe, device)
+    hooks = assemble_callbacks(callbacks, track) if accelerator.is_main_process else CallbackList(())
     if not recipe.training.batch and accelerator.num_processes > 1:
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
     for split, documents in (("train", train), ("dev", dev), ("test", test)):
@@ -75,10 +78,10 @@ def train(
         with alone, repeatable(accelerator.device):
             if accelerator.is_main_process:  # another process may have ended just now
                 _refuse(folder, recipe, resume)
-            run = _train(recipe, train, dev, test, folder, seed, resume, watch, accelerator, synonyms)
+            run = _train(recipe, train, dev, test, folder, seed, resume, hooks, accelerator, synonyms)
+        hooks.on_train_end(run)
     finally:
-        watch.close()
-    watch.end(run)
+        hooks.close()
     return run
 
 
@@ -90,13 +93,13 @@ def _train(
     folder: Path,
     seed: int,
     resume: bool,
-    callback: TrainingCallback,
+    callbacks: CallbackList,
     accelerator: Accelerator,
     synonyms: SynonymSource | None,
 ) -> Run:
     data, generators = _training_data(recipe, train), recipe.losses.generators
     alone = generators.pretraining if generators else 0  # epochs that teach the head nothing
-    callback.begin(recipe, data, folder, accelerator.device, main=accelerator.is_main_process)
+    callbacks.on_train_begin(recipe, data, folder, accelerator)
     torch.manual_seed(seed)
     texts = data.span_texts(recipe.suggester.max_width, generators, synonyms)
     fragments = data.gold_fragments(recipe.suggester.max_width)
@@ -110,9 +113,9 @@ def _train(
     best: checkpoint.Weights = {}
     if resume:
         progress, best = checkpoint.read(folder, progress, model.network, trainer.optimizer)
-        callback.record(progress)
+        callbacks.on_resume(progress)
     while not progress.done:
-        trainer.epoch(progress, best, folder, callback)
+        loss = trainer.epoch(progress, best, folder, callbacks)
         began = time.monotonic()
         evaluation = None
         if evaluator and progress.epoch > alone:
@@ -128,10 +131,10 @@ def _train(
         if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
             model.network.encoder.write(trainer.corpus)
         progress.seconds += time.monotonic() - began
-        callback.epoch(progress, evaluation)
-        if callback.checkpoints and (progress.done or trainer.checkpoint_is_due()):
-            trainer.write_checkpoint(progress, best, folder)
-        callback.record(progress)
+        progress.history.append(epoch_metrics(progress, loss, evaluation))
+        if callbacks.keeps_checkpoints and (progress.done or trainer.checkpoint_is_due()):
+            trainer.write_checkpoint(progress, best, folder, callbacks)
+        callbacks.on_epoch_end(progress, evaluation)
     with torch.no_grad():
         for name, tensor in checkpoint.state_to_keep(model.network).items():
             tensor.copy_(best[name])

@@ -22,7 +22,7 @@ from nearspan.model import Model
 from nearspan.model.network import LabelledBatch
 from nearspan.spans import GoldFragments
 from nearspan.training import checkpoint
-from nearspan.training.callbacks import TrainingCallback
+from nearspan.training.callbacks import CallbackList
 from nearspan.training.data import TrainingData
 from nearspan.training.schedule import rate
 
@@ -87,10 +87,11 @@ class Trainer:
             self.model.refresh_datastore(self.corpus)
 
     def epoch(
-        self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, watch: TrainingCallback
-    ) -> None:
-        """One pass over the training sentences, from where `progress` stands to the epoch's end."""
+        self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, callbacks: CallbackList
+    ) -> float:
+        """One pass over the training sentences, from where `progress` stands to the epoch's end; its mean loss."""
         batches = self._batches(progress.epoch)
+        callbacks.on_epoch_begin(progress, len(batches))
         began = time.monotonic()
         before = progress.seconds
         total = torch.zeros((), device=self.accelerator.device)
@@ -98,7 +99,7 @@ class Trainer:
             for group in self.optimizer.param_groups:
                 group["lr"] = rate(self.settings, group["peak"], progress.epoch, step, len(batches))
             total += self._step(batches[step], progress.epoch, step, len(batches))
-            if (step + 1) % watch.every == 0 or step + 1 == len(batches):
+            if (step + 1) % callbacks.logging_steps == 0 or step + 1 == len(batches):
                 progress.loss += float(total)
                 total.zero_()
                 if not math.isfinite(progress.loss):
@@ -107,22 +108,26 @@ class Trainer:
                     )
                 progress.step = step + 1
                 progress.seconds = before + time.monotonic() - began
-                watch.step(progress, len(batches))
+                callbacks.on_step(progress, len(batches))
                 minutes = (time.monotonic() - self.saved) / 60
-                if watch.checkpoints and minutes > self.settings.checkpoint_minutes:
-                    self.write_checkpoint(progress, best, folder)
+                if callbacks.keeps_checkpoints and minutes > self.settings.checkpoint_minutes:
+                    self.write_checkpoint(progress, best, folder, callbacks)
         progress.epoch += 1
-        watch.loss, progress.loss, progress.step = progress.loss / len(batches), 0.0, 0
+        loss, progress.loss, progress.step = progress.loss / len(batches), 0.0, 0
+        return loss
 
     def checkpoint_is_due(self) -> bool:
         """Whether an epoch's end is worth a checkpoint: writing them takes a tenth of the time at most."""
         return time.monotonic() - self.saved >= 10 * self.cost
 
-    def write_checkpoint(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path) -> None:
+    def write_checkpoint(
+        self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, callbacks: CallbackList
+    ) -> None:
         """Write a checkpoint, once for all processes."""
         began = time.monotonic()
         if self.accelerator.is_main_process:
             checkpoint.write(folder, progress, self.model.network, best, self.optimizer)
+            callbacks.on_checkpoint(progress)
         self.saved = time.monotonic()
         self.cost = self.saved - began
 

@@ -176,7 +176,6 @@ class _Tuner:
         try:
             recipe = self.recipe.override(asked.overrides, OPTION)
             asked.begin(recipe)
-            watch = TrialWatch(asked.report, self.board)
             train_recipe(
                 recipe,
                 self.train,
@@ -184,7 +183,7 @@ class _Tuner:
                 out=scratch,
                 seed=self.seed,
                 device=str(self.device),
-                watch=watch,
+                callbacks=[TrialWatch(asked.report, self.board)],
                 synonyms=self.synonyms,
             )
         finally:

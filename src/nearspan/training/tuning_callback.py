@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
+from accelerate import Accelerator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
@@ -85,7 +85,8 @@ class TuneWatch:
 class TrialWatch(TrainingCallback):
     """Reports the development F1 of each epoch, and ends the run where its model would be saved."""
 
-    checkpoints = False
+    keeps_checkpoints = False
+    shows_progress = True
 
     def __init__(self, report: Callable[[int, float], bool], board: TuneWatch) -> None:
         super().__init__()
@@ -93,15 +94,15 @@ class TrialWatch(TrainingCallback):
         self.board = board
         self.f1: float | None = None
 
-    def begin(self, recipe: Recipe, data: TrainingData, folder: Path, device: torch.device, *, main: bool) -> None:  # noqa: ARG002
+    def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:  # noqa: ARG002
         """Before the first epoch."""
         self.epochs = recipe.training.epochs
 
-    def step(self, progress: checkpoint.Progress, steps: int) -> None:
+    def on_step(self, progress: checkpoint.Progress, steps: int) -> None:
         """After some batches."""
         self.board.step(progress.epoch + progress.step / steps, self.epochs, self.f1)
 
-    def epoch(self, progress: checkpoint.Progress, dev: Evaluation | None) -> None:
+    def on_epoch_end(self, progress: checkpoint.Progress, dev: Evaluation | None) -> None:
         """After an epoch."""
         if dev is None:
             raise NearspanError("a trial without development documents has nothing to report")

@@ -15,12 +15,13 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 from nearspan.config import load as recipe
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders.train_vectors import learn_vectors
+from nearspan.evaluation import evaluate, score
 from nearspan.formats import read, write
 from nearspan.formats import statistics as check
 from nearspan.formats.markup import parse as markup
 from nearspan.formats.synonyms import read as synonyms
 from nearspan.model import Model
-from nearspan.evaluation import evaluate, score  # noqa
+from nearspan.registry import register
 from nearspan.training import train, tune
 
 __version__ = "0.1.0"

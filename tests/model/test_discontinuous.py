@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from nearspan.segment.sentence_windows import split_windows
 
 import nearspan
 from nearspan.document import Document, Entity, Span
@@ -16,7 +17,6 @@ from nearspan.model import Model
 from nearspan.model.predict import Predictor
 from nearspan.report.report import report
 from nearspan.report.vectors import reachable_spans
-from nearspan.segment.sentence_windows import split_windows
 from nearspan.spans import ScoredSpan
 from nearspan.training import TrainingCallback
 from nearspan.training.data import TrainingData

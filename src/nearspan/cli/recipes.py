@@ -8,7 +8,8 @@ import tomli_w
 import typer
 from rich.table import Table
 
-from nearspan import config as known, recipes as recipes_
+from nearspan import config as known
+from nearspan import recipes as recipes_
 from nearspan.cli.terminal import terminal
 
 

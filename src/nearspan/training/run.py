@@ -13,8 +13,8 @@ import torch
 
 from nearspan.errors import NearspanError
 from nearspan.evaluation import Evaluation
-from nearspan.model import Model
 from nearspan.io.model_folder import RESULT
+from nearspan.model import Model
 
 
 @dataclass(frozen=True)

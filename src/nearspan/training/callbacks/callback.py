@@ -14,6 +14,7 @@ from nearspan.training.checkpoint import Progress
 from nearspan.training.data import TrainingData
 from nearspan.training.run import Run
 
+
 class TrainingCallback:
     """Hooks of a training, for the main process; override those that you need.
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 import nearspan
-from nearspan.spans import SpanBiLSTMSettings, enumerate_spans
+from nearspan.spans import enumerate_spans
+from nearspan.spans.span_bilstm import SpanBiLSTM, SpanBiLSTMSettings
 
 
 def encoded(states, lengths):

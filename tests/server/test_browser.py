@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from nearspan.colours import LabelColours
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")  # as in .ci/run
 TEXT = "Ada lives in Oslo"
 
@@ -146,6 +148,18 @@ def test_annotate_and_explain(page):
     widths = panel.locator("section .track i").evaluate_all("bars => bars.map(bar => parseFloat(bar.style.width))")
     weights = [100 * float(weight) for weight in panel.locator("section .weight b").all_inner_texts()]
     assert widths == pytest.approx(weights, abs=0.06)
+    assert re.match(
+        r"Remove (this|these \d+) training spans? and it (becomes|is no longer)", panel.locator("summary").inner_text()
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_label_has_the_colour_that_it_has_everywhere(page, scheme):
+    page.emulate_media(color_scheme=scheme)
+    annotate(page, TEXT)
+    tone = getattr(LabelColours(["PERSON", "PLACE"])["PLACE"], scheme)
+    colour = page.locator("#passage .bar[data-entity='1']").evaluate("bar => getComputedStyle(bar).backgroundColor")
+    assert colour == f"rgb({int(tone[1:3], 16)}, {int(tone[3:5], 16)}, {int(tone[5:], 16)})"
 
 
 def test_a_word_of_the_text_opens_its_entity_and_a_selection_asks_about_any(page):

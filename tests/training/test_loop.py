@@ -217,7 +217,7 @@ def test_nested_data_is_decoded_nested(tiny, tmp_path: Path):
 def test_a_sentence_of_thousands_of_words_is_trained_on_in_windows(tiny, documents, tmp_path: Path):
     long = nearspan.markup("the rain fell and " * 300 + "[Ada](PERSON) " + "left " * 900)
     run = nearspan.train(tiny("instance", "training.epochs=1"), [*documents, long], out=tmp_path / "m", device="cpu")
-    assert len(run.model.memory.sentences) == len(documents) + 3
+    assert len(run.model.datastore.sentences) == len(documents) + 3
     assert run.dev is None
 
 

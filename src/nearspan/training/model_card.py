@@ -41,7 +41,7 @@ model = nearspan.load("path/to/this/folder")
 def _example(model: Model) -> str:
     """Code that asks for evidence in a way that this model can answer."""
     text = 'nearspan.markup("[Some](LABEL) text.")' if model.classifies_given_spans else '"Some text."'
-    recalls = model.network.encoder.word_memory is not None and not model.network.head.uses_memory
+    recalls = model.network.encoder.word_memory is not None and not model.network.head.uses_datastore
     evidence = "neighbours or evidence.recalled" if recalls else "neighbours"  # similar spans, or what words recalled
     return f"""for evidence in model.explain({text}):
     print(evidence.text, evidence.label, evidence.{evidence})"""

@@ -195,7 +195,7 @@ def test_edits_of_a_replaced_model_do_not_stop_its_successor(train, tmp_path: Pa
         (tmp_path / "m" / name).unlink(missing_ok=True)
     killed(lambda: train("instance", "m", callbacks=[Doomed(9)]))
     train("instance", "m", resume=True)
-    assert len(nearspan.load(tmp_path / "m", device="cpu").memory.sentences) == 12
+    assert len(nearspan.load(tmp_path / "m", device="cpu").datastore.sentences) == 12
 
 
 def test_more_checkpoints_are_no_other_run(train, tmp_path: Path):

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-
-from nearspan.document import Document
 from nearspan.evaluation.evaluation import Evaluation
 from nearspan.evaluation.recognition import Recognition
 from nearspan.evaluation.span_classification import SpanClassification
-from nearspan.formats import Corpus, read
+from nearspan.formats import Documents, as_documents
 from nearspan.model import Model
-
-Documents = Path | str | Corpus | Iterable[Document]
 
 
 class Evaluator:
@@ -46,10 +40,3 @@ def evaluate(model: Model, documents: Documents) -> Evaluation:
         nearspan.evaluate(nearspan.load("runs/mine"), "test.conll").scores.f1
     """
     return Evaluator(model, documents).evaluate()
-
-
-def as_documents(documents: Documents) -> Sequence[Document]:
-    """The documents of a file or folder, of a corpus, or as they are."""
-    if isinstance(documents, Path | str):
-        return read(documents).documents
-    return documents.documents if isinstance(documents, Corpus) else tuple(documents)

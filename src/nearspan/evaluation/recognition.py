@@ -23,8 +23,8 @@ class Recognition:
         self.model = model
         self.documents = documents
         self.sentences = [model.split(document) for document in documents]
-        sentences = [sentence for own in self.sentences for sentence in own]
-        self.windows = SentenceWindows.of(model.network, sentences)
+        all_sentences = [sentence for sentences in self.sentences for sentence in sentences]
+        self.windows = SentenceWindows.of(model.network, all_sentences)
         coverages = (_coverage(model, *pair) for pair in zip(self.sentences, documents, strict=True))
         self.coverage = sum(coverages, Coverage())
 

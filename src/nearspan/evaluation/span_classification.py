@@ -22,12 +22,11 @@ class SpanClassification:
     def evaluate(self) -> Evaluation:
         """The accuracy of the labels that the model gives now, and of the majority by string."""
         relabelled: list[dict[Entity, Entity]] = [{} for _ in self.documents]  # an entity to itself with a new label
-        labelled = self.model.predictor.classify_given(self.given, self.corpus)
-        for (position, entity), new in zip(self.given.entities, labelled, strict=True):
+        classified = self.model.predictor.classify_given(self.given, self.corpus)
+        for (position, entity), new in zip(self.given.entities, classified, strict=True):
             relabelled[position][entity] = new
         gold = list(self._entities())
-        typed = [relabelled[position].get(entity) for position, entity in gold]
-        labels = [entity.label if entity else None for entity in typed]
+        labels = [new.label if (new := relabelled[position].get(entity)) else None for position, entity in gold]
         predicted = [
             document.with_entities(dict.fromkeys(entities.values()))
             for document, entities in zip(self.documents, relabelled, strict=True)

@@ -13,6 +13,7 @@ import typer
 from nearspan import config, training
 from nearspan.cli.explain import show
 from nearspan.cli.terminal import terminal
+from nearspan.colours import LabelColours
 from nearspan.document import Document
 from nearspan.formats import read
 from nearspan.formats.sample import path
@@ -51,7 +52,7 @@ def demo(
         console.print()
         console.print(str(run.test.scores), highlight=False)
     console.print("\n[bold]Why does it say that?[/]  Every entity with the training spans it rests on:\n")
-    show(QUESTION, run.model.explain(QUESTION, 3), console)
+    show(QUESTION, run.model.explain(QUESTION, 3), console, LabelColours(run.model.labels))
     folder = shlex.quote(str(out))
     console.print(
         f"The model is in {out}. Ask it yourself, in the terminal or in a browser:", markup=False, highlight=False

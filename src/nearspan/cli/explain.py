@@ -14,6 +14,7 @@ from rich.console import Console
 from nearspan.cli.evaluate import Search, Vote, load
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
+from nearspan.colours import LabelColours
 from nearspan.document import Span
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.explain import Evidence, marked, render
@@ -52,7 +53,7 @@ def explain(
     elif html is not None:
         typer.echo(str(html))
     else:
-        show(text, found, terminal())
+        show(text, found, terminal(), LabelColours(loaded.labels))
 
 
 def asked(model: Model, text: str, words: str, count: int) -> Evidence:
@@ -93,11 +94,11 @@ def _next(text: str, fragment: str, after: int) -> int:
     return whole.start() if whole else text.find(fragment, after)
 
 
-def show(text: str, found: list[Evidence], console: Console) -> None:
+def show(text: str, found: list[Evidence], console: Console, colours: LabelColours) -> None:
     """Print a text with its entities, then the evidence for each."""
-    console.print(marked(text, [(one.span, one.label or "no entity") for one in found]))
+    console.print(marked(text, [(one.span, one.label or "no entity") for one in found], colours))
     console.print()
     if not found:
         console.print("no entity found; ask about words of the text with --span")
     for one in found:
-        console.print(render(one))
+        console.print(render(one, colours))

@@ -15,6 +15,7 @@ from nearspan.cli.evaluate import Search, Vote, chosen
 from nearspan.cli.explain import asked, parted, span_at
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
+from nearspan.colours import LabelColours
 from nearspan.document import Span
 from nearspan.errors import ConfigError, EditError
 from nearspan.explain import marked, printable, render
@@ -99,12 +100,13 @@ def list_(
 
     Example: nearspan memory runs/mine list --text vienna --label PLACE
     """
-    found = Editor.open(context.obj, "cpu").sentences(text, label, document, limit, offset)
+    editor = Editor.open(context.obj, "cpu")
+    found = editor.sentences(text, label, document, limit, offset)
     if as_json:
         _print({"sentences": [one.to_dict() for one in found]})
         return
     for one in found:
-        terminal(soft_wrap=True).print(_shown(one))
+        terminal(soft_wrap=True).print(_shown(one, LabelColours(editor.model.labels)))
 
 
 @memory.command()
@@ -122,11 +124,12 @@ def search(
 
     Example: nearspan memory runs/mine search 'She lives in Vienna.' --span Vienna
     """
-    found = asked(_opened(context, device, search, vote).model, text, span, count)
+    model = _opened(context, device, search, vote).model
+    found = asked(model, text, span, count)
     if as_json:
         _print(found.to_dict())
     else:
-        terminal().print(render(found))
+        terminal().print(render(found, LabelColours(model.labels)))
 
 
 @memory.command()
@@ -271,10 +274,11 @@ def _show(edits: list[Edit], as_json: bool) -> None:
             typer.echo(f"   {printable(line)}")
 
 
-def _shown(one: SentenceView) -> Text:
+def _shown(one: SentenceView, colours: LabelColours) -> Text:
     text = marked(
         one.text,
         [*((entity.span, entity.label) for entity in one.entities), *((span, "removed") for span in one.removed)],
+        colours,
     )
     where = f"   {printable(one.document)}" + (f" ×{one.weight:g}" if one.weight != 1 else "")
     return Text.assemble((f"{one.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (where, "dim"))

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nearspan.colours import LabelColours
 from nearspan.document import Span
 from nearspan.explain.evidence import Evidence
 from nearspan.explain.neighbour import Neighbour
@@ -24,14 +25,15 @@ STRENGTHS = {
 }
 
 
-def render(evidence: Evidence) -> RenderableType:
-    """One span with its label and the training spans behind it."""
-    title = Text.assemble((printable(evidence.text), "bold"), "  ", _label(evidence.label))
+def render(evidence: Evidence, colours: LabelColours | None = None) -> RenderableType:
+    """One span with its label and the training spans behind it; `colours` are those of the model's labels."""
+    colours = colours or LabelColours(sorted(evidence.probabilities))
+    title = Text.assemble((printable(evidence.text), "bold"), "  ", label_text(evidence.label, colours))
     title.append(f"  {evidence.probabilities[evidence.label]:.3f}", "bold")
     less = [(label, value) for label, value in evidence.probabilities.items() if label != evidence.label]
-    rest = [f"{_name(label)} {value:.3f}" for label, value in less[:3] if value >= 0.0005]
-    if rest:
-        title.append("   then " + ", ".join(rest), "dim")
+    next_best = [f"{_name(label)} {value:.3f}" for label, value in less[:3] if value >= 0.0005]
+    if next_best:
+        title.append("   then " + ", ".join(next_best), "dim")
     table = Table(box=None, show_header=False, padding=(0, 1), title=STRENGTHS[evidence.strength], title_justify="left")
     table.title_style = "dim italic"
     for _ in range(3):
@@ -42,19 +44,20 @@ def render(evidence: Evidence) -> RenderableType:
             continue
         for one in group:
             if evidence.strength == "nearest" or one.weight >= 0.0005:
-                table.add_row(_label(label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+                table.add_row(label_text(label, colours), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
         left = evidence.unlisted.get(label, 0.0)
         if left >= 0.0005:
-            table.add_row(_label(label), f"{left:.3f}", _bar(left), Text("all others of this label together", "dim"))
+            rest = Text("all others of this label together", "dim")
+            table.add_row(label_text(label, colours), f"{left:.3f}", _bar(left), rest)
     for word in evidence.recalled if evidence.strength == "attended" else ():
         said = f"{word.share:.0%} of {word.text!r} is what it was in training:" if word.share else ""
         table.add_row("", "", "", Text(said or f"{word.text!r} is not in the training data", "dim italic"))
         for one in word.neighbours:
-            table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+            table.add_row(label_text(one.label, colours), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
         if word.unlisted >= 0.0005:
             others = Text("all other occurrences together", "dim")
             table.add_row("", f"{word.unlisted:.3f}", _bar(word.unlisted), others)
-    return Group(title, *_share(evidence), table, *_against(evidence), *_flip(evidence), Text())
+    return Group(title, *_share(evidence), table, *_against(evidence, colours), *_flip(evidence), Text())
 
 
 def _share(evidence: Evidence) -> list[Text]:
@@ -65,14 +68,14 @@ def _share(evidence: Evidence) -> list[Text]:
     return [Text(f"the memory's vote has a share of {evidence.share:g} in this: {said}", "dim")]
 
 
-def _against(evidence: Evidence) -> list[RenderableType]:
+def _against(evidence: Evidence, colours: LabelColours) -> list[RenderableType]:
     """The nearest spans with other labels, where the list above does not show them by label."""
     if evidence.strength == "exact" or not evidence.against:
         return []
     table = Table(box=None, show_header=False, padding=(0, 1), title="against it: the nearest with other labels")
     table.title_justify, table.title_style = "left", "dim italic"
     for one in evidence.against:
-        table.add_row(_label(one.label), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+        table.add_row(label_text(one.label, colours), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
     return [table]
 
 
@@ -101,15 +104,16 @@ def printable(text: str) -> str:
     return text.translate(_PRINTED)
 
 
-def marked(text: str, spans: list[tuple[Span, str]]) -> Text:
-    """A text with its spans underlined and their labels behind them."""
+def marked(text: str, spans: list[tuple[Span, str]], colours: LabelColours | None = None) -> Text:
+    """A text with its spans underlined and their labels behind them; `colours` are those of the model's labels."""
+    colours = colours or LabelColours(sorted({label for _, label in spans}))
     shown = Text(printable(text))
     for span, _ in spans:
         for start, end in span.fragments:
             shown.stylize("bold underline", start, end)
     for span, label in sorted(spans, key=lambda one: (-one[0].end, one[0].start)):  # the innermost label stands first
         end = span.end
-        shown = Text.assemble(shown[:end], (f"⟨{printable(label)}⟩", "cyan"), shown[end:])
+        shown = Text.assemble(shown[:end], (f"⟨{printable(label)}⟩", colours[label].terminal), shown[end:])
     return shown
 
 
@@ -128,8 +132,9 @@ def excerpted(span: Span, text: str) -> Text:
     return Text(" ").join(found.split("\n"))
 
 
-def _label(label: str) -> Text:
-    return Text(_name(label), "cyan" if label else "magenta")
+def label_text(label: str, colours: LabelColours) -> Text:
+    """A label in its colour."""
+    return Text(_name(label), colours[label].terminal)
 
 
 def _name(label: str) -> str:

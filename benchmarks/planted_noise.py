@@ -27,7 +27,7 @@ from rich.console import Console
 import nearspan
 from nearspan.document import Document, Entity
 from nearspan.model import Model
-from nearspan.report import Audit, Doubt
+from nearspan.report import Audit, LabelIssue
 from nearspan.training import TrainingCallback
 
 
@@ -72,15 +72,15 @@ def plant(documents: Sequence[Document], seed: int, flips: float = 0.05, drops: 
 def scored(found: Audit, planted: Planted) -> dict[str, Any]:
     """Precision and recall of the list for flips and for drops.
 
-    A flip is found by a doubt about its annotation, whatever is suggested instead; a drop by a missing entity, or a
-    moved boundary, of just its span. Doubts about annotations count against the precision for flips, missing entities
+    A flip is found by an issue with its annotation, whatever is suggested instead; a drop by a missing entity, or a
+    moved boundary, of just its span. Issues with annotations count against the precision for flips, missing entities
     against that for drops.
     """
     rows: dict[str, Any] = {}
     for name, truth in (("flips", planted.flips), ("drops", planted.drops)):
         spans = {(number, entity.span) for number, entity in truth}
         right = {(number, entity.span): entity.label for number, entity in planted.originals[name]}
-        side = [(one.annotated if name == "flips" else _missing(one), one) for one in found.doubts]
+        side = [(one.annotated if name == "flips" else _missing(one), one) for one in found.issues]
         hits = [(one.number, entity.span) in spans for entity, one in side if entity is not None]
         labels = sum(
             one.suggested is not None and right.get((one.number, entity.span)) == one.suggested.label
@@ -103,7 +103,7 @@ def scored(found: Audit, planted: Planted) -> dict[str, Any]:
     return rows
 
 
-def _missing(one: Doubt) -> Entity | None:
+def _missing(one: LabelIssue) -> Entity | None:
     return one.suggested if one.kind in ("missing", "wrong boundary") else None
 
 

@@ -34,7 +34,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders.glove import GloveSettings
 from nearspan.evaluation import score
 from nearspan.model.decode import ScoredSpan, decode, found_overlap
-from nearspan.report.sizes import cut
+from nearspan.report.papers.curves import cut
 from nearspan.spans import LabelledSentences
 from nearspan.spans.string_majority import StringMajority
 

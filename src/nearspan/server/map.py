@@ -8,7 +8,7 @@ import torch
 
 from nearspan.explain.neighbour import Neighbour, neighbour
 from nearspan.knn import Datastore
-from nearspan.report.projection import principal
+from nearspan.report.papers.projection import principal
 from nearspan.server.answers import MapOut, PointOut
 
 

@@ -9,7 +9,7 @@ import json
 import sys
 
 import nearspan
-from nearspan.report import generation
+from nearspan.report.papers import generation
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ from nearspan.evaluation import Error, find_errors, score
 from nearspan.memory.editor import Editor
 from nearspan.memory.reweight import Weight
 from nearspan.model import Model
-from nearspan.report.sizes import cut
+from nearspan.report.papers.curves import cut
 
 Kind = tuple[str, str]  # text in lower case, gold label or ""
 

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 import nearspan
-from nearspan.report.sizes import cut
+from nearspan.report.papers.curves import cut
 
 
 def main() -> None:

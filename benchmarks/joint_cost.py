@@ -36,7 +36,7 @@ from nearspan.config import Recipe
 from nearspan.document import Document
 from nearspan.losses import SynonymSource
 from nearspan.model import Model
-from nearspan.report import generation
+from nearspan.report.papers import generation
 
 SYSTEMS = {
     "linear": ["bottleneck=none", "losses.generators=none"],
@@ -93,7 +93,7 @@ def told(recipe: Recipe, train: list[Document], synonyms: SynonymSource, options
         "settings": options.bleu_set,
         "bleu2": round(found.bleu2, 4),
         "ceiling": round(found.ceiling, 4),
-        "entities": len(found.told),
+        "entities": len(found.entities),
         "f1": round(run.dev.scores.f1, 4) if run.dev else None,
         "epoch": run.best_epoch,
     }

@@ -27,8 +27,8 @@ from rich.console import Console
 import nearspan
 from nearspan.document import Document, Entity
 from nearspan.model import Model
-from nearspan.report import Audit, Doubt
-from nearspan.training import ProgressBar
+from nearspan.report import Audit, LabelIssue
+from nearspan.training import TrainingCallback
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,15 @@ def plant(documents: Sequence[Document], seed: int, flips: float = 0.05, drops: 
 def scored(found: Audit, planted: Planted) -> dict[str, Any]:
     """Precision and recall of the list for flips and for drops.
 
-    A flip is found by a doubt about its annotation, whatever is suggested instead; a drop by a missing entity, or a
-    moved boundary, of just its span. Doubts about annotations count against the precision for flips, missing entities
+    A flip is found by an issue with its annotation, whatever is suggested instead; a drop by a missing entity, or a
+    moved boundary, of just its span. Issues with annotations count against the precision for flips, missing entities
     against that for drops.
     """
     rows: dict[str, Any] = {}
     for name, truth in (("flips", planted.flips), ("drops", planted.drops)):
         spans = {(number, entity.span) for number, entity in truth}
         right = {(number, entity.span): entity.label for number, entity in planted.originals[name]}
-        side = [(one.annotated if name == "flips" else _missing(one), one) for one in found.doubts]
+        side = [(one.annotated if name == "flips" else _missing(one), one) for one in found.issues]
         hits = [(one.number, entity.span) in spans for entity, one in side if entity is not None]
         labels = sum(
             one.suggested is not None and right.get((one.number, entity.span)) == one.suggested.label
@@ -103,7 +103,7 @@ def scored(found: Audit, planted: Planted) -> dict[str, Any]:
     return rows
 
 
-def _missing(one: Doubt) -> Entity | None:
+def _missing(one: LabelIssue) -> Entity | None:
     return one.suggested if one.kind in ("missing", "wrong boundary") else None
 
 
@@ -131,6 +131,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.model or Path(scratch) / "run"
         if not (folder / "config.toml").is_file():
+            watch = TrainingCallback(Console(stderr=True))
             nearspan.train(
                 recipe,
                 train.documents,
@@ -138,7 +139,7 @@ def main() -> None:
                 out=folder,
                 seed=options.seed,
                 device=options.device,
-                callbacks=[ProgressBar(Console(stderr=True))],
+                watch=watch,
             )
         run = json.loads((folder / "result.json").read_text())
         model = Model.load(folder, options.device)

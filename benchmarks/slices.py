@@ -1,4 +1,4 @@
-"""What `nearspan report` says in numbers of one model on one corpus: scores by width and structure, span vectors.
+"""What `nearspan report --papers` says of one model on one corpus: scores by width and structure, span vectors.
 
 python benchmarks/slices.py MODEL F [--device D] > slices.json
 """
@@ -14,10 +14,11 @@ from pathlib import Path
 import nearspan
 from nearspan.evaluation import Scores, by_structure, by_width, evaluate
 from nearspan.model import Model
-from nearspan.report.coupling import coupling
-from nearspan.report.geometry import geometry
-from nearspan.report.report import MOST_SPANS
-from nearspan.report.vectors import gold_spans, negative_spans, span_vectors
+from nearspan.report.model_access import max_width, span_vectors
+from nearspan.report.papers.coupling import coupling
+from nearspan.report.papers.geometry import geometry
+from nearspan.report.papers.results import MOST_SPANS
+from nearspan.report.papers.span_samples import gold_spans, negative_spans
 
 
 def numbers(scores: Scores) -> dict[str, float]:
@@ -35,7 +36,7 @@ def main() -> None:
     predicted = evaluate(model, documents).predicted
     golds = list(gold_spans(model, documents).values())
     spans = random.Random(0).sample(golds, min(MOST_SPANS, len(golds)))
-    widest = model.network.max_width
+    widest = max_width(model)
     negatives = span_vectors(model, negative_spans(model, documents, widest, MOST_SPANS))
     labels = [span.entity.label for span in spans]
     found = {

@@ -34,7 +34,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders.glove import GloveSettings
 from nearspan.evaluation import score
 from nearspan.model.decode import ScoredSpan, decode, least_overlap
-from nearspan.report.sizes import cut
+from nearspan.report.papers.curves import cut
 from nearspan.spans import LabelledSentences
 from nearspan.spans.string_majority import StringMajority
 
@@ -145,13 +145,13 @@ def spans(document: Document, split: Any) -> Iterator[tuple[int, tuple[int, int]
 def table(lines: Sequence[dict[str, Any]], task: str) -> str:
     mine = [one for one in lines if one["task"] == task]
     if task == "typing":
-        head = "| corpus | accuracy | its macro-F1 | majority by string | its macro-F1 | the paper's accuracy |"
+        head = "| corpus | typing accuracy | its macro-F1 | majority by string | its macro-F1 | the paper's accuracy |"
         rows = [
             [
-                one["test"]["accuracy"],
-                one["test"]["classification_macro_f1"],
-                one["test"]["baseline"]["accuracy"],
-                one["test"]["baseline"]["classification_macro_f1"],
+                one["test"]["typing_accuracy"],
+                one["test"]["typing_macro_f1"],
+                one["test"]["baseline"]["typing_accuracy"],
+                one["test"]["baseline"]["typing_macro_f1"],
             ]
             for one in mine
         ]
@@ -184,10 +184,7 @@ def main() -> None:
     arguments.add_argument("--table", action="store_true")
     options = arguments.parse_args()
     if options.table:
-        lines = options.out.read_text()
-        for old, new in (("typing_accuracy", "accuracy"), ("typing_macro_f1", "classification_macro_f1")):
-            lines = lines.replace(f'"{old}"', f'"{new}"')  # records from before 0.2
-        print(table([json.loads(line) for line in lines.splitlines()], options.task))
+        print(table([json.loads(line) for line in options.out.read_text().splitlines()], options.task))
         return
     head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     options.commit = options.commit or head.stdout.strip()
@@ -197,7 +194,7 @@ def main() -> None:
         with options.out.open("a") as file:
             file.write(json.dumps(found) + "\n")
         test = found["test"]
-        shown = test["accuracy"] if options.task == "typing" else test["f1"]
+        shown = test["typing_accuracy"] if options.task == "typing" else test["f1"]
         ended = f", epoch {found['best_epoch']}, {found['seconds']} s" if "best_epoch" in found else ""
         print(f"{name}: {options.task} {100 * shown:.2f}{ended}", flush=True)
 

@@ -102,7 +102,7 @@ class PartTable(Settings):
     @model_validator(mode="before")
     @classmethod
     def _validate_entries(cls, content: Any) -> Any:
-        if not isinstance(content, dict):
+        if not isinstance(content, dict) or not content:  # nothing to look up, as in a default that a module makes
             return content
         validator = (_by_kind if cls.by_kind else _by_name)(tuple(PartField(cls.role).settings().items()))
         return validator.validate_python({name: value for name, value in content.items() if value is not None})

@@ -21,10 +21,10 @@ def audit(nearspan_command, folders, tmp_path):
 def test_the_terminal_view(audit, model):
     ran = audit(model=model)
     assert ran.code == 0, ran.err
-    for part in ("wrong label", "annotated Ada PLACE", "suggested Ada PERSON", "against", "1 doubt"):
+    for part in ("wrong label", "annotated Ada PLACE", "suggested Ada PERSON", "against", "1 label issue"):
         assert part in ran.out
-    doubted = next(line for line in ran.out.splitlines() if line.startswith("  Ada lives"))
-    assert "#" not in doubted  # a number there would be that of a sentence of the memory
+    context = next(line for line in ran.out.splitlines() if line.startswith("  Ada lives"))
+    assert "#" not in context  # a number there would be that of a sentence of the memory
 
 
 def test_more_evidence_may_be_asked_for_than_there_is(audit):
@@ -42,7 +42,7 @@ def test_json_lines(audit, tmp_path):
 def test_files(audit, tmp_path):
     assert audit("--out", tmp_path / "list.jsonl", "--html", tmp_path / "page.html").code == 0
     assert json.loads((tmp_path / "list.jsonl").read_text(encoding="utf-8"))["document"] == "odd"
-    assert "Wrong label" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "wrong label" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_a_corpus_that_is_not_there(nearspan_command, folders, tmp_path):

@@ -1,6 +1,7 @@
 """A model for the typing task on the command line."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,15 +79,16 @@ def test_what_is_for_models_that_find_entities_is_refused(nearspan_command, type
 
 
 def test_a_report_on_typing_has_no_score_of_recognition(nearspan_command, typed: Path, corpus: Path, folders, tmp_path):
-    ran = nearspan_command("report", typed, corpus, "--out", tmp_path / "report")
+    ran = nearspan_command("report", typed, corpus, "--out", tmp_path / "report", "--papers")
     assert ran.code == 0, ran.err
-    page = (tmp_path / "report/report.html").read_text()
-    assert [name in page for name in ('id="typing"', 'id="loss"', 'id="outputs"', 'id="scores"')] == [True] * 3 + [
-        False
-    ]
+    page, papers = ((tmp_path / f"report/{name}.html").read_text() for name in ("report", "papers"))
+    assert "majority by string" in page
+    assert "F1</th>" not in page
+    assert re.findall(r'<section id="(\w+)"', page) == ["scores", "confusion", "errors", "coverage", "model"]
+    assert re.findall(r'<section id="(\w+)"', papers) == ["loss", "outputs"]
     (found,) = json.loads((tmp_path / "report/report.json").read_text())["models"]
-    assert len(found["losses"]) == 2
     assert "f1" not in found
+    assert len(json.loads((tmp_path / "report/papers.json").read_text())["models"][0]["losses"]) == 2
     mixed = nearspan_command("report", typed, corpus, "--out", tmp_path / "mixed", "--compare", folders["classifier"])
     assert mixed.code == 2
     assert "cannot be compared" in mixed.err

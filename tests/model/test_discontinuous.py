@@ -15,8 +15,8 @@ from nearspan.evaluation import evaluate
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
 from nearspan.model.predict import Predictor
+from nearspan.report.explained_errors import reachable_entities
 from nearspan.report.report import report
-from nearspan.report.vectors import reachable_spans
 from nearspan.spans import ScoredSpan
 from nearspan.training import TrainingCallback
 from nearspan.training.data import TrainingData
@@ -192,11 +192,10 @@ def test_the_commands_show_them(nearspan_command, folders, broken, tmp_path: Pat
 
 
 def test_a_missed_entity_that_can_be_joined_is_not_out_of_reach(model: Model, broken):
-    assert reachable_spans(model, broken) == {
-        (number, entity) for number, document in enumerate(broken) for entity in document.entities
-    }
+    for document in broken:
+        assert reachable_entities(model, document) == set(document.entities)
     wide = nearspan.markup("[a b c d e f g](SYMPTOM#1) h [i](SYMPTOM#1) ; [j](DRUG#1) k [l](DRUG#1)")
-    assert reachable_spans(model, [wide]) == set()
+    assert reachable_entities(model, wide) == set()
 
 
 def test_the_report_scores_them_apart(folders, broken, tmp_path: Path):

@@ -10,7 +10,6 @@ import nearspan
 from nearspan.errors import ModelError, NearspanError
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.model import Model
-from nearspan.report.audit_page import audit_page
 
 WRONG = {
     "d0": "[Ada](PLACE) lives in [Oslo](PLACE)",  # another label
@@ -37,46 +36,46 @@ def model(request, noisy) -> Model:
     return with_memory(request.getfixturevalue(request.param), noisy)
 
 
-def told(doubt):
-    """A doubt in a few words."""
+def summary(issue):
+    """An issue in a few words."""
     sides = [
-        (entity.span.text(doubt.document.text), entity.label) if entity else None
-        for entity in (doubt.annotated, doubt.suggested)
+        (entity.span.text(issue.document.text), entity.label) if entity else None
+        for entity in (issue.annotated, issue.suggested)
     ]
-    return doubt.document.id, doubt.kind, *sides
+    return issue.document.id, issue.kind, *sides
 
 
 def test_planted_errors_are_found(model, noisy):
-    listed = [told(one) for one in nearspan.audit(model, noisy).doubts]
+    listed = [summary(one) for one in nearspan.audit(model, noisy).issues]
     assert ("d0", "wrong label", ("Ada", "PLACE"), ("Ada", "PERSON")) in listed
     assert ("d4", "missing", None, ("Paris", "PLACE")) in listed
     assert ("d9", "no entity", ("and", "PLACE"), None) in listed
 
 
-def test_a_boundary_is_one_doubt_and_not_two(classifier, noisy):
-    found = [one for one in nearspan.audit(with_memory(classifier, noisy), noisy).doubts if one.document.id == "d11"]
-    assert [told(one) for one in found] == [("d11", "wrong boundary", ("Ada", "PERSON"), ("Ada Moon", "PERSON"))]
+def test_a_boundary_is_one_issue_and_not_two(classifier, noisy):
+    found = [one for one in nearspan.audit(with_memory(classifier, noisy), noisy).issues if one.document.id == "d11"]
+    assert [summary(one) for one in found] == [("d11", "wrong boundary", ("Ada", "PERSON"), ("Ada Moon", "PERSON"))]
 
 
 def test_the_gravest_come_first_and_the_list_can_be_cut(model, noisy):
     whole = nearspan.audit(model, noisy)
-    assert [one.doubt for one in whole.doubts] == sorted((one.doubt for one in whole.doubts), reverse=True)
+    assert [one.severity for one in whole.issues] == sorted((one.severity for one in whole.issues), reverse=True)
     cut = nearspan.audit(model, noisy, most=2)
-    assert [told(one) for one in cut.doubts] == [told(one) for one in whole.doubts[:2]]
-    assert cut.found == whole.found == len(whole.doubts)
+    assert [summary(one) for one in cut.issues] == [summary(one) for one in whole.issues[:2]]
+    assert cut.total == whole.total == len(whole.issues)
 
 
 def test_the_evidence_has_the_labels_in_question_and_is_never_the_sentence_itself(model, noisy):
-    for one in nearspan.audit(model, noisy, count=2).doubts:
+    for one in nearspan.audit(model, noisy, count=2).issues:
         label = one.suggested.label if one.suggested and one.kind != "wrong boundary" else ""
         assert {near.label for near in one.against} <= {label}
-        assert {near.label for near in one.backing} <= {one.annotated.label if one.annotated else ""}
-        assert one.document.text not in {near.sentence for near in (*one.against, *one.backing)}
+        assert {near.label for near in one.support} <= {one.annotated.label if one.annotated else ""}
+        assert one.document.text not in {near.sentence for near in (*one.against, *one.support)}
         assert len(one.against) <= 2
 
 
 def test_shares_of_the_instance_head_add_up(instance, noisy):
-    for one in nearspan.audit(with_memory(instance, noisy), noisy, count=1000).doubts:
+    for one in nearspan.audit(with_memory(instance, noisy), noisy, count=1000).issues:
         if one.suggested and one.kind != "wrong boundary":
             share = sum(near.weight for near in one.against)
             assert share == pytest.approx(one.probabilities[one.suggested.label], abs=1e-4)
@@ -88,8 +87,8 @@ def test_a_sentence_and_its_copies_do_not_speak_for_themselves(instance, documen
     model = with_memory(instance.search("whole"), [*documents[1:], *wrong])
     (annotated,) = model.pipe([wrong[0].text])
     assert annotated.entities[0].label == "PLACE"  # with its copies in the memory the model believes the error
-    found = [one for one in nearspan.audit(model, wrong[:1]).doubts if one.kind == "wrong label"]
-    assert [told(one) for one in found] == [("copy0", "wrong label", ("Ada", "PLACE"), ("Ada", "PERSON"))]
+    found = [one for one in nearspan.audit(model, wrong[:1]).issues if one.kind == "wrong label"]
+    assert [summary(one) for one in found] == [("copy0", "wrong label", ("Ada", "PLACE"), ("Ada", "PERSON"))]
 
 
 def test_a_sentence_is_compared_by_the_vector_that_the_memory_has_of_it(instance, documents, monkeypatch):
@@ -113,7 +112,7 @@ def test_labels_that_the_model_does_not_know_are_counted_not_judged(instance, do
     strange = nearspan.markup("[Ada](RIVER) lives in [Oslo](PLACE)")
     found = nearspan.audit(instance, [strange])
     assert "1 with a label unknown to the model" in str(found.coverage)
-    assert not [one for one in found.doubts if one.entity.start == 0]
+    assert not [one for one in found.issues if one.entity.start == 0]
 
 
 def test_nothing_inside_an_annotation_out_of_reach_is_missing(classifier, noisy):
@@ -122,9 +121,9 @@ def test_nothing_inside_an_annotation_out_of_reach_is_missing(classifier, noisy)
     wide = nearspan.markup("[Ada lives in Oslo and likes Paris too](PLACE) with [Bob](PERSON#1) and [Stone](PERSON#1)")
     model.linked_overlap = "flat"
     bare = wide.with_entities([])
-    assert {told(one)[1] for one in nearspan.audit(model, [bare]).doubts} == {"missing"}
+    assert {summary(one)[1] for one in nearspan.audit(model, [bare]).issues} == {"missing"}
     found = nearspan.audit(model, [wide])
-    assert [told(one) for one in found.doubts] == []
+    assert [summary(one) for one in found.issues] == []
     assert str(found.coverage) == "2 entities in 1 sentence; 2 unreachable (1 discontinuous, 1 wider than 6 words)"
 
 
@@ -136,7 +135,7 @@ def test_where_words_are_tagged_wide_annotations_are_counted_as_not_asked_about(
     found = nearspan.audit(model, [wide])
     reasons = "1 no single span that is asked about, 1 overlapping a wider entity"
     assert str(found.coverage) == f"3 entities in 1 sentence; 2 unreachable ({reasons})"
-    assert not [one for one in found.doubts if one.kind == "missing" and one.entity.start < 38]
+    assert not [one for one in found.issues if one.kind == "missing" and one.entity.start < 38]
 
 
 def test_several_labels_and_nested_entities(tiny, tmp_path):
@@ -148,7 +147,7 @@ def test_several_labels_and_nested_entities(tiny, tmp_path):
     recipe = tiny("classifier", "head.kind=sigmoid", "training.epochs=40", "training.learning_rate=0.02")
     model = nearspan.train(recipe, documents, out=tmp_path / "run", device="cpu").model
     half = documents[0].with_entities(e for e in documents[0].entities if (e.start, e.label) != (4, "TOWN"))
-    found = [told(one) for one in nearspan.audit(model, [half]).doubts]
+    found = [summary(one) for one in nearspan.audit(model, [half]).issues]
     assert ("d0", "missing", None, ("Oslo", "TOWN")) in found  # beside PLACE on its span, inside an ORG
 
 
@@ -178,9 +177,9 @@ def test_an_empty_corpus_is_refused(instance):
 
 def test_the_list_as_json_lines(model, noisy, tmp_path):
     found = nearspan.audit(model, noisy)
-    found.write(tmp_path / "doubts.jsonl")
-    lines = [json.loads(line) for line in (tmp_path / "doubts.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(lines) == len(found.doubts)
+    found.write(tmp_path / "issues.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "issues.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == len(found.issues)
     first = next(line for line in lines if line["document"] == "d0")
     assert first["annotated"] == {"label": "PLACE", "text": "Ada", "fragments": [[0, 3]]}
     assert first["suggested"]["label"] == "PERSON"
@@ -189,7 +188,8 @@ def test_the_list_as_json_lines(model, noisy, tmp_path):
 
 def test_the_page_shows_markup_as_text(instance, noisy):
     odd = nearspan.Document("<b>Ada</b> lives in Rome", id="<script>")
-    page = audit_page(nearspan.audit(with_memory(instance, noisy), [odd, *noisy]), instance.labels[1:])
-    assert "<script" not in page
+    page = nearspan.audit(with_memory(instance, noisy), [odd, *noisy]).page(instance.labels[1:], "<b>.jsonl")
+    assert page.count("<script") == 1  # ours
+    assert "label issues in &lt;b&gt;.jsonl" in page
     assert "<b>Ada" not in page
-    assert "Wrong label" in page
+    assert "wrong label" in page

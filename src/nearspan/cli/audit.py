@@ -9,22 +9,23 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBars
 from rich.text import Text
 
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
+from nearspan.colours import LabelColours
 from nearspan.explain import printable
-from nearspan.explain.render import excerpt_of, in_context
+from nearspan.explain.render import excerpted, in_context, label_text
 from nearspan.io.atomic import write_file
 from nearspan.model import Model
+from nearspan.report import LabelIssue
 from nearspan.report import audit as audit_corpus
-from nearspan.report.audit_page import audit_page
-from nearspan.report.label_issues import Doubt
-from nearspan.report.leave_one_out import Progress as Told
+from nearspan.report.progress import Progress
 
-SHOWN = 20  # doubts that a terminal gets if not told otherwise
+SHOWN = 20  # issues that a terminal gets if not told otherwise
 
 
 def audit(
@@ -43,61 +44,59 @@ def audit(
 ) -> None:
     """List annotations that their neighbours in the memory contradict, and spans that look like missing entities.
 
-    Example: nearspan audit runs/mine train.conll --out doubts.jsonl --html doubts.html
+    Example: nearspan audit runs/mine train.conll --out issues.jsonl --html issues.html
     """
     console = terminal(stderr=True)
     documents = read_documents(corpus, format, console, columns)
     loaded = Model.load(model, device)
     everything = bool(out or html or as_json)
-    with _shown(console) as progress:
-        found = audit_corpus(
+    with _progress(console) as progress:
+        result = audit_corpus(
             loaded, documents, most=most if most or everything else SHOWN, count=count, progress=progress
         )
     if out is not None:
-        found.write(out)
+        result.write(out)
     if html is not None:
-        write_file(html, [audit_page(found, loaded.labels[1:])])
+        write_file(html, [result.page(loaded.labels[1:], ", ".join(path.name for path in corpus))])
     if as_json:
-        for line in found.lines():
+        for line in result.lines():
             typer.echo(line, nl=False)
         return
-    screen = terminal()
-    for one in found.doubts[: most or SHOWN]:
-        screen.print(_rendered(one))
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in found.kinds.items())
-    screen.print(f"{found.found:,} doubts in {found.coverage}", highlight=False)
+    screen, colours = terminal(), LabelColours(loaded.labels)
+    for issue in result.issues[: most or SHOWN]:
+        screen.print(_rendered(issue, colours))
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in result.kinds.items())
+    screen.print(f"{result.total:,} label issues in {result.coverage}", highlight=False)
     if kinds:
         screen.print(f"listed: {kinds}", highlight=False)
 
 
-def _rendered(one: Doubt) -> Text:
-    """A doubt in a few lines."""
-    said = Text.assemble((f"{one.doubt:.3f} ", "bold"), (one.kind, "magenta"), "  ")
-    for word, entity in (("annotated", one.annotated), ("suggested", one.suggested)):
+def _rendered(issue: LabelIssue, colours: LabelColours) -> Text:
+    """An issue in a few lines."""
+    text = Text.assemble((f"{issue.severity:.3f} ", "bold"), (issue.kind, "magenta"), "  ")
+    for word, entity in (("annotated", issue.annotated), ("suggested", issue.suggested)):
         if entity is not None:
-            said.append(f"{word} ").append(printable(entity.span.text(one.document.text)), "bold").append(
-                f" {entity.label}", "cyan"
-            )
-            said.append("  ")
-    said.append(printable(one.document.id) + "\n", "dim")
-    said.append("  ").append_text(excerpt_of(one.entity.span, one.document.text)).append("\n")
-    for word, some in (("against", one.against), ("for", one.backing)):
-        for near in some:
-            said.append(f"    {word:7} {near.weight:.3f} ").append(f"{near.label or 'no entity'} ", "cyan")
-            said.append_text(in_context(near)).append("\n")
-    return said
+            text.append(f"{word} ").append(printable(entity.span.text(issue.document.text)), "bold")
+            text.append(" ").append_text(label_text(entity.label, colours)).append("  ")
+    text.append(printable(issue.document.id) + "\n", "dim")
+    text.append("  ").append_text(excerpted(issue.entity.span, issue.document.text)).append("\n")
+    for word, group in (("against", issue.against), ("for", issue.support)):
+        for near in group:
+            text.append(f"    {word:7} {near.weight:.3f} ").append_text(label_text(near.label, colours)).append(" ")
+            text.append_text(in_context(near)).append("\n")
+    return text
 
 
 @contextmanager
-def _shown(console: Console) -> Iterator[Told]:
+def _progress(console: Console) -> Iterator[Progress]:
     """A bar for each thing that takes long."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console, transient=True) as bar:
+    with ProgressBars(*columns, console=console, transient=True) as bars:
 
-        def told(what: str, done: int, whole: int) -> None:
+        def advance(what: str, done: int, total: int) -> None:
             if what not in tasks:
-                tasks[what] = bar.add_task(what, total=whole)
-            bar.advance(tasks[what], done)
+                tasks[what] = bars.add_task(what, total=total)
+            bars.advance(tasks[what], done)
 
-        yield told
+        yield advance

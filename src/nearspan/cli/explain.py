@@ -20,7 +20,7 @@ from nearspan.errors import ConfigError, NearspanError
 from nearspan.explain import Evidence, mark_spans, render
 from nearspan.io.atomic import write_file
 from nearspan.model import Model
-from nearspan.report.explained import page
+from nearspan.report.rendering import explain_page
 
 
 def explain(
@@ -47,7 +47,7 @@ def explain(
         raise ConfigError("this model labels spans that are given and finds none itself: ask with --span 'some words'")
     found = [asked(loaded, text, span, count)] if span else loaded.explain(text, count)
     if html is not None:
-        write_file(html, [page(text, found, loaded.labels[1:])])
+        write_file(html, [explain_page(text, found, loaded.labels[1:])])
     if as_json:
         typer.echo(json.dumps({"text": text, "evidence": [one.to_dict() for one in found]}, ensure_ascii=False))
     elif html is not None:

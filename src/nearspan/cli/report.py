@@ -1,7 +1,8 @@
-"""`nearspan report`: a model's scores, errors, evidence and figures as one page."""
+"""`nearspan report`: a model's scores, confusions and errors with their evidence as one page."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -10,55 +11,106 @@ import typer
 from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.cli.train import Device
+from nearspan.errors import ConfigError
 from nearspan.report import report as write_report
-from nearspan.report.occurrences import parse_occurrences
-from nearspan.report.sizes import parse_sizes
+from nearspan.report.papers import check_curves
+
+SMALLEST = Fraction(1, 1_000_000)  # share of a training set
 
 
 def report(
     model: Annotated[Path, typer.Argument(help="A model folder.")],
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
-    out: Annotated[Path, typer.Option(help="Folder for report.html, report.json and the curves' points.")],
+    out: Annotated[Path, typer.Option(help="Folder for report.html and report.json.")],
     compare: Annotated[Path | None, typer.Option(help="A second model folder, shown side by side.")] = None,
+    papers: Annotated[
+        bool,
+        typer.Option(
+            "--papers", help="Also write papers.html: the papers' tables and figures (needs the extra nearspan[viz])."
+        ),
+    ] = False,
     train: Annotated[
-        list[Path] | None, typer.Option("--train", help="Training corpus of the curves (needs --dev).")
+        list[Path] | None,
+        typer.Option("--train", help="With --papers: training corpus of the curves (needs --dev)."),
     ] = None,
-    dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus of the curves.")] = None,
+    dev: Annotated[
+        list[Path] | None, typer.Option("--dev", help="With --papers: development corpus of the curves.")
+    ] = None,
     sizes: Annotated[
-        str, typer.Option(help="The data-size curve's shares of the training set; none: no such curve.")
-    ] = "1,1/2,1/4,1/8",
+        str | None,
+        typer.Option(
+            help="With --papers and --train: the data-size curve's shares of the training set, 1,1/2,1/4,1/8 if not "
+            "given; none: no such curve."
+        ),
+    ] = None,
     occurrences: Annotated[
         str,
         typer.Option(
-            help="Numbers of occurrences of a word, such as 100,300,500: adds F1 and time against them, "
-            "for models that recall training words (needs --train)."
+            help="With --papers and --train: numbers of occurrences of a word, such as 100,300,500: F1 and time "
+            "against them, for models that recall training words."
         ),
     ] = "",
-    seeds: Annotated[int, typer.Option(min=1, help="Trainings for each point of a curve.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="With --papers: trainings for each point of a curve.")] = 1,
     device: Device = "",
     format: FormatOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Write a page with a model's scores, its errors and why, what spans are near, how their vectors lie, and more.
+    """Write a page with a model's scores, a confusion matrix, and every error with the training spans behind it.
 
     Example: nearspan report runs/mine test.conll --out report --compare runs/classifier
     """
-    shares, recalled = parse_sizes(sizes), parse_occurrences(occurrences)
+    shares, counts = parse_sizes(sizes), parse_occurrences(occurrences)
+    check_curves(papers, bool(train), bool(dev), shares, counts, named="--{}".format)
     console = terminal(stderr=True)
     documents, training, development = (
         read_documents(paths or [], format, console, columns) for paths in (corpus, train, dev)
     )
-    made = write_report(
+    result = write_report(
         model,
         documents,
         out=out,
+        corpus=", ".join(path.name for path in corpus),
         compare=compare,
+        papers=papers,
         train=training,
         dev=development,
         sizes=shares,
-        occurrences=recalled,
+        occurrences=counts,
         seeds=seeds,
         device=device,
         console=console,
     )
-    typer.echo(str(made.page))
+    typer.echo(str(result.page))
+
+
+def parse_sizes(text: str | None) -> tuple[Fraction, ...] | None:
+    """Shares of the training set, the largest first; None where nothing was said.
+
+    >>> [str(size) for size in parse_sizes("1/8, 1, 0.5")]
+    ['1', '1/2', '1/8']
+    >>> parse_sizes("none")
+    ()
+    """
+    if text is None or text == "none":
+        return None if text is None else ()
+    try:
+        sizes = {Fraction(part.strip()) for part in text.split(",")}
+    except (ValueError, ZeroDivisionError):
+        raise ConfigError(f"--sizes takes shares such as 1,1/2,1/4, or none, found {text!r}") from None
+    if not all(SMALLEST <= size <= 1 for size in sizes):
+        raise ConfigError(f"--sizes takes shares from 1/{1 / SMALLEST} to 1, found {text!r}")
+    return tuple(sorted(sizes, reverse=True))
+
+
+def parse_occurrences(text: str) -> tuple[int, ...]:
+    """Numbers of occurrences, the smallest first; none for an empty text.
+
+    >>> parse_occurrences("500, 100"), parse_occurrences("")
+    ((100, 500), ())
+    """
+    if not text:
+        return ()
+    try:
+        return tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        raise ConfigError(f"--occurrences takes numbers such as 100,300,500, found {text!r}") from None

@@ -59,7 +59,8 @@ def render(evidence: Evidence, colours: LabelColours | None = None) -> Renderabl
         if word.unlisted >= 0.0005:
             others = Text("all other occurrences together", "dim")
             table.add_row("", f"{word.unlisted:.3f}", _bar(word.unlisted), others)
-    return Group(title, *_interpolation(evidence), table, *_against(evidence, colours), *_counter_evidence(evidence), Text())
+    beside = (*_against(evidence, colours), *_counter_evidence(evidence))
+    return Group(title, *_interpolation(evidence), table, *beside, Text())
 
 
 def _interpolation(evidence: Evidence) -> list[Text]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,12 +15,19 @@ from nearspan.document import Document
 from nearspan.errors import NearspanError
 from nearspan.explain import Neighbour
 from nearspan.explain.neighbour import neighbour
-from nearspan.heads import NearestHead
 from nearspan.io.atomic import write_file
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.model import Model
-from nearspan.report.label_issues import Doubt, doubts
-from nearspan.report.leave_one_out import Opinions, Progress, opinions, others_of, places
+from nearspan.report.label_issues import LabelIssue, find_label_issues
+from nearspan.report.leave_one_out_predictions import (
+    LeaveOneOutPredictions,
+    leave_one_out_datastore,
+    predict_leave_one_out,
+    split_corpus,
+)
+from nearspan.report.model_access import decides_by_neighbours
+from nearspan.report.progress import Progress
+from nearspan.report.rendering import render_page
 from nearspan.segment import Coverage
 
 UNKNOWN = "with a label unknown to the model"
@@ -28,30 +35,36 @@ UNKNOWN = "with a label unknown to the model"
 
 @dataclass(frozen=True)
 class Audit:
-    """Doubts, the gravest first, and what of the corpus could be looked at."""
+    """Label issues, the gravest first, and what of the corpus could be looked at."""
 
-    doubts: Sequence[Doubt]
+    issues: Sequence[LabelIssue]
     coverage: Coverage
     strength: str  # `exact` where the neighbours' shares are how the model decides, else `nearest`
-    found: int  # doubts before the list was cut to the gravest
+    total: int  # issues before the list was cut to the gravest
 
     @property
     def kinds(self) -> dict[str, int]:
-        """How many doubts of each kind are listed."""
-        return dict(Counter(one.kind for one in self.doubts).most_common())
+        """How many issues of each kind are listed."""
+        return dict(Counter(issue.kind for issue in self.issues).most_common())
 
     def lines(self) -> Iterator[str]:
         """The list as JSON lines."""
-        return (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in self.doubts)
+        return (json.dumps(issue.to_dict(), ensure_ascii=False) + "\n" for issue in self.issues)
 
     def write(self, path: Path | str) -> None:
         """Write the list as JSON lines."""
         write_file(Path(path), self.lines())
 
+    def page(self, labels: Sequence[str], corpus: str = "") -> str:
+        """The list as HTML; `labels` give the colours, and `corpus` is the name of what was audited."""
+        title = f"{self.total:,} label {'issue' if self.total == 1 else 'issues'}" + (f" in {corpus}" if corpus else "")
+        kinds = [(kind, kind) for kind in self.kinds]
+        return render_page("audit.html.j2", labels, audit=self, title=title, kind_choices=kinds)
+
 
 def audit(
     model: Model,
-    documents: Sequence[Document],
+    documents: Iterable[Document],
     *,
     most: int | None = None,
     count: int = 3,
@@ -62,63 +75,61 @@ def audit(
     The corpus may be the one that the model was trained on: a sentence and its copies are left out of the memory
     whenever its own spans are asked about. `most` cuts the list; `count` training spans are given for each side.
 
-        found = nearspan.audit(model, nearspan.read("train.conll").documents)
-        for one in found.doubts[:10]:
-            print(one.kind, one.entity.span.text(one.document.text), one.doubt)
+        result = nearspan.audit(model, nearspan.read("train.conll"))
+        for issue in result.issues[:10]:
+            print(issue.kind, issue.entity.span.text(issue.document.text), issue.severity)
     """
     if model.classifies_given_spans:
         raise NearspanError(
-            "this model was trained for typing and has no opinion on what is an entity: audit with one that finds "
+            "this model classifies given spans and has no opinion on what is an entity: audit with one that finds "
             "entities, trained with suggester.kind=all"
         )
-    documents, others = tuple(documents), others_of(model)
-    sentences, coverage = places(model, documents)
+    documents, store = tuple(documents), leave_one_out_datastore(model)
+    sentences, coverage = split_corpus(model, documents)
     if not sentences:
         raise NearspanError("the corpus holds no words, so there is nothing to audit")
-    strange = sum(label not in model.labels for place in sentences for _, _, label in place.entities)
-    coverage += Coverage(unreachable={UNKNOWN: strange} if strange else {})
-    found = opinions(model, sentences, others, progress or _silent)
-    every = doubts(model, documents, found)
-    listed = _with_evidence(model, others, found, every[:most], count)
-    strength = "exact" if isinstance(model.network.head, NearestHead) else "nearest"
-    return Audit(listed, coverage, strength, len(every))
-
-
-def _silent(what: str, done: int, whole: int) -> None:
-    """Nobody watches."""
+    unknown = sum(label not in model.labels for sentence in sentences for _, _, label in sentence.entities)
+    coverage += Coverage(unreachable={UNKNOWN: unknown} if unknown else {})
+    predictions = predict_leave_one_out(model, sentences, store, progress or (lambda *_: None))
+    issues = find_label_issues(model, documents, predictions)
+    listed = _add_evidence(model, store, predictions, issues[:most], count)
+    return Audit(listed, coverage, "exact" if decides_by_neighbours(model) else "nearest", len(issues))
 
 
 @torch.inference_mode()
-def _with_evidence(
-    model: Model, others: LeaveOneOut, found: Opinions, listed: Sequence[Doubt], count: int
-) -> list[Doubt]:
-    """The doubts with the training spans that speak for either side."""
+def _add_evidence(
+    model: Model, store: LeaveOneOut, predictions: LeaveOneOutPredictions, issues: Sequence[LabelIssue], count: int
+) -> list[LabelIssue]:
+    """The issues with the training spans that speak for either side."""
     number = {label: i for i, label in enumerate(model.labels)}
     sides = [
         (i, side, number[entity.label] if entity else 0)
-        for i, one in enumerate(listed)
+        for i, issue in enumerate(issues)
         for side, entity in (
-            ("against", one.suggested if one.kind != "wrong boundary" else None),
-            ("backing", one.annotated),
+            ("against", issue.suggested if issue.kind != "wrong boundary" else None),
+            ("support", issue.annotated),
         )
     ]
-    spoken: dict[tuple[int, str], list[Neighbour]] = {}
+    evidence: dict[tuple[int, str], list[Neighbour]] = {}
     for label in {label for _, _, label in sides}:
-        mine = [(i, side) for i, side, its in sides if its == label]
-        rows = torch.tensor([listed[i].row for i, _ in mine], device=found.vectors.device)
-        for key, near in zip(mine, _speakers(model, others, found, rows, label, count), strict=True):
-            spoken[key] = near
-    return [replace(one, against=spoken[i, "against"], backing=spoken[i, "backing"]) for i, one in enumerate(listed)]
+        keys = [(i, side) for i, side, wanted in sides if wanted == label]
+        rows = torch.tensor([issues[i].row for i, _ in keys], device=predictions.vectors.device)
+        evidence |= zip(keys, _nearest(model, store, predictions, rows, label, count), strict=True)
+    return [
+        replace(issue, against=evidence[i, "against"], support=evidence[i, "support"]) for i, issue in enumerate(issues)
+    ]
 
 
-def _speakers(
-    model: Model, others: LeaveOneOut, found: Opinions, rows: Tensor, label: int, count: int
+def _nearest(
+    model: Model, store: LeaveOneOut, predictions: LeaveOneOutPredictions, rows: Tensor, label: int, count: int
 ) -> Iterator[list[Neighbour]]:
     """For each span the nearest others with a label, with their shares in its probabilities or else their cosines."""
-    memory, label_name = others.memory, model.labels[label]
-    scores, near = others.speakers(found.vectors[rows], found.own[rows], label, count, cosine=found.totals is None)
-    weights = scores if found.totals is None else (scores - found.totals[rows, None]).exp()
-    real = scores.isfinite().sum(1).tolist()
-    for some, its, size in zip(weights.tolist(), near.tolist(), real, strict=True):
-        pairs = zip(its[:size], some[:size], strict=True)
-        yield [replace(neighbour(memory, model.labels, row, weight), label=label_name) for row, weight in pairs]
+    totals, cosine = predictions.totals, predictions.totals is None
+    vectors, groups = predictions.vectors[rows], predictions.groups[rows]
+    scores, near = store.speakers(vectors, groups, label, count, cosine=cosine)
+    weights = scores if totals is None else (scores - totals[rows, None]).exp()
+    sizes = scores.isfinite().sum(1).tolist()  # [n] fewer than `count` where the memory has no more
+    for size, *row in zip(sizes, near.tolist(), weights.tolist(), strict=True):
+        pairs = zip(*(column[:size] for column in row), strict=True)
+        neighbours = (neighbour(store.memory, model.labels, span, weight) for span, weight in pairs)
+        yield [replace(each, label=model.labels[label]) for each in neighbours]

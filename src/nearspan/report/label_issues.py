@@ -1,4 +1,4 @@
-"""Doubts: annotations that their neighbours contradict, and spans without one that look like entities."""
+"""Label issues: annotations that their neighbours contradict, and spans without one that look like entities."""
 
 from __future__ import annotations
 
@@ -6,34 +6,41 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, Span
 from nearspan.explain import Neighbour
 from nearspan.model import Model
 from nearspan.model.decode import Overlap, ScoredSpan, decode
-from nearspan.report.leave_one_out import Opinions, Place
+from nearspan.report.leave_one_out_predictions import AuditedSentence, LeaveOneOutPredictions
+from nearspan.report.model_access import choose_labels, multilabel
 
 Kind = Literal["wrong label", "wrong boundary", "no entity", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """An annotation in doubt, and what the neighbours would have instead."""
+class LabelIssue:
+    """An annotation that the neighbours contradict, and what they suggest instead."""
 
     kind: Kind
     number: int  # the document's position in the corpus
     document: Document
     annotated: Entity | None  # None where an entity is missing
     suggested: Entity | None  # None where the neighbours see no entity; its score is the probability they give it
-    doubt: float  # the probability that the neighbours do not give to the annotation
-    probabilities: dict[str, float]  # of the span in doubt, by label, the most probable first; "" is no entity
+    severity: float  # the probability that the neighbours do not give to the annotation
+    probabilities: dict[str, float]  # of the span, by label, the most probable first; "" is no entity
     against: Sequence[Neighbour] = ()  # training spans that speak for what is suggested
-    backing: Sequence[Neighbour] = ()  # training spans that speak for what is annotated
-    row: int = -1  # among the opinions
+    support: Sequence[Neighbour] = ()  # training spans that speak for what is annotated
+    row: int = -1  # among the predictions
 
     @property
     def entity(self) -> Entity:
         """The annotation or, where there is none, the entity that is missing."""
         return self.annotated or self.suggested  # type: ignore[return-value]
+
+    @property
+    def marks(self) -> list[tuple[Span, str]]:
+        """The spans to mark in the document's text, and how."""
+        sides = ((self.annotated, "gold"), (self.suggested, "predicted"))
+        return [(entity.span, name) for entity, name in sides if entity]
 
     def to_dict(self) -> dict[str, Any]:
         """One line of the list."""
@@ -41,12 +48,12 @@ class Doubt:
             "kind": self.kind,
             "document": self.document.id,
             "number": self.number,
-            "doubt": self.doubt,
+            "severity": self.severity,
             "annotated": self._entity(self.annotated),
             "suggested": self._entity(self.suggested),
             "probabilities": {label or "null": value for label, value in self.probabilities.items()},
-            "against": [one.to_dict() for one in self.against],
-            "backing": [one.to_dict() for one in self.backing],
+            "against": [near.to_dict() for near in self.against],
+            "support": [near.to_dict() for near in self.support],
         }
 
     def _entity(self, entity: Entity | None) -> dict[str, Any] | None:
@@ -57,37 +64,43 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _Change:
     """A label that a span has, and the one that it should have."""
 
-    row: int  # among the opinions
+    row: int  # among the predictions
     first: int
     stop: int
     annotated: int  # 0: null
     suggested: int
-    doubt: float
+    severity: float
 
 
-def doubts(model: Model, documents: Sequence[Document], found: Opinions) -> list[Doubt]:
-    """All doubts, the gravest first; of equal ones the first in the corpus."""
-    believed = found.annotated.new_zeros(found.annotated.shape)
-    believed[model.network.chosen(found.probabilities)] = 1
-    spans = zip(*(column.tolist() for column in (found.place, found.first, found.stop)), strict=True)
-    labels = zip(*(column.tolist() for column in (found.annotated, believed, found.probabilities)), strict=True)
-    claims: dict[int, list[_Claim]] = {}
-    for row, ((place, first, stop), (has, should, shares)) in enumerate(zip(spans, labels, strict=True)):
-        claims.setdefault(place, []).extend(
-            _Claim(row, first, stop, *pair, _doubt(model, shares, *pair)) for pair in _pairs(has, should)
+def find_label_issues(
+    model: Model, documents: Sequence[Document], predictions: LeaveOneOutPredictions
+) -> list[LabelIssue]:
+    """All issues, the gravest first; of equal ones the first in the corpus."""
+    suggested = predictions.annotated.new_zeros(predictions.annotated.shape)
+    suggested[choose_labels(model, predictions.probabilities)] = 1
+    spans = zip(
+        *(column.tolist() for column in (predictions.sentence, predictions.first, predictions.stop)), strict=True
+    )
+    labels = zip(
+        *(column.tolist() for column in (predictions.annotated, suggested, predictions.probabilities)), strict=True
+    )
+    changes: dict[int, list[_Change]] = {}
+    for row, ((sentence, first, stop), (has, should, shares)) in enumerate(zip(spans, labels, strict=True)):
+        changes.setdefault(sentence, []).extend(
+            _Change(row, first, stop, *pair, _severity(model, shares, *pair)) for pair in _label_pairs(has, should)
         )
-    listed = [
-        _as_doubt(model, documents, found, found.places[place], one)
-        for place, own in claims.items()
-        for one in _settled(model, found.places[place], own)
+    issues = [
+        _issue(model, documents, predictions, predictions.sentences[sentence], *pair)
+        for sentence, proposed in changes.items()
+        for pair in _settle(model, predictions.sentences[sentence], proposed)
     ]
-    return sorted(listed, key=lambda one: (-one.doubt, one.number, one.entity))
+    return sorted(issues, key=lambda issue: (-issue.severity, issue.number, issue.entity))
 
 
-def _pairs(has: Sequence[float], should: Sequence[float]) -> Iterator[tuple[int, int]]:
+def _label_pairs(has: Sequence[float], should: Sequence[float]) -> Iterator[tuple[int, int]]:
     """The labels that a span has, each with the one that it should have instead; 0 for none."""
     both = [label for label in range(1, len(has)) if has[label] and should[label]]
     wrong = [label for label in range(1, len(has)) if has[label] and not should[label]]
@@ -97,63 +110,70 @@ def _pairs(has: Sequence[float], should: Sequence[float]) -> Iterator[tuple[int,
         yield wrong[i] if i < len(wrong) else 0, new[i] if i < len(new) else 0
 
 
-def _doubt(model: Model, shares: Sequence[float], annotated: int, suggested: int) -> float:
+def _severity(model: Model, shares: Sequence[float], annotated: int, suggested: int) -> float:
     """What the neighbours do not give to the annotation; to a label that is missing, what they give to it."""
-    if not annotated and model.recipe.head.multilabel:
+    if not annotated and multilabel(model):
         return shares[suggested]
     return 1 - shares[annotated]
 
 
-def _settled(model: Model, place: Place, claims: list[_Claim]) -> list[tuple[_Claim, _Claim | None]]:
-    """The doubts of a sentence: an annotation that is no entity, with the missing one that it overlaps if any.
+def _settle(model: Model, sentence: AuditedSentence, changes: list[_Change]) -> list[tuple[_Change, _Change | None]]:
+    """The issues of a sentence: an annotation that is no entity, with the missing one that it overlaps if any.
 
     Missing entities that may not stand beside the annotations that are entities are left out, and so are the less
     probable ones of those that may not stand together.
     """
-    gone = {(one.first, one.stop, model.labels[one.annotated]) for one in claims if one.annotated and not one.suggested}
-    stands = [((first, stop),) for first, stop, label in place.entities if (first, stop, label) not in gone]
-    strange = (((first, stop),) for first, stop, label in place.entities if label not in model.labels)
-    unasked = {*strange, *place.others}
-    missing = [one for one in claims if not one.annotated and ((one.first, one.stop),) not in unasked]
-    guesses = [ScoredSpan.of(one.first, one.stop, number, one.doubt) for number, one in enumerate(missing)]
-    kept = decode(guesses, model.overlap, model.linked_overlap, [*stands, *place.others])
-    left = {one.label: missing[one.label] for one in kept}
-    found: list[tuple[_Claim, _Claim | None]] = []
-    for one in claims:
-        if one.annotated and not one.suggested:
-            over = [n for n, other in left.items() if _moved(one, other, model.overlap)]
-            best = max(over, key=lambda n: left[n].doubt, default=None)
-            found.append((one, left.pop(best) if best is not None else None))
-        elif one.annotated != one.suggested and one.annotated:
-            found.append((one, None))
-    return found + [(one, None) for one in left.values()]
+    gone = {
+        (one.first, one.stop, model.labels[one.annotated]) for one in changes if one.annotated and not one.suggested
+    }
+    stands = [((first, stop),) for first, stop, label in sentence.entities if (first, stop, label) not in gone]
+    unknown = (((first, stop),) for first, stop, label in sentence.entities if label not in model.labels)
+    unasked = {*unknown, *sentence.unasked}
+    missing = [one for one in changes if not one.annotated and ((one.first, one.stop),) not in unasked]
+    scored = [ScoredSpan.of(one.first, one.stop, number, one.severity) for number, one in enumerate(missing)]
+    kept = decode(scored, model.overlap, model.linked_overlap, [*stands, *sentence.unasked])
+    left = {span.label: missing[span.label] for span in kept}
+    issues: list[tuple[_Change, _Change | None]] = []
+    for change in changes:
+        if change.annotated and not change.suggested:
+            overlapping = [number for number, new in left.items() if _moves_to(change, new, model.overlap)]
+            best = max(overlapping, key=lambda number: left[number].severity, default=None)
+            issues.append((change, left.pop(best) if best is not None else None))
+        elif change.annotated != change.suggested and change.annotated:
+            issues.append((change, None))
+    return issues + [(change, None) for change in left.values()]
 
 
-def _moved(one: _Claim, other: _Claim, overlap: Overlap) -> bool:
+def _moves_to(change: _Change, new: _Change, overlap: Overlap) -> bool:
     """Whether an annotation and a missing entity are one entity; where entities may nest only if of one label."""
-    return other.first < one.stop and one.first < other.stop and (overlap == "flat" or one.annotated == other.suggested)
+    overlaps = new.first < change.stop and change.first < new.stop
+    return overlaps and (overlap == "flat" or change.annotated == new.suggested)
 
 
-def _as_doubt(
-    model: Model, documents: Sequence[Document], found: Opinions, place: Place, pair: tuple[_Claim, _Claim | None]
-) -> Doubt:
-    one, other = pair
-    sentence, shares = place.part.sentence, found.probabilities[one.row].tolist()
+def _issue(
+    model: Model,
+    documents: Sequence[Document],
+    predictions: LeaveOneOutPredictions,
+    audited: AuditedSentence,
+    change: _Change,
+    moved: _Change | None,
+) -> LabelIssue:
+    sentence, shares = audited.window.sentence, predictions.probabilities[change.row].tolist()
     ranked = dict(sorted(zip(model.labels, shares, strict=True), key=lambda entry: -entry[1]))
     annotated = suggested = None
-    if one.annotated:
-        annotated = Entity(sentence.span(one.first, one.stop), model.labels[one.annotated])
-    instead = other or one
-    if instead.suggested:
-        score = float(found.probabilities[instead.row, instead.suggested])
-        span = sentence.span(instead.first, instead.stop)
-        suggested = Entity(span, model.labels[instead.suggested], score)
+    if change.annotated:
+        annotated = Entity(sentence.span(change.first, change.stop), model.labels[change.annotated])
+    new = moved or change
+    if new.suggested:
+        score = float(predictions.probabilities[new.row, new.suggested])
+        suggested = Entity(sentence.span(new.first, new.stop), model.labels[new.suggested], score)
     kind: Kind
-    if other is not None:
+    if moved is not None:
         kind = "wrong boundary"
-    elif one.annotated:
-        kind = "wrong label" if one.suggested else "no entity"
+    elif change.annotated:
+        kind = "wrong label" if change.suggested else "no entity"
     else:
         kind = "missing"
-    doubt = one.doubt if other is None else (one.doubt + other.doubt) / 2
-    return Doubt(kind, place.document, documents[place.document], annotated, suggested, doubt, ranked, row=one.row)
+    severity = change.severity if moved is None else (change.severity + moved.severity) / 2
+    document = documents[audited.document]
+    return LabelIssue(kind, audited.document, document, annotated, suggested, severity, ranked, row=change.row)

@@ -1,0 +1,143 @@
+"""What a model predicts for a corpus's spans when their own sentences have no part in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nearspan.document import Document
+from nearspan.errors import ModelError
+from nearspan.knn.datastore import NO_MEMORY
+from nearspan.knn.leave_one_out import LeaveOneOut
+from nearspan.model import Model
+from nearspan.model.decode import Fragments
+from nearspan.report.model_access import (
+    audit_batches,
+    datastore,
+    decides_by_neighbours,
+    has_datastore,
+    max_width,
+    reachability,
+)
+from nearspan.report.progress import Progress
+from nearspan.segment import Coverage, Gold, align
+from nearspan.segment.sentence_windows import Window, split_windows
+from nearspan.spans import Candidates, WordEntity
+
+VOTERS = 32  # other spans that vote beside a head that does not score with the memory
+NO_CANDIDATE = "no single span that is asked about"  # in reach of linked fragments, or of tags, and no candidate
+DOUBT = 0.05  # the whole memory is asked about spans whose annotation a first look gives less than the rest of this
+
+
+@dataclass(frozen=True)
+class AuditedSentence:
+    """A sentence of the corpus, or a window of one."""
+
+    document: int  # its position in the corpus
+    window: Window
+    entities: Sequence[WordEntity]  # over the window's words, those that candidates equal
+    unasked: Sequence[Fragments] = ()  # annotations that no candidate equals, such as discontinuous and wide ones
+
+
+@dataclass(frozen=True)
+class LeaveOneOutPredictions:
+    """n spans whose annotation, a label or none, a first look does not find beyond doubt."""
+
+    sentences: Sequence[AuditedSentence]
+    sentence: Tensor  # [n] the sentence that a span is of
+    first: Tensor  # [n]
+    stop: Tensor  # [n]
+    annotated: Tensor  # [n, 1 + Y] ones for the labels in the corpus, null first
+    probabilities: Tensor  # [n, 1 + Y] by the other sentences
+    vectors: Tensor  # [n, H]
+    groups: Tensor  # [n] the duplicate groups that are left out
+    totals: Tensor | None  # [n] log of all weights, for the instance head
+
+
+def split_corpus(model: Model, documents: Sequence[Document]) -> tuple[list[AuditedSentence], Coverage]:
+    """The sentences of a corpus with their annotations, and how many of these can be asked about."""
+    sentences, coverage, width = [], Coverage(), max_width(model)
+    for number, document in enumerate(documents):
+        parts = model.split(document)
+        reached = reachability(model, parts, document.entities)
+        narrow = [[gold for gold in golds if gold[1] - gold[0] <= width] for golds in reached.entities]
+        lost = sum(map(len, reached.entities)) - sum(map(len, narrow)) + sum(map(len, reached.discontinuous))
+        coverage += reached.coverage + Coverage(unreachable={NO_CANDIDATE: lost})
+        for sentence, entities, golds in zip(parts, narrow, align(parts, document.entities).golds, strict=True):
+            windows = split_windows(sentence, width)
+            sentences += [_audited_sentence(number, window, entities, golds) for window in windows]
+    return sentences, coverage
+
+
+def _audited_sentence(
+    document: int, window: Window, entities: Sequence[WordEntity], golds: Sequence[Gold]
+) -> AuditedSentence:
+    length = len(window.sentence)
+    moved = [(first - window.start, stop - window.start, label) for first, stop, label in entities]
+    inside = [(first, stop, label) for first, stop, label in moved if first >= 0 and stop <= length]
+    spans = {((first, stop),) for first, stop, _ in inside}
+    fragments = [gold.shifted(-window.start).fragments for gold in golds]
+    return AuditedSentence(document, window, inside, [each for each in fragments if each not in spans])
+
+
+@torch.inference_mode()
+def predict_leave_one_out(
+    model: Model, sentences: Sequence[AuditedSentence], store: LeaveOneOut, progress: Progress
+) -> LeaveOneOutPredictions:
+    """Ask the memory about the spans of sentences, each time without the sentence itself and its copies."""
+    groups = torch.tensor([_duplicate_group(store, each.window) for each in sentences], device=model.device)  # [M]
+    texts, entities = [each.window.sentence for each in sentences], [each.entities for each in sentences]
+    kept: list[tuple[Tensor, ...]] = []
+    for batch in audit_batches(model, texts, entities, store, groups):
+        candidates, ids = batch.candidates, batch.ids.to(model.device)
+        doubtful = (batch.probabilities - batch.annotated).abs().amax(1) > DOUBT
+        owned = _owned([sentences[i].window for i in batch.ids.tolist()], candidates)
+        rows = (doubtful & owned).nonzero().flatten()
+        sentence = ids[candidates.sentence[rows]]
+        places = (sentence, candidates.first[rows], candidates.stop[rows], groups[sentence])
+        kept.append((*places, batch.annotated[rows], batch.probabilities[rows], batch.vectors[rows].float()))
+        progress("reading", len(batch.ids), len(sentences))
+    columns = (torch.cat(column) for column in zip(*kept, strict=True))
+    sentence, first, stop, groups, annotated, probabilities, vectors = columns
+    totals = None
+
+    def watch(done: int, total: int) -> None:
+        progress("asking", done, total)
+
+    if decides_by_neighbours(model):
+        # of a few nearest sentences a label is often absent, and its probability of 0 ranks nothing: ask all
+        probabilities, totals = store.shares(vectors, groups, watch)
+    else:
+        probabilities = (probabilities + store.vote(vectors, groups, VOTERS, watch)) / 2
+    return LeaveOneOutPredictions(sentences, sentence, first, stop, annotated, probabilities, vectors, groups, totals)
+
+
+def leave_one_out_datastore(model: Model) -> LeaveOneOut:
+    """The memory of a model without what a sentence says of itself; an error where no other sentence is left."""
+    if not has_datastore(model):
+        raise ModelError(f"this model has no memory to audit with: {NO_MEMORY}")
+    store = LeaveOneOut.of(datastore(model), model.labels)
+    if len(store.numbers) < 2:
+        raise ModelError("the memory holds a single sentence, and a sentence does not speak for itself: remember more")
+    return store
+
+
+def _duplicate_group(store: LeaveOneOut, window: Window) -> int:
+    sentence = window.sentence
+    return store.number(sentence.document.id, sentence.index, sentence.text, len(sentence))
+
+
+def _owned(windows: Sequence[Window], candidates: Candidates) -> Tensor:
+    """Which candidates [S] consist of full words and belong to their window."""
+    device = candidates.first.device
+    longest = max(len(window.sentence) for window in windows) + 1
+    begins, ends = (torch.zeros(len(windows), longest, dtype=torch.bool) for _ in range(2))
+    for row, window in enumerate(windows):
+        runs = torch.tensor(window.sentence.runs)  # [W, 2]
+        begins[row, runs[:, 0]] = ends[row, runs[:, 1]] = True
+        begins[row, : window.first] = begins[row, window.stop :] = False
+    at = candidates.sentence
+    return begins.to(device)[at, candidates.first] & ends.to(device)[at, candidates.stop]

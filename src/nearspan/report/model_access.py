@@ -1,0 +1,230 @@
+"""What the report asks of a model's network. No other file of the report looks inside a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nearspan.document import Document, Entity, Span
+from nearspan.encoders import Batch, EncodedCorpus
+from nearspan.errors import ModelError, NearspanError
+from nearspan.explain import Evidence
+from nearspan.heads import NearestHead
+from nearspan.knn import Datastore
+from nearspan.knn.datastore import NO_MEMORY
+from nearspan.knn.leave_one_out import LeaveOneOut
+from nearspan.model import Model
+from nearspan.segment import Sentence
+from nearspan.spans import Candidates, Reachability, SpanLabels, WordEntity, align_to_candidates
+
+
+def datastore(model: Model) -> Datastore:
+    """The training spans that evidence comes from, or an error where a model has none."""
+    if not has_datastore(model):
+        raise ModelError(f"this model has no memory to take evidence from: {NO_MEMORY}")
+    return model.datastore  # type: ignore[return-value]
+
+
+def has_datastore(model: Model) -> bool:
+    """Whether a model has training spans."""
+    return model.datastore is not None and len(model.datastore) > 0
+
+
+def decides_by_neighbours(model: Model) -> bool:
+    """Whether the probability of a label is a sum over training spans, so that evidence is exact."""
+    return isinstance(model.network.head, NearestHead)
+
+
+def max_width(model: Model) -> int:
+    """The most words, or pieces, of a candidate."""
+    return model.network.max_width
+
+
+def vector_vocabulary(model: Model) -> tuple[set[str], set[str]] | None:
+    """Words of the training data and words with a pretrained vector; None for a model without such vectors."""
+    vectors = model.network.encoder.vectors
+    if vectors is None or not vectors.pretrained:
+        return None
+    return set(vectors.vocabulary["seen"]), set(vectors.pretrained)
+
+
+def evidence_of(model: Model, document: Document, span: Span, count: int) -> Evidence | None:
+    """The training spans behind a span of a document; None where the span is no candidate of the model."""
+    try:
+        return model.explain_span(document, span, count)
+    except NearspanError:  # a gold span that is too wide, or discontinuous for a model that links no fragments
+        return None
+
+
+def reachability(model: Model, sentences: Sequence[Sentence], entities: Sequence[Entity]) -> Reachability:
+    """Which entities of a document a model can find."""
+    head, linker = model.recipe.head, model.network.fragment_linker
+    return align_to_candidates(
+        sentences, entities, max_width(model), head.multilabel, linker is not None, head.tags_words
+    )
+
+
+def linked_labels(model: Model) -> set[str]:
+    """The labels whose discontinuous entities a model can find."""
+    linker = model.network.fragment_linker
+    return {model.labels[number] for number in linker.labels} if linker is not None else set()
+
+
+def multilabel(model: Model) -> bool:
+    """Whether a span may have several labels."""
+    return model.recipe.head.multilabel
+
+
+def choose_labels(model: Model, probabilities: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]."""
+    return model.network.chosen(probabilities)
+
+
+# The leave-one-out predictions of an audit
+
+
+@dataclass(frozen=True)
+class AuditBatch:
+    """A batch of sentences as the audit sees it: the predictions that a sentence itself has no part in."""
+
+    ids: Tensor  # [B] the sentences
+    candidates: Candidates
+    vectors: Tensor  # [S, H]
+    annotated: Tensor  # [S, 1 + Y] ones for the labels in the corpus, null first
+    probabilities: Tensor  # [S, 1 + Y] by the nearest other sentences, or by a head with weights
+
+
+@torch.inference_mode()
+def audit_batches(
+    model: Model,
+    sentences: Sequence[Sentence],
+    entities: Sequence[Sequence[WordEntity]],
+    store: LeaveOneOut,
+    groups: Tensor,
+) -> Iterator[AuditBatch]:
+    """Read sentences with their annotations; `groups` [M] are their duplicate groups in `store`."""
+    network = model.network.eval()
+    encoded_corpus = model.encode(sentences)
+    number = {label: i for i, label in enumerate(model.labels)}
+    known = [[(a, b, number[label]) for a, b, label in golds if label in number] for golds in entities]
+    labels = SpanLabels.of_all_spans(encoded_corpus.lengths, known, network.max_width).to(model.device)
+    for ids in encoded_corpus.order(model.device):
+        batch = encoded_corpus.batch(ids)
+        vectors, candidates, encoded = network.read(batch)
+        if isinstance(network.head, NearestHead):
+            means = network.encoder.sentence_vectors(encoded)
+            near = store.nearest(means, groups[ids.to(model.device)], network.head.settings.neighbours)
+            probabilities, _ = network.probabilities(batch, store.memory, near)
+        else:
+            probabilities, _ = network.judged(encoded, candidates, None)
+        annotated = labels.one_hot_targets(batch.ids, candidates, network.labels)
+        yield AuditBatch(ids, candidates, vectors, annotated, probabilities)
+
+
+# The vectors and probabilities of some spans, for the papers' tables and figures
+
+
+@dataclass(frozen=True, slots=True)
+class WordSpan:
+    """A span that a model considers: words (or pieces) `first` to `stop` of a sentence, or of a window of one."""
+
+    sentence: Sentence
+    first: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class SpanBatch:
+    """A batch of sentences, and which of the spans in question are in it."""
+
+    batch: Batch
+    numbers: Tensor  # [N] the spans, by their place in the sequence that was given
+    places: Tensor  # [N, 3] sentence in the batch, first and stop, on the CPU
+
+    def rows(self, candidates: Candidates) -> Tensor:
+        """Where the spans are among the batch's candidates [N]."""
+        longest = int(self.batch.lengths.max()) + 1
+        # candidates are sorted by sentence, first and stop, and so are these keys
+        keys = (candidates.sentence * longest + candidates.first) * longest + candidates.stop
+        sentence, first, stop = self.places.unbind(1)
+        return torch.searchsorted(keys, ((sentence * longest + first) * longest + stop).to(keys.device))
+
+
+def span_batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[SpanBatch]:
+    """The sentences of some spans, each once; a model that classifies given spans is given these."""
+    if not spans:
+        return
+    model.network.eval()
+    sentences = {_sentence_key(span.sentence): span.sentence for span in spans}
+    number = {key: i for i, key in enumerate(sentences)}
+    places = torch.tensor([(number[_sentence_key(span.sentence)], span.first, span.stop) for span in spans])  # [N, 3]
+    entities: list[list[WordEntity]] = [[] for _ in sentences]
+    for sentence, first, stop in places.tolist():
+        entities[sentence].append((first, stop, ""))
+    encoded_corpus: EncodedCorpus = model.encode(list(sentences.values()), entities)
+    for ids in encoded_corpus.order(model.device):
+        position = torch.full((len(sentences),), -1)
+        position[ids] = torch.arange(len(ids))
+        inside = (position[places[:, 0]] >= 0).nonzero().flatten()
+        moved = torch.stack([position[places[inside, 0]], places[inside, 1], places[inside, 2]], dim=1)
+        yield SpanBatch(encoded_corpus.batch(ids), inside.to(model.device), moved)
+
+
+def _sentence_key(sentence: Sentence) -> tuple[int, int, int]:
+    """What tells sentences and windows apart, without a look at all the words of their documents."""
+    return id(sentence.document), sentence.start, sentence.end
+
+
+def candidate_vectors(model: Model, batch: SpanBatch) -> tuple[Tensor, Candidates]:
+    """The vectors [S, H] of all candidates of a batch, as the head reads them."""
+    return model.network.spans(batch.batch)
+
+
+@torch.inference_mode()
+def span_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
+    """The vectors [N, H] of some spans, as the head reads them; each sentence is read once."""
+    vectors = torch.empty(len(spans), model.network.span_size, device=model.device)
+    for batch in span_batches(model, spans):
+        found, candidates = candidate_vectors(model, batch)
+        vectors[batch.numbers] = found[batch.rows(candidates)].float()
+    return vectors
+
+
+@torch.inference_mode()
+def input_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
+    """The representation's vectors [N, H'] of some spans: what a bottleneck and generators are given."""
+    vectors = torch.empty(len(spans), model.network.representation.size, device=model.device)
+    for batch in span_batches(model, spans):
+        represented, candidates = model.network.represented(batch.batch)
+        vectors[batch.numbers] = represented[batch.rows(candidates)].float()
+    return vectors
+
+
+@torch.inference_mode()
+def label_probabilities(model: Model, spans: Sequence[WordSpan]) -> Tensor:
+    """P(y|s) [N, 1 + Y] of some spans, null first; each sentence is read once."""
+    rows = torch.empty(len(spans), len(model.labels), device=model.device)
+    for batch in span_batches(model, spans):
+        probabilities, candidates = model.network.probabilities(batch.batch, model.datastore)
+        rows[batch.numbers] = probabilities[batch.rows(candidates)].float()
+    return rows
+
+
+def generators_of(model: Model) -> Any:
+    """The generators that a model was trained with, or None."""
+    return model.network.generators
+
+
+def has_bottleneck(model: Model) -> bool:
+    """Whether span vectors are compressed before the head reads them."""
+    return model.network.bottleneck is not None
+
+
+def head_weight(model: Model) -> Tensor | None:
+    """The head's weight matrix, if it has one."""
+    weight = getattr(model.network.head, "weight", None)
+    return weight if isinstance(weight, Tensor) and weight.ndim == 2 else None

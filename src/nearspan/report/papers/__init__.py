@@ -1,0 +1,8 @@
+"""The papers' own tables and figures, for any model: `nearspan report --papers`."""
+
+from nearspan.report.papers.curves import check_curves
+from nearspan.report.papers.generation import Generation, generation
+from nearspan.report.papers.page import papers_page
+from nearspan.report.papers.results import PaperResults, add_curves, analyse
+
+__all__ = ["Generation", "PaperResults", "add_curves", "analyse", "check_curves", "generation", "papers_page"]

@@ -1,0 +1,113 @@
+"""The spans that the papers' measures are over: a corpus's gold entities, and spans that are none."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from nearspan.document import Document, Entity, Span
+from nearspan.model import Model
+from nearspan.report.model_access import WordSpan, max_width
+from nearspan.segment import Sentence, align
+from nearspan.segment.sentence_windows import Window, split_windows
+
+EntityKey = tuple[int, Entity]  # the document's position in the corpus, and the entity in it
+
+
+@dataclass(frozen=True, slots=True)
+class GoldSpan(WordSpan):
+    """A gold entity that a model considers."""
+
+    document: int
+    entity: Entity
+
+    @property
+    def key(self) -> EntityKey:
+        """The same for every model."""
+        return self.document, self.entity
+
+    @property
+    def span(self) -> Span:
+        """Its characters in the text of its sentence."""
+        return self.entity.span.shifted(-self.sentence.start)
+
+    @property
+    def text(self) -> str:
+        """Its characters."""
+        return self.span.text(self.sentence.text)
+
+
+def gold_spans(model: Model, documents: Sequence[Document]) -> dict[EntityKey, GoldSpan]:
+    """The gold entities whose spans are among a model's candidates, in order; of two labels on a span the first."""
+    spans: dict[EntityKey, GoldSpan] = {}
+    widest = max_width(model)
+    for number, document in enumerate(documents):
+        sentences = model.split(document)
+        aligned = align(sentences, document.entities)
+        for sentence, golds, sources in zip(sentences, aligned.golds, aligned.sources, strict=True):
+            windows = split_windows(sentence, widest) if golds else []
+            seen = set()
+            for gold, entity in zip(golds, sources, strict=True):
+                if gold.discontinuous or gold.width > widest or gold.fragments in seen:
+                    continue
+                seen.add(gold.fragments)
+                place = _in_window(windows, gold.first, gold.stop)
+                if place.stop <= len(place.sentence):
+                    spans[number, entity] = GoldSpan(place.sentence, place.first, place.stop, number, entity)
+    return spans
+
+
+def negative_spans(
+    model: Model, documents: Sequence[Document], widest: int, most: int, seed: int = 0
+) -> list[WordSpan]:
+    """At most `most` spans of up to `widest` words, or pieces, that are no gold entity, drawn evenly from all of them.
+
+    Models with the same words and `widest` get the same spans.
+    """
+    sentences: list[Sentence] = []
+    entities: list[set[tuple[int, int]]] = []  # the gold spans of each sentence
+    for document in documents:
+        parts = model.split(document)
+        sentences += parts
+        aligned = align(parts, document.entities).golds
+        entities += [{gold.fragments[0] for gold in golds if not gold.discontinuous} for golds in aligned]
+    ends = list(accumulate(sum(_candidate_counts(len(sentence), widest)) for sentence in sentences))
+    total = ends[-1] if ends else 0
+    enough = min(total, most + sum(map(len, entities)))  # `most` are left without the gold ones
+    spans: list[WordSpan] = []
+    for number in random.Random(seed).sample(range(total), enough):
+        position = bisect_right(ends, number)
+        sentence = sentences[position]
+        first, stop = _candidate(number - (ends[position - 1] if position else 0), len(sentence), widest)
+        if (first, stop) not in entities[position]:
+            spans.append(_in_window(split_windows(sentence, max_width(model)), first, stop))
+        if len(spans) == most:
+            break
+    return spans
+
+
+def _candidate_counts(words: int, widest: int) -> Iterator[int]:
+    """How many candidates begin at each word of a sentence."""
+    return (min(widest, words - first) for first in range(words))
+
+
+def _candidate(number: int, words: int, widest: int) -> tuple[int, int]:
+    """First word and stop of a sentence's candidate by its number.
+
+    >>> [_candidate(number, words=3, widest=2) for number in range(5)]
+    [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
+    """
+    for first, count in enumerate(_candidate_counts(words, widest)):
+        if number < count:
+            return first, first + number + 1
+        number -= count
+    raise IndexError("the sentence has fewer candidates")
+
+
+def _in_window(windows: Sequence[Window], first: int, stop: int) -> WordSpan:
+    """Words of a sentence, in the window that answers for them."""
+    window = next(window for window in windows if window.owns(first - window.start))
+    return WordSpan(window.sentence, first - window.start, stop - window.start)

@@ -1,0 +1,133 @@
+"""What a report says, before it becomes a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from nearspan.document import Document
+from nearspan.evaluation import Evaluation
+from nearspan.report.confusion import ConfusionMatrix
+from nearspan.report.explained_errors import KINDS, ExplainedError, count_kinds, error_kinds, explain_errors
+from nearspan.report.model_access import datastore, decides_by_neighbours, has_datastore
+from nearspan.report.rendering import render_page
+from nearspan.report.scored_model import ScoredModel
+from nearspan.training.data import digest
+
+
+@dataclass(frozen=True)
+class Results:
+    """The scores and errors of one model, or of two side by side; lists go with `models`."""
+
+    corpus: str  # its name
+    fingerprint: str  # of its documents
+    models: list[ScoredModel]
+    confusions: list[ConfusionMatrix]
+    error_counts: list[dict[str, int]]  # by kind
+    errors: list[ExplainedError]  # of the first model
+
+    @classmethod
+    def of(
+        cls, models: list[ScoredModel], documents: Sequence[Document], corpus: str, console: Console | None = None
+    ) -> Results:
+        """Find the errors of scored models, and explain those of the first."""
+        kinds = [error_kinds(scored) for scored in models]
+        confusions = [
+            ConfusionMatrix.of(
+                {label: counts.correct for label, counts in scored.evaluation.scores.labels.items()}, scored.errors
+            )
+            for scored in models
+        ]
+        errors = explain_errors(models[0], kinds[0], console=console)
+        return cls(corpus, digest(documents), models, confusions, list(map(count_kinds, kinds)), errors)
+
+    @property
+    def title(self) -> str:
+        """The models and the corpus by their names."""
+        names = " against ".join(scored.name for scored in self.models)
+        return f"{names} on {self.corpus}" if self.corpus else names
+
+    @property
+    def labels(self) -> list[str]:
+        """All labels, those of the first model first: their order gives them their colours."""
+        labels = [label for scored in self.models for label in scored.model.labels[1:]]
+        labels += sorted(label for scored in self.models for label in scored.evaluation.scores.labels)
+        return list(dict.fromkeys(labels))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers, for JSON."""
+        rows = zip(self.models, self.error_counts, self.confusions, strict=True)
+        return {
+            "corpus": {"name": self.corpus, "fingerprint": self.fingerprint},
+            "models": [
+                {**scored.to_dict(), "errors": counts, "confusion": confusion.to_dict()}
+                for scored, counts, confusion in rows
+            ],
+            "errors": [error.to_dict() for error in self.errors],
+        }
+
+    def page(self, papers: bool = False) -> str:
+        """The report as HTML; `papers`: beside it is a page of the papers' tables and figures."""
+        kinds = [(kind, [counts.get(kind, 0) for counts in self.error_counts]) for kind in KINDS]
+        present = [(kind, counts) for kind, counts in kinds if any(counts)]
+        label_choices = [("none", "no entity"), *((f"label:{label}", label) for label in self.labels)]
+        return render_page(
+            "report.html.j2",
+            self.labels,
+            results=self,
+            models=self.models,
+            first=self.models[0],
+            kinds=present,
+            most=max((count for _, counts in present for count in counts), default=1),
+            kind_choices=[(kind, kind) for kind in self.error_counts[0]],
+            label_choices=label_choices,
+            strength=_strength(self.models[0]),
+            given_spans=_given_span_scores(self.models),
+            nested=any(set(scored.structures) - {"flat"} for scored in self.models),
+            memories=list(map(_memory, self.models)),
+            settings=_settings(self.models),
+            papers=papers,
+        )
+
+
+def _strength(scored: ScoredModel) -> str:
+    """The kind of most of a model's evidence; "" where it has none."""
+    if not has_datastore(scored.model):
+        return ""
+    if decides_by_neighbours(scored.model):
+        return "exact"
+    return "attended" if scored.model.recipe.encoder.word_memory is not None else "nearest"
+
+
+def _memory(scored: ScoredModel) -> str:
+    if not has_datastore(scored.model):
+        return "none"
+    store = datastore(scored.model)
+    return f"{len(store):,} spans of {len(store.sentences):,} training sentences"
+
+
+def _given_span_scores(models: Sequence[ScoredModel]) -> list[tuple[str, Any]]:
+    """Names and scores of models that classify given spans, the last of them the majority by string."""
+    evaluations = [(scored.name, scored.evaluation) for scored in models]
+    columns = [(name, one.scores) for name, one in evaluations if not isinstance(one, Evaluation)]
+    baselines = [one.baseline for _, one in evaluations if not isinstance(one, Evaluation) and one.baseline]
+    return [*columns, *(("majority by string", baseline) for baseline in baselines[:1])]
+
+
+def _settings(models: Sequence[ScoredModel]) -> dict[str, list[str]]:
+    """The models' settings by key; "" where a model has none of that key."""
+    dumped = [dict(_flat(scored.model.recipe.model_dump())) for scored in models]
+    keys = [key for key in dict.fromkeys(key for each in dumped for key in each) if key not in ("name", "about")]
+    return {key: [str(each.get(key, "")) for each in dumped] for key in keys}
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Nested settings as `part.key` and value."""
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        elif value is not None:
+            yield f"{prefix}{key}", value

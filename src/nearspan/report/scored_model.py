@@ -1,0 +1,133 @@
+"""The models of a report, each with a name and its scores on the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from nearspan.document import Document, Entity
+from nearspan.evaluation import (
+    VOCABULARIES,
+    Counts,
+    Error,
+    Evaluation,
+    Scores,
+    SpanClassificationEvaluation,
+    by_structure,
+    by_vocabulary,
+    by_width,
+    evaluate,
+    evaluate_span_classification,
+    find_errors,
+)
+from nearspan.model import Model
+from nearspan.report.model_access import datastore, has_datastore, vector_vocabulary
+
+WIDEST = 10  # words; wider entities are counted together
+STRUCTURES = ("flat", "nested", "covering", "both")
+
+
+@dataclass(frozen=True)
+class ScoredModel:
+    """A model, its name on the page, and what it predicts on the corpus."""
+
+    name: str
+    model: Model
+    documents: Sequence[Document]  # gold
+    evaluation: Evaluation | SpanClassificationEvaluation
+    folder: Path | None = None
+
+    @classmethod
+    def of(cls, name: str, model: Model, documents: Sequence[Document], folder: Path | None = None) -> ScoredModel:
+        """Score a model: by the entities that it finds or, if spans are given to it, by the labels that they get."""
+        score = evaluate_span_classification if model.classifies_given_spans else evaluate
+        return cls(name, model, documents, score(model, documents), folder)
+
+    @property
+    def predicted(self) -> Sequence[Document]:
+        """The documents with the entities that it predicts."""
+        return self.evaluation.predicted
+
+    @cached_property
+    def widths(self) -> dict[str, Counts]:
+        """Scores by width in words, the narrowest first."""
+        characters = self.model.recipe.characters_as_words
+        widths = _totals(by_width(self.documents, self.predicted, widest=WIDEST, characters=characters))
+        return dict(sorted(widths.items(), key=lambda item: int(item[0].rstrip("+"))))
+
+    @cached_property
+    def structures(self) -> dict[str, Counts]:
+        """Scores of flat, nested and covering entities."""
+        structures = _totals(by_structure(self.documents, self.predicted))
+        return {name: structures[name] for name in STRUCTURES if name in structures}
+
+    @cached_property
+    def vocabularies(self) -> dict[str, Counts]:
+        """Scores by whether an entity's words are known; none for a model without pretrained word vectors."""
+        vocabulary, characters = vector_vocabulary(self.model), self.model.recipe.characters_as_words
+        if vocabulary is None:
+            return {}
+        slices = _totals(by_vocabulary(self.documents, self.predicted, *vocabulary, characters=characters))
+        return {name: slices[name] for name in VOCABULARIES if name in slices}
+
+    @cached_property
+    def discontinuous(self) -> dict[str, Counts]:
+        """Scores of discontinuous entities alone and of the sentences that hold them, where there are any."""
+        return _totals(self.evaluation.discontinuous) if isinstance(self.evaluation, Evaluation) else {}
+
+    @cached_property
+    def errors(self) -> list[Error]:
+        """Everything it got wrong."""
+        return find_errors(self.documents, self.predicted)
+
+    @cached_property
+    def _labels_by_span(self) -> list[dict[tuple[tuple[int, int], ...], list[str]]]:
+        by_document: list[dict[tuple[tuple[int, int], ...], list[str]]] = []
+        for document in self.predicted:
+            by_document.append({})
+            for entity in document.entities:
+                by_document[-1].setdefault(entity.span.fragments, []).append(entity.label)
+        return by_document
+
+    def predicted_labels(self, document: int, entity: Entity) -> list[str]:
+        """The labels that it predicts for the span of an entity, of the document at a position."""
+        return self._labels_by_span[document].get(entity.span.fragments, [])
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        store = datastore(self.model) if has_datastore(self.model) else None
+        slices = {"widths": self.widths, "structures": self.structures, "vocabularies": self.vocabularies}
+        return {
+            "name": self.name,
+            "recipe": self.model.recipe.model_dump(exclude_none=True),
+            "labels": self.model.labels[1:],
+            "overlap": self.model.overlap,
+            "memory": {"sentences": len(store.sentences), "spans": len(store)} if store is not None else None,
+            **self.evaluation.to_dict(),
+            **(
+                {}
+                if self.model.classifies_given_spans
+                else {
+                    name: {key: counts.to_dict() for key, counts in scores.items()} for name, scores in slices.items()
+                }
+            ),
+        }
+
+
+def _totals(slices: Mapping[str, Scores]) -> dict[str, Counts]:
+    return {name: scores.total for name, scores in slices.items()}
+
+
+def name_models(models: Sequence[tuple[Path | None, Model]]) -> list[str]:
+    """Names that differ: those of the folders, or else of the recipes, or else recipes with numbers."""
+    choices = [
+        [folder.resolve().name if folder else "" for folder, _ in models],
+        [model.recipe.name for _, model in models],
+    ]
+    for names in choices:
+        if all(names) and len(set(names)) == len(names):
+            return names
+    return [f"{model.recipe.name} {number}" for number, (_, model) in enumerate(models, start=1)]

@@ -1,0 +1,61 @@
+import math
+from itertools import product
+
+import pytest
+import torch
+
+import nearspan
+from nearspan.document import Document
+from nearspan.model import Model
+from nearspan.report.model_access import WordSpan, span_vectors
+from nearspan.report.papers.coupling import LEVELS, coupling, neighbouring, overlap_levels
+from nearspan.report.papers.span_samples import gold_spans
+
+
+def cosine(one: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True)) / math.hypot(*one) / math.hypot(*other)
+
+
+@pytest.fixture(params=["instance", "classifier"])
+def model(request: pytest.FixtureRequest) -> Model:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("widest", [6, 2])
+def test_coupling_is_the_mean_over_all_pairs(model: Model, corpus: list[Document], widest: int):
+    spans = list(gold_spans(model, corpus[:6]).values())
+    expected: dict[str, list[float]] = {level: [] for level in LEVELS}
+    for entity in spans:
+        own = set(range(entity.first, entity.stop))
+        count = len(entity.sentence)
+        for first, stop in product(range(count), range(count + 1)):
+            words = set(range(first, stop))
+            if not 0 < len(words) <= widest or words == own or first < entity.first - 5 or stop > entity.stop + 5:
+                continue
+            one, other = span_vectors(model, [entity, WordSpan(entity.sentence, first, stop)]).tolist()
+            alpha = len(own & words) / len(own | words)
+            level = LEVELS[0] if alpha == 0 else LEVELS[1] if alpha <= 0.5 else LEVELS[2]
+            expected[level].append(cosine(one, other))
+    found = coupling(model, spans, widest)
+    assert {level: one.pairs for level, one in found.items()} == {level: len(all_) for level, all_ in expected.items()}
+    for level, values in expected.items():
+        assert found[level].mean == pytest.approx(sum(values) / len(values), abs=1e-5)
+
+
+def test_the_levels_meet_at_a_half():
+    first, stop = torch.tensor([[2, 4], [2, 3], [3, 4], [2, 5], [1, 5], [3, 5], [0, 2], [4, 6]]).T
+    # shared / union with words 2 and 3: itself, 1/2, 1/2, 2/3, 2/4, 1/3, 0, 0
+    assert overlap_levels(first, stop, entity=0).tolist() == [2, 1, 1, 2, 1, 1, 0, 0]
+
+
+def test_neighbours_reach_some_words_beyond_the_entity():
+    first, stop = torch.tensor([[4, 6], [2, 3], [1, 3], [6, 8], [6, 9], [2, 8], [5, 6]]).T
+    close = neighbouring(first, stop, entity=0, widest=6, near=2)
+    assert close.tolist() == [False, True, False, True, False, True, True]
+    assert neighbouring(first, stop, entity=0, widest=5, near=2)[5].item() is False
+
+
+def test_without_pairs_there_is_no_mean(model: Model):
+    alone = list(gold_spans(model, [nearspan.markup("[Ada](PERSON)")]).values())
+    for spans in (alone, []):
+        assert [(one.mean, one.pairs) for one in coupling(model, spans, 6).values()] == [(None, 0)] * 3

@@ -1,0 +1,51 @@
+import sys
+
+import pytest
+
+import nearspan
+from nearspan.errors import ConfigError, ResourceError
+from nearspan.report.papers.generation import bleu2, generation
+
+
+def test_bleu_2_is_the_geometric_mean_of_both_precisions_with_the_brevity_penalty():
+    assert bleu2(["a b c"], ["a b c"]) == pytest.approx(1)
+    assert bleu2(["a b x"], ["a b c"]) == pytest.approx((2 / 3 * 1 / 2) ** 0.5)
+    assert bleu2(["a b"], ["a b c"]) == pytest.approx(2.718281828 ** (1 - 3 / 2))
+    assert bleu2(["x y"], ["a b"]) == 0
+    assert bleu2([], []) == 0
+
+
+def test_entities_are_generated_with_their_synonyms(generating, documents):
+    found = generation(generating, documents)
+    originals = [
+        entity.span.text(document.text).lower() for document in documents for entity in sorted(document.entities)
+    ]
+    assert sorted(one.original for one in found.entities) == sorted(originals)
+    assert found.ceiling == pytest.approx(1)
+    assert found.bleu2 == bleu2(
+        [one.reconstruction for one in found.entities], [one.original for one in found.entities]
+    )
+    assert found.bleu2 > 0.5
+    assert {one.synonym for one in found.entities if one.original == "oslo"} == {"the capital of norway"}
+
+
+def test_words_that_were_never_learned_lower_the_ceiling(generating):
+    found = generation(generating, [nearspan.markup("[Ada Zork](PERSON) left [New York](PLACE)")])
+    assert [one.original for one in found.entities] == ["ada zork", "new york"]
+    assert found.ceiling == pytest.approx((3 / 4 * 1 / 2) ** 0.5)
+
+
+def test_a_corpus_without_entities_has_nothing_to_tell(generating):
+    found = generation(generating, [nearspan.markup("Nobody lives here")])
+    assert (found.entities, found.bleu2, found.ceiling) == ([], 0.0, 0.0)
+
+
+def test_a_model_without_generators_says_so(classifier, documents):
+    with pytest.raises(ConfigError, match="no generators"):
+        generation(classifier, documents)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
+    with pytest.raises(ResourceError, match=r"sacrebleu.*nearspan\[viz\]"):
+        bleu2(["a"], ["a"])

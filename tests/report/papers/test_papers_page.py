@@ -1,0 +1,158 @@
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import nearspan
+from nearspan.document import Document
+from nearspan.model import Model
+from nearspan.report import Report, report
+
+
+@pytest.fixture(scope="module")
+def page(made: Report) -> str:
+    return (made.page.parent / "papers.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def numbers(made: Report) -> dict:
+    return json.loads((made.page.parent / "papers.json").read_text())
+
+
+def test_the_page_has_each_section(page: str):
+    found = re.findall(r'<section id="(\w+)"', page)
+    assert found == ["slices", "positives", "retrieval", "vectors", "space", "loss", "outputs"]
+    assert re.findall(r'<a href="#(\w+)"', page) == found
+    pictures = ["widths", "structures", "space0", "space1", "components0", "components1", "loss"]
+    pictures += ["outputs0", "outputs1", "violins0", "violins1", "discrepancy0", "discrepancy1"]
+    assert re.findall(r'<svg [^>]*aria-label="(\w+)"', page) == pictures
+
+
+def test_the_page_is_well_formed_escaped_and_loads_nothing(page: str, parse_page: Callable):
+    seen = parse_page(page)
+    assert seen.links == ["report.html"]
+    assert not seen.scripts
+    for raw, escaped in (("<x>", "&lt;x&gt;"), ("A&B", "A&amp;B"), ("<L>", "&lt;L&gt;")):
+        assert raw not in page
+        assert escaped in page
+
+
+def test_figures_have_the_colours_of_the_labels(page: str):
+    space = page[page.index('aria-label="space0"') : page.index('aria-label="space1"')]
+    assert "var(--c0)" in space
+    assert "var(--c1)" in space
+
+
+def test_generators_and_bottlenecks_have_sections_of_their_own(
+    generating, documents, folders, tmp_path: Path, parse_page: Callable
+):
+    report(generating, documents, out=tmp_path, compare=folders["classifier"], papers=True, device="cpu")
+    page = (tmp_path / "papers.html").read_text(encoding="utf-8")
+    numbers = json.loads((tmp_path / "papers.json").read_text())
+    found = re.findall(r'<section id="(\w+)"', page)
+    assert found[-4:] == ["posteriors", "generation", "loss", "outputs"]
+    pictures = re.findall(r'<svg [^>]*aria-label="(posteriors\w+)"', page)
+    assert pictures == ["posteriors0input", "posteriors0z1", "posteriors0z3", "posteriors1input"]
+    generation, none = (one["generation"] for one in numbers["models"])
+    assert none is None
+    assert generation["bleu2"] > 0.5
+    assert generation["ceiling"] == pytest.approx(1)
+    entities = sum(len(document.entities) for document in documents)
+    assert len(generation["examples"]) == generation["entities"] == entities
+    assert "<td>the capital of norway</td>" in page
+    (own, other), spans = numbers["projection"]["posteriors"].values(), numbers["projection"]["spans"]
+    assert {key: len(points) for key, points in own.items()} == dict.fromkeys(("input", "z1", "z3"), len(spans))
+    assert other == {"input": list(numbers["projection"]["points"].values())[1]}
+    parse_page(page)
+
+
+def test_false_positives_are_counted_by_what_is_wrong(made: Report, numbers: dict, page: str):
+    for one, scored in zip(numbers["models"], made.results.models, strict=True):
+        found, total = one["false_positives"], one["false_positives"]["category"] + one["false_positives"]["span"]
+        assert total == found["predicted"] - round(scored.evaluation.scores.precision * found["predicted"])
+    assert "span errors" in page
+
+
+def test_each_query_has_five_neighbours_of_each_model(numbers: dict):
+    assert numbers["retrieval"]
+    for query in numbers["retrieval"]:
+        assert {name: len(found) for name, found in query["neighbours"].items()} == {"instance": 5, "classifier": 5}
+
+
+def test_the_projection_has_a_point_for_each_span(numbers: dict):
+    found = numbers["projection"]
+    assert len(found["spans"]) == len(found["points"]["instance"]) == len(found["points"]["classifier"])
+    for own in found["components"].values():
+        assert len(own["points"]) == len(found["spans"])
+        assert 1 >= own["explained"][0] >= own["explained"][1] > 0
+
+
+def test_the_models_are_compared_over_the_same_pairs(numbers: dict, page: str):
+    one, other = numbers["models"]
+    for level, cosine in one["coupling"].items():
+        assert cosine["pairs"] == other["coupling"][level]["pairs"] > 0
+        assert f'<td class="number">{cosine["mean"]:.3f}</td>' in page
+    for key in ("within", "between", "against"):
+        assert one["geometry"][key]["pairs"] == other["geometry"][key]["pairs"] > 0
+        assert f'<td class="number">{other["geometry"][key]["mean"]:.3f}</td>' in page
+    assert one["geometry"]["spans"] == len(numbers["projection"]["spans"])
+
+
+def test_heads_without_templates_say_so(numbers: dict, page: str):
+    assert [one["geometry"]["templates"] is None for one in numbers["models"]] == [True, False]
+    assert "No templates in instance" in page
+    assert f"{numbers['models'][1]['geometry']['templates']['norm']:.3f}" in page
+
+
+def test_a_classifier_alone_with_a_curve(
+    tmp_path: Path, folders: dict[str, Path], documents: list[Document], corpus: list[Document], parse_page: Callable
+):
+    model = nearspan.load(folders["classifier"], device="cpu")
+    model.recipe = model.recipe.override(["training.epochs=1"])
+    curve = {"train": documents, "dev": documents, "sizes": (Fraction(1), Fraction(1, 2))}
+    report(model, corpus, out=tmp_path, papers=True, device="cpu", **curve)
+    page = (tmp_path / "papers.html").read_text(encoding="utf-8")
+    assert '<section id="curve">' in page
+    assert "Where the folder holds no metrics.jsonl there is no record: classifier." in page
+    assert [point["share"] for point in json.loads((tmp_path / "papers.json").read_text())["curve"]] == [1.0, 0.5]
+    parse_page(page)
+
+
+def test_a_corpus_without_entities_has_nothing_to_draw(tmp_path: Path, instance: Model, parse_page: Callable):
+    report(instance, [Document("Rain."), Document("")], out=tmp_path, papers=True)
+    text = (tmp_path / "papers.html").read_text(encoding="utf-8")
+    assert "nothing to draw" in text
+    parse_page(text)
+    assert json.loads((tmp_path / "papers.json").read_text())["models"][0]["geometry"]["norm"] is None
+
+
+@pytest.mark.parametrize(
+    ("markup", "pictures"),
+    [
+        ("[Ada](PERSON)", 1),  # one entity and nothing else
+        ("[Ada](PERSON), [Bob](PERSON), [Eve](PERSON), [Bob Stone](PERSON) and [Eve Moon](PERSON) left", 6),
+        ("[University of [Oslo](PLACE)](ORG)", 2),
+    ],
+    ids=["single", "one label, flat", "nested"],
+)
+def test_a_corpus_with_little_in_it(
+    tmp_path: Path, classifier: Model, markup: str, pictures: int, parse_page: Callable
+):
+    report(classifier, [nearspan.markup(markup)], out=tmp_path, papers=True)
+    text = (tmp_path / "papers.html").read_text(encoding="utf-8")
+    parse_page(text)
+    # widths; structures where entities nest; two of the space and three of the probabilities if there are five
+    assert text.count("<svg") == pictures
+    assert "NaN" not in (tmp_path / "papers.json").read_text()
+
+
+def test_models_of_different_widths_are_compared_up_to_the_smaller(
+    tmp_path: Path, instance: Model, classifier: Model, corpus: list[Document]
+):
+    classifier.network.max_width = 3
+    made = report(instance, corpus, out=tmp_path, compare=classifier, papers=True)
+    one, other = (space.coupling for space in made.papers.spaces)
+    assert [cosine.pairs for cosine in one.values()] == [cosine.pairs for cosine in other.values()]

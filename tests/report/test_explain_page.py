@@ -1,0 +1,48 @@
+"""Evidence as a page: what it says, and that texts stay texts."""
+
+import pytest
+
+from nearspan.document import Span
+from nearspan.explain.counter_evidence import CounterEvidence
+from nearspan.explain.evidence import Evidence
+from nearspan.explain.neighbour import Neighbour
+from nearspan.report.rendering import explain_page as page
+
+EVIL = '<script>alert("1")</script> & Ada'
+
+
+def evidence(strength: str = "exact", **more) -> Evidence:
+    one = Neighbour("PER", 0.75, Span.of(0, 8), EVIL, "<doc>", 3, 12)
+    span, found = Span.of(len(EVIL) - 3, len(EVIL)), {"PER": 0.9, "<b>": 0.1}
+    return Evidence(span, "Ada", "PER", strength, found, {"PER": [one]}, {"PER": 0.15}, against=[one], **more)
+
+
+@pytest.mark.parametrize("strength", ["exact", "nearest"])
+def test_texts_labels_and_ids_are_escaped_and_nothing_is_loaded(strength: str):
+    found = page(EVIL, [evidence(strength)], ["PER", "<b>"])
+    assert "<script" not in found
+    assert "&lt;script&gt;" in found
+    assert "<doc>" not in found
+    assert "<b>" not in found.split("<main>")[1].replace("<bdi>", "")
+    assert "default-src &#39;none&#39;" in found
+    assert "http://" not in found
+    assert "https://" not in found
+    assert "#12" in found
+
+
+def test_it_says_what_would_have_to_go():
+    one = evidence().neighbours["PER"][0]
+    assert "it would be no entity without 1 span of the memory" in page(
+        EVIL, [evidence(counter_evidence=CounterEvidence(1, "", [one]))], []
+    )
+    assert "no removal from the memory would change this" in page(EVIL, [evidence()], [])
+
+
+def test_a_vote_says_its_share():
+    assert "share of 0.3" in page(EVIL, [evidence("nearest", weight=0.3, knn_probabilities={"PER": 1.0})], ["PER"])
+
+
+def test_a_text_without_entities():
+    found = page("<i>", [], [])
+    assert "No entity was found" in found
+    assert "&lt;i&gt;" in found

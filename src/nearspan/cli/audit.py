@@ -5,30 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.corpus import read_documents
+from nearspan.cli.options import Columns, Device, Format, ModelFolder
 from nearspan.cli.terminal import terminal
-from nearspan.cli.train import Device
-from nearspan.explain import printable
-from nearspan.explain.render import excerpt_of, in_context
-from nearspan.io.atomic import write_file
-from nearspan.model import Model
-from nearspan.report import audit as audit_corpus
-from nearspan.report.audit_page import audit_page
-from nearspan.report.label_issues import Doubt
-from nearspan.report.leave_one_out import Progress as Told
+
+if TYPE_CHECKING:
+    from nearspan.report.label_issues import Doubt
+    from nearspan.report.leave_one_out import Progress as Told
 
 SHOWN = 20  # doubts that a terminal gets if not told otherwise
 
 
 def audit(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Annotated documents, any format; the training corpus too.")],
     out: Annotated[Path | None, typer.Option(help="Write the list as JSON lines.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the list as a page.")] = None,
@@ -38,15 +34,22 @@ def audit(
     ] = None,
     count: Annotated[int, typer.Option("-k", min=1, help="Training spans listed for each side.")] = 3,
     device: Device = "",
-    format: FormatOption = None,
-    columns: ColumnsOption = None,
+    format: Format = None,
+    columns: Columns = None,
 ) -> None:
-    """List annotations that their neighbours in the memory contradict, and spans that look like missing entities.
+    """List annotations that their neighbours in the memory contradict.
+
+    Spans that look like missing entities are listed too.
 
     Example: nearspan audit runs/mine train.conll --out doubts.jsonl --html doubts.html
     """
+    from nearspan.io.atomic import write_file
+    from nearspan.model import Model
+    from nearspan.report import audit as audit_corpus
+    from nearspan.report.audit_page import audit_page
+
     console = terminal(stderr=True)
-    documents = read_documents(corpus, format, console, columns)
+    documents = read_documents(corpus, format, columns)
     loaded = Model.load(model, device)
     everything = bool(out or html or as_json)
     with _shown(console) as progress:
@@ -72,6 +75,9 @@ def audit(
 
 def _rendered(one: Doubt) -> Text:
     """A doubt in a few lines."""
+    from nearspan.explain import printable
+    from nearspan.explain.render import excerpt_of, in_context
+
     said = Text.assemble((f"{one.doubt:.3f} ", "bold"), (one.kind, "magenta"), "  ")
     for word, entity in (("annotated", one.annotated), ("suggested", one.suggested)):
         if entity is not None:

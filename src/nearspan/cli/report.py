@@ -7,16 +7,13 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.corpus import read_documents
+from nearspan.cli.options import Columns, Device, Format, ModelFolder
 from nearspan.cli.terminal import terminal
-from nearspan.cli.train import Device
-from nearspan.report import report as write_report
-from nearspan.report.occurrences import parse_occurrences
-from nearspan.report.sizes import parse_sizes
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
     out: Annotated[Path, typer.Option(help="Folder for report.html, report.json and the curves' points.")],
     compare: Annotated[Path | None, typer.Option(help="A second model folder, shown side by side.")] = None,
@@ -36,18 +33,21 @@ def report(
     ] = "",
     seeds: Annotated[int, typer.Option(min=1, help="Trainings for each point of a curve.")] = 1,
     device: Device = "",
-    format: FormatOption = None,
-    columns: ColumnsOption = None,
+    format: Format = None,
+    columns: Columns = None,
 ) -> None:
-    """Write a page with a model's scores, its errors and why, what spans are near, how their vectors lie, and more.
+    """Write a page with a model's scores, its errors and why.
+
+    It also shows what spans are near, how their vectors lie, and more.
 
     Example: nearspan report runs/mine test.conll --out report --compare runs/classifier
     """
+    from nearspan.report import report as write_report
+    from nearspan.report.occurrences import parse_occurrences
+    from nearspan.report.sizes import parse_sizes
+
     shares, recalled = parse_sizes(sizes), parse_occurrences(occurrences)
-    console = terminal(stderr=True)
-    documents, training, development = (
-        read_documents(paths or [], format, console, columns) for paths in (corpus, train, dev)
-    )
+    documents, training, development = (read_documents(paths or [], format, columns) for paths in (corpus, train, dev))
     made = write_report(
         model,
         documents,
@@ -59,6 +59,6 @@ def report(
         occurrences=recalled,
         seeds=seeds,
         device=device,
-        console=console,
+        console=terminal(stderr=True),
     )
     typer.echo(str(made.page))

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from nearspan.formats.synonyms import read as synonyms
     from nearspan.model import Model
     from nearspan.registry import register
-    from nearspan.report import audit, report
-    from nearspan.training import train, tune
+    from nearspan.report import audit, report  # type: ignore[no-redef]
+    from nearspan.training import train, tune  # type: ignore[no-redef]
 
 __version__ = "0.1.0"
 

@@ -99,4 +99,6 @@ def test_its_settings_are_checked_like_ours(site: Path, corpus: Path, tmp_path: 
 
 def test_nearspan_does_not_know_it():
     source = HERE.parents[1] / "src" / "nearspan"
-    assert not [path for path in source.rglob("*.py") if "cosine_head" in path.name or "CosineHead(" in path.read_text()]
+    assert not [
+        path for path in source.rglob("*.py") if "cosine_head" in path.name or "CosineHead(" in path.read_text()
+    ]

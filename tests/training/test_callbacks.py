@@ -52,7 +52,9 @@ class Recorder(TrainingCallback):
 @pytest.fixture
 def train(tiny, documents, tmp_path: Path):
     def run(*settings: str, dev=documents[:4], **options):
-        return nearspan.train(tiny("classifier", *settings), documents, dev, out=tmp_path / "m", device="cpu", **options)
+        return nearspan.train(
+            tiny("classifier", *settings), documents, dev, out=tmp_path / "m", device="cpu", **options
+        )
 
     return run
 
@@ -62,7 +64,12 @@ def test_hooks_are_called_in_order(train):
     train(callbacks=[recorder])
     begin, *epochs, end, close = recorder.calls
     assert begin == ("train begin", "classifier", "m", "cpu")
-    assert epochs[:4] == [("epoch begin", 0, STEPS), ("step", STEPS, STEPS), ("checkpoint", 1), ("epoch end", 1, "F1", 1)]
+    assert epochs[:4] == [
+        ("epoch begin", 0, STEPS),
+        ("step", STEPS, STEPS),
+        ("checkpoint", 1),
+        ("epoch end", 1, "F1", 1),
+    ]
     assert epochs[-2:] == [("checkpoint", 2), ("epoch end", 2, "F1", 2)]
     assert (end, close) == (("train end", 2), ("close",))
 

@@ -7,7 +7,9 @@ from nearspan.training.data import TrainingData, digest
 
 
 def training_data(document: Document, max_width: int = 6) -> TrainingData:
-    return TrainingData.of([document], nearspan.recipe("classifier").override([f"suggester.max_width={max_width}"]), split)
+    return TrainingData.of(
+        [document], nearspan.recipe("classifier").override([f"suggester.max_width={max_width}"]), split
+    )
 
 
 def test_entities_are_placed_on_words_and_counted():

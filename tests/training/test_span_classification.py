@@ -86,7 +86,9 @@ def test_null_has_no_probability_and_the_datastore_holds_entities_alone(folder: 
         ("classifier", ("encoder.sentence_context.pooling=labels", "encoder.word_memory.similarity=dot")),
     ],
 )
-def test_any_span_head_can_classify_given_spans(name: str, settings, tiny: Callable[..., Recipe], documents, tmp_path: Path):
+def test_any_span_head_can_classify_given_spans(
+    name: str, settings, tiny: Callable[..., Recipe], documents, tmp_path: Path
+):
     run = nearspan.train(tiny(name, *settings, *QUICK), documents, documents, out=tmp_path / "run", device="cpu")
     assert run.dev is not None
     assert run.dev.value > 0.9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -91,5 +92,5 @@ def _percents(row: dict[str, float]) -> list[str]:
     return [f"{100 * row[key]:.2f}" for key in ("precision", "recall", "f1")]
 
 
-def _counts(row: dict[str, int]) -> list[str]:
+def _counts(row: Mapping[str, float]) -> list[str]:
     return [f"{row[key]:,}" for key in COUNTS]

@@ -46,7 +46,7 @@ def explain(
         raise ConfigError("this model labels spans that are given and finds none itself: ask with --span 'some words'")
     evidence = [explain_words(loaded, text, span, count)] if span else loaded.explain(text, count)
     if html is not None:
-        write_file(html, [page(text, evidence, loaded.labels[1:])])
+        write_file(html, [explain_page(text, evidence, loaded.labels[1:])])
     if as_json:
         typer.echo(json.dumps({"text": text, "evidence": [one.to_dict() for one in evidence]}, ensure_ascii=False))
     elif html is not None:

@@ -18,6 +18,7 @@ from nearspan.colours import LabelColours
 from nearspan.errors import ConfigError
 
 if TYPE_CHECKING:
+    from nearspan.memory.reweight import Weight
     from nearspan.memory import Edit, Editor, SentenceView
 
 memory = typer.Typer(name="memory", add_completion=False, no_args_is_help=True, rich_markup_mode=None)
@@ -152,7 +153,7 @@ def add(
         raise ConfigError("--document names a text; the documents of a corpus have ids of their own")
     documents = read_documents(corpus, format, columns) if corpus else [parse(text, document)]
     editor = _open(context, device, search, vote)
-    copies = "enough" if weight is None else weight
+    copies: Weight = "enough" if weight is None else weight
     editor.check(documents, copies)
     _show([editor.add(document, copies) for document in documents], as_json)
 

@@ -63,9 +63,7 @@ def report(
     shares, counts = parse_sizes(sizes), parse_occurrences(occurrences)
     check_curves(papers, bool(train), bool(dev), shares, counts, named="--{}".format)
     console = terminal(stderr=True)
-    documents, training, development = (
-        read_documents(paths or [], format, columns) for paths in (corpus, train, dev)
-    )
+    documents, training, development = (read_documents(paths or [], format, columns) for paths in (corpus, train, dev))
     result = write_report(
         model,
         documents,

@@ -37,6 +37,6 @@ class Evaluator:
 def evaluate(model: Model, documents: Documents) -> Evaluation:
     """Score a model on gold documents: a file of any format, a corpus, or documents.
 
-        nearspan.evaluate(nearspan.load("runs/mine"), "test.conll").scores.f1
+    nearspan.evaluate(nearspan.load("runs/mine"), "test.conll").scores.f1
     """
     return Evaluator(model, documents).evaluate()

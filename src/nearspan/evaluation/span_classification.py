@@ -23,8 +23,8 @@ class SpanClassification:
         """The accuracy of the labels that the model gives now, and of the majority by string."""
         relabelled: list[dict[Entity, Entity]] = [{} for _ in self.documents]  # an entity to itself with a new label
         classified = self.model.predictor.classify_given(self.given, self.corpus)
-        for (position, entity), new in zip(self.given.entities, classified, strict=True):
-            relabelled[position][entity] = new
+        for (position, entity), relabelled_entity in zip(self.given.entities, classified, strict=True):
+            relabelled[position][entity] = relabelled_entity
         gold = list(self._entities())
         labels = [new.label if (new := relabelled[position].get(entity)) else None for position, entity in gold]
         predicted = [

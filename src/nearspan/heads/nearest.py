@@ -43,6 +43,7 @@ class NearestHead(Head):
 
     Settings: ClassVar[type[Settings]] = NearestSettings
     uses_datastore: ClassVar[bool] = True
+    sums_inner_products: ClassVar[bool] = True
     search_modes: ClassVar[tuple[str, ...]] = ("nearest", "whole")
 
     def __init__(self, settings: NearestSettings, inputs: HeadInputs) -> None:

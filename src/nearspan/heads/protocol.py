@@ -56,6 +56,7 @@ class Head(nn.Module):
     reads_words: ClassVar[bool] = False  # word states instead of span vectors: flat entities of any width
     multilabel: ClassVar[bool] = False  # whether a span may have several labels
     uses_datastore: ClassVar[bool] = False  # whether it compares with the training spans of a datastore
+    sums_inner_products: ClassVar[bool] = False  # whether P(y|s) is a sum of exp(s . s_j) over datastore spans
     search_modes: ClassVar[tuple[str, ...]] = ()  # ways to search its datastore, for `search`
 
     settings: Any

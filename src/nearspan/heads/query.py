@@ -76,9 +76,9 @@ class Query:
         sums: EndSums = self._once("ends", lambda: representation.end_sums(self.encoded.states))
         return sums
 
-    def with_datastore(self, datastore: Datastore) -> Query:
+    def with_datastore(self, datastore: Datastore, neighbour_sentences: Tensor | None = None) -> Query:
         """The same query of another datastore; what is computed of the batch serves both."""
-        query = Query(self.batch, self._parts[0], self.suggester, *self._parts[1:], datastore, self.neighbour_sentences)
+        query = Query(self.batch, self._parts[0], self.suggester, *self._parts[1:], datastore, neighbour_sentences)
         query._computed = self._computed
         return query
 

@@ -86,9 +86,7 @@ class Journal:
         line = _line(edit.to_line())
         path = self.folder / JOURNAL
         content = self._complete_lines()
-        if not content or not self._belongs_here(
-            content.split(b"\n", 1)[0]
-        ):  # none, or of another memory
+        if not content or not self._belongs_here(content.split(b"\n", 1)[0]):  # none, or of another memory
             begin_journal(self.folder, self.base(), [line])
             return
         with path.open("r+b", buffering=0) as file:  # what fails must not be written later

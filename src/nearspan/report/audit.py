@@ -14,7 +14,7 @@ from torch import Tensor
 from nearspan.document import Document
 from nearspan.errors import NearspanError
 from nearspan.explain import Neighbour
-from nearspan.explain.neighbour import neighbour
+from nearspan.explain.neighbour import neighbour_at
 from nearspan.io.atomic import write_file
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.model import Model
@@ -126,10 +126,10 @@ def _nearest(
     """For each span the nearest others with a label, with their shares in its probabilities or else their cosines."""
     totals, cosine = predictions.totals, predictions.totals is None
     vectors, groups = predictions.vectors[rows], predictions.groups[rows]
-    scores, near = store.speakers(vectors, groups, label, count, cosine=cosine)
+    scores, near = store.nearest_spans(vectors, groups, label, count, cosine=cosine)
     weights = scores if totals is None else (scores - totals[rows, None]).exp()
     sizes = scores.isfinite().sum(1).tolist()  # [n] fewer than `count` where the memory has no more
     for size, *row in zip(sizes, near.tolist(), weights.tolist(), strict=True):
         pairs = zip(*(column[:size] for column in row), strict=True)
-        neighbours = (neighbour(store.memory, model.labels, span, weight) for span, weight in pairs)
+        neighbours = (neighbour_at(store.datastore, model.labels, span, weight) for span, weight in pairs)
         yield [replace(each, label=model.labels[label]) for each in neighbours]

@@ -101,7 +101,9 @@ def error_kinds(scored: ScoredModel) -> list[str]:
         key, kind = id(error.document), str(error.kind)
         if kind == "missed":
             if key not in reachable:
-                reachable[key] = set() if scored.model.classifies_given_spans else reachable_entities(scored.model, error.document)
+                reachable[key] = (
+                    set() if scored.model.classifies_given_spans else reachable_entities(scored.model, error.document)
+                )
             kind = kind if error.gold in reachable[key] else UNREACHABLE
         kinds.append(kind)
     return kinds

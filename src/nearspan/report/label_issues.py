@@ -9,9 +9,10 @@ from typing import Any, Literal
 from nearspan.document import Document, Entity, Span
 from nearspan.explain import Neighbour
 from nearspan.model import Model
-from nearspan.model.decode import Overlap, ScoredSpan, decode
+from nearspan.model.decode import Overlap, decode
 from nearspan.report.leave_one_out_predictions import AuditedSentence, LeaveOneOutPredictions
 from nearspan.report.model_access import choose_labels, multilabel
+from nearspan.spans import ScoredSpan
 
 Kind = Literal["wrong label", "wrong boundary", "no entity", "missing"]
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from nearspan.document import Document
 from nearspan.errors import ModelError
-from nearspan.knn.datastore import NO_MEMORY
 from nearspan.knn.leave_one_out import LeaveOneOut
+from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
-from nearspan.model.decode import Fragments
 from nearspan.report.model_access import (
+    NEIGHBOURS,
     audit_batches,
     datastore,
     decides_by_neighbours,
@@ -24,10 +24,9 @@ from nearspan.report.model_access import (
 )
 from nearspan.report.progress import Progress
 from nearspan.segment import Coverage, Gold, align
-from nearspan.segment.sentence_windows import Window, split_windows
-from nearspan.spans import Candidates, WordEntity
+from nearspan.segment.windows import Window, split_windows
+from nearspan.spans import Candidates, Fragments, WordEntity
 
-VOTERS = 32  # other spans that vote beside a head that does not score with the memory
 NO_CANDIDATE = "no single span that is asked about"  # in reach of linked fragments, or of tags, and no candidate
 DOUBT = 0.05  # the whole memory is asked about spans whose annotation a first look gives less than the rest of this
 
@@ -79,7 +78,7 @@ def _audited_sentence(
     moved = [(first - window.start, stop - window.start, label) for first, stop, label in entities]
     inside = [(first, stop, label) for first, stop, label in moved if first >= 0 and stop <= length]
     spans = {((first, stop),) for first, stop, _ in inside}
-    fragments = [gold.shifted(-window.start).fragments for gold in golds]
+    fragments = [gold.shift(-window.start).fragments for gold in golds]
     return AuditedSentence(document, window, inside, [each for each in fragments if each not in spans])
 
 
@@ -109,9 +108,9 @@ def predict_leave_one_out(
 
     if decides_by_neighbours(model):
         # of a few nearest sentences a label is often absent, and its probability of 0 ranks nothing: ask all
-        probabilities, totals = store.shares(vectors, groups, watch)
+        probabilities, totals = store.probabilities(vectors, groups, watch)
     else:
-        probabilities = (probabilities + store.vote(vectors, groups, VOTERS, watch)) / 2
+        probabilities = (probabilities + store.knn_probabilities(vectors, groups, NEIGHBOURS, watch)) / 2
     return LeaveOneOutPredictions(sentences, sentence, first, stop, annotated, probabilities, vectors, groups, totals)
 
 
@@ -120,14 +119,14 @@ def leave_one_out_datastore(model: Model) -> LeaveOneOut:
     if not has_datastore(model):
         raise ModelError(f"this model has no memory to audit with: {NO_MEMORY}")
     store = LeaveOneOut.of(datastore(model), model.labels)
-    if len(store.numbers) < 2:
+    if len(store.groups) < 2:
         raise ModelError("the memory holds a single sentence, and a sentence does not speak for itself: remember more")
     return store
 
 
 def _duplicate_group(store: LeaveOneOut, window: Window) -> int:
     sentence = window.sentence
-    return store.number(sentence.document.id, sentence.index, sentence.text, len(sentence))
+    return store.group_of(sentence.document.id, sentence.index, sentence.text, len(sentence))
 
 
 def _owned(windows: Sequence[Window], candidates: Candidates) -> Tensor:

@@ -13,13 +13,14 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Batch, EncodedCorpus
 from nearspan.errors import ModelError, NearspanError
 from nearspan.explain import Evidence
-from nearspan.heads import NearestHead
 from nearspan.knn import Datastore
-from nearspan.knn.datastore import NO_MEMORY
 from nearspan.knn.leave_one_out import LeaveOneOut
+from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
 from nearspan.segment import Sentence
 from nearspan.spans import Candidates, Reachability, SpanLabels, WordEntity, align_to_candidates
+
+NEIGHBOURS = 32  # other spans that have a say beside a head that does not sum over the datastore
 
 
 def datastore(model: Model) -> Datastore:
@@ -36,7 +37,7 @@ def has_datastore(model: Model) -> bool:
 
 def decides_by_neighbours(model: Model) -> bool:
     """Whether the probability of a label is a sum over training spans, so that evidence is exact."""
-    return isinstance(model.network.head, NearestHead)
+    return model.network.head.sums_inner_products
 
 
 def max_width(model: Model) -> int:
@@ -62,10 +63,7 @@ def evidence_of(model: Model, document: Document, span: Span, count: int) -> Evi
 
 def reachability(model: Model, sentences: Sequence[Sentence], entities: Sequence[Entity]) -> Reachability:
     """Which entities of a document a model can find."""
-    head, linker = model.recipe.head, model.network.fragment_linker
-    return align_to_candidates(
-        sentences, entities, max_width(model), head.multilabel, linker is not None, head.tags_words
-    )
+    return align_to_candidates(sentences, entities, model.network.rules)
 
 
 def linked_labels(model: Model) -> set[str]:
@@ -76,12 +74,12 @@ def linked_labels(model: Model) -> set[str]:
 
 def multilabel(model: Model) -> bool:
     """Whether a span may have several labels."""
-    return model.recipe.head.multilabel
+    return model.network.head.multilabel
 
 
 def choose_labels(model: Model, probabilities: Tensor) -> tuple[Tensor, Tensor]:
     """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]."""
-    return model.network.chosen(probabilities)
+    return model.network.head.choose(probabilities)
 
 
 # The leave-one-out predictions of an audit
@@ -113,16 +111,18 @@ def audit_batches(
     known = [[(a, b, number[label]) for a, b, label in golds if label in number] for golds in entities]
     labels = SpanLabels.of_all_spans(encoded_corpus.lengths, known, network.max_width).to(model.device)
     for ids in encoded_corpus.order(model.device):
-        batch = encoded_corpus.batch(ids)
-        vectors, candidates, encoded = network.read(batch)
-        if isinstance(network.head, NearestHead):
-            means = network.encoder.sentence_vectors(encoded)
-            near = store.nearest(means, groups[ids.to(model.device)], network.head.settings.neighbours)
-            probabilities, _ = network.probabilities(batch, store.memory, near)
+        query = network.query(encoded_corpus.batch(ids))
+        own = groups[ids.to(model.device)]
+        if network.head.sums_inner_products:
+            near = store.nearest_sentences(query.sentence_vectors, own, network.head.training_neighbours)
+            query = query.with_datastore(store.datastore, near)
+            probabilities = network.head.predict_proba(query)
+        elif network.head.uses_datastore:  # the head itself cannot leave a sentence out
+            probabilities = store.knn_probabilities(query.vectors, own[query.candidates.sentence], NEIGHBOURS)
         else:
-            probabilities, _ = network.judged(encoded, candidates, None)
-        annotated = labels.one_hot_targets(batch.ids, candidates, network.labels)
-        yield AuditBatch(ids, candidates, vectors, annotated, probabilities)
+            probabilities = network.head.predict_proba(query)
+        annotated = labels.one_hot_targets(ids, query.candidates, network.labels)
+        yield AuditBatch(ids, query.candidates, query.vectors, annotated, probabilities)
 
 
 # The vectors and probabilities of some spans, for the papers' tables and figures
@@ -181,7 +181,8 @@ def _sentence_key(sentence: Sentence) -> tuple[int, int, int]:
 
 def candidate_vectors(model: Model, batch: SpanBatch) -> tuple[Tensor, Candidates]:
     """The vectors [S, H] of all candidates of a batch, as the head reads them."""
-    return model.network.spans(batch.batch)
+    query = model.network.query(batch.batch)
+    return query.vectors, query.candidates
 
 
 @torch.inference_mode()
@@ -199,8 +200,8 @@ def input_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """The representation's vectors [N, H'] of some spans: what a bottleneck and generators are given."""
     vectors = torch.empty(len(spans), model.network.representation.size, device=model.device)
     for batch in span_batches(model, spans):
-        represented, candidates = model.network.represented(batch.batch)
-        vectors[batch.numbers] = represented[batch.rows(candidates)].float()
+        query = model.network.query(batch.batch)
+        vectors[batch.numbers] = query.representations[batch.rows(query.candidates)].float()
     return vectors
 
 
@@ -209,8 +210,8 @@ def label_probabilities(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """P(y|s) [N, 1 + Y] of some spans, null first; each sentence is read once."""
     rows = torch.empty(len(spans), len(model.labels), device=model.device)
     for batch in span_batches(model, spans):
-        probabilities, candidates = model.network.probabilities(batch.batch, model.datastore)
-        rows[batch.numbers] = probabilities[batch.rows(candidates)].float()
+        query = model.network.query(batch.batch, model.datastore)
+        rows[batch.numbers] = model.network.predict_proba(query)[batch.rows(query.candidates)].float()
     return rows
 
 

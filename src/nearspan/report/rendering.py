@@ -16,7 +16,7 @@ from markupsafe import Markup
 from nearspan.colours import SIGNS, LabelColours, stylesheet
 from nearspan.document import Span
 from nearspan.evaluation import Counts
-from nearspan.explain import Evidence, told
+from nearspan.explain import Evidence, describe_removal
 
 CONTEXT = 48  # characters shown on each side of a span
 TEMPLATES = Path(__file__).with_name("templates")
@@ -36,7 +36,7 @@ def render_page(template: str, labels: Iterable[str], **content: Any) -> str:
 
 def explain_page(text: str, evidence: Sequence[Evidence], labels: Sequence[str]) -> str:
     """The evidence for spans of a text as a page of its own."""
-    flips = [told(one) if one.strength == "exact" else "" for one in evidence]
+    flips = [describe_removal(one) if one.strength == "exact" else "" for one in evidence]
     marks = [(one.span, "predicted") for one in evidence]
     pairs = list(zip(evidence, flips, strict=True))
     return render_page("explain.html.j2", labels, text=text, marks=marks, evidence=pairs)

@@ -15,12 +15,10 @@ from nearspan.evaluation import (
     Error,
     Evaluation,
     Scores,
-    SpanClassificationEvaluation,
     by_structure,
     by_vocabulary,
     by_width,
     evaluate,
-    evaluate_span_classification,
     find_errors,
 )
 from nearspan.model import Model
@@ -37,14 +35,13 @@ class ScoredModel:
     name: str
     model: Model
     documents: Sequence[Document]  # gold
-    evaluation: Evaluation | SpanClassificationEvaluation
+    evaluation: Evaluation
     folder: Path | None = None
 
     @classmethod
     def of(cls, name: str, model: Model, documents: Sequence[Document], folder: Path | None = None) -> ScoredModel:
         """Score a model: by the entities that it finds or, if spans are given to it, by the labels that they get."""
-        score = evaluate_span_classification if model.classifies_given_spans else evaluate
-        return cls(name, model, documents, score(model, documents), folder)
+        return cls(name, model, documents, evaluate(model, documents), folder)
 
     @property
     def predicted(self) -> Sequence[Document]:
@@ -76,7 +73,7 @@ class ScoredModel:
     @cached_property
     def discontinuous(self) -> dict[str, Counts]:
         """Scores of discontinuous entities alone and of the sentences that hold them, where there are any."""
-        return _totals(self.evaluation.discontinuous) if isinstance(self.evaluation, Evaluation) else {}
+        return _totals(self.evaluation.discontinuous)
 
     @cached_property
     def errors(self) -> list[Error]:

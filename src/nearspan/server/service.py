@@ -18,7 +18,7 @@ from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
-from nearspan.report.projection import principal
+from nearspan.report.papers.projection import principal
 from nearspan.server.error_browser import ErrorBrowser
 from nearspan.server.limits import Limits, Refusal
 from nearspan.server.response_schemas import ErrorsOut, MapOut, PointOut

@@ -102,7 +102,7 @@ def _read_words(record: dict[str, Any], about: dict[str, Any]) -> Draft:
             draft.add_problem("malformed", f"{error}: {excerpt(repr(item))}")
             continue
         name = f"{excerpt(label)[1:-1]} at words {excerpt(repr(index))[1:-1]}"
-        indexes = range(*index) if isinstance(index, tuple) else sorted(index)
+        indexes: Sequence[int] = range(*index) if isinstance(index, tuple) else sorted(index)
         bounds = [(indexes[0], indexes[-1] + 1)] if indexes else []
         list_differing_offsets(item, "index", "fragments", bounds, draft)
         if isinstance(index, tuple) and index[1] < index[0]:

@@ -73,7 +73,7 @@ def cut(document: Document, characters: bool = False) -> list[Document]:
     for sentence in split(document, characters=characters):
         start, end = sentence.start, sentence.end
         inside = (entity for entity in document.entities if start <= entity.start and entity.end <= end)
-        entities = tuple(Entity(entity.span.shifted(-start), entity.label) for entity in inside)
+        entities = tuple(Entity(entity.span.shift(-start), entity.label) for entity in inside)
         words = tuple((a - start, b - start) for a, b in sentence.words)
         parts.append(Document(sentence.text, entities, f"{document.id}:{sentence.index}", words, ((0, end - start),)))
     return parts

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nearspan.explain import Neighbour
-from nearspan.explain.neighbour import neighbour
+from nearspan.explain.neighbour import neighbour_at
 from nearspan.knn import similarities
 from nearspan.model import Model
 from nearspan.report.model_access import datastore, decides_by_neighbours
@@ -71,7 +71,7 @@ def nearest_neighbours(
     """For each span its nearest training spans, best first."""
     store, (scores, rows) = datastore(model), nearest_rows(model, spans, vectors, count)
     return [
-        [neighbour(store, model.labels, row, score) for score, row in zip(*pair, strict=True) if score > -torch.inf]
+        [neighbour_at(store, model.labels, row, score) for score, row in zip(*pair, strict=True) if score > -torch.inf]
         for pair in zip(scores.tolist(), rows.tolist(), strict=True)
     ]
 

@@ -12,7 +12,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.model import Model
 from nearspan.report.model_access import WordSpan, max_width
 from nearspan.segment import Sentence, align
-from nearspan.segment.sentence_windows import Window, split_windows
+from nearspan.segment.windows import Window, split_windows
 
 EntityKey = tuple[int, Entity]  # the document's position in the corpus, and the entity in it
 
@@ -32,7 +32,7 @@ class GoldSpan(WordSpan):
     @property
     def span(self) -> Span:
         """Its characters in the text of its sentence."""
-        return self.entity.span.shifted(-self.sentence.start)
+        return self.entity.span.shift(-self.sentence.start)
 
     @property
     def text(self) -> str:

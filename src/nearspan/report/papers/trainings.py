@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,8 @@ from nearspan.config import Recipe
 from nearspan.device import usable_device
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError
-from nearspan.evaluation import Evaluation
 from nearspan.io.atomic import write_file
-from nearspan.training import CHECKPOINT, TrainingCallback, train
+from nearspan.training import CHECKPOINT, ProgressBar, train
 from nearspan.training.data import digest
 
 FOLDER = "curve"
@@ -80,9 +80,10 @@ class Trainings:
         return outcome
 
     def _train(self, recipe: Recipe, documents: Sequence[Document], seed: int, folder: Path) -> Outcome:
-        resume, watch = (folder / CHECKPOINT).is_file(), TrainingCallback(self.console)
-        run = train(recipe, documents, self.dev, out=folder, seed=seed, device=self.device, resume=resume, watch=watch)
-        if not isinstance(run.dev, Evaluation):
+        resume, callbacks = (folder / CHECKPOINT).is_file(), [ProgressBar(self.console)] if self.console else []
+        place = partial(train, recipe, documents, self.dev, out=folder, device=self.device)
+        run = place(seed=seed, resume=resume, callbacks=callbacks)
+        if run.dev is None or run.model.classifies_given_spans:
             raise ConfigError("a curve needs development documents and a recipe that finds entities")
         scores = run.dev.scores
         sentences = sum(len(run.model.split(document)) for document in documents)  # a memory may hold fewer

@@ -103,7 +103,9 @@ def _refuse_missing(name: str) -> None:
     if name not in TRACKERS:
         raise ConfigError(f"there is no tracker {name!r}; {did_you_mean(name, TRACKERS)}")
     if name not in map(str, get_available_trackers()):
-        raise ResourceError(f"tracking with {name} needs the package {name}, which is not installed: pip install {name}")
+        raise ResourceError(
+            f"tracking with {name} needs the package {name}, which is not installed: pip install {name}"
+        )
 
 
 def _flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, bool | int | float | str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.text import Text
@@ -18,7 +18,6 @@ from nearspan.colours import LabelColours
 from nearspan.errors import ConfigError
 
 if TYPE_CHECKING:
-    from nearspan.memory.reweight import Weight
     from nearspan.memory import Edit, Editor, SentenceView
 
 memory = typer.Typer(name="memory", add_completion=False, no_args_is_help=True, rich_markup_mode=None)
@@ -153,7 +152,7 @@ def add(
         raise ConfigError("--document names a text; the documents of a corpus have ids of their own")
     documents = read_documents(corpus, format, columns) if corpus else [parse(text, document)]
     editor = _open(context, device, search, vote)
-    copies: Weight = "enough" if weight is None else weight
+    copies: float | Literal["enough"] = "enough" if weight is None else weight
     editor.check(documents, copies)
     _show([editor.add(document, copies) for document in documents], as_json)
 

@@ -103,7 +103,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         "scores not kept": [count_scores(corpus)],
         "document ids not kept": [_loses_id(document, docstarts, path.name) for document in corpus],
     }
-    problems = ((what, sum(map(int, counts))) for what, counts in changes.items())
+    problems = ((what, sum(counts)) for what, counts in changes.items())
     return tuple(Problem("changed", f"{what}: {count}", display_path(path)) for what, count in problems if count)
 
 

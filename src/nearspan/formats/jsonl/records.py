@@ -89,9 +89,9 @@ def _read_words(record: dict[str, Any], about: dict[str, Any]) -> Draft:
     offsets = word_offsets(words)
     full = [(start, end) for start, end in offsets if start < end]
     draft = Draft(" ".join(words), words=full, sentences=[(full[0][0], full[-1][1])] if full else [], **about)
-    for index, word in enumerate(words):
+    for place, word in enumerate(words):
         if not word:
-            draft.add_problem("empty", f"word {index} is empty; it is left out")
+            draft.add_problem("empty", f"word {place} is empty; it is left out")
     list_differing_keys(record, WORDS, draft)
     items = _entities(record, draft)
     list_text_beside_words(record, items, draft)
@@ -102,7 +102,7 @@ def _read_words(record: dict[str, Any], about: dict[str, Any]) -> Draft:
             draft.add_problem("malformed", f"{error}: {excerpt(repr(item))}")
             continue
         name = f"{excerpt(label)[1:-1]} at words {excerpt(repr(index))[1:-1]}"
-        indexes: Sequence[int] = range(*index) if isinstance(index, tuple) else sorted(index)
+        indexes = range(*index) if isinstance(index, tuple) else sorted(index)
         bounds = [(indexes[0], indexes[-1] + 1)] if indexes else []
         list_differing_offsets(item, "index", "fragments", bounds, draft)
         if isinstance(index, tuple) and index[1] < index[0]:

@@ -91,7 +91,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         _refuse(deepest, f"its entities need {depth} layers, more than {MOST_LAYERS}")
     docstarts = len(grids) != 1 or corpus.docstarts > 0 or not grids[0].words
     write_file(path, _lines(grids, max(depth, 1), docstarts))
-    changes = {
+    changes: dict[str, list[int]] = {
         "words cut where an entity begins or ends inside them": [grid.cut_words for grid in grids],
         "sentences joined to the one before, as an entity spans both": [grid.joined_sentences for grid in grids],
         "entities left out, as others have their words and label": [grid.same_entities for grid in grids],

@@ -89,9 +89,9 @@ def _read_words(record: dict[str, Any], about: dict[str, Any]) -> Draft:
     offsets = word_offsets(words)
     full = [(start, end) for start, end in offsets if start < end]
     draft = Draft(" ".join(words), words=full, sentences=[(full[0][0], full[-1][1])] if full else [], **about)
-    for place, word in enumerate(words):
+    for number, word in enumerate(words):
         if not word:
-            draft.add_problem("empty", f"word {place} is empty; it is left out")
+            draft.add_problem("empty", f"word {number} is empty; it is left out")
     list_differing_keys(record, WORDS, draft)
     items = _entities(record, draft)
     list_text_beside_words(record, items, draft)

@@ -36,6 +36,10 @@ def train(
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
     device: Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(help="Send the metrics to tensorboard, wandb or mlflow; may be given several times."),
+    ] = None,
     synonyms: Synonyms = None,
     format: FormatOption = None,
     columns: ColumnsOption = None,
@@ -57,6 +61,7 @@ def train(
             device=device,
             resume=resume,
             callbacks=[training.ProgressBar(console)],
+            track=track or (),
             synonyms=names.read(synonyms) if synonyms else None,
         )
     except KeyboardInterrupt:

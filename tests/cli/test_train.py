@@ -147,6 +147,18 @@ def test_synonyms_are_learned_by_command(nearspan_command, corpus: Path, tmp_pat
     assert missing.code == 2
 
 
+def test_metrics_go_to_tensorboard(nearspan_command, corpus: Path, tmp_path: Path):
+    pytest.importorskip("tensorboard")
+    common = ["train", "classifier", "--train", corpus, "--dev", corpus, "--device", "cpu", *CLASSIFIER]
+    ran = nearspan_command(*common, "--out", tmp_path / "m", "--track", "tensorboard")
+    assert ran.code == 0, ran.err
+    assert list((tmp_path / "m" / "nearspan").glob("events.out.*"))
+    ran = nearspan_command(*common, "--out", tmp_path / "n", "--track", "wanbd")
+    assert ran.code == 2
+    assert "did you mean 'wandb'?" in ran.err
+    assert not (tmp_path / "n").exists()
+
+
 POOLED = [
     "--set",
     "representation.kind=pooling",

@@ -22,6 +22,10 @@ def train(
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
     device: Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(help="Send the metrics to tensorboard, wandb or mlflow; may be given several times."),
+    ] = None,
     synonyms: Synonyms = None,
     format: Format = None,
     columns: Columns = None,
@@ -46,6 +50,7 @@ def train(
             device=device,
             resume=resume,
             callbacks=[training.ProgressBar(console)],
+            track=track or (),
             synonyms=read_synonyms(synonyms) if synonyms else None,
         )
     except KeyboardInterrupt:

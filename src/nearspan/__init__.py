@@ -6,34 +6,48 @@
 ['PERSON', 'PLACE']
 """
 
+from __future__ import annotations
+
 import os
+import sys
+from importlib import import_module
+from types import ModuleType
 
 # Before torch is loaded: its threads wait for each other in a loop, and for so long that nothing gets done where a core
 # has other work too. With fewer turns they go to sleep; a machine at rest is as fast.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-from nearspan.config import load as recipe
-from nearspan.document import Document, Entity, Span
-from nearspan.encoders.train_vectors import learn_vectors
-from nearspan.evaluation import evaluate, score
-from nearspan.formats import read, write
-from nearspan.formats import statistics as check
-from nearspan.formats.markup import parse as markup
-from nearspan.formats.synonyms import read as synonyms
-from nearspan.model import Model
-from nearspan.registry import register
-from nearspan.training import train, tune
+TYPE_CHECKING = False  # as in `typing`, which takes its time to import
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from nearspan.config import Recipe
+    from nearspan.config import load as recipe
+    from nearspan.document import Document, Entity, Span
+    from nearspan.encoders.train_vectors import learn_vectors
+    from nearspan.evaluation import evaluate, score
+    from nearspan.explain import Evidence
+    from nearspan.formats import Corpus, read, write
+    from nearspan.formats import statistics as check
+    from nearspan.formats.markup import parse as markup
+    from nearspan.formats.synonyms import read as synonyms
+    from nearspan.model import Model
+    from nearspan.registry import register
+    from nearspan.report import audit, report
+    from nearspan.training import train, tune
 
 __version__ = "0.1.0"
 
-load = Model.load
-
 __all__ = [
+    "Corpus",
     "Document",
     "Entity",
+    "Evidence",
     "Model",
+    "Recipe",
     "Span",
-    # "audit",
+    "audit",
     "check",
     "evaluate",
     "learn_vectors",
@@ -41,10 +55,63 @@ __all__ = [
     "markup",
     "read",
     "recipe",
-    # "report",
+    "register",
+    "report",
     "score",
     "synonyms",
     "train",
     "tune",
     "write",
 ]
+
+# Where they are defined, and as what: a module is imported when one of its names is first used, so that torch is loaded
+# only where it is needed.
+_DEFINED = {
+    "nearspan.config": {"Recipe": "Recipe", "recipe": "load"},
+    "nearspan.document": {"Document": "Document", "Entity": "Entity", "Span": "Span"},
+    "nearspan.encoders.train_vectors": {"learn_vectors": "learn_vectors"},
+    "nearspan.evaluation": {"evaluate": "evaluate", "score": "score"},
+    "nearspan.explain": {"Evidence": "Evidence"},
+    "nearspan.formats": {"Corpus": "Corpus", "check": "statistics", "read": "read", "write": "write"},
+    "nearspan.formats.markup": {"markup": "parse"},
+    "nearspan.formats.synonyms": {"synonyms": "read"},
+    "nearspan.model": {"Model": "Model"},
+    "nearspan.registry": {"register": "register"},
+    "nearspan.report": {"audit": "audit", "report": "report"},
+    "nearspan.training": {"train": "train", "tune": "tune"},
+}
+
+
+def load(path: Path | str, device: str = "", memory: bool = True) -> Model:
+    """Read the model that a training left in a folder, with its memory as edits have left it. Nothing in it is run.
+
+        model = nearspan.load("runs/mine")
+
+    `device` is cpu, cuda or cuda:1; a GPU is taken where there is one. Without `memory` the model has no evidence.
+    """
+    from nearspan.model import Model
+
+    return Model.load(path, device, memory)
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _DEFINED.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(module), names[name])
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps `nearspan.report` the function also after the package of that name was imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name == "report" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,5 +1,41 @@
-"""`python -m nearspan`."""
+"""The command `nearspan`, and `python -m nearspan`: Ctrl-C ends it with one short line, whatever it is doing."""
 
-from nearspan.cli import main
+from __future__ import annotations
 
-main()
+import os
+import signal
+from types import FrameType
+
+STOPPED = 130  # the exit code after Ctrl-C: 128 and the signal's number
+
+
+def main() -> None:
+    """Run the command line."""
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        from nearspan.cli import main as run_command
+
+        run_command()
+    except KeyboardInterrupt:
+        _stop()
+    finally:
+        signal.signal(signal.SIGINT, _stop)  # nothing is left to do but to end
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Ctrl-C as Python has it, but at once during an import, which may swallow it, and the second time."""
+    signal.signal(signal.SIGINT, _stop)
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            _stop()
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def _stop(*_: object) -> None:
+    os.write(2, b"stopped\n")
+    os._exit(STOPPED)
+
+
+if __name__ == "__main__":
+    main()

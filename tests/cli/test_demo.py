@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import nearspan
-from nearspan.cli import demo
 
 TINY = (
     "training.epochs=1",
@@ -23,8 +22,8 @@ def sample(documents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A dozen sentences in place of the bundled sample, and a tiny system."""
     data = tmp_path / "data.jsonl"
     nearspan.write(documents, data)
-    monkeypatch.setitem(demo.__globals__, "SETTINGS", TINY)
-    monkeypatch.setitem(demo.__globals__, "path", lambda _: data)
+    monkeypatch.setattr("nearspan.cli.demo.SETTINGS", TINY)
+    monkeypatch.setattr("nearspan.formats.sample.path", lambda _: data)
     return data
 
 

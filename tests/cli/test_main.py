@@ -1,37 +1,20 @@
 """The command line as a whole: help with examples, one clean line for an error, real processes."""
 
-import os
 import signal
 import subprocess
-import sys
 from errno import EACCES
 from pathlib import Path
 
 import pytest
 import torch
+import typer
 from typer.testing import CliRunner
 
 import nearspan
 from nearspan.cli import app
+from nearspan.cli.commands import COMMANDS
 
-COMMANDS = sorted(command.callback.__name__ for command in app.registered_commands)
-SOURCE = Path(nearspan.__file__).parents[1]
-
-
-def environment() -> dict[str, str]:
-    own = {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "200", "PYTHONUNBUFFERED": ""}
-    return {**os.environ, **own}
-
-
-def started(*arguments: str | Path, **options) -> subprocess.Popen:
-    command = [sys.executable, "-m", "nearspan", *map(str, arguments)]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen(command, env=environment(), **{**pipes, **options})
-
-
-def ended(process: subprocess.Popen, stdin: bytes = b"") -> tuple[int, str, str]:
-    out, err = process.communicate(stdin, timeout=120)
-    return process.returncode, out.decode(), err.decode()
+GROUP = typer.main.get_command(app)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -41,9 +24,27 @@ def test_help_shows_an_example(command: str):
     assert f"Example: {'echo' if command == 'annotate' else 'nearspan ' + command}" in result.output
 
 
-def test_help_lists_every_command():
+@pytest.mark.parametrize("command", GROUP.get_command(None, "memory").commands)
+def test_help_of_the_memorys_commands_shows_an_example(command: str):
+    result = CliRunner().invoke(app, ["memory", "runs/mine", command, "--help"], env={"COLUMNS": "200"})
+    assert f"Example: nearspan memory runs/mine {command}" in result.output
+
+
+def test_help_lists_every_command_with_the_line_that_its_own_help_begins_with():
     output = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output
-    assert all(command in output for command in COMMANDS)
+    for name, line in COMMANDS.items():
+        assert f"{name} " in output
+        assert line in output
+        assert GROUP.get_command(None, name).help.splitlines()[0] == line
+
+
+def test_every_file_of_a_command_is_listed():
+    shared = {"__init__", "commands", "corpus", "errors", "options", "spans", "terminal"}
+    assert {path.stem for path in Path(nearspan.cli.__file__).parent.glob("*.py")} == shared | set(COMMANDS)
+
+
+def test_a_mistyped_command_gets_the_nearest_name(nearspan_command):
+    assert "There is no command 'trian'; did you mean 'train'?" in nearspan_command("trian").err
 
 
 def test_the_version(nearspan_command):
@@ -110,17 +111,17 @@ def test_brackets_and_emoji_names_in_messages_are_shown_as_they_are(nearspan_com
     assert "/no/[bold]x[/bold]:smile:\\[y]" in ran_model.err
 
 
-def test_a_real_process_says_one_line(tmp_path: Path):
-    code, out, err = ended(started("annotate", tmp_path / "absent"), b"Ada\n")
+def test_a_real_process_says_one_line(start, finish, tmp_path: Path):
+    code, out, err = finish(start("annotate", tmp_path / "absent"), b"Ada\n")
     assert (code, out) == (2, "")
     assert err.startswith("error: no model folder at ")
     assert len(err.splitlines()) == 1
 
 
-def test_a_pipe_that_closes_early_is_no_failure(folders, tmp_path: Path):
+def test_a_pipe_that_closes_early_is_no_failure(start, folders, tmp_path: Path):
     (tmp_path / "lines").write_bytes(b"Ada lives in Oslo\n" * 30_000)
     with (tmp_path / "lines").open("rb") as lines:
-        process = started("annotate", folders["classifier"], stdin=lines)
+        process = start("annotate", folders["classifier"], stdin=lines)
     assert process.stdout.readline().startswith(b"{")
     process.stdout.close()
     err = process.stderr.read().decode()
@@ -130,27 +131,21 @@ def test_a_pipe_that_closes_early_is_no_failure(folders, tmp_path: Path):
     assert process.returncode == 0
 
 
-def test_json_lines_are_utf8_whatever_the_terminal_speaks(folders):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "nearspan", "annotate", str(folders["instance"])],
-        env={**environment(), "PYTHONIOENCODING": "ascii"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    code, out, err = ended(process, "Ada lives in Tromsø 北京\n".encode())
+def test_json_lines_are_utf8_whatever_the_terminal_speaks(start, finish, folders):
+    process = start("annotate", folders["instance"], environment={"PYTHONIOENCODING": "ascii"})
+    code, out, err = finish(process, "Ada lives in Tromsø 北京\n".encode())
     assert (code, err) == (0, "")
     assert "Tromsø 北京" in out
 
 
-def test_killed_from_outside_and_resumed_a_run_ends_alike(documents, tiny, tmp_path: Path, nearspan_command):
+def test_killed_from_outside_and_resumed_a_run_ends_alike(start, documents, tiny, tmp_path: Path, nearspan_command):
     import tomli_w
 
     nearspan.write(documents, tmp_path / "train.jsonl")
     settings = ("training.epochs=25", "training.batch=1", "training.checkpoint_minutes=0")
     (tmp_path / "tiny.toml").write_text(tomli_w.dumps(tiny("instance", *settings).model_dump(exclude_none=True)))
     common = ["train", tmp_path / "tiny.toml", "--train", tmp_path / "train.jsonl", "--device", "cpu", "--out"]
-    process = started(*common, tmp_path / "cut", stderr=subprocess.DEVNULL)
+    process = start(*common, tmp_path / "cut", stderr=subprocess.DEVNULL)
     while not (tmp_path / "cut" / "checkpoint.safetensors").exists() and process.poll() is None:
         try:
             process.wait(timeout=0.02)
@@ -177,7 +172,7 @@ def test_an_interrupted_run_says_how_to_go_on(nearspan_command, documents, tmp_p
 
 
 def test_a_full_gpu_is_told_without_a_traceback(monkeypatch, capsys):
-    def full() -> None:
+    def full(**_) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 8 GiB")
 
     monkeypatch.setattr(nearspan.cli, "app", full)
@@ -188,7 +183,7 @@ def test_a_full_gpu_is_told_without_a_traceback(monkeypatch, capsys):
 
 
 def test_commands_make_their_consoles_in_one_place():
-    files = (SOURCE / "nearspan" / "cli").glob("*.py")
+    files = Path(nearspan.cli.__file__).parent.glob("*.py")
     assert [file.name for file in files if "Console(" in file.read_text(encoding="utf-8")] == ["terminal.py"]
 
 
@@ -197,19 +192,19 @@ FULL_DISK = Path("/dev/full")
 
 @pytest.mark.skipif(not FULL_DISK.exists(), reason="no device that is always full")
 @pytest.mark.parametrize("command", ["check", "convert", "annotate"])
-def test_a_full_standard_output_is_told_in_one_line(folders, documents, tmp_path: Path, command: str):
+def test_a_full_standard_output_is_told_in_one_line(start, folders, documents, tmp_path: Path, command: str):
     data = tmp_path / "data.jsonl"
     nearspan.write(documents, data)
     arguments = {"check": [data], "convert": [data, tmp_path / "out.jsonl"], "annotate": [folders["classifier"], data]}
     with FULL_DISK.open("wb") as full:
-        process = started(command, *arguments[command], stdout=full)
+        process = start(command, *arguments[command], stdout=full)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 2
     assert err.decode() == "error: standard output cannot be written: No space left on device\n"
 
 
 def test_an_error_of_the_system_names_its_file(monkeypatch, capsys):
-    def refused() -> None:
+    def refused(**_) -> None:
         raise PermissionError(EACCES, "Permission denied", "secret.txt")
 
     monkeypatch.setattr(nearspan.cli, "app", refused)

@@ -1,59 +1,49 @@
-"""The command line: one file a verb."""
+"""The command line: one file a command."""
 
 from __future__ import annotations
 
 import io
 import sys
 from contextlib import suppress
+from typing import Annotated
 
-import torch
 import typer
-from rich.text import Text
 
 from nearspan import __version__
-from nearspan.cli.annotate import annotate
-from nearspan.cli.audit import audit
-from nearspan.cli.check import check
-from nearspan.cli.convert import convert
-from nearspan.cli.demo import demo
-from nearspan.cli.evaluate import evaluate
-from nearspan.cli.explain import explain
-from nearspan.cli.memory import memory
-from nearspan.cli.recipes import recipes
-from nearspan.cli.report import report
-from nearspan.cli.serve import serve
-from nearspan.cli.terminal import output_fails, terminal
-from nearspan.cli.train import train
-from nearspan.cli.tune import tune
-from nearspan.cli.vectors import vectors
-from nearspan.errors import NearspanError
-from nearspan.io.paths import display_path
-
-FULL = (
-    "the GPU's memory is full. End what else uses it, lower a budget_mb (representation, head; a training goes on with "
-    "--resume), or begin anew with a lower training.batch or suggester.max_width, or with --device cpu"
-)
+from nearspan.cli.commands import Commands
+from nearspan.cli.errors import message_of
+from nearspan.cli.terminal import print_error, set_verbosity
 
 app = typer.Typer(
     name="nearspan",
-    help="Named entity recognition that shows its evidence.",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,  # panels and colours would take more time than all else that --help does
 )
-COMMANDS = (demo, train, tune, evaluate, annotate, explain, serve, audit, report, check, convert, vectors, recipes)
-for command in COMMANDS:
-    app.command()(command)
-app.add_typer(memory, name="memory")
 
 
-@app.callback(invoke_without_command=True)
-def version(show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True)) -> None:
-    """Named entity recognition that shows its evidence: every entity with the training spans it rests on."""
+def _print_version(show: bool) -> None:
     if show:
         typer.echo(__version__)
         raise typer.Exit
+
+
+@app.callback()
+def nearspan(
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="Say what happens; -vv says more.", show_default=False)
+    ] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show errors alone: no warnings, no progress.")] = False,
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Named entity recognition that shows its evidence: every entity with the training spans it rests on.
+
+    Example: nearspan demo
+    """
+    set_verbosity(verbose, quiet)
 
 
 def main() -> None:
@@ -62,21 +52,11 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character shows a question mark
             stream.reconfigure(errors="replace")
     try:
-        app()
-    except (NearspanError, torch.OutOfMemoryError, OSError) as error:
-        message = Text.assemble(("error: ", "bold red"), _said(error))  # a Text: no markup
+        app(prog_name="nearspan")
+    except Exception as error:
+        message = message_of(error)
+        if message is None:
+            raise
         with suppress(OSError):  # standard error may be on a full disk too
-            terminal(stderr=True, soft_wrap=True).print(message, highlight=False)
+            print_error(message)
         sys.exit(2)
-
-
-def _said(error: Exception) -> str:
-    """What is wrong, in one line."""
-    if isinstance(error, torch.OutOfMemoryError):
-        return FULL
-    if not isinstance(error, OSError):
-        return str(error)
-    reason = error.strerror or str(error)
-    if output_fails():
-        return f"standard output cannot be written: {reason}"
-    return reason if error.filename is None else f"{display_path(str(error.filename))}: {reason}"

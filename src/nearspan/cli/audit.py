@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,23 +13,21 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBars
 from rich.text import Text
 
-from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.corpus import read_documents
+from nearspan.cli.options import Columns, Device, Format, ModelFolder
 from nearspan.cli.terminal import terminal
-from nearspan.cli.train import Device
 from nearspan.colours import LabelColours
-from nearspan.explain import printable
-from nearspan.explain.render import excerpted, in_context, label_text
 from nearspan.io.atomic import write_file
-from nearspan.model import Model
-from nearspan.report import LabelIssue
-from nearspan.report import audit as audit_corpus
-from nearspan.report.progress import Progress
+
+if TYPE_CHECKING:
+    from nearspan.report import LabelIssue
+    from nearspan.report.progress import Progress
 
 SHOWN = 20  # issues that a terminal gets if not told otherwise
 
 
 def audit(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Annotated documents, any format; the training corpus too.")],
     out: Annotated[Path | None, typer.Option(help="Write the list as JSON lines.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the list as a page.")] = None,
@@ -39,18 +37,22 @@ def audit(
     ] = None,
     count: Annotated[int, typer.Option("-k", min=1, help="Training spans listed for each side.")] = 3,
     device: Device = "",
-    format: FormatOption = None,
-    columns: ColumnsOption = None,
+    format: Format = None,
+    columns: Columns = None,
 ) -> None:
-    """List annotations that their neighbours in the memory contradict, and spans that look like missing entities.
+    """List annotations that their neighbours in the memory contradict.
+
+    Spans that look like missing entities are listed too.
 
     Example: nearspan audit runs/mine train.conll --out issues.jsonl --html issues.html
     """
-    console = terminal(stderr=True)
-    documents = read_documents(corpus, format, console, columns)
+    from nearspan.model import Model
+    from nearspan.report import audit as audit_corpus
+
+    documents = read_documents(corpus, format, columns)
     loaded = Model.load(model, device)
     everything = bool(out or html or as_json)
-    with _progress(console) as progress:
+    with _progress(terminal(stderr=True)) as progress:
         result = audit_corpus(
             loaded, documents, most=most if most or everything else SHOWN, count=count, progress=progress
         )
@@ -73,13 +75,15 @@ def audit(
 
 def _rendered(issue: LabelIssue, colours: LabelColours) -> Text:
     """An issue in a few lines."""
+    from nearspan.explain.render import excerpt_of, in_context, label_text, printable
+
     text = Text.assemble((f"{issue.severity:.3f} ", "bold"), (issue.kind, "magenta"), "  ")
     for word, entity in (("annotated", issue.annotated), ("suggested", issue.suggested)):
         if entity is not None:
             text.append(f"{word} ").append(printable(entity.span.text(issue.document.text)), "bold")
             text.append(" ").append_text(label_text(entity.label, colours)).append("  ")
     text.append(printable(issue.document.id) + "\n", "dim")
-    text.append("  ").append_text(excerpted(issue.entity.span, issue.document.text)).append("\n")
+    text.append("  ").append_text(excerpt_of(issue.entity.span, issue.document.text)).append("\n")
     for word, group in (("against", issue.against), ("for", issue.support)):
         for near in group:
             text.append(f"    {word:7} {near.weight:.3f} ").append_text(label_text(near.label, colours)).append(" ")

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.corpus import ColumnsOption, label_columns
+from nearspan.cli.corpus import label_columns
+from nearspan.cli.errors import name_options
+from nearspan.cli.options import Columns
 from nearspan.formats import read, write
 from nearspan.io.atomic import descriptor
 
@@ -21,19 +23,23 @@ def convert(
     to_format: Annotated[
         str | None, typer.Option("--to", help="The format of DST; found from its ending if not given.")
     ] = None,
-    columns: ColumnsOption = None,
+    columns: Columns = None,
     labels: Annotated[str, typer.Option(help="Keep the entities of these labels alone: PER,LOC.")] = "",
 ) -> None:
-    """Write a corpus in another format; what could not be read or kept is listed on stderr.
+    """Write a corpus in another format.
+
+    What could not be read or kept is listed on standard error.
 
     Example: nearspan convert news.conll news.jsonl
     """
-    corpus = read(source, from_format, columns=label_columns(columns))
+    with name_options({"format": "--from"}):
+        corpus = read(source, from_format, columns=label_columns(columns))
     if labels:
         corpus = corpus.with_labels(label.strip() for label in labels.split(","))
-    changes = write(corpus, target, to_format)
+    with name_options({"format": "--to"}):
+        changes = write(corpus, target, to_format)
     for problem in (*corpus.problems, *changes):
         typer.echo(str(problem), err=True)
     entities = sum(len(document.entities) for document in corpus)
-    said = descriptor(target) is not None  # the corpus itself may be in standard output
-    typer.echo(f"{len(corpus):,} documents with {entities:,} entities written to {target}", err=said)
+    is_stream = descriptor(target) is not None  # the corpus itself may be in standard output
+    typer.echo(f"{len(corpus):,} documents with {entities:,} entities written to {target}", err=is_stream)

@@ -10,14 +10,9 @@ from typing import Annotated
 
 import typer
 
-from nearspan import config, training
-from nearspan.cli.explain import show
+from nearspan.cli.explain import show_evidence
 from nearspan.cli.terminal import terminal
-from nearspan.colours import LabelColours
 from nearspan.document import Document
-from nearspan.formats import read
-from nearspan.formats.sample import path
-from nearspan.training.data import digest
 
 SETTINGS = (
     "training.epochs=16",
@@ -34,12 +29,15 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model; an earlier demo is replaced.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
 ) -> None:
-    """Train the instance-based system on the bundled sample, score it and question it.
+    """Train a model on the bundled sample, score it and question it.
 
     Example: nearspan demo
     """
+    from nearspan import config, training
+    from nearspan.formats import read, sample
+
     console = terminal()
-    documents = [read(path(split)).documents for split in ("train", "dev", "test")]
+    documents = [read(sample.path(split)).documents for split in ("train", "dev", "test")]
     recipe = config.load("instance").override(SETTINGS)
     if _is_demo(out, documents[0]):
         # all else that is its own is written over, and what is not stays; the record of what it is goes last
@@ -52,19 +50,21 @@ def demo(
         console.print()
         console.print(str(run.test.scores), highlight=False)
     console.print("\n[bold]Why does it say that?[/]  Every entity with the training spans it rests on:\n")
-    show(QUESTION, run.model.explain(QUESTION, 3), console, LabelColours(run.model.labels))
+    show_evidence(QUESTION, run.model.explain(QUESTION, 3), run.model.labels)
     folder = shlex.quote(str(out))
-    console.print(
-        f"The model is in {out}. Ask it yourself, in the terminal or in a browser:", markup=False, highlight=False
-    )
+    ask = f"The model is in {out}. Ask it yourself, in the terminal or in a browser:"
+    console.print(ask, markup=False, highlight=False)
     for command in (f"explain {folder} 'Darwin sailed to Brazil with a sore throat.'", f"serve {folder}"):
         console.print(f"  nearspan {command}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _is_demo(folder: Path, sample: Sequence[Document]) -> bool:
-    """Whether a folder holds a finished demo: its record says that this command made it, of this sample."""
+def _is_demo(folder: Path, documents: Sequence[Document]) -> bool:
+    """Whether a folder holds a finished demo: its record says that this command made it, of the bundled sample."""
+    from nearspan import training
+    from nearspan.training.data import digest
+
     try:
         record = json.loads((folder / training.RESULT).read_text(encoding="utf-8"))
-        return bool(record["command"][1] == "demo" and record["data"] == digest(sample))
+        return bool(record["command"][1] == "demo" and record["data"] == digest(documents))
     except (OSError, ValueError, LookupError, TypeError):  # no record, or no record of ours
         return False

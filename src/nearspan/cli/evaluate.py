@@ -4,101 +4,92 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from nearspan import evaluation
-from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.corpus import read_documents
+from nearspan.cli.options import Columns, Device, Format, ModelFolder, Search, Vote, load_model
 from nearspan.cli.terminal import terminal
-from nearspan.cli.train import Device
-from nearspan.model import Model
 
-Search = Annotated[
-    str,
-    typer.Option(help="How the instance head uses its memory: `nearest` sentences, or the `whole` of it."),
-]
+if TYPE_CHECKING:
+    from nearspan.evaluation import Evaluation
 
-
-Vote = Annotated[
-    float | None,
-    typer.Option(min=0, max=1, help="The memory's share in what a head with weights decides; as saved if not given."),
-]
-
-
-def load(model: Path, device: str, search: str, vote: float | None) -> Model:
-    """The model of a folder, using its memory as asked."""
-    return chosen(Model.load(model, device), search, vote)
-
-
-def chosen(model: Model, search: str, vote: float | None) -> Model:
-    """A model that uses its memory as asked."""
-    model = model.set_search(search) if search else model
-    return model if vote is None else model.interpolate(vote)
+COUNTS = ("gold", "predicted", "correct")
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     search: Search = "",
     vote: Vote = None,
     device: Device = "",
-    format: FormatOption = None,
-    columns: ColumnsOption = None,
+    format: Format = None,
+    columns: Columns = None,
 ) -> None:
-    """Score a model on a corpus: exact matches, overall and by label, and what it could not reach.
+    """Score a model on a corpus, overall and by label.
 
+    Only exact matches count. Entities that the model could not reach are counted too.
     A model that labels given spans is scored by its accuracy, beside that of the majority by string.
 
     Example: nearspan evaluate runs/mine test.conll
     """
-    console = terminal(stderr=True)
-    documents = read_documents(corpus, format, console, columns)
-    loaded = load(model, device, search, vote)
-    found = evaluation.evaluate(loaded, documents)
+    from nearspan.evaluation import evaluate
+
+    documents = read_documents(corpus, format, columns)
+    loaded = load_model(model, device, search, vote)
+    evaluation = evaluate(loaded, documents)
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-        return
-    if isinstance(found.scores, evaluation.ClassificationScores):
-        _print_accuracy(found.scores, found)
-        return
-    table = Table(title=str(found.coverage), title_justify="left")
-    for column in ("label", "precision", "recall", "F1", "gold", "predicted", "correct"):
+        typer.echo(json.dumps(evaluation.to_dict(), ensure_ascii=False))
+    elif loaded.classifies_given_spans:
+        terminal().print(_classification_table(evaluation))
+    else:
+        terminal().print(_recognition_table(evaluation))
+
+
+def _recognition_table(evaluation: Evaluation) -> Table:
+    table = Table(title=str(evaluation.coverage), title_justify="left")
+    for column in ("label", "precision", "recall", "F1", *COUNTS):
         table.add_column(column, justify="left" if column == "label" else "right")
-    for label, row in sorted(found.scores.to_dict()["labels"].items()):
-        table.add_row(escape(label), *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
-    total = found.scores.to_dict()
+    total = evaluation.scores.to_dict()
+    for label, row in sorted(total["labels"].items()):
+        table.add_row(escape(label), *_percents(row), *_counts(row))
     table.add_section()
     table.add_row("micro", *_percents(total), "", "", "", style="bold")
     table.add_row("macro", "", "", f"{100 * total['macro_f1']:.2f}", "", "", "")
-    for name, shown in (("entities", "discontinuous"), ("sentences", "in sentences with discontinuous entities")):
-        if name in found.discontinuous:
-            row = found.discontinuous[name].total.to_dict()
-            table.add_row(shown, *_percents(row), *(f"{row[key]:,}" for key in ("gold", "predicted", "correct")))
-    terminal().print(table)
+    for name, title in (("entities", "discontinuous"), ("sentences", "in sentences with discontinuous entities")):
+        if name in evaluation.discontinuous:
+            row = evaluation.discontinuous[name].total.to_dict()
+            table.add_row(title, *_percents(row), *_counts(row))
+    return table
 
 
-def _print_accuracy(scores: evaluation.ClassificationScores, found: evaluation.Evaluation) -> None:
+def _classification_table(evaluation: Evaluation) -> Table:
     """Scores of given spans have a table of their own, which nobody can take for recognition."""
     note = "the entities are given and only their labels are predicted, so this is no score of recognition"
-    table = Table(title=f"{found.coverage}\n{note}", title_justify="left")
+    table = Table(title=f"{evaluation.coverage}\n{note}", title_justify="left")
     table.add_column("label")
-    for column in ("accuracy", "majority by string", "gold", "predicted", "correct"):
+    for column in ("accuracy", "majority by string", *COUNTS):
         table.add_column(column, justify="right")
-    base = found.baseline
+    scores, baseline = evaluation.scores, evaluation.baseline
     for label, counts in scores.labels.items():
-        own = base.labels.get(label) if base else None
+        majority = baseline.labels.get(label) if baseline else None
         numbers = (f"{count:,}" for count in (counts.gold, counts.predicted, counts.correct))
-        table.add_row(escape(label), f"{100 * counts.recall:.2f}", f"{100 * own.recall:.2f}" if own else "", *numbers)
+        share = f"{100 * majority.recall:.2f}" if majority else ""
+        table.add_row(escape(label), f"{100 * counts.recall:.2f}", share, *numbers)
     table.add_section()
-    both = [(one.accuracy, one.macro_f1) if one else None for one in (scores, base)]
-    for name, place in (("all", 0), ("macro-F1 of labels", 1)):
-        table.add_row(name, *(f"{100 * pair[place]:.2f}" if pair else "" for pair in both), "", "", "", style="bold")
-    terminal().print(table)
+    for name, key in (("all", "accuracy"), ("macro-F1 of labels", "classification_macro_f1")):
+        values = [f"{100 * one.metrics()[key]:.2f}" if one else "" for one in (scores, baseline)]
+        table.add_row(name, *values, "", "", "", style="bold")
+    return table
 
 
 def _percents(row: dict[str, float]) -> list[str]:
     return [f"{100 * row[key]:.2f}" for key in ("precision", "recall", "f1")]
+
+
+def _counts(row: dict[str, int]) -> list[str]:
+    return [f"{row[key]:,}" for key in COUNTS]

@@ -2,30 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import tomllib
+from collections.abc import Iterator
+from typing import Annotated, Any
 
-import tomli_w
 import typer
 from rich.table import Table
 
-from nearspan import config as known
-from nearspan import recipes as recipes_
 from nearspan.cli.terminal import terminal
+from nearspan.errors import ConfigError
+from nearspan.recipes import find, names
 
 
 def recipes(
-    name: Annotated[str, typer.Argument(help="Show all settings of this recipe, as TOML.")] = "",
+    name: Annotated[
+        str, typer.Argument(help="Print the TOML file of this recipe.", autocompletion=lambda: names())
+    ] = "",
+    every: Annotated[
+        bool, typer.Option("--all", help="Print all settings, also those that the file leaves at their defaults.")
+    ] = False,
 ) -> None:
-    """List the recipes, or show one whole.
+    """List the recipes and what each needs, or print one.
 
     Example: nearspan recipes instance > mine.toml
     """
-    if name:
-        typer.echo(tomli_w.dumps(known.load(name).model_dump(exclude_none=True)))
-        return
+    if every and not name:
+        raise ConfigError("--all prints the settings of one recipe: name it")
+    if every:
+        import tomli_w
+
+        from nearspan.config import load
+
+        typer.echo(tomli_w.dumps(load(name).model_dump(exclude_none=True)), nl=False)
+    elif name:
+        typer.echo(_read(name), nl=False)
+    else:
+        terminal().print(_table())
+
+
+def _read(name: str) -> str:
+    path = find(name)
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8
+        raise ConfigError(f"cannot read recipe {path}: {error}") from error
+
+
+def _table() -> Table:
     table = Table(box=None)
     table.add_column("recipe", style="bold")
     table.add_column("what it is")
-    for one in recipes_.names():
-        table.add_row(one, known.load(one).about)
-    terminal().print(table)
+    table.add_column("what it needs")
+    for name in names():
+        content = tomllib.loads(_read(name))
+        table.add_row(name, content["about"], "; ".join(_needs(content)))
+    return table
+
+
+def _needs(content: dict[str, Any]) -> Iterator[str]:
+    """What must be downloaded or given beside a corpus, and what may be."""
+    encoder = content["encoder"]
+    if "transformer" in encoder:
+        yield encoder["transformer"]["name"]
+    if "vectors" in encoder:
+        yield "word vectors (optional)"
+    if "generators" in content.get("losses", {}):
+        yield "synonyms (optional)"

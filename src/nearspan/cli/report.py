@@ -8,18 +8,16 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.corpus import read_documents
+from nearspan.cli.options import Columns, Device, Format, ModelFolder
 from nearspan.cli.terminal import terminal
-from nearspan.cli.train import Device
 from nearspan.errors import ConfigError
-from nearspan.report import report as write_report
-from nearspan.report.papers import check_curves
 
 SMALLEST = Fraction(1, 1_000_000)  # share of a training set
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
     out: Annotated[Path, typer.Option(help="Folder for report.html and report.json.")],
     compare: Annotated[Path | None, typer.Option(help="A second model folder, shown side by side.")] = None,
@@ -52,19 +50,21 @@ def report(
     ] = "",
     seeds: Annotated[int, typer.Option(min=1, help="With --papers: trainings for each point of a curve.")] = 1,
     device: Device = "",
-    format: FormatOption = None,
-    columns: ColumnsOption = None,
+    format: Format = None,
+    columns: Columns = None,
 ) -> None:
-    """Write a page with a model's scores, a confusion matrix, and every error with the training spans behind it.
+    """Write a page with a model's scores, confusions and errors.
+
+    Each error comes with the training spans behind it.
 
     Example: nearspan report runs/mine test.conll --out report --compare runs/classifier
     """
+    from nearspan.report import report as write_report
+    from nearspan.report.papers import check_curves
+
     shares, counts = parse_sizes(sizes), parse_occurrences(occurrences)
     check_curves(papers, bool(train), bool(dev), shares, counts, named="--{}".format)
-    console = terminal(stderr=True)
-    documents, training, development = (
-        read_documents(paths or [], format, console, columns) for paths in (corpus, train, dev)
-    )
+    documents, training, development = (read_documents(paths or [], format, columns) for paths in (corpus, train, dev))
     result = write_report(
         model,
         documents,
@@ -78,7 +78,7 @@ def report(
         occurrences=counts,
         seeds=seeds,
         device=device,
-        console=console,
+        console=terminal(stderr=True),
     )
     typer.echo(str(result.page))
 

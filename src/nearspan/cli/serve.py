@@ -8,18 +8,15 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
-from nearspan.cli.evaluate import Search, Vote, chosen
-from nearspan.cli.terminal import terminal
-from nearspan.cli.train import Device
+from nearspan.cli.corpus import read_documents
+from nearspan.cli.options import Columns, Device, Format, ModelFolder, Search, Vote, apply_options
 from nearspan.errors import ResourceError
-from nearspan.memory.editor import Editor
 
 PATIENCE = 1.0  # seconds that an edit waits for another process's; who reads waits with it
 
 
 def serve(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: ModelFolder,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for other machines too.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
     token: Annotated[
@@ -35,10 +32,12 @@ def serve(
     search: Search = "",
     vote: Vote = None,
     device: Device = "",
-    format: FormatOption = None,
-    columns: ColumnsOption = None,
+    format: Format = None,
+    columns: Columns = None,
 ) -> None:
-    """Serve a model over HTTP: a page to question and correct it, and the same for programs.
+    """Serve a model over HTTP, with a page to question and correct it.
+
+    Programs find the same at openapi.json.
 
     Example: nearspan serve runs/mine --corpus test.conll
     """
@@ -47,20 +46,20 @@ def serve(
         from nearspan.server.guard import allowed_hosts
         from nearspan.server.run import run
     except ImportError as error:
-        needed = f"serving needs {error.name}, which is not installed: pip install 'nearspan[serve]'"
-        raise ResourceError(needed) from error
-    console = terminal(stderr=True)
+        missing = f"serving needs {error.name}, which is not installed: pip install 'nearspan[serve]'"
+        raise ResourceError(missing) from error
+    from nearspan.memory import Editor
+
     limits = server.Limits().override(limit or [])
-    documents = read_documents(corpus or [], format, console, columns)
+    documents = read_documents(corpus or [], format, columns)
     editor = Editor.open(model, device, PATIENCE)
-    chosen(editor.model, search, vote)
-    drawn = token or secrets.token_urlsafe(24)
+    apply_options(editor.model, search, vote)
+    secret = token or secrets.token_urlsafe(24)
     service = server.Service(editor.model, documents)
-    app = server.create_app(service, drawn, limits, allowed_hosts(host))
+    app = server.create_app(service, secret, limits, allowed_hosts(host))
 
-    def started(address: str) -> None:
-        shown = f"{address}#token={drawn}" if not token else address  # what follows # never goes over the wire
-        console.print(f"Serving {model} at\n\n  {shown}\n", highlight=False, markup=False, soft_wrap=True)
-        console.print("Ctrl-C ends it. Programs: see openapi.json there.", style="dim", highlight=False)
+    def show_address(address: str) -> None:
+        link = address if token else f"{address}#token={secret}"  # what follows # never goes over the wire
+        typer.echo(f"Serving {model} at\n\n  {link}\n\nCtrl-C ends it. Programs: see openapi.json there.", err=True)
 
-    run(app, host, port, limits, started)
+    run(app, host, port, limits, show_address)

@@ -1,16 +1,52 @@
-"""The standard streams: consoles that print texts as they are, and what to do where output cannot be written."""
+"""The standard streams: consoles that print texts as they are, log messages, and output that cannot be written."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+from functools import cache
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STYLES = {logging.WARNING: "yellow", logging.ERROR: "bold red"}
 
 
-def terminal(*, stderr: bool = False, soft_wrap: bool = False) -> Console:
-    """A console that leaves emoji names alone, as `a.conll:100:` and labels such as `:key:` are not meant as emoji."""
-    return Console(stderr=stderr, soft_wrap=soft_wrap, emoji=False)
+@cache
+def terminal(*, stderr: bool = False) -> Console:
+    """The console of a stream. It leaves emoji names alone: `a.conll:100:` and labels such as `:key:` are none."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, emoji=False)
+
+
+class ConsoleHandler(logging.Handler):
+    """Shows log messages on standard error, above a progress bar if one is there."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message as it is, in the colour of its level."""
+        style = STYLES.get(record.levelno, "dim")
+        terminal(stderr=True).print(self.format(record), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def set_verbosity(verbose: int, quiet: bool) -> None:
+    """Show warnings; with --verbose what happens too, twice all of it; with --quiet errors alone, and no progress."""
+    terminal(stderr=True).quiet = quiet
+    logger = logging.getLogger("nearspan")
+    logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, ConsoleHandler)]
+    logger.addHandler(ConsoleHandler())
+    logger.setLevel([logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)] if not quiet else logging.ERROR)
+
+
+def print_error(message: str) -> None:
+    """Print an error as it is, however quiet the command is to be."""
+    from rich.text import Text
+
+    console = terminal(stderr=True)
+    console.quiet = False
+    console.print(Text.assemble(("error: ", "bold red"), message), highlight=False, soft_wrap=True)
 
 
 def discard_output() -> None:

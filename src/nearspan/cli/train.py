@@ -7,47 +7,36 @@ from typing import Annotated
 
 import typer
 
-from nearspan import config, training
-from nearspan.cli.corpus import ColumnsOption, FormatOption, read_documents
+from nearspan.cli.corpus import read_documents
+from nearspan.cli.options import Columns, Device, Format, RecipeName, Settings, Synonyms, TrainCorpus
 from nearspan.cli.terminal import terminal
-from nearspan.formats import synonyms as names
-from nearspan.io.model_folder import CHECKPOINT
-
-Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
-
-Synonyms = Annotated[
-    list[Path] | None,
-    typer.Option(help="Synonyms to learn to tell (joint-ib): a file, or 'sample'; may be given several times."),
-]
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.")],
-    train: Annotated[
-        list[Path], typer.Option("--train", help="Training corpus, any format; may be given several times.")
-    ],
+    recipe: RecipeName,
+    train: TrainCorpus,
     out: Annotated[Path, typer.Option(help="Folder for the model, its checkpoint and metrics.")],
     dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus; its best epoch is kept.")] = None,
     test: Annotated[list[Path] | None, typer.Option("--test", help="Test corpus, scored once at the end.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Change a setting: part.key=value; may be given several times."),
-    ] = None,
+    settings: Settings = None,
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
     device: Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     synonyms: Synonyms = None,
-    format: FormatOption = None,
-    columns: ColumnsOption = None,
+    format: Format = None,
+    columns: Columns = None,
 ) -> None:
     """Train a recipe and save the model with the best development F1.
 
     Example: nearspan train instance --train train.conll --dev dev.conll --out runs/mine
     --set encoder.vectors.file=glove.6B.100d.txt
     """
+    from nearspan import config, training
+    from nearspan.formats.synonyms import read as read_synonyms
+
     chosen = config.load(recipe).override(settings or [])
     console = terminal(stderr=True)
-    documents = [read_documents(paths or [], format, console, columns) for paths in (train, dev, test)]
+    documents = [read_documents(paths or [], format, columns) for paths in (train, dev, test)]
     try:
         run = training.train(
             chosen,
@@ -57,17 +46,14 @@ def train(
             device=device,
             resume=resume,
             callbacks=[training.ProgressBar(console)],
-            synonyms=names.read(synonyms) if synonyms else None,
+            synonyms=read_synonyms(synonyms) if synonyms else None,
         )
     except KeyboardInterrupt:
-        console.print(_stopped(out), markup=False)
-        raise typer.Exit(130) from None
+        if (out / training.CHECKPOINT).exists():
+            how = f"stopped; the same command with --resume goes on from the checkpoint in {out}"
+        else:
+            how = "stopped before the first checkpoint; the same command without --resume begins anew"
+        raise KeyboardInterrupt(how) from None
     if run.main:
-        asked = f"explain {out} 'some text'{' --span text' if run.model.classifies_given_spans else ''}"
-        console.print(f"saved to {out}: try  nearspan {asked}", markup=False)
-
-
-def _stopped(out: Path) -> str:
-    if (out / CHECKPOINT).exists():
-        return f"stopped; the same command with --resume goes on from the checkpoint in {out}"
-    return "stopped before the first checkpoint; the same command without --resume begins anew"
+        command = f"explain {out} 'some text'{' --span text' if run.model.classifies_given_spans else ''}"
+        console.print(f"saved to {out}: try  nearspan {command}", markup=False, soft_wrap=True)

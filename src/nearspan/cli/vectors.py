@@ -8,49 +8,48 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from nearspan.cli.corpus import ColumnsOption, FormatOption, is_plain, plain_text, read_documents
+from nearspan.cli.corpus import is_plain_text, read_documents, read_plain_text
+from nearspan.cli.options import Columns, Format
 from nearspan.cli.terminal import terminal
 from nearspan.document import Document
-from nearspan.encoders.glove import GloveSettings
-from nearspan.encoders.train_vectors import learn_vectors
 from nearspan.errors import ConfigError, UnclearFormatError
-
-DEFAULT = GloveSettings()
 
 
 def vectors(
     corpus: Annotated[list[Path], typer.Argument(help="Training texts: corpora or plain .txt, none of a test set.")],
     out: Annotated[Path, typer.Option(help="The text file to write, for encoder.vectors.file.")],
-    size: Annotated[int, typer.Option(help="Numbers in a vector.")] = DEFAULT.size,
-    window: Annotated[int, typer.Option(help="Words to each side that count as near.")] = DEFAULT.window,
-    least: Annotated[int, typer.Option(help="How often a word must occur to have one.")] = DEFAULT.least,
-    epochs: Annotated[int, typer.Option(help="Passes over all pairs of near words.")] = DEFAULT.epochs,
-    x_max: Annotated[float, typer.Option(help="Pairs with this weight and more count alike.")] = DEFAULT.x_max,
+    size: Annotated[int, typer.Option(help="Numbers in a vector.")] = 300,
+    window: Annotated[int, typer.Option(help="Words to each side that count as near.")] = 10,
+    least: Annotated[int, typer.Option(help="How often a word must occur to have one.")] = 2,
+    epochs: Annotated[int, typer.Option(help="Passes over all pairs of near words.")] = 25,
+    x_max: Annotated[float, typer.Option(help="Pairs with this weight and more count alike.")] = 10.0,
     lower: Annotated[bool, typer.Option("--lower", help="Learn words in lower case.")] = False,
     characters: Annotated[bool, typer.Option("--characters", help="Each character of raw text is a word.")] = False,
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
-    format: FormatOption = None,
-    columns: ColumnsOption = None,
+    format: Format = None,
+    columns: Columns = None,
 ) -> None:
-    """Learn word vectors from the text of a corpus, by GloVe. Annotation is not looked at.
+    """Learn word vectors from the text of a corpus, by GloVe.
 
-    Give training text alone: vectors for the words of a test set would make its scores better than those of new text.
+    Annotation is not looked at. Give training text alone: vectors for the words of a test set would make its scores
+    better than those of new text.
 
     Example: nearspan vectors train.conll --out vectors.txt
     """
-    console = terminal(stderr=True)
+    from nearspan.encoders.glove import GloveSettings
+    from nearspan.encoders.train_vectors import learn_vectors
+
     try:
         settings = GloveSettings(size=size, window=window, least=least, epochs=epochs, x_max=x_max, lower=lower)
     except ValidationError as error:
         first = error.errors()[0]
         option = str(first["loc"][0]).replace("_", "-")
         raise ConfigError(f"--{option} {first['input']}: {first['msg']}") from error
-    documents = [document for path in corpus for document in _documents(path, format, console, columns)]
-    columns_shown = (TextColumn("epoch {task.completed:.0f}"), BarColumn(), TextColumn("{task.fields[loss]}"))
-    with Progress(*columns_shown, TimeElapsedColumn(), console=console, transient=True) as bar:
+    documents = [document for path in corpus for document in _documents(path, format, columns)]
+    parts = (TextColumn("epoch {task.completed:.0f}"), BarColumn(), TextColumn("{task.fields[loss]}"))
+    with Progress(*parts, TimeElapsedColumn(), console=terminal(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=epochs, loss="counting")
 
         def watch(epoch: int, loss: float) -> None:
@@ -61,11 +60,11 @@ def vectors(
     typer.echo(f"{words:,} vectors of {size} numbers written to {out} (loss {last:.4f})")
 
 
-def _documents(path: Path, format: str | None, console: Console, columns: str | None) -> Sequence[Document]:
+def _documents(path: Path, format: str | None, columns: str | None) -> Sequence[Document]:
     """A corpus, which may end in .txt too; only what has no format is plain text."""
     try:
-        return read_documents([path], format, console, columns)
+        return read_documents([path], format, columns)
     except UnclearFormatError:
-        if columns is not None or not is_plain(path, format):
+        if columns is not None or not is_plain_text(path, format):
             raise
-        return [plain_text(path)]
+        return [read_plain_text(path)]

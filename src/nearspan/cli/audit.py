@@ -17,6 +17,7 @@ from nearspan.cli.corpus import read_documents
 from nearspan.cli.options import Columns, Device, Format, ModelFolder
 from nearspan.cli.terminal import terminal
 from nearspan.colours import LabelColours
+from nearspan.io.atomic import write_file
 
 if TYPE_CHECKING:
     from nearspan.report import LabelIssue
@@ -45,15 +46,13 @@ def audit(
 
     Example: nearspan audit runs/mine train.conll --out issues.jsonl --html issues.html
     """
-    from nearspan.io.atomic import write_file
     from nearspan.model import Model
     from nearspan.report import audit as audit_corpus
 
-    console = terminal(stderr=True)
     documents = read_documents(corpus, format, columns)
     loaded = Model.load(model, device)
     everything = bool(out or html or as_json)
-    with _progress(console) as progress:
+    with _progress(terminal(stderr=True)) as progress:
         result = audit_corpus(
             loaded, documents, most=most if most or everything else SHOWN, count=count, progress=progress
         )
@@ -76,8 +75,7 @@ def audit(
 
 def _rendered(issue: LabelIssue, colours: LabelColours) -> Text:
     """An issue in a few lines."""
-    from nearspan.explain import printable
-    from nearspan.explain.render import excerpt_of, in_context, label_text
+    from nearspan.explain.render import excerpt_of, in_context, label_text, printable
 
     text = Text.assemble((f"{issue.severity:.3f} ", "bold"), (issue.kind, "magenta"), "  ")
     for word, entity in (("annotated", issue.annotated), ("suggested", issue.suggested)):

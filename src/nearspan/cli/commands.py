@@ -25,7 +25,7 @@ COMMANDS = {
     "memory": "Look into a model's memory, correct it, add to it, take from it.",
     "serve": "Serve a model over HTTP, with a page to question and correct it.",
     "audit": "List annotations that their neighbours in the memory contradict.",
-    "report": "Write a page with a model's scores, its errors and why.",
+    "report": "Write a page with a model's scores, confusions and errors.",
     "check": "Count what is in a corpus and list every problem in it.",
     "convert": "Write a corpus in another format.",
     "vectors": "Learn word vectors from the text of a corpus, by GloVe.",

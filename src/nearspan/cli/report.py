@@ -53,7 +53,9 @@ def report(
     format: Format = None,
     columns: Columns = None,
 ) -> None:
-    """Write a page with a model's scores, a confusion matrix, and every error with the training spans behind it.
+    """Write a page with a model's scores, confusions and errors.
+
+    Each error comes with the training spans behind it.
 
     Example: nearspan report runs/mine test.conll --out report --compare runs/classifier
     """
@@ -62,7 +64,6 @@ def report(
 
     shares, counts = parse_sizes(sizes), parse_occurrences(occurrences)
     check_curves(papers, bool(train), bool(dev), shares, counts, named="--{}".format)
-    console = terminal(stderr=True)
     documents, training, development = (read_documents(paths or [], format, columns) for paths in (corpus, train, dev))
     result = write_report(
         model,
@@ -77,7 +78,7 @@ def report(
         occurrences=counts,
         seeds=seeds,
         device=device,
-        console=console,
+        console=terminal(stderr=True),
     )
     typer.echo(str(result.page))
 

@@ -1,10 +1,13 @@
 # make demo: set up, train on the bundled sample, evaluate and explain.   make test: set up and run all tests.
+# make docs: build the documentation into site/.   make docs-serve: show it at http://127.0.0.1:8000 and follow changes.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: demo test lint setup clean
+export NO_MKDOCS_2_WARNING := 1
+
+.PHONY: demo test lint docs docs-serve setup clean
 
 setup: $(VENV)/.installed
 
@@ -21,10 +24,23 @@ test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests src
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs/*.py
+	$(BIN)/ruff format --check src tests benchmarks docs/*.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# the site is built from the source as text: neither the package nor torch is installed for it
+$(VENV)/.docs: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" > $(VENV)/docs.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement $(VENV)/docs.txt
+	touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/.docs
+	$(BIN)/mkdocs serve
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from nearspan.segment.sentence_windows import split_windows
+from nearspan.segment.windows import split_windows
 
 import nearspan
 from nearspan.document import Document, Entity, Span

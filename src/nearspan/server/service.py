@@ -16,7 +16,7 @@ from nearspan.explain.neighbour import neighbour_at
 from nearspan.formats import Documents, as_documents
 from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY
-from nearspan.memory.editor import Editor
+from nearspan.memory import Editor
 from nearspan.model import Model
 from nearspan.report.papers.projection import principal
 from nearspan.server.error_browser import ErrorBrowser

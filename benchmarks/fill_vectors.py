@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nearspan.encoders.static_vectors import normal
+from nearspan.encoders.static_vectors import normalize
 from nearspan.encoders.vector_files import read_vectors
 from nearspan.formats import read
 from nearspan.segment import split
@@ -51,7 +51,7 @@ def main() -> None:
 def words_of(corpora: list[Path]) -> set[str]:
     """The words of corpora as word tables know them."""
     return {
-        normal(token, lower=True)
+        normalize(token, lower=True)
         for path in corpora
         for document in read(path)
         for sentence in split(document)

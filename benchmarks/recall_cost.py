@@ -47,7 +47,7 @@ class Variant:
         for step, ids in enumerate(batches):
             self.trainer._step(ids, number, step, len(batches))
         stepped = _now()
-        self.encoder.write(self.trainer.prepared)
+        self.encoder.write_word_memory(self.trainer.prepared)
         self.steps.append(stepped - began)
         self.writing.append(_now() - stepped)
 

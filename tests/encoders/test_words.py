@@ -8,7 +8,7 @@ import torch
 import nearspan
 from nearspan.encoders import EncoderSettings
 from nearspan.encoders.encoder import Encoder
-from nearspan.encoders.static_vectors import NUMBER, UNKNOWN, StaticVectors, StaticVectorSettings, normal
+from nearspan.encoders.static_vectors import NUMBER, UNKNOWN, StaticVectors, StaticVectorSettings, normalize
 from nearspan.segment import split
 
 
@@ -63,7 +63,7 @@ def test_pretrained_rows_can_be_trained_too(file: str):
         "bergen",
         "Ada",
     ]  # not in training: nothing would train them
-    assert sorted(module.pretrained) == ["Ada", "bergen", "of", "oslo", "the"]
+    assert sorted(module.pretrained_words) == ["Ada", "bergen", "of", "oslo", "the"]
     assert embedded(module, "oslo").tolist() == [[1, 1, 0]]
     embedded(module, "oslo").sum().backward()
     assert module.trained.grad is not None
@@ -92,12 +92,12 @@ def test_a_word_that_is_not_is_looked_up_in_lower_case_if_asked(file: str, lower
 
 @pytest.mark.parametrize("word", ["7", "1,024.5", "-3", "+0.5", "2010", "٣"])
 def test_all_numbers_are_one_word(word: str):
-    assert normal(word, lower=True) == NUMBER
+    assert normalize(word, lower=True) == NUMBER
 
 
 @pytest.mark.parametrize("word", ["-", "+", ".", ",", "3rd", "x2", "1-2", "½"])
 def test_what_is_no_number_is_itself(word: str):
-    assert normal(word, lower=True) == word
+    assert normalize(word, lower=True) == word
 
 
 def test_numbers_share_a_row():

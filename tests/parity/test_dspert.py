@@ -174,7 +174,9 @@ def in_order(found, layout):
 
 def same_weights(deep, model):
     """The weights of the span Transformer, and those of the encoder that they began as."""
-    mine = list(deep.pretrained()) or [p for layer in layers_of(model)[-len(deep.layers) :] for p in layer.parameters()]
+    mine = list(deep.pretrained_parameters()) or [
+        p for layer in layers_of(model)[-len(deep.layers) :] for p in layer.parameters()
+    ]
     theirs = [next(other for other in model.parameters() if torch.equal(one, other)) for one in mine]
     return [*mine, *deep.pool.parameters()], [*theirs, *deep.pool.parameters()]
 
@@ -298,7 +300,7 @@ def test_parts_equal_the_whole(share: float, training: bool, pooling: str, share
 def test_parts_leave_room_for_the_gradients_that_are_added_up_over_them(monkeypatch: pytest.MonkeyPatch):
     deep, layout, [states] = built(pretrained(), 4), laid_out([5, 1, 7, 2], 4), random_states([5, 1, 7, 2], 1)
     weights = span_transformer.weight_bytes(deep.layers)
-    assert weights == 4 * sum(weight.numel() for weight in deep.pretrained())
+    assert weights == 4 * sum(weight.numel() for weight in deep.pretrained_parameters())
     one = (
         span_transformer.span_bytes(deep.layers, layout.widths) * 4 * layout.widths
     )  # first word of the four sentences
@@ -324,7 +326,7 @@ def test_parts_drop_the_same_states_on_the_way_back(monkeypatch: pytest.MonkeyPa
         states = random_states(lengths, LAYERS)
         torch.manual_seed(4)
         found = deep.wide(states, laid_out(lengths, 4))
-        return torch.autograd.grad((found * torch.arange(SIZE)).sum(), [*states, *deep.pretrained()])
+        return torch.autograd.grad((found * torch.arange(SIZE)).sum(), [*states, *deep.pretrained_parameters()])
 
     again = gradients()
     monkeypatch.setattr(span_transformer, "checkpoint", lambda call, *arguments, **_: call(*arguments))
@@ -791,7 +793,7 @@ def test_copies_learn_at_the_encoders_rate(trained):
     assert set(model.network.encoder.transformer.parameters()) <= own
     assert {p for block in model.network.representation.layers for p in block.parameters()} <= own
     assert not own & set(model.network.representation.projection.parameters())
-    assert bool(model.network.representation.pretrained()) != shared
+    assert bool(model.network.representation.pretrained_parameters()) != shared
 
 
 def test_over_a_frozen_encoder_the_copies_learn_and_the_encoder_does_not(folder: Path, documents, tmp_path: Path):

@@ -191,7 +191,7 @@ def test_vectors_as_sums_over_words_are_those_of_spans(form):
     torch.nn.init.normal_(representation.minus.bias)
     states = torch.randn(1, 7, 8)
     spans = enumerate_spans(torch.tensor([7]), max_width=3)
-    vectors, sums = representation(SimpleNamespace(states=states), spans), representation.sums(states)
+    vectors, sums = representation(SimpleNamespace(states=states), spans), representation.word_sums(states)
     begins = sums.begins.expand_as(sums.steps) if form == "flat" else sums.begins
     for row, (first, stop) in enumerate(zip(spans.first, spans.stop, strict=True)):
         expected = begins[0, first] + sums.steps[0, first:stop].sum(0)
@@ -223,7 +223,7 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     head = NearestSettings().build(6, labels=3)
     representation = LstmMinus(LstmMinusSettings(form=form, size=6), 8)
     torch.nn.init.normal_(representation.minus.bias)
-    kept = [representation.sums(scale * torch.randn(1, length, 8)).only(0) for length in lengths]
+    kept = [representation.word_sums(scale * torch.randn(1, length, 8)).sentence(0) for length in lengths]
     vectors = torch.cat([span_vectors(one, len(one), max_width) for one in kept])
     spans = enumerate_spans(torch.tensor(lengths), max_width)
     labels = torch.randint(1, 4, (len(spans),)) * (torch.rand(len(spans)) < 0.2)
@@ -236,7 +236,7 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     for words in (1, 2, 7):
         states = scale * torch.randn(1, words, 8)
         own = enumerate_spans(torch.tensor([words]), max_width)
-        scores = span_vectors(representation.sums(states).only(0), words, max_width) @ vectors.T
+        scores = span_vectors(representation.word_sums(states).sentence(0), words, max_width) @ vectors.T
         expected = scores.softmax(1) @ torch.nn.functional.one_hot(labels, 4).double()
         asked, highest = representation.end_sums(states), float(scores.abs().max())
         # vectors come in float32, rounded to 2**-24 in another way by every processor: scores differ by as much of them

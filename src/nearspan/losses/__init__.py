@@ -1,6 +1,6 @@
 """Objectives: what training asks of the span scores, whatever the head."""
 
-from nearspan.losses.boundary_smoothing import BoundarySmoothingSettings, smoothed
+from nearspan.losses.boundary_smoothing import BoundarySmoothingSettings, smooth_targets
 from nearspan.losses.generators import Generators, GeneratorSettings, zero_loss
 from nearspan.losses.span_texts import SpanTexts, SynonymSource, Vocabulary
 from nearspan.settings import Settings
@@ -21,6 +21,6 @@ __all__ = [
     "SpanTexts",
     "SynonymSource",
     "Vocabulary",
-    "smoothed",
+    "smooth_targets",
     "zero_loss",
 ]

@@ -87,7 +87,7 @@ def save(saved: SavedModel, path: Path, card: str) -> None:
 def save_weights(network: Network, path: Path) -> str:
     """Write the weights in one step, without what the encoder has forgotten; returns what identifies them."""
     memory = network.encoder.word_memory
-    erased = memory.emptied() if memory is not None else {}
+    erased = memory.masked_buffers() if memory is not None else {}
     weights = network.state_dict() | {f"{WORD_MEMORY}{name}": tensor for name, tensor in erased.items()}
     # words that are recalled no more do not make them other weights: the memory that says so is on disk before
     known_by = digest_of({name: tensor for name, tensor in weights.items() if not name.startswith(WORD_MEMORY)})

@@ -153,7 +153,7 @@ class Model:
     def _mask_forgotten(self, forgotten: frozenset[int]) -> None:
         word_memory = self.network.encoder.word_memory
         if word_memory is not None:
-            word_memory.silence(forgotten)
+            word_memory.mask_forgotten(forgotten)
 
     @property
     def device(self) -> torch.device:

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from nearspan.encoders.word_memory import WRITTEN, WordMemory
+from nearspan.encoders.word_memory import WRITTEN_BUFFERS, WordMemory
 from nearspan.errors import ModelError
 from nearspan.io.model_folder import CHECKPOINT
 from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
@@ -48,7 +48,7 @@ def word_memories(network: nn.Module) -> Weights:
         f"{name}.{part}": getattr(module, part)
         for name, module in network.named_modules()
         if isinstance(module, WordMemory)
-        for part in WRITTEN
+        for part in WRITTEN_BUFFERS
     }
 
 

@@ -129,7 +129,7 @@ def _train(
         patience = recipe.training.patience
         progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
         if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
-            model.network.encoder.write(trainer.corpus)
+            model.network.encoder.write_word_memory(trainer.corpus)
         progress.seconds += time.monotonic() - began
         progress.history.append(epoch_metrics(progress, loss, evaluation))
         if callbacks.keeps_checkpoints and (progress.done or trainer.checkpoint_is_due()):

@@ -46,7 +46,7 @@ def tune(
 
     chosen = config.load(recipe).override(settings or [])
     in_file = training.Space.read(space) if space is not None else training.Space(())
-    searched = (in_file | training.Space.parse(search or [])).checked(chosen)
+    searched = (in_file | training.Space.parse(search or [])).for_recipe(chosen)
     console = terminal(stderr=True)
     documents = [read_documents(paths, format, columns) for paths in (train, dev)]
     try:

@@ -47,14 +47,17 @@ def test_a_stopped_curve_goes_on(
     class Stopping(TrainingCallback):
         epochs_seen = 0
 
-        def step(self, progress, steps):
+        def __init__(self, console):
+            super().__init__()
+
+        def on_step(self, progress, steps):
             if progress.step == steps:
                 Stopping.epochs_seen += 1
             if Stopping.epochs_seen == 4:  # in the second point, after its first checkpoint
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(trainings, "TrainingCallback", Stopping)
+        patch.setattr(trainings, "ProgressBar", Stopping)
         with pytest.raises(KeyboardInterrupt):
             size_curve(recipes, documents, stopped, sizes=HALVES)
     resumed = []

@@ -53,7 +53,7 @@ def test_ranges_and_choices_take_the_type_of_their_setting(search: str, expected
         ("training.decay=0..one", "'one' is not a number"),
         ("training.decay=0..inf", "'inf' is not a number"),
         ("training.decay=..1", "'' is not a number"),
-        ("training.decay=1", "--set is for a single value"),
+        ("training.decay=1", "a single value belongs in the recipe"),
         ("training.decay", "takes part.key=VALUES"),
         ("=1|2", "takes part.key=VALUES"),
         ("training.batch=8|", "none of them empty"),

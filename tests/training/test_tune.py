@@ -299,7 +299,7 @@ def test_a_used_folder_is_refused_and_an_empty_one_cannot_be_resumed(tune, stub,
     with pytest.raises(NearspanError, match=r"nothing to resume in .*: there is no study\.db"):
         tune(resume=True)
     tune()
-    with pytest.raises(NearspanError, match="already holds a tuning: give another --out, or --resume"):
+    with pytest.raises(NearspanError, match="already holds a tuning: give another `out`, or `resume`"):
         tune()
 
 
@@ -349,7 +349,7 @@ def test_two_at_a_time_are_refused(tune, stub):
 def test_wrong_calls_are_refused_before_anything_is_written(tune, monkeypatch, tmp_path: Path):
     with pytest.raises(ConfigError, match="development documents"):
         tune(dev=())
-    with pytest.raises(ConfigError, match="--trials"):
+    with pytest.raises(ConfigError, match="`trials`"):
         tune(trials=0)
     with pytest.raises(ConfigError, match="did you mean 'batch'"):
         tune(space={"training.batches": "1..3"})

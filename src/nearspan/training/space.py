@@ -15,7 +15,7 @@ from typing import Any
 from nearspan.config import Recipe, value_of
 from nearspan.errors import ConfigError
 
-OPTION = "--search"
+OPTION = "`space`"  # how errors name it
 HOW = "LOW..HIGH, LOW..HIGH:log, LOW..HIGH:STEP or a|b|c"
 
 
@@ -41,7 +41,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """A setting that takes one of some values, each as `--set` would be given it."""
+    """A setting that takes one of some values, each as `Recipe.override` takes it."""
 
     key: str
     values: tuple[str, ...]
@@ -85,7 +85,7 @@ class Space:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Space:
-        """The space of a mapping: parts in parts or `part.key`, to a text as `--search` takes it or a list of choices.
+        """The space of a mapping: parts in parts or `part.key`, to a text as `parse` takes it or a list of choices.
 
         >>> print(Space.of({"training": {"batch": [8, 16]}, "suggester.max_width": "4..8:2"}))
         suggester.max_width=4..8:2
@@ -147,7 +147,7 @@ def _variable(key: str, values: Any) -> Range | Choice:
         return _range(key, values)
     if isinstance(values, Sequence) and not isinstance(values, str):
         return _choice(key, [_written(key, value) for value in values])
-    raise ConfigError(f"{OPTION} {key} takes {HOW}, found {values!r}; --set is for a single value")
+    raise ConfigError(f"{OPTION} {key} takes {HOW}, found {values!r}; a single value belongs in the recipe")
 
 
 def _choice(key: str, values: list[str]) -> Choice:
@@ -160,7 +160,7 @@ def _choice(key: str, values: list[str]) -> Choice:
 
 
 def _written(key: str, value: Any) -> str:
-    """A choice of a TOML file or of Python, as `--set` takes it."""
+    """A choice of a TOML file or of Python, as `Recipe.override` takes it."""
     if isinstance(value, str):
         return value if value and value_of(value) == value else json.dumps(value)
     if isinstance(value, bool | int | float):

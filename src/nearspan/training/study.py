@@ -144,7 +144,7 @@ def _study(path: Path, name: str, *, resume: bool) -> optuna.Study:
     if resume and any(other != name for other in optuna.get_all_study_names(storage)):
         raise NearspanError(
             f"{path} belongs to another tuning: its data, recipe, settings, space or seed differ. "
-            "Give the same ones to resume, or another --out to begin anew."
+            "Give the same ones to resume, or another `out` to begin anew."
         )
     return optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=resume)
 

@@ -77,9 +77,9 @@ def tune(
             "tuning goes by the F1 of recognition, and this recipe's task is typing: try suggester.kind=all"
         )
     if not dev:
-        raise ConfigError("tuning needs development documents to score the trials on: give --dev")
+        raise ConfigError("tuning needs development documents to score the trials on: give `dev`")
     if trials < 1:
-        raise ConfigError(f"--trials takes a number from 1, found {trials}")
+        raise ConfigError(f"`trials` takes a number from 1, found {trials}")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("tuning runs in one process: start it without accelerate launch, and train best.toml with it")
     place, seed = usable_device(device), usable_seed(seed)
@@ -215,9 +215,9 @@ def _opened(
     except ModuleNotFoundError as error:
         raise ResourceError("tuning needs optuna, which is not installed: pip install 'nearspan[tune]'") from error
     if resume and not is_file(folder / STUDY):
-        raise NearspanError(f"nothing to resume in {folder}: there is no {STUDY}; leave --resume out to begin")
+        raise NearspanError(f"nothing to resume in {folder}: there is no {STUDY}; leave `resume` out to begin")
     if not resume and any(exists(folder / name) for name in (STUDY, TRIALS, BEST)):
-        raise NearspanError(f"{folder} already holds a tuning: give another --out, or --resume to go on with it")
+        raise NearspanError(f"{folder} already holds a tuning: give another `out`, or `resume` to go on with it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

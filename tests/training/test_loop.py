@@ -76,7 +76,7 @@ def test_patience_counts_nothing_without_development_data(tiny, documents, tmp_p
 def test_a_folder_with_a_model_or_a_run_is_refused(tiny, documents, tmp_path: Path):
     nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cpu")
     before = weights(tmp_path / "m")
-    with pytest.raises(NearspanError, match=r"already holds a model or a run: .* --resume"):
+    with pytest.raises(NearspanError, match=r"already holds a model or a run: .* `resume`"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", seed=5, device="cpu")
     (tmp_path / "m" / "config.toml").unlink()
     with pytest.raises(NearspanError, match="already holds a model or a run"):
@@ -89,7 +89,7 @@ def test_a_folder_with_a_model_or_a_run_is_refused(tiny, documents, tmp_path: Pa
 )
 def test_files_of_others_are_not_written_over(tiny, documents, tmp_path: Path, name: str):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(NearspanError, match=rf"already holds a model or a run: there is {name}\. Give another --out$"):
+    with pytest.raises(NearspanError, match=rf"already holds a model or a run: there is {name}\. Give another `out`$"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path, device="cpu")
     assert (tmp_path / name).read_text() == "mine"
 
@@ -224,11 +224,11 @@ def test_a_sentence_of_thousands_of_words_is_trained_on_in_windows(tiny, documen
 def test_a_device_that_is_not_there_is_a_clear_error(tiny, documents, tmp_path: Path):
     import torch
 
-    with pytest.raises(ConfigError, match="--device nonsense"):
+    with pytest.raises(ConfigError, match="`device` nonsense"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="nonsense")
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    with pytest.raises(ConfigError, match="--device cuda"):
+    with pytest.raises(ConfigError, match="`device` cuda"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cuda")
 
 

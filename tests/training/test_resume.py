@@ -132,7 +132,7 @@ def test_killed_between_the_last_checkpoint_and_the_end(train, tmp_path: Path, m
         else:  # weights and memory are written, settings are not
             patched.setattr(model_folder.tomli_w, "dumps", die)
         killed(lambda: train(name, "cut"))
-    with pytest.raises(ModelError, match="--resume"):
+    with pytest.raises(ModelError, match="`resume`"):
         nearspan.load(tmp_path / "cut", device="cpu")
     train(name, "cut", resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
@@ -183,7 +183,7 @@ def test_a_finished_run_is_not_resumed_over_an_edited_memory(train, tmp_path: Pa
         if cut_off:  # as a save over it leaves it that is killed
             (tmp_path / "m" / "config.toml").unlink()
         before = contents(tmp_path / "m")
-        with pytest.raises(NearspanError, match=r"nothing to resume in .* edited .* another --out"):
+        with pytest.raises(NearspanError, match=r"nothing to resume in .* edited .* another `out`"):
             train("instance", "m", resume=True)
         assert contents(tmp_path / "m") == before
 
@@ -314,7 +314,7 @@ def test_a_second_process_does_not_train_in_the_same_folder(train, tmp_path: Pat
             self.expect_refusal(resume=True)
 
         def expect_refusal(self, resume: bool) -> None:
-            with pytest.raises(NearspanError, match=r"another process is training in .* another --out"):
+            with pytest.raises(NearspanError, match=r"another process is training in .* another `out`"):
                 train("classifier", "m", resume=resume)
 
     assert train("classifier", "m", callbacks=[Second(logging_steps=1)]).epochs == 4

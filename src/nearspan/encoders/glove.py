@@ -76,12 +76,12 @@ def fit_glove(
     if not words:
         raise NearspanError(
             f"no word occurs {settings.least} times in these texts, so there is nothing to learn vectors from: "
-            "give more text, or lower --least"
+            "give more text, or lower `least`"
         )
     number = {word: i for i, word in enumerate(words)}
     pairs = count_pairs([[number.get(word, -1) for word in text] for text in texts], len(words), settings.window)
     if not len(pairs.word):
-        raise NearspanError("no two words stand near each other in these texts: raise --window or give more text")
+        raise NearspanError("no two words stand near each other in these texts: raise `window` or give more text")
     vectors, losses = _fit(pairs, len(words), settings, seed, watch)
     kept = [i for i, word in enumerate(words) if word != NUMBER]
     return GloveVectors([words[i] for i in kept], vectors[kept], losses)

@@ -143,13 +143,13 @@ def load(path: Path) -> SavedModel:
 
 def _refuse_other_folders(path: Path) -> None:
     if not is_folder(path):
-        raise ModelError(f"no model folder at {path}: give the folder that `nearspan train --out` wrote")
+        raise ModelError(f"no model folder at {path}: give a folder that a training wrote")
     if not (path / CONFIG).is_file():
         hint = "" if any(path.iterdir()) else " (it is empty)"
         if (path / RESULT).exists():
             hint = " any more: writing it anew was cut off, so put back a copy, or train it again"
         elif (path / CHECKPOINT).exists():
-            hint = " yet: its training did not finish, so run it again with --resume"
+            hint = " yet: its training did not finish: resume it"
         raise ModelError(f"{path} holds no {CONFIG}, so it is not a nearspan model{hint}")
 
 

@@ -182,7 +182,7 @@ class Model:
         if not head.search_modes:
             raise ConfigError(f"this model's head, {self.recipe.head.kind!r}, does not search its datastore")
         if search not in head.search_modes:
-            raise ConfigError(f"search is {search!r}; {did_you_mean(search, head.search_modes)}")
+            raise ConfigError(f"`search` is {search!r}; {did_you_mean(search, head.search_modes)}")
         self.recipe = self.recipe.override([f"head.search={search}"])
         head.search = search
         return self

@@ -12,9 +12,9 @@ from nearspan.errors import ConfigError, ModelError
 from nearspan.losses import GeneratorSettings, SpanTexts, Vocabulary
 from nearspan.losses.span_texts import END, SPECIAL, START, UNKNOWN, Sequences, spelled
 from nearspan.model import Model
-from nearspan.model.network import Labelled
+from nearspan.model.network import LabelledBatch
 from nearspan.segment import split
-from nearspan.spans import enumerate_spans
+from nearspan.spans import SpanLabels, enumerate_spans
 from nearspan.training.data import TrainingData
 
 
@@ -40,8 +40,8 @@ STEADY = ("encoder.bilstm.dropout=0.0", "encoder.vectors.singletons=0", "represe
 
 
 @pytest.fixture
-def data(documents) -> TrainingData:
-    return TrainingData.of(documents, split, 6)
+def data(documents, tiny) -> TrainingData:
+    return TrainingData.of(documents, tiny("classifier"), split)
 
 
 @pytest.fixture
@@ -214,19 +214,23 @@ def test_what_was_learned_is_told_again():
 # Equation 7
 
 
+def span_labels(data: TrainingData) -> SpanLabels:
+    return SpanLabels.of_all_spans(torch.tensor(data.lengths), data.numbered_entities(), 6)
+
+
 def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
     torch.manual_seed(0)
     recipe = tiny("classifier", *JOINT, *STEADY, *TOLD)
     model = Model.from_corpus(recipe, data.sentences, data.labels, vocabulary=texts.vocabulary)
-    network, labels = model.network.train(), data.span_labels(6)
-    given = Labelled(model.encode(data.sentences).batch(torch.tensor([0, 2])), labels, texts)
+    network, labels = model.network.train(), span_labels(data)
+    given = LabelledBatch(model.encode(data.sentences).batch(torch.tensor([0, 2])), labels, texts)
 
     def seeded(call):
         torch.manual_seed(1)
         return call()
 
-    candidates = enumerate_spans(given.batch.lengths, 6)
-    vectors = network.representation(network.encoder(given.batch), candidates)
+    query = network.query(given.batch)
+    vectors, candidates = query.representations, query.candidates
     told = texts.of(given.batch.ids, candidates)
     generated = seeded(lambda: network.generators.loss(vectors, told, 0.3))
     first = seeded(lambda: network(given, None, 0, 0.3))
@@ -237,7 +241,7 @@ def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
 
     def both():
         generated = network.generators.loss(vectors, told, 0.3)
-        return network._classified(vectors, candidates, given, None, 0) + 0.5 * generated
+        return network._span_loss(query, given, None, 0) + 0.5 * generated
 
     torch.testing.assert_close(seeded(lambda: network(given, None, 1, 0.3)), seeded(both))
 
@@ -248,8 +252,8 @@ def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(
         tiny("classifier", *JOINT, *STEADY, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
     )
     network, given = model.network, model.encode(data.sentences).batch(torch.tensor([0, 2]))
-    vectors, candidates = network.represented(given)
-    told = texts.of(given.ids, candidates)
+    query = network.query(given)
+    vectors, told = query.representations, texts.of(given.ids, query.candidates)
 
     def gradients(loss):
         torch.manual_seed(1)
@@ -274,7 +278,7 @@ def test_every_weight_has_a_gradient_in_every_batch(tiny, data, texts, epoch: in
     for ids in ([0, 2], [5], [3]):  # with synonyms, without entities, without synonyms
         model.network.zero_grad()
         batch = model.encode(data.sentences).batch(torch.tensor(ids))
-        model.network.train()(Labelled(batch, data.span_labels(6), texts), None, epoch, 0.3).backward()
+        model.network.train()(LabelledBatch(batch, span_labels(data), texts), None, epoch, 0.3).backward()
         assert [name for name, weight in model.network.named_parameters() if weight.grad is None] == []
 
 

@@ -14,6 +14,7 @@ from nearspan.encoders.encoder import Encoder
 from nearspan.encoders.word_memory import written
 from nearspan.errors import ConfigError
 from nearspan.model import Model
+from nearspan.model.network import LabelledBatch
 from nearspan.segment import split
 from nearspan.training.data import TrainingData
 
@@ -29,8 +30,8 @@ SMALL = (
 
 
 @pytest.fixture(scope="session")
-def data(documents) -> TrainingData:
-    return TrainingData.of(documents, split, 6, tagged=True)
+def data(documents, tiny) -> TrainingData:
+    return TrainingData.of(documents, tiny("hire"), split)
 
 
 @pytest.fixture
@@ -203,7 +204,7 @@ def raw(encoder: Encoder, prepared) -> tuple[list[Tensor], list[Tensor]]:
     """Keys and states of each sentence before anything is recalled, read one sentence at a time."""
     keys, states = [], []
     for number in range(len(prepared)):
-        encoded = encoder._read(prepared.batch(torch.tensor([number])))
+        encoded = encoder._encode(prepared.batch(torch.tensor([number])))
         name = "transformer" if "transformer" in encoded.features else "vectors"
         keys.append(encoded.features[name][0])
         states.append(encoded.states[0])
@@ -242,7 +243,7 @@ def test_silent_slots_answer_as_if_they_had_never_been(build, data, bert, simila
     batch, recall, gone = prepared.batch(torch.arange(len(data.sentences))), encoder.word_memory, (0, 1, 4)
     before = encoder(batch).states
     recall.silence(frozenset(recall.digests[list(gone)].tolist()))
-    found, attention = encoder(batch).states, encoder.attention(batch)
+    found, attention = encoder(batch).states, encoder.attention(encoder(batch))
     for number, sentence in enumerate(data.sentences):
         expected = naive(encoder, data.sentences, keys, states, number, own, share=0.6, gone=gone)
         torch.testing.assert_close(found[number, : len(sentence)], expected, atol=1e-4, rtol=1e-3)
@@ -267,7 +268,7 @@ def test_the_memory_of_a_batch_is_that_of_its_sentences_one_by_one(build, data, 
     encoder.write(prepared)
     before = [encoder.word_memory.values.clone(), encoder.word_memory.keys.clone()]
     for number in range(len(data.sentences)):
-        encoded = encoder._read(prepared.batch(torch.tensor([number])))
+        encoded = encoder._encode(prepared.batch(torch.tensor([number])))
         keys = encoded.features["transformer" if contextual else "vectors"]
         encoder.word_memory.write(encoded.batch, prepared.features["word_memory"], keys, encoded.states)
     encoder.word_memory.close()
@@ -284,11 +285,11 @@ def test_words_that_training_lacks_and_an_empty_memory_change_nothing(build, dat
     _, encoder = build()
     prepared = encoder.prepare(data.sentences, training=True)
     batch = prepared.batch(torch.arange(3))
-    assert torch.equal(encoder(batch).states, encoder._read(batch).states)  # nothing is written yet
+    assert torch.equal(encoder(batch).states, encoder._encode(batch).states)  # nothing is written yet
     encoder.write(prepared)
-    assert not torch.equal(encoder(batch).states, encoder._read(batch).states)
+    assert not torch.equal(encoder(batch).states, encoder._encode(batch).states)
     other = encoder.prepare(split(nearspan.markup("Zorro lives"))).batch(torch.tensor([0]))
-    changed = (encoder(other).states - encoder._read(other).states)[0].abs().sum(1) > 0
+    changed = (encoder(other).states - encoder._encode(other).states)[0].abs().sum(1) > 0
     assert changed.tolist() == [False, True]
 
 
@@ -306,14 +307,15 @@ def test_at_most_so_many_occurrences_are_kept(build, data):
 
 
 def test_no_gradient_flows_into_the_memory_and_all_weights_learn(build, data):
-    from nearspan.model.network import Labelled
-
     model, encoder = build("representation.size=0")
     prepared = encoder.prepare(data.sentences, training=True)
     encoder.write(prepared)
     batch = prepared.batch(torch.arange(len(data.sentences)))
     model.network.train()
-    model.network(Labelled(batch, data.span_labels(6), tags=data.word_tags())).backward()
+    numbered = data.numbered_entities()
+    labels = model.network.suggester.span_labels(torch.tensor(data.lengths), numbered)
+    word_targets = model.network.head.word_targets(data.lengths, numbered)
+    model.network(LabelledBatch(batch, labels, word_targets=word_targets)).backward()
     assert [name for name, parameter in model.network.named_parameters() if parameter.grad is None] == []
     assert not any(buffer.requires_grad for buffer in encoder.word_memory.buffers())
 
@@ -359,7 +361,7 @@ def test_weights_are_kept_with_the_memory_that_they_learned_with(tiny, documents
         for epochs in (1, 2)
     ]
     assert memory_of(runs[0].model)["counts"].sum() == 0  # the first epoch learns without
-    sentences = TrainingData.of(documents, split, 6, tagged=True).sentences
+    sentences = TrainingData.of(documents, tiny("hire"), split).sentences
     encoder = runs[0].model.network.encoder
     encoder.write(encoder.prepare(sentences, training=True))
     first, second = (memory_of(run.model) for run in runs)

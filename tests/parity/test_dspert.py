@@ -14,7 +14,9 @@ import nearspan
 from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings, transformer_blocks
 from nearspan.encoders.bilstm import BiLSTMSettings
 from nearspan.errors import ConfigError
-from nearspan.heads import BiaffineSettings, SoftmaxSettings
+from nearspan.heads import BiaffineHead, HeadInputs, SoftmaxHead, Targets
+from nearspan.heads.biaffine import BiaffineSettings
+from nearspan.heads.softmax import SoftmaxSettings
 from nearspan.spans import enumerate_spans, span_transformer
 from nearspan.spans.endpoint_mlp import EndpointMLP, EndpointMLPSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
@@ -624,23 +626,25 @@ def test_only_training_is_random(shared: bool):
 
 def test_equation_6_is_a_softmax_with_a_row_and_a_bias_for_null_too():
     torch.manual_seed(0)
-    head = SoftmaxSettings(null="learned", bias=True).build(4, labels=2)
+    head = SoftmaxHead.build(SoftmaxSettings(null="learned", bias=True), HeadInputs(labels=2, span_size=4, word_size=4))
     torch.nn.init.normal_(head.bias)
     vectors = torch.randn(3, 4)
     expected = torch.stack([(head.weight @ z + head.bias).exp() for z in vectors])
-    torch.testing.assert_close(head.probabilities(vectors), expected / expected.sum(1, keepdim=True))
+    torch.testing.assert_close(
+        head.predict_proba(SimpleNamespace(vectors=vectors)), expected / expected.sum(1, keepdim=True)
+    )
 
 
 def test_the_loss_is_the_cross_entropy_with_soft_targets():
     torch.manual_seed(1)
-    head = SoftmaxSettings(null="learned", bias=True).build(4, labels=2)
+    head = SoftmaxHead.build(SoftmaxSettings(null="learned", bias=True), HeadInputs(labels=2, span_size=4, word_size=4))
     vectors, targets = torch.randn(5, 4), torch.rand(5, 3).softmax(1)
     expected = -sum(
         target * probability.log()
-        for row, found in zip(targets, head.probabilities(vectors), strict=True)
+        for row, found in zip(targets, head.predict_proba(SimpleNamespace(vectors=vectors)), strict=True)
         for target, probability in zip(row, found, strict=True)
     )
-    torch.testing.assert_close(head.loss(vectors, targets), expected)
+    torch.testing.assert_close(head.loss(SimpleNamespace(vectors=vectors), Targets(spans=targets)), expected)
 
 
 def read_ends(ends, first, last, before=0.0, after=0.0):
@@ -655,7 +659,7 @@ def test_the_biaffine_head_equals_its_formula_span_by_span(width_size: int):
     torch.manual_seed(0)
     lengths, given = [5, 1, 3], encoded([5, 1, 3])
     ends = EndpointMLP(EndpointMLPSettings(end_size=4, width_size=width_size), SIZE, 3).eval()
-    head = BiaffineSettings().build(ends.size, labels=2, ends=ends.end_size)
+    head = BiaffineHead.build(BiaffineSettings(), HeadInputs(2, ends.size, SIZE, end_size=ends.end_size))
     for parameter in (*ends.parameters(), *head.parameters()):
         torch.nn.init.normal_(parameter)
     candidates = enumerate_spans(torch.tensor(lengths), 3)
@@ -687,8 +691,8 @@ def test_ends_drop_in_training(before: float, after: float, monkeypatch: pytest.
 
 
 def test_the_biaffine_head_wants_ends():
-    with pytest.raises(ConfigError, match=r'representation\.kind to "ends"'):
-        BiaffineSettings().build(9, labels=2)
+    with pytest.raises(ConfigError, match=r'representation\.kind to "endpoint_mlp"'):
+        BiaffineHead.build(BiaffineSettings(), HeadInputs(labels=2, span_size=9, word_size=9))
 
 
 # the weights: where they come from, how they learn, how they are kept
@@ -741,7 +745,7 @@ def test_a_model_is_the_same_after_loading(trained, documents):
     vectors = []
     for one in (model, loaded):
         sentences = [sentence for document in documents for sentence in nearspan.segment.split(document)]
-        vectors.append(one.network.spans(one.read(sentences).prepared.batch(torch.arange(5)))[0])
+        vectors.append(one.network.query(one.encode(sentences).batch(torch.arange(5))).vectors)
     assert torch.equal(*vectors)
 
 

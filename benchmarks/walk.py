@@ -1,4 +1,6 @@
-"""How far a call walks: functions, files, changes of package and encoder runs of `model(text)`, `explain`, `memory.add`, `read`.
+"""How far a call walks: functions, files, changes of package and encoder runs.
+
+Of `model(text)`, `model.explain`, `model.memory.add` and `nearspan.read`:
 
     python benchmarks/walk.py MODEL [--only annotate] [--names] [--out results/walk.json]
 
@@ -47,10 +49,10 @@ class Walk:
         self.edges: list[tuple[str, str]] = []  # file of the caller, file of the called
         self._files: dict[CodeType, str | None] = {}
 
-    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         file = self._file(frame.f_code)
-        if event != "call" or file is None or not frame.f_code.co_flags & CO_OPTIMIZED:  # class bodies are no functions
-            return
+        if event != "call" or file is None or not frame.f_code.co_flags & CO_OPTIMIZED:
+            return  # not ours, or a class body, which is no function
         self.calls.append((file, frame.f_code.co_qualname))
         caller = frame.f_back
         while caller is not None and self._file(caller.f_code) is None:

@@ -234,7 +234,7 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     torch.manual_seed(7)
     representation = LstmMinus(LstmMinusSettings(form=form, size=6), 8)
     torch.nn.init.normal_(representation.minus.bias)
-    kept = [representation.word_sums(scale * torch.randn(1, length, 8)).only(0) for length in lengths]
+    kept = [representation.word_sums(scale * torch.randn(1, length, 8)).sentence(0) for length in lengths]
     vectors = torch.cat([span_vectors(one, len(one), max_width) for one in kept])
     spans = enumerate_spans(torch.tensor(lengths), max_width)
     labels = torch.randint(1, 4, (len(spans),)) * (torch.rand(len(spans)) < 0.2)
@@ -247,7 +247,7 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     for words in (1, 2, 7):
         states = scale * torch.randn(1, words, 8)
         own = enumerate_spans(torch.tensor([words]), max_width)
-        scores = span_vectors(representation.word_sums(states).only(0), words, max_width) @ vectors.T
+        scores = span_vectors(representation.word_sums(states).sentence(0), words, max_width) @ vectors.T
         expected = scores.softmax(1) @ torch.nn.functional.one_hot(labels, 4).double()
         asked, highest = representation.end_sums(states), float(scores.abs().max())
         # vectors come in float32, rounded to 2**-24 in another way by every processor: scores differ by as much of them

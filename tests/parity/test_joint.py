@@ -19,7 +19,7 @@ from nearspan.heads.sigmoid import SigmoidSettings
 from nearspan.model import Model
 from nearspan.model.network import LabelledBatch
 from nearspan.segment import split
-from nearspan.spans import BottleneckSettings, EndpointMean, Gaussian, enumerate_spans
+from nearspan.spans import Bottleneck, BottleneckSettings, Gaussian, enumerate_spans
 from nearspan.spans.endpoint_mean import EndpointMeanSettings
 from nearspan.training.data import TrainingData
 from nearspan.training.thresholds import best_threshold
@@ -108,7 +108,7 @@ def softplus(given):
 def parts():
     """A bottleneck, a head, span vectors and labels that some spans have none and some have two of; in double."""
     torch.manual_seed(0)
-    bottleneck = BottleneckSettings(size=3, beta=0.2, growing=False, samples=4).build(5)
+    bottleneck = Bottleneck(BottleneckSettings(size=3, beta=0.2, growing=False, samples=4), 5)
     head = sigmoid_head(span_size=3, labels=2)
     torch.nn.init.normal_(bottleneck.prior_mean)
     torch.nn.init.normal_(bottleneck.prior_spread)
@@ -146,26 +146,26 @@ def test_the_gradient_goes_through_the_draws(parts, monkeypatch):
 
 
 def test_the_prior_begins_as_a_standard_gaussian():
-    prior = BottleneckSettings(size=4).build(5).prior
+    prior = Bottleneck(BottleneckSettings(size=4), 5).prior
     torch.testing.assert_close(prior.mean, torch.zeros(4))
     torch.testing.assert_close(prior.deviation, torch.ones(4))
 
 
 def test_hidden_layers_go_down_in_even_steps_or_have_one_size():
-    sizes = [layer.out_features for layer in BottleneckSettings(size=1152).build(2304).layers[1::3]]
+    sizes = [layer.out_features for layer in Bottleneck(BottleneckSettings(size=1152), 2304).layers[1::3]]
     assert sizes == [2016, 1728]
-    assert [layer.out_features for layer in BottleneckSettings(size=2, hidden=7).build(5).layers[1::3]] == [7, 7]
+    assert [layer.out_features for layer in Bottleneck(BottleneckSettings(size=2, hidden=7), 5).layers[1::3]] == [7, 7]
 
 
 def test_the_weight_grows_with_the_epochs_up_to_one():
-    grown = BottleneckSettings(size=1, beta=0.3).build(1)
+    grown = Bottleneck(BottleneckSettings(size=1, beta=0.3), 1)
     assert [grown.weight(epoch) for epoch in range(5)] == pytest.approx([0.3, 0.6, 0.9, 1.0, 1.0])
-    assert BottleneckSettings(size=1, beta=0.3, growing=False).build(1).weight(4) == 0.3
-    assert BottleneckSettings(size=1, beta=0).build(1).weight(9) == 0
+    assert Bottleneck(BottleneckSettings(size=1, beta=0.3, growing=False), 1).weight(4) == 0.3
+    assert Bottleneck(BottleneckSettings(size=1, beta=0), 1).weight(9) == 0
 
 
 def test_extreme_spans_have_a_finite_divergence():
-    bottleneck = BottleneckSettings(size=2).build(2)
+    bottleneck = Bottleneck(BottleneckSettings(size=2), 2)
     torch.nn.init.constant_(bottleneck.spread.bias, -1e4)
     found = bottleneck(torch.zeros(1, 2))
     assert math.isfinite(found.divergence(bottleneck.prior).sum().item())

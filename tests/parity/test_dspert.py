@@ -95,9 +95,9 @@ def random_states(lengths, count, size=SIZE, seed=1):
 
 def aggregated(pool, words):
     """Equation 2 and appendix A: a vector [d] from the words of a span [k, d]."""
-    if pool.how == "max":
+    if pool.kind == "max":
         return torch.stack([words[:, j].max() for j in range(words.shape[1])])
-    if pool.how == "mean":
+    if pool.kind == "mean":
         return sum(words) / len(words)
     weight, u, v = pool.attention.inner.weight, pool.attention.outer, pool.attention.vector
     inputs = words if v is None else [torch.cat([word, v]) for word in words]
@@ -186,7 +186,7 @@ def same_weights(deep, model):
 def check(deep, model, lengths, max_width):
     """Values and gradients against the loop."""
     states, layout = random_states(lengths, len(deep.layers)), laid_out(lengths, max_width)
-    found = deep.wide(states, layout)
+    found = deep.wide_states(states, layout)
     everything = paper_span_transformer(model, deep.pool, states, lengths, max_width)
     assert len(everything) == len(layout)
     expected = in_order(everything, layout)
@@ -228,7 +228,7 @@ def test_a_span_of_one_word_may_go_through_the_layers_too(family: str, budget: i
     model, states = pretrained(family), random_states([3, 2], LAYERS)
     deep = built(model, 2, single="layers").eval()
     deep.budget = budget  # one word at a time, or all
-    found = deep.alone(states)
+    found = deep.single_states(states)
     for sentence, place in [(0, 0), (0, 2), (1, 1)]:
         span = through(model, states[0][sentence, place], [below[sentence, place : place + 1] for below in states])
         torch.testing.assert_close(found[sentence, place], span, atol=1e-5, rtol=1e-5)
@@ -327,7 +327,7 @@ def test_parts_drop_the_same_states_on_the_way_back(monkeypatch: pytest.MonkeyPa
         torch.manual_seed(3)
         states = random_states(lengths, LAYERS)
         torch.manual_seed(4)
-        found = deep.wide(states, laid_out(lengths, 4))
+        found = deep.wide_states(states, laid_out(lengths, 4))
         return torch.autograd.grad((found * torch.arange(SIZE)).sum(), [*states, *deep.pretrained_parameters()])
 
     again = gradients()
@@ -357,7 +357,7 @@ def test_what_a_layer_keeps_is_no_more_than_is_counted_for_it(lengths: list[int]
     deep, layout = built(pretrained(), max_width).train(), laid_out(lengths, max_width)
     states = random_states(lengths, LAYERS)
     counted = span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
-    found = kept([*states, *deep.parameters()], lambda: deep.wide(states, layout))
+    found = kept([*states, *deep.parameters()], lambda: deep.wide_states(states, layout))
     assert 0.3 * counted < found < counted
 
 
@@ -368,7 +368,7 @@ def test_with_a_small_budget_little_is_kept_for_the_way_back(alone: bool, words:
 
     def size(megabytes):
         deep = built(pretrained(), max_width, budget_mb=megabytes).train()
-        return kept([*states, *deep.parameters()], lambda: deep.alone(states) if alone else deep.wide(states, layout))
+        return kept([*states, *deep.parameters()], lambda: deep.single_states(states) if alone else deep.wide_states(states, layout))
 
     assert 10 * size(1) < size(8192)
 
@@ -393,9 +393,9 @@ def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
     )
     pooled = dropping(states[0], rate, training)
     expected = paper_span_transformer(model, deep.pool, states, lengths, 3, pooled)
-    torch.testing.assert_close(deep.wide(states, layout), in_order(expected, layout), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(deep.wide_states(states, layout), in_order(expected, layout), atol=1e-5, rtol=1e-5)
     word = through(model, pooled[2, 3], [below[2, 3:4] for below in states])
-    torch.testing.assert_close(deep.alone(states)[2, 3], word, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(deep.single_states(states)[2, 3], word, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -406,13 +406,13 @@ def test_only_training_drops_words_that_a_span_sees(family: str, training: bool,
     deep, layout = built(pretrained(family), 3).train(training), laid_out(lengths, 3)
     states = random_states(lengths, LAYERS)
     monkeypatch.setattr(functional, "dropout", lambda states, *_: states)
-    assert torch.equal(deep.wide(states, layout), deep.wide(states, layout)) != training
+    assert torch.equal(deep.wide_states(states, layout), deep.wide_states(states, layout)) != training
 
 
 def test_a_span_of_padding_changes_no_gradient():
     lengths = [6, 2]
     deep, states = built(pretrained(), 4).eval(), random_states(lengths, LAYERS)
-    deep.wide(states, laid_out(lengths, 4)).sum().backward()
+    deep.wide_states(states, laid_out(lengths, 4)).sum().backward()
     for layer in states:
         assert layer.grad[1, 2:].abs().sum() == 0
         assert layer.grad[1, :2].abs().sum() > 0

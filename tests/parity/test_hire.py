@@ -11,7 +11,7 @@ from torch import Tensor
 
 import nearspan
 from nearspan.encoders.encoder import Encoder
-from nearspan.encoders.word_memory import written
+from nearspan.encoders.word_memory import normalize_digits
 from nearspan.errors import ConfigError
 from nearspan.model import Model
 from nearspan.model.network import LabelledBatch
@@ -181,7 +181,7 @@ def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, sha
         weights, values = [], []
         for other, sentence in enumerate(sentences):
             for where, word in enumerate(sentence.tokens):
-                if other in gone or written(word) != written(token) or (own and (other, where) == (number, place)):
+                if other in gone or normalize_digits(word) != normalize_digits(token) or (own and (other, where) == (number, place)):
                     continue
                 key = keys[other][where].half().float()
                 score = query @ key
@@ -204,7 +204,7 @@ def raw(encoder: Encoder, prepared) -> tuple[list[Tensor], list[Tensor]]:
     """Keys and states of each sentence before anything is recalled, read one sentence at a time."""
     keys, states = [], []
     for number in range(len(prepared)):
-        encoded = encoder._read(prepared.batch(torch.tensor([number])))
+        encoded = encoder._encode(prepared.batch(torch.tensor([number])))
         name = "transformer" if "transformer" in encoded.features else "vectors"
         keys.append(encoded.features[name][0])
         states.append(encoded.states[0])
@@ -234,7 +234,7 @@ def test_recalling_is_equations_9_to_13(build, data, bert, similarity: str, cont
 @pytest.mark.parametrize("contextual", [False, True])
 @pytest.mark.parametrize("own", [True, False])
 @torch.no_grad()
-def test_silent_slots_answer_as_if_they_had_never_been(build, data, bert, similarity: str, contextual: bool, own: bool):
+def test_forgotten_slots_answer_as_if_they_had_never_been(build, data, bert, similarity: str, contextual: bool, own: bool):
     settings = [f"encoder.transformer.name={bert}"] if contextual else []
     _, encoder = build(f"encoder.word_memory.similarity={similarity}", "encoder.word_memory.weight=0.6", *settings)
     encoder.write_word_memory(encoder.prepare(data.sentences, training=True))
@@ -268,7 +268,7 @@ def test_the_memory_of_a_batch_is_that_of_its_sentences_one_by_one(build, data, 
     encoder.write_word_memory(prepared)
     before = [encoder.word_memory.values.clone(), encoder.word_memory.keys.clone()]
     for number in range(len(data.sentences)):
-        encoded = encoder._read(prepared.batch(torch.tensor([number])))
+        encoded = encoder._encode(prepared.batch(torch.tensor([number])))
         keys = encoded.features["transformer" if contextual else "vectors"]
         encoder.word_memory.write(encoded.batch, prepared.features["word_memory"], keys, encoded.states)
     encoder.word_memory.finish_writing()
@@ -285,11 +285,11 @@ def test_words_that_training_lacks_and_an_empty_memory_change_nothing(build, dat
     _, encoder = build()
     prepared = encoder.prepare(data.sentences, training=True)
     batch = prepared.batch(torch.arange(3))
-    assert torch.equal(encoder(batch).states, encoder._read(batch).states)  # nothing is written yet
+    assert torch.equal(encoder(batch).states, encoder._encode(batch).states)  # nothing is written yet
     encoder.write_word_memory(prepared)
-    assert not torch.equal(encoder(batch).states, encoder._read(batch).states)
+    assert not torch.equal(encoder(batch).states, encoder._encode(batch).states)
     other = encoder.prepare(split(nearspan.markup("Zorro lives"))).batch(torch.tensor([0]))
-    changed = (encoder(other).states - encoder._read(other).states)[0].abs().sum(1) > 0
+    changed = (encoder(other).states - encoder._encode(other).states)[0].abs().sum(1) > 0
     assert changed.tolist() == [False, True]
 
 

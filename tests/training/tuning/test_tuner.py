@@ -1,4 +1,4 @@
-"""Tuning: what is tried, what is pruned, what is kept, and what a kill leaves."""
+"""Tuning: the trials, which of them are pruned, the files they leave, and a process that is killed."""
 
 import json
 import multiprocessing
@@ -28,7 +28,7 @@ def rows(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / "trials.jsonl").read_text().splitlines()]
 
 
-def timeless(folder: Path) -> list[dict]:
+def rows_without_times(folder: Path) -> list[dict]:
     return [{**row, "seconds": 0} for row in rows(folder) if row["state"] != "interrupted"]
 
 
@@ -36,14 +36,14 @@ def die(*_, **__) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def killed(work) -> None:
+def run_until_killed(work) -> None:
     process = multiprocessing.get_context("fork").Process(target=work)
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
 
 
-def rising(recipe, epoch: int) -> float:
+def rising_with_rate(recipe, epoch: int) -> float:
     """The higher the rate, the better from the first epoch on."""
     return min(1.0, recipe.training.learning_rate * 10) * epoch / recipe.training.epochs
 
@@ -64,7 +64,7 @@ def _quick_disk():
 def stub(monkeypatch):
     """Trainings that only follow a curve of development F1; the recipes that were trained."""
 
-    def use(curve=rising):
+    def use(curve=rising_with_rate):
         trained = []
 
         def follow(recipe, train, dev, *, out, seed, device, callbacks, synonyms):
@@ -140,8 +140,8 @@ def test_the_same_tuning_tries_the_same(tune, stub, tmp_path: Path):
     space = {**RATES, "training.batch": [2, 4], "suggester.max_width": "2..6:2", "training.clip": "1..5"}
     for out, seed, trials in (("a", 1, 12), ("b", 1, 12), ("c", 2, 1)):
         tune(out, space=space, trials=trials, seed=seed)
-    assert timeless(tmp_path / "a") == timeless(tmp_path / "b")
-    assert timeless(tmp_path / "a")[:1] != timeless(tmp_path / "c")
+    assert rows_without_times(tmp_path / "a") == rows_without_times(tmp_path / "b")
+    assert rows_without_times(tmp_path / "a")[:1] != rows_without_times(tmp_path / "c")
 
 
 def test_draws_stay_in_the_space(tune, stub):
@@ -177,6 +177,7 @@ def test_the_best_epoch_counts_not_the_last(tune, stub, tmp_path: Path):
     stub(lambda recipe, epoch: 0.9 if epoch == 2 else 0.1)
     result = tune(trials=1)
     assert (result.best.f1, result.best.best_epoch) == (0.9, 2)
+    assert repr(result) == "TuningResult(classifier-tuned, trials: 1, best dev F1 90.00)"
     assert rows(tmp_path / "t") == [
         {
             "trial": 1,
@@ -200,16 +201,16 @@ def test_settings_that_were_tried_are_not_trained_again(tune, stub, tmp_path: Pa
     assert all(row["f1_by_epoch"] == rows(tmp_path / "t")[row["same_as"] - 1]["f1_by_epoch"] for row in again)
 
 
-def failing(recipe, epoch: int) -> float:
+def failing_above_a_rate(recipe, epoch: int) -> float:
     if recipe.training.learning_rate > 3e-3:
         raise NearspanError("the loss is nan")
     if recipe.training.learning_rate > 1e-3:
         raise torch.cuda.OutOfMemoryError("out of memory")
-    return rising(recipe, epoch)
+    return rising_with_rate(recipe, epoch)
 
 
 def test_a_trial_that_fails_does_not_end_the_tuning(tune, stub, tmp_path: Path):
-    stub(failing)
+    stub(failing_above_a_rate)
     result = tune(trials=12)
     errors = {trial.error for trial in result.trials if trial.state == "failed"}
     assert errors == {"the loss is nan", "out of memory"}
@@ -234,7 +235,7 @@ def test_what_fails_in_every_trial_ends_the_tuning_and_can_be_resumed(tune, stub
 
 
 def test_an_interrupted_tuning_keeps_what_is_there(tune, stub, tmp_path: Path):
-    trained = stub(lambda recipe, epoch: rising(recipe, epoch) if len(trained) < 3 else interrupt())
+    trained = stub(lambda recipe, epoch: rising_with_rate(recipe, epoch) if len(trained) < 3 else interrupt())
 
     def interrupt():
         raise KeyboardInterrupt
@@ -250,15 +251,17 @@ def test_killed_in_a_trial_and_resumed_it_tries_the_same(tune, stub, tmp_path: P
     trained = stub()
     tune("whole", trials=12)
     trained.clear()
-    with_death = stub(lambda recipe, epoch: die() if len(with_death) == 4 and epoch == 2 else rising(recipe, epoch))
-    killed(lambda: tune("cut", trials=12))
+    with_death = stub(
+        lambda recipe, epoch: die() if len(with_death) == 4 and epoch == 2 else rising_with_rate(recipe, epoch)
+    )
+    run_until_killed(lambda: tune("cut", trials=12))
     assert (tmp_path / "cut" / "trial").exists()
     assert len(rows(tmp_path / "cut")) == 3
     stub()
     result = tune("cut", trials=12, resume=True)
     assert [trial.number for trial in result.trials if trial.state == "interrupted"] == [4]
     assert result.trials[3].settings == result.trials[4].settings
-    assert timeless(tmp_path / "cut") == timeless(tmp_path / "whole")
+    assert rows_without_times(tmp_path / "cut") == rows_without_times(tmp_path / "whole")
     assert (tmp_path / "cut" / "best.toml").read_text() == (tmp_path / "whole" / "best.toml").read_text()
     assert not (tmp_path / "cut" / "trial").exists()
 
@@ -270,7 +273,7 @@ def test_killed_in_a_write_to_the_study(tune, stub, tmp_path: Path):
     stub()
     tune("whole", trials=2)
 
-    def doomed(write: str, out: str):
+    def die_in_write(write: str, out: str):
         def listen(connection, cursor, statement, *_):
             if write in statement:  # done, and not yet committed
                 die()
@@ -279,9 +282,9 @@ def test_killed_in_a_write_to_the_study(tune, stub, tmp_path: Path):
         tune(out, trials=2)
 
     for number, write in enumerate(WRITES):
-        killed(lambda write=write, number=number: doomed(write, str(number)))
+        run_until_killed(lambda write=write, number=number: die_in_write(write, str(number)))
         tune(str(number), trials=2, resume=True)
-        assert timeless(tmp_path / str(number)) == timeless(tmp_path / "whole")
+        assert rows_without_times(tmp_path / str(number)) == rows_without_times(tmp_path / "whole")
 
 
 def test_resume_goes_on_to_so_many_trials_in_all(tune, stub, tmp_path: Path):
@@ -340,7 +343,7 @@ def test_two_at_a_time_are_refused(tune, stub):
     def twice(recipe, epoch):
         with pytest.raises(NearspanError, match="is being tuned by another process"):
             tune(resume=True)
-        return rising(recipe, epoch)
+        return rising_with_rate(recipe, epoch)
 
     stub(twice)
     assert len(tune(trials=1).trials) == 1
@@ -377,7 +380,7 @@ def test_folders_with_odd_names_and_a_space_from_a_file(tune, stub, tmp_path: Pa
 
 
 def test_progress_is_shown(tune, stub):
-    stub(failing)
+    stub(failing_above_a_rate)
     console = Console(record=True, width=120, force_terminal=True)
     tune(trials=9, console=console)
     shown = console.export_text()

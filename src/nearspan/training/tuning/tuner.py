@@ -48,6 +48,9 @@ class TuningResult:
         """The trial with the best development F1."""
         return rank_trials(self.trials)[0]
 
+    def __repr__(self) -> str:
+        return f"TuningResult({self.recipe.name}, trials: {len(self.trials)}, best dev F1 {self.best.percent})"
+
 
 def tune(
     recipe: Recipe | str,

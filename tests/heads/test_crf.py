@@ -61,6 +61,20 @@ def test_the_partition_is_the_sum_over_all_sequences(head: Crf, batch):
         assert logarithm == pytest.approx(float(scores.logsumexp(0)), abs=1e-4)
 
 
+@pytest.mark.parametrize("words", [1, 2, 3, 4, 5, 9])
+def test_words_taken_in_pairs_have_the_same_partition_and_gradient(head: Crf, words: int):
+    torch.manual_seed(words)
+    mask = torch.arange(words) < torch.tensor([[words], [1], [(words + 1) // 2]])
+    states = torch.randn(3, words, 6)
+    found = []
+    for partition in (lambda chain: chain.paired(), lambda chain: chain.partition(chain.forward_scores())):
+        total = partition(head.chain(states, mask))
+        weights = [head.emissions.weight, head.transitions, head.first, head.last]
+        found.append([total, *torch.autograd.grad(total.sum(), weights, materialize_grads=True)])
+    for paired, one_by_one in zip(*found, strict=True):
+        torch.testing.assert_close(paired, one_by_one, rtol=1e-4, atol=1e-4)
+
+
 @torch.no_grad()
 def test_the_loss_is_the_surprise_of_the_gold_tags_summed_over_sentences(head: Crf, batch):
     entities = [[(0, 3, 1)], [], [(0, 1, 1), (1, 3, head.emissions.out_features // 4)]]

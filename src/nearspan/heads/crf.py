@@ -17,6 +17,7 @@ from nearspan.settings import Settings
 
 OUT, BEGIN, INSIDE, END, SINGLE = 0, 0, 1, 2, 3  # the tag of no entity; where in its label's four a tag stands
 NEVER = -1e4  # the score of a transition that may not be: no sentence's other scores make up for it
+CELLS = 2**26  # numbers that multiplying matrices in pairs may take at once
 
 
 class CrfSettings(Settings):
@@ -66,6 +67,27 @@ class Chain:
     def partition(self, forward_scores: Tensor) -> Tensor:
         """log Z [B]: the denominator of equation 3."""
         return torch.logsumexp(_at(forward_scores, self.lengths - 1) + self.last, 1)
+
+    def total(self) -> Tensor:
+        """log Z [B]: on a GPU, which waits for the host at each word, in pairs of words where these are not too many."""
+        sentences, words, tags = self.emissions.shape
+        few = sentences * words * tags**3 <= 2 * CELLS
+        return self.paired() if self.emissions.is_cuda and few else self.partition(self.forward_scores())
+
+    def paired(self) -> Tensor:
+        """log Z [B] as a product of matrices [K, K], one a word, taken in pairs: log T steps instead of T."""
+        sentences, words, tags = self.emissions.shape
+        nothing = torch.full_like(self.transitions, NEVER).fill_diagonal_(0)  # what multiplies to no effect
+        steps = self.transitions + self.emissions[:, 1:, None]  # [B, T - 1, K, K]
+        real = torch.arange(1, words, device=steps.device) < self.lengths[:, None]
+        steps = torch.where(real[..., None, None], steps, nothing)
+        missing = (1 << max(0, words - 2).bit_length()) - (words - 1)
+        steps = torch.cat([steps, nothing.expand(sentences, missing, tags, tags)], 1)  # a power of two
+        while steps.shape[1] > 1:
+            left, right = steps[:, ::2, :, :, None], steps[:, 1::2, None]
+            steps = torch.logsumexp(left + right, 3)
+        begun = (self.first + self.emissions[:, 0])[:, :, None] + steps[:, 0]  # [B, K, K]
+        return torch.logsumexp((begun + self.last).flatten(1), 1)
 
     def score(self, tags: Tensor) -> Tensor:
         """Equation 2: the scores [B] of sequences of tags [B, T]."""
@@ -147,7 +169,7 @@ class Crf(nn.Module):
     def loss(self, states: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
         """-log p(y|x) of the gold tags [B, T], summed over sentences (equation 3)."""
         chain = self.chain(states, mask)
-        return (chain.partition(chain.forward_scores()) - chain.score(tags)).sum()
+        return (chain.total() - chain.score(tags)).sum()
 
     def probabilities(self, states: Tensor, mask: Tensor, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
         """P(y|s) [S, 1 + Y]: of each label that the span is an entity with it, and of null that it is none."""

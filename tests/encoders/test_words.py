@@ -42,6 +42,18 @@ def test_pretrained_words_are_frozen_and_missing_ones_learn(file: str):
     assert found[3].tolist() == module.trained[0].tolist()
 
 
+@pytest.mark.parametrize(("numbers", "rows"), [("one", [1, 1, 1]), ("shape", [2, 2, 3]), ("written", [None, 2, 3])])
+def test_numbers_are_one_word_or_a_shape_or_as_they_are_written(tmp_path: Path, numbers: str, rows: list[int | None]):
+    (tmp_path / "v.txt").write_text("1996 1 0\nof 0 1\n")
+    settings = WordSettings(file=str(tmp_path / "v.txt"), numbers=numbers)
+    module = Words.learn(settings, sentences("of 1997 and 12"), [])
+    missing = {"one": [], "shape": ["0000", "00"], "written": ["0000", "00"]}[numbers]
+    assert module.vocabulary["trained"] == [UNKNOWN, NUMBER, *missing[:1], "and", *missing[1:]]
+    found = embedded(module, "1996 1998 85")
+    expected = [module.trained[row + (row == 3)] if row is not None else torch.tensor([1.0, 0.0]) for row in rows]
+    assert torch.equal(found, torch.stack(expected))
+
+
 def test_training_changes_the_trained_rows_only(file: str):
     module = Words.learn(WordSettings(file=file, singletons=0), sentences("The king of Oslo sailed"), [])
     before, fixed = module.trained.detach().clone(), module.frozen.clone()

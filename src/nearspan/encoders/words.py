@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Container, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -29,31 +30,49 @@ class WordSettings(Settings):
     read: bool = True  # false: similar sentences are found by them, and nothing else is made of them
     trainable: bool = False  # train the pretrained rows of training words too
     lower: bool = True  # look a word up in lower case where it is not known as it is written
+    # all numbers are one word; each digit of a word is a 0; or it is where the word is not known as it is written
+    numbers: Literal["one", "shape", "written"] = "one"
     limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora
     least: int = Field(default=1, ge=1)  # how often a word without a vector must occur to have a row of its own
     singletons: float = Field(default=0.5, ge=0, le=1)  # how often training hides a word seen once, with no vector
 
 
-def normal(word: str, lower: bool) -> str:
-    """A word without what vectors seldom tell apart: every number is one word, and case goes if asked.
+def normal(word: str, lower: bool, numbers: str = "one") -> str:
+    """A word without what vectors seldom tell apart: numbers are one word or a shape, and case goes if asked.
 
     >>> normal("1,024.5", lower=True), normal("Oslo", lower=True)
     ('<number>', 'oslo')
+    >>> normal("1,024.5", True, "shape"), normal("B-52", True, "shape")
+    ('0,000.0', 'b-00')
     """
-    digits = word.lstrip("+-").replace(",", "").replace(".", "")
-    if digits.isdecimal():
+    if numbers != "one":
+        word = shape(word)
+    elif word.lstrip("+-").replace(",", "").replace(".", "").isdecimal():
         return NUMBER
     return word.lower() if lower else word
 
 
-def key(word: str, lower: bool, known: Container[str], numbers_are_one: bool = True) -> str:
+def shape(word: str) -> str:
+    """A word with a 0 for each digit."""
+    return re.sub(r"\d", "0", word)
+
+
+def key(word: str, settings: WordSettings, known: Container[str]) -> str:
     """What a word is looked up by: as it is written where that is known, else as `normal` has it.
 
-    >>> key("Oslo", True, {"Oslo"}), key("Oslo", True, {"oslo"})
+    >>> key("Oslo", WordSettings(), {"Oslo"}), key("Oslo", WordSettings(), {"oslo"})
     ('Oslo', 'oslo')
+    >>> key("B-52", WordSettings(numbers="written"), {"b-52"}), key("B-52", WordSettings(numbers="written"), {})
+    ('b-52', 'b-00')
     """
-    found = normal(word, lower)
-    return word if word in known and not (numbers_are_one and found == NUMBER) else found
+    found = normal(word, settings.lower, settings.numbers)
+    if settings.numbers == "shape":
+        word = shape(word)
+    elif settings.numbers == "written" and settings.lower and word not in known and word.lower() in known:
+        return word.lower()
+    if found == NUMBER and settings.read:  # vectors that only find sentences know numbers as they are written
+        return found
+    return word if word in known else found
 
 
 def looked_up(sentence: Sentence, settings: WordSettings) -> list[str]:
@@ -100,11 +119,12 @@ class Words(nn.Module):
         size, table = settings.size, {}
         if settings.file:
             tokens = {token for sentence in (*train, *others) for token in looked_up(sentence, settings)}
-            also = {*tokens, *(normal(token, settings.lower) for token in tokens)}
+            also = {*tokens, *(token.lower() for token in tokens)}
+            also |= {normal(token, settings.lower, settings.numbers) for token in tokens}
             words, vectors = read_vectors(Path(settings.file), settings.limit, also)
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
         counts = Counter(
-            key(token, settings.lower, table, settings.read)
+            key(token, settings, table)
             for sentence in train
             for token in looked_up(sentence, settings)
         )
@@ -136,7 +156,7 @@ class Words(nn.Module):
         index, settings = self.index, self.settings
         unknown = index[UNKNOWN]
         rows = [
-            index.get(key(token, settings.lower, index, settings.read), unknown)
+            index.get(key(token, settings, index), unknown)
             for sentence in sentences
             for token in looked_up(sentence, settings)
         ]

@@ -151,7 +151,8 @@ class Network(nn.Module):
         """The loss in an epoch, when a share of all training is done.
 
         The head's, the joiner's and the bottleneck's are summed over a sentence's spans, or words, the mean over the
-        batch's sentences; the generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
+        batch's sentences; with `objective.mean = "spans"` they are a mean over the batch's spans, which puts them on
+        one scale with the generators', a mean over gold spans (Nguyen et al., 2023, equations 6 and 7).
         """
         batch, generators = labelled.batch, self.generators
         if isinstance(self.head, Crf):
@@ -186,13 +187,14 @@ class Network(nn.Module):
         pool = self.pool(neighbours) if neighbours is not None else None
         batch = labelled.batch
         targets = self.targets(labelled.labels.hot(batch.ids, candidates, self.labels), candidates)
+        count = len(batch) if self.objective.mean == "sentences" else max(1, len(candidates))
         if self.bottleneck is None:
             loss = self._scored([vectors], targets, pool)
-            return (loss + self._joined([vectors], candidates, labelled)) / len(batch)
+            return (loss + self._joined([vectors], candidates, labelled)) / count
         found = self.bottleneck(vectors)
         samples = self.bottleneck.samples(found)
         drawn = self._scored(samples, targets, pool) + self._joined(samples, candidates, labelled)
-        return (drawn + self.bottleneck.loss(found, epoch)) / len(batch)
+        return (drawn + self.bottleneck.loss(found, epoch)) / count
 
     def _scored(self, drawn: Sequence[Tensor], targets: Tensor, pool: Pool | None) -> Tensor:
         """The head's loss, the mean over several draws [S, H] of the span vectors."""

@@ -330,6 +330,34 @@ def test_a_killed_run_goes_on_with_its_own_synonyms_only(tiny, documents, tmp_pa
         ).read_bytes()
 
 
+def test_the_optimizer_forgets_what_the_generators_learned_alone(tiny, documents, tmp_path: Path, monkeypatch):
+    from nearspan.training.trainer import Trainer
+
+    seen, epoch = [], Trainer.epoch
+
+    def watched(self, progress, *given):
+        before = progress.epoch
+        epoch(self, progress, *given)
+        steps = {float(state["step"]) for state in self.optimizer.state.values()}
+        seen.append((before, len(self._batches(before)), steps))
+
+    monkeypatch.setattr(Trainer, "epoch", watched)
+    recipe = tiny("classifier", *JOINT, *TOLD, "objective.generation.pretraining=2", "training.epochs=4")
+    nearspan.train(recipe, documents, documents, out=tmp_path / "m", device="cpu", synonyms=SYNONYMS)
+    per_epoch = seen[0][1]
+    assert [steps for _, _, steps in seen] == [{per_epoch * n} for n in (1, 2, 1, 2)]
+
+
+def test_generators_and_the_rest_are_clipped_apart(tiny, documents, tmp_path: Path, monkeypatch):
+    norms = []
+    clip = torch.nn.utils.clip_grad_norm_
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *given: norms.append(clip(*given)))
+    recipe = tiny("classifier", *JOINT, *TOLD, "training.epochs=2")
+    nearspan.train(recipe, documents, out=tmp_path / "m", device="cpu", synonyms=SYNONYMS)
+    assert len(norms) % 2 == 0
+    assert all(norm > 0 for norm in norms)
+
+
 def test_some_epochs_must_be_left_for_the_head(tiny, documents, tmp_path: Path):
     recipe = tiny("classifier", *JOINT, "objective.generation.pretraining=2")
     with pytest.raises(ConfigError, match="so that the head learns too"):

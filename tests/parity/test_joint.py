@@ -194,6 +194,38 @@ def test_the_networks_loss_is_a_mean_over_sentences_and_grows_with_the_epoch(tin
     torch.testing.assert_close(losses[0], sum(drawn) / 5 / 3 + 0.1 * divergence)
 
 
+@pytest.mark.parametrize("bottleneck", ["bottleneck.beta=0.1", "bottleneck=none"])
+def test_equation_6_is_a_mean_over_spans(tiny, data, bottleneck: str):
+    """Loops over all spans of the batch, long sentences' and short ones' alike: each weighs the same."""
+    torch.manual_seed(0)
+    recipe = tiny("classifier", *JOINT, *STEADY, bottleneck, "objective.mean=spans")
+    network = (model := Model.learn(recipe, data.sentences, data.labels)).network.train()
+    given = labelled(model, data, 0, 1, 2)
+    torch.manual_seed(1)
+    found = network(given, None, 0)
+    candidates = enumerate_spans(given.batch.lengths, 6)
+    vectors = network.representation(network.encoder(given.batch), candidates)
+    hot = given.labels.hot(given.batch.ids, candidates, network.labels)
+    if network.bottleneck is None:
+        losses = [network.head.loss(vectors[[s]], hot[[s]]) for s in range(len(candidates))]
+    else:
+        torch.manual_seed(1)
+        spread = network.bottleneck(vectors)
+        samples = network.bottleneck.samples(spread)
+        divergence = spread.divergence(network.bottleneck.prior)
+        losses = [
+            sum(network.head.loss(z[[s]], hot[[s]]) for z in samples) / len(samples) + 0.1 * divergence[s]
+            for s in range(len(candidates))
+        ]
+    torch.testing.assert_close(found, sum(losses) / len(losses))
+
+
+def test_the_recipe_has_both_losses_on_one_scale():
+    recipe = nearspan.recipe("joint-ib")
+    assert recipe.objective.mean == "spans"
+    assert nearspan.recipe("dspert").objective.mean == "sentences"
+
+
 def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
     model = Model.learn(tiny("classifier", *JOINT), data.sentences, data.labels)
     batch = model.prepare(data.sentences).batch(torch.arange(3))

@@ -53,7 +53,9 @@ class Trainer:
         self.tags = data.word_tags().to(accelerator.device) if recipe.head.tags_words else None
         self.texts, self.fragments = texts, fragments
         self.optimizer = self._optimizer(recipe)
-        self.weights = [weight for weight in model.network.parameters() if weight.requires_grad]
+        self.clipped = self._clipped()
+        generation = recipe.objective.generation
+        self.pretraining = generation.pretraining if generation else 0  # epochs in which generators learn alone
         self.network: nn.Module = accelerator.prepare_model(model.network)
         head = model.network.head
         self.neighbours = head.settings.neighbours if isinstance(head, Instances) else 0
@@ -81,6 +83,14 @@ class Trainer:
                 groups.setdefault(peak, []).append(parameter)
         return [{"params": parameters, "peak": peak} for peak, parameters in groups.items()]
 
+    def _clipped(self) -> list[list[nn.Parameter]]:
+        """The weights whose gradients are clipped together: those of generators apart, as gamma does not weigh them."""
+        generators = self.model.network.generators
+        own = set(generators.parameters()) if generators is not None else set()
+        weights = [weight for weight in self.model.network.parameters() if weight.requires_grad]
+        groups = [weight for weight in weights if weight not in own], [weight for weight in weights if weight in own]
+        return [group for group in groups if group]
+
     def refresh(self) -> None:
         """Let the memory follow the weights, for heads that score with it."""
         if self.neighbours:
@@ -90,11 +100,14 @@ class Trainer:
         """One pass over the training sentences, from where `progress` stands to the epoch's end."""
         batches = self._batches(progress.epoch)
         began = time.monotonic()
+        if progress.epoch == self.pretraining and progress.step == 0:
+            self.optimizer.state.clear()  # what generators taught it alone would hold the next, smaller gradients back
         before = progress.seconds
         total = torch.zeros((), device=self.accelerator.device)
         for step in range(progress.step, len(batches)):
             for group in self.optimizer.param_groups:
-                group["lr"] = rate(self.settings, group["peak"], progress.epoch, step, len(batches))
+                place = (progress.epoch, step, len(batches), self.pretraining)
+                group["lr"] = rate(self.settings, group["peak"], *place)
             total += self._step(batches[step], progress.epoch, step, len(batches))
             if (step + 1) % watch.every == 0 or step + 1 == len(batches):
                 progress.loss += float(total)
@@ -153,7 +166,9 @@ class Trainer:
             loss = loss * (len(ids) / count)  # the loss is a mean over sentences
             self.accelerator.backward(loss)
             total += loss.detach()
-        nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
+        if self.settings.clip:
+            for weights in self.clipped:
+                nn.utils.clip_grad_norm_(weights, self.settings.clip)
         self.optimizer.step()
         return total
 

@@ -64,6 +64,6 @@ def _refuse_spans(recipe: Recipe) -> None:
     if recipe.task == "typing":
         raise ConfigError(f"the {recipe.head.kind} head reads words and cannot label given spans: set task=recognition")
     parts = {"bottleneck": recipe.bottleneck, "joining": recipe.joining}
-    parts |= {f"objective.{name}": part for name, part in recipe.objective}
+    parts |= {f"objective.{name}": getattr(recipe.objective, name) for name in ("smoothing", "generation")}
     for place in (place for place, part in parts.items() if part is not None):
         raise ConfigError(f"the {recipe.head.kind} head reads words, not spans: set {place}=none")

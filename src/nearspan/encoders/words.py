@@ -123,11 +123,7 @@ class Words(nn.Module):
             also |= {normal(token, settings.lower, settings.numbers) for token in tokens}
             words, vectors = read_vectors(Path(settings.file), settings.limit, also)
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
-        counts = Counter(
-            key(token, settings, table)
-            for sentence in train
-            for token in looked_up(sentence, settings)
-        )
+        counts = Counter(key(token, settings, table) for sentence in train for token in looked_up(sentence, settings))
         if not settings.read and not any(word in table for word in counts):
             raise ConfigError(
                 f"no word of the training data has a vector in {settings.file}, and similar sentences are to be found "

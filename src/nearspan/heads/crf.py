@@ -69,7 +69,7 @@ class Chain:
         return torch.logsumexp(_at(forward_scores, self.lengths - 1) + self.last, 1)
 
     def total(self) -> Tensor:
-        """log Z [B]: on a GPU, which waits for the host at each word, in pairs of words where these are not too many."""
+        """log Z [B]: on a GPU, which waits for the host at each word, in pairs of words unless these are too many."""
         sentences, words, tags = self.emissions.shape
         few = sentences * words * tags**3 <= 2 * CELLS
         return self.paired() if self.emissions.is_cuda and few else self.partition(self.forward_scores())

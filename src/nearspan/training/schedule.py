@@ -5,9 +5,7 @@ from __future__ import annotations
 from nearspan.recipes import TrainingSettings
 
 
-def rate(
-    settings: TrainingSettings, peak: float, epoch: int, step: int, steps: int, pretraining: int = 0
-) -> float:
+def rate(settings: TrainingSettings, peak: float, epoch: int, step: int, steps: int, pretraining: int = 0) -> float:
     """The learning rate of a step in an epoch of `steps` steps, for weights that learn at `peak` at most.
 
     Where generators learn alone in the first `pretraining` epochs, these have the whole schedule, warm-up included, and

@@ -2,7 +2,7 @@
 
     python benchmarks/gradient_ratio.py MODEL TRAIN [--synonyms F] [--batches 40]
 
-For batches of the training data that the model has learned from, the norms over the encoder's weights of the gradient of
+For batches of the training data of a model, the norms over the weights of its encoder of the gradient of
 the classifier's loss (with the bottleneck's) and of gamma times that of the generators' (equation 7 of Nguyen et al.,
 2023), with dropout and in full precision; `ratio` is the second over the first.
 """

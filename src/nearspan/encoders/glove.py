@@ -21,7 +21,7 @@ from pydantic import Field
 from torch import Tensor
 
 from nearspan.device import usable_seed
-from nearspan.encoders.static_vectors import NUMBER, normal
+from nearspan.encoders.static_vectors import NUMBER, normalize
 from nearspan.errors import NearspanError
 from nearspan.settings import Settings
 
@@ -70,7 +70,7 @@ def learn(
     All numbers count as one word, as the encoder has it; it gets no vector, for the encoder learns its own.
     """
     seed = usable_seed(seed)
-    texts = [[normal(word, settings.lower) for word in sentence] for sentence in sentences]
+    texts = [[normalize(word, settings.lower) for word in sentence] for sentence in sentences]
     counts = Counter(word for text in texts for word in text)
     words = sorted((word for word, count in counts.items() if count >= settings.least), key=lambda w: (-counts[w], w))
     if not words:

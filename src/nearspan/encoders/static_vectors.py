@@ -15,6 +15,7 @@ from torch.nn import functional
 from nearspan.encoders.batches import Batch, Features
 from nearspan.encoders.vector_files import read_vectors
 from nearspan.encoders.word_feature import WordFeature
+from nearspan.encoders.word_memory import normalize_digits
 from nearspan.errors import ConfigError, ModelError
 from nearspan.registry import register
 from nearspan.segment import Sentence
@@ -32,35 +33,49 @@ class StaticVectorSettings(Settings):
     read: bool = True  # false: similar sentences are found by them, and nothing else is made of them
     trainable: bool = False  # train the pretrained rows of training words too
     lower: bool = True  # look a word up in lower case where it is not known as it is written
+    # all numbers are one word; each digit of a word is a 0; or it is where the word is not known as it is written
+    numbers: Literal["one", "shape", "written"] = "one"
     limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora
     least: int = Field(default=1, ge=1)  # how often a word without a vector must occur to have a row of its own
     singletons: float = Field(default=0.5, ge=0, le=1)  # how often training hides a word seen once, with no vector
 
 
-def normal(word: str, lower: bool) -> str:
-    """A word without what vectors seldom tell apart: every number is one word, and case goes if asked.
+def normalize(word: str, lower: bool, numbers: str = "one") -> str:
+    """A word without what vectors seldom tell apart: numbers are one word or a shape, and with `lower` case goes.
 
-    >>> normal("1,024.5", lower=True), normal("Oslo", lower=True)
+    >>> normalize("1,024.5", lower=True), normalize("Oslo", lower=True)
     ('<number>', 'oslo')
+    >>> normalize("1,024.5", True, "shape"), normalize("B-52", True, "shape")
+    ('0,000.0', 'b-00')
     """
-    digits = word.lstrip("+-").replace(",", "").replace(".", "")
-    if digits.isdecimal():
+    if numbers != "one":
+        word = normalize_digits(word)
+    elif word.lstrip("+-").replace(",", "").replace(".", "").isdecimal():
         return NUMBER
     return word.lower() if lower else word
 
 
-def key(word: str, lower: bool, known: Container[str], numbers_are_one: bool = True) -> str:
-    """What a word is looked up by: as it is written where that is known, else as `normal` has it.
+def lookup_key(word: str, settings: StaticVectorSettings, known: Container[str]) -> str:
+    """What a word is looked up by: as it is written where that is known, else as `normalize` has it.
 
-    >>> key("Oslo", True, {"Oslo"}), key("Oslo", True, {"oslo"})
+    >>> lookup_key("Oslo", StaticVectorSettings(), {"Oslo"}), lookup_key("Oslo", StaticVectorSettings(), {"oslo"})
     ('Oslo', 'oslo')
+    >>> written = StaticVectorSettings(numbers="written")
+    >>> lookup_key("B-52", written, {"b-52"}), lookup_key("B-52", written, {})
+    ('b-52', 'b-00')
     """
-    found = normal(word, lower)
-    return word if word in known and not (numbers_are_one and found == NUMBER) else found
+    normal = normalize(word, settings.lower, settings.numbers)
+    if settings.numbers == "shape":
+        word = normalize_digits(word)
+    elif settings.numbers == "written" and settings.lower and word not in known and word.lower() in known:
+        return word.lower()
+    if normal == NUMBER and settings.read:  # vectors that only find sentences know numbers as they are written
+        return normal
+    return word if word in known else normal
 
 
-def looked_up(sentence: Sentence, settings: StaticVectorSettings) -> list[str]:
-    """A sentence's words; where they only find sentences, for each of its pieces the whole word that it is of."""
+def lookup_words(sentence: Sentence, settings: StaticVectorSettings) -> list[str]:
+    """The words to look up for a sentence: its own, or for vectors that only find sentences each piece's whole word."""
     if settings.read:
         return sentence.tokens
     text, words = sentence.document.text, sentence.words
@@ -106,14 +121,14 @@ class StaticVectors(WordFeature):
             )
         size, table = settings.size, {}
         if settings.file:
-            tokens = {token for sentence in (*train, *others) for token in looked_up(sentence, settings)}
-            also = {*tokens, *(normal(token, settings.lower) for token in tokens)}
+            tokens = {token for sentence in (*train, *others) for token in lookup_words(sentence, settings)}
+            also = tokens | {normalize(token, settings.lower, settings.numbers) for token in tokens}
+            if settings.numbers != "one":
+                also |= {form.lower() for form in also} | {normalize_digits(token) for token in tokens}
             words, vectors = read_vectors(Path(settings.file), settings.limit, also)
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
         counts = Counter(
-            key(token, settings.lower, table, settings.read)
-            for sentence in train
-            for token in looked_up(sentence, settings)
+            lookup_key(token, settings, table) for sentence in train for token in lookup_words(sentence, settings)
         )
         if not settings.read and not any(word in table for word in counts):
             raise ConfigError(
@@ -126,12 +141,12 @@ class StaticVectors(WordFeature):
         # a row that training never reads has no gradient, so it may as well be frozen
         tuned = [word for word in pretrained if word in counts] if settings.trainable else []
         frozen = [word for word in pretrained if word not in counts] if settings.trainable else pretrained
-        own = [UNKNOWN, NUMBER, *missing]
+        fresh = [UNKNOWN, NUMBER, *missing]
         seen = sorted({token for sentence in train for token in sentence.tokens})
-        content = {"trained": [*own, *tuned], "frozen": frozen, "size": size, "own": len(own), "seen": seen}
+        content = {"trained": [*fresh, *tuned], "frozen": frozen, "size": size, "own": len(fresh), "seen": seen}
         module = cls(settings, content)
         if tuned:
-            module.trained.data[len(own) :] = torch.stack([torch.from_numpy(table[word]) for word in tuned]).float()
+            module.trained.data[len(fresh) :] = torch.stack([torch.from_numpy(table[word]) for word in tuned]).float()
         if frozen:
             module.frozen.copy_(torch.stack([torch.from_numpy(table[word]) for word in frozen]))
         rare = torch.tensor([counts[word] == 1 for word in missing], dtype=torch.bool)
@@ -148,9 +163,9 @@ class StaticVectors(WordFeature):
         index, settings = self.index, self.settings
         unknown = index[UNKNOWN]
         rows = [
-            index.get(key(token, settings.lower, index, settings.read), unknown)
+            index.get(lookup_key(token, settings, index), unknown)
             for sentence in sentences
-            for token in looked_up(sentence, settings)
+            for token in lookup_words(sentence, settings)
         ]
         return {"rows": torch.tensor(rows, dtype=torch.long)}
 

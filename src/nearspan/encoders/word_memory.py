@@ -93,7 +93,7 @@ class WordMemory(nn.Module):
         found: dict[str, list[tuple[int, int]]] = {}
         for number, sentence in enumerate(train):
             for place, token in enumerate(sentence.tokens):
-                found.setdefault(written(token), []).append((number, place))
+                found.setdefault(normalize_digits(token), []).append((number, place))
         for word, places in found.items():
             if len(places) > settings.most:
                 drawn = torch.randperm(len(places))[: settings.most].sort().values
@@ -111,7 +111,7 @@ class WordMemory(nn.Module):
     def prepare(self, sentences: Sequence[Sentence], own: bool = False) -> Features:
         """Each word's number [R]; and for the training sentences themselves (`own`) the slot that holds it [R]."""
         none = len(self.index)
-        rows = [self.index.get(written(token), none) for sentence in sentences for token in sentence.tokens]
+        rows = [self.index.get(normalize_digits(token), none) for sentence in sentences for token in sentence.tokens]
         features: Features = {"words": torch.tensor(rows, dtype=torch.long)}
         if own:
             lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long)
@@ -268,10 +268,10 @@ class WordMemory(nn.Module):
         return found / queries.shape[-1] ** 0.5 if self.settings.similarity == "scaled" else found
 
 
-def written(word: str) -> str:
+def normalize_digits(word: str) -> str:
     """What makes two occurrences the same word: how they are written, digits aside.
 
-    >>> written("Oslo"), written("1996-08-24")
+    >>> normalize_digits("Oslo"), normalize_digits("1996-08-24")
     ('Oslo', '0000-00-00')
     """
     return re.sub(r"\d", "0", word)

@@ -41,7 +41,7 @@ class TrainingSettings(Settings):
     schedule: Literal["inverse", "linear"] = "inverse"
     decay: float = Field(default=0.05, ge=0, allow_inf_nan=False)  # rho: epoch t learns at learning_rate / (1 + rho t)
     warmup: float = Field(default=0.2, ge=0, lt=1)  # linear: the share of all steps in which the rate rises from 0
-    clip: float = Field(default=5.0, gt=0)  # largest norm of the gradient
+    clip: float = Field(default=5.0, ge=0)  # largest norm of the gradient; 0: any
     patience: int = Field(default=0, ge=0, le=1_000_000)  # stop after so many epochs without a better F1; 0: never
     precision: Literal["auto", "float32", "bf16"] = "auto"  # auto: bf16 to fine-tune an encoder on a GPU
     checkpoint_minutes: float = Field(default=5.0, ge=0)  # between checkpoints within an epoch

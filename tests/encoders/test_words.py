@@ -42,6 +42,26 @@ def test_pretrained_words_are_frozen_and_missing_ones_learn(file: str):
     assert found[3].tolist() == module.trained[0].tolist()
 
 
+@pytest.mark.parametrize(("numbers", "rows"), [("one", [1, 1, 1]), ("shape", [2, 2, 4]), ("written", [None, 2, 4])])
+def test_numbers_are_one_word_or_a_shape_or_as_they_are_written(tmp_path: Path, numbers: str, rows: list[int | None]):
+    (tmp_path / "v.txt").write_text("1996 1 0\nof 0 1\n")
+    settings = StaticVectorSettings(file=str(tmp_path / "v.txt"), numbers=numbers)
+    module = StaticVectors.from_corpus(settings, sentences("of 1997 and 12"), [])
+    trained = ["and"] if numbers == "one" else ["0000", "and", "00"]
+    assert module.vocabulary["trained"] == [UNKNOWN, NUMBER, *trained]
+    expected = [torch.tensor([1.0, 0.0]) if row is None else module.trained[row] for row in rows]
+    assert torch.equal(embedded(module, "1996 1998 85"), torch.stack(expected))
+
+
+def test_a_limit_of_words_keeps_all_forms_in_which_numbers_are_looked_up(tmp_path: Path):
+    (tmp_path / "v.txt").write_text("of 0 1\nb52 1 0\nB00 1 1\n")
+    for numbers, vector in (("written", [1.0, 0.0]), ("shape", [1.0, 1.0])):
+        settings = StaticVectorSettings(file=str(tmp_path / "v.txt"), limit=0, numbers=numbers)
+        module = StaticVectors.from_corpus(settings, sentences("of a B52"), [])
+        [row] = module.prepare(sentences("B52"))["rows"].tolist()
+        assert module.frozen[row - len(module.trained)].tolist() == vector
+
+
 def test_training_changes_the_trained_rows_only(file: str):
     module = StaticVectors.from_corpus(
         StaticVectorSettings(file=file, singletons=0), sentences("The king of Oslo sailed"), []

@@ -72,6 +72,20 @@ def test_the_partition_is_the_sum_over_all_sequences(head: CrfHead, batch):
         assert logarithm == pytest.approx(float(scores.logsumexp(0)), abs=1e-4)
 
 
+@pytest.mark.parametrize("words", [1, 2, 3, 4, 5, 9])
+def test_words_taken_in_pairs_have_the_same_partition_and_gradient(head: CrfHead, words: int):
+    torch.manual_seed(words)
+    mask = torch.arange(words) < torch.tensor([[words], [1], [(words + 1) // 2]])
+    states = torch.randn(3, words, 6)
+    weights = [head.emissions.weight, head.transitions, head.first, head.last]
+    results = []
+    for partition in (lambda chain: chain.pairwise_partition(), lambda chain: chain.partition(chain.forward_scores())):
+        total = partition(head.chain(asked(states, mask)))
+        results.append([total, *torch.autograd.grad(total.sum(), weights, materialize_grads=True)])
+    for in_pairs, word_by_word in zip(*results, strict=True):
+        torch.testing.assert_close(in_pairs, word_by_word, rtol=1e-4, atol=1e-4)
+
+
 @torch.no_grad()
 def test_the_loss_is_the_surprise_of_the_gold_tags_summed_over_sentences(head: CrfHead, batch):
     entities = [[(0, 3, 1)], [], [(0, 1, 1), (1, 3, head.emissions.out_features // 4)]]

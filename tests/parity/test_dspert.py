@@ -368,7 +368,10 @@ def test_with_a_small_budget_little_is_kept_for_the_way_back(alone: bool, words:
 
     def size(megabytes):
         deep = built(pretrained(), max_width, budget_mb=megabytes).train()
-        return kept([*states, *deep.parameters()], lambda: deep.single_states(states) if alone else deep.wide_states(states, layout))
+        return kept(
+            [*states, *deep.parameters()],
+            lambda: deep.single_states(states) if alone else deep.wide_states(states, layout),
+        )
 
     assert 10 * size(1) < size(8192)
 

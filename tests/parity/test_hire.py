@@ -181,7 +181,11 @@ def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, sha
         weights, values = [], []
         for other, sentence in enumerate(sentences):
             for where, word in enumerate(sentence.tokens):
-                if other in gone or normalize_digits(word) != normalize_digits(token) or (own and (other, where) == (number, place)):
+                if (
+                    other in gone
+                    or normalize_digits(word) != normalize_digits(token)
+                    or (own and (other, where) == (number, place))
+                ):
                     continue
                 key = keys[other][where].half().float()
                 score = query @ key
@@ -234,7 +238,9 @@ def test_recalling_is_equations_9_to_13(build, data, bert, similarity: str, cont
 @pytest.mark.parametrize("contextual", [False, True])
 @pytest.mark.parametrize("own", [True, False])
 @torch.no_grad()
-def test_forgotten_slots_answer_as_if_they_had_never_been(build, data, bert, similarity: str, contextual: bool, own: bool):
+def test_forgotten_slots_answer_as_if_they_had_never_been(
+    build, data, bert, similarity: str, contextual: bool, own: bool
+):
     settings = [f"encoder.transformer.name={bert}"] if contextual else []
     _, encoder = build(f"encoder.word_memory.similarity={similarity}", "encoder.word_memory.weight=0.6", *settings)
     encoder.write_word_memory(encoder.prepare(data.sentences, training=True))

@@ -260,6 +260,13 @@ def norms() -> Iterator[list[float]]:
     hook.remove()
 
 
+def test_a_clip_of_0_is_none(tiny, documents, tmp_path: Path):
+    for out, clip in (("none", 0), ("loose", 1e6)):
+        recipe = tiny("classifier", "training.optimizer=sgd", "training.learning_rate=0.1", f"training.clip={clip}")
+        nearspan.train(recipe, documents, out=tmp_path / out, device="cpu")
+    assert weights(tmp_path / "none") == weights(tmp_path / "loose")
+
+
 def test_no_step_follows_a_gradient_that_is_longer_than_the_clip(tiny, documents, tmp_path: Path, norms: list[float]):
     for out, clip in (("loose", 1e6), ("tight", 0.01)):
         recipe = tiny("classifier", "training.optimizer=sgd", "training.learning_rate=0.1", f"training.clip={clip}")

@@ -43,6 +43,15 @@ def test_linear_counts_steps_over_all_epochs():
     assert rates == [linear(0.1, step, 12, 0.5) for step in range(12)]
 
 
+@pytest.mark.parametrize("schedule", ["linear", "inverse"])
+def test_the_schedule_begins_anew_when_generators_have_learned_alone(schedule: str):
+    settings = TrainingSettings(schedule=schedule, epochs=5)
+    rates = [rate(settings, 0.1, epoch, step, 4, pretraining=2) for epoch in range(5) for step in range(4)]
+    for epochs, phase in ((2, rates[:8]), (3, rates[8:])):
+        alone = TrainingSettings(schedule=schedule, epochs=epochs)
+        assert phase == [rate(alone, 0.1, epoch, step, 4) for epoch in range(epochs) for step in range(4)]
+
+
 def test_one_epoch_has_the_whole_of_the_schedule():
     settings = TrainingSettings(schedule="linear", epochs=1)
     assert [rate(settings, 1.0, 0, step, 5) for step in range(5)] == [0, 1, 0.75, 0.5, 0.25]

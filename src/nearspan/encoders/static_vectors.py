@@ -15,6 +15,7 @@ from torch.nn import functional
 from nearspan.encoders.batches import Batch, Features
 from nearspan.encoders.vector_files import read_vectors
 from nearspan.encoders.word_feature import WordFeature
+from nearspan.encoders.word_memory import normalize_digits
 from nearspan.errors import ConfigError, ModelError
 from nearspan.registry import register
 from nearspan.segment import Sentence
@@ -32,31 +33,45 @@ class StaticVectorSettings(Settings):
     read: bool = True  # false: similar sentences are found by them, and nothing else is made of them
     trainable: bool = False  # train the pretrained rows of training words too
     lower: bool = True  # look a word up in lower case where it is not known as it is written
+    # all numbers are one word; each digit of a word is a 0; or it is where the word is not known as it is written
+    numbers: Literal["one", "shape", "written"] = "one"
     limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora
     least: int = Field(default=1, ge=1)  # how often a word without a vector must occur to have a row of its own
     singletons: float = Field(default=0.5, ge=0, le=1)  # how often training hides a word seen once, with no vector
 
 
-def normalize(word: str, lower: bool) -> str:
-    """A word without what vectors seldom tell apart: every number is one word, and with `lower` case goes.
+def normalize(word: str, lower: bool, numbers: str = "one") -> str:
+    """A word without what vectors seldom tell apart: numbers are one word or a shape, and with `lower` case goes.
 
     >>> normalize("1,024.5", lower=True), normalize("Oslo", lower=True)
     ('<number>', 'oslo')
+    >>> normalize("1,024.5", True, "shape"), normalize("B-52", True, "shape")
+    ('0,000.0', 'b-00')
     """
-    digits = word.lstrip("+-").replace(",", "").replace(".", "")
-    if digits.isdecimal():
+    if numbers != "one":
+        word = normalize_digits(word)
+    elif word.lstrip("+-").replace(",", "").replace(".", "").isdecimal():
         return NUMBER
     return word.lower() if lower else word
 
 
-def lookup_key(word: str, lower: bool, known: Container[str], numbers_are_one: bool = True) -> str:
+def lookup_key(word: str, settings: StaticVectorSettings, known: Container[str]) -> str:
     """What a word is looked up by: as it is written where that is known, else as `normalize` has it.
 
-    >>> lookup_key("Oslo", True, {"Oslo"}), lookup_key("Oslo", True, {"oslo"})
+    >>> lookup_key("Oslo", StaticVectorSettings(), {"Oslo"}), lookup_key("Oslo", StaticVectorSettings(), {"oslo"})
     ('Oslo', 'oslo')
+    >>> written = StaticVectorSettings(numbers="written")
+    >>> lookup_key("B-52", written, {"b-52"}), lookup_key("B-52", written, {})
+    ('b-52', 'b-00')
     """
-    normal = normalize(word, lower)
-    return word if word in known and not (numbers_are_one and normal == NUMBER) else normal
+    normal = normalize(word, settings.lower, settings.numbers)
+    if settings.numbers == "shape":
+        word = normalize_digits(word)
+    elif settings.numbers == "written" and settings.lower and word not in known and word.lower() in known:
+        return word.lower()
+    if normal == NUMBER and settings.read:  # vectors that only find sentences know numbers as they are written
+        return normal
+    return word if word in known else normal
 
 
 def lookup_words(sentence: Sentence, settings: StaticVectorSettings) -> list[str]:
@@ -107,13 +122,13 @@ class StaticVectors(WordFeature):
         size, table = settings.size, {}
         if settings.file:
             tokens = {token for sentence in (*train, *others) for token in lookup_words(sentence, settings)}
-            also = {*tokens, *(normalize(token, settings.lower) for token in tokens)}
+            also = tokens | {normalize(token, settings.lower, settings.numbers) for token in tokens}
+            if settings.numbers != "one":
+                also |= {form.lower() for form in also} | {normalize_digits(token) for token in tokens}
             words, vectors = read_vectors(Path(settings.file), settings.limit, also)
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
         counts = Counter(
-            lookup_key(token, settings.lower, table, settings.read)
-            for sentence in train
-            for token in lookup_words(sentence, settings)
+            lookup_key(token, settings, table) for sentence in train for token in lookup_words(sentence, settings)
         )
         if not settings.read and not any(word in table for word in counts):
             raise ConfigError(
@@ -148,7 +163,7 @@ class StaticVectors(WordFeature):
         index, settings = self.index, self.settings
         unknown = index[UNKNOWN]
         rows = [
-            index.get(lookup_key(token, settings.lower, index, settings.read), unknown)
+            index.get(lookup_key(token, settings, index), unknown)
             for sentence in sentences
             for token in lookup_words(sentence, settings)
         ]

@@ -23,6 +23,7 @@ from nearspan.spans import ScoredSpan, WordTarget, spans_by_sentence
 
 OUT, BEGIN, INSIDE, END, SINGLE = 0, 0, 1, 2, 3  # the tag of no entity; where in its label's four a tag stands
 NEVER = -1e4  # the score of a transition that may not be: no sentence's other scores make up for it
+CELLS = 2**26  # numbers that multiplying matrices in pairs may take at once
 
 
 class CrfSettings(Settings):
@@ -65,6 +66,27 @@ class Chain:
     def partition(self, forward_scores: Tensor) -> Tensor:
         """log Z [B]: the denominator of equation 3."""
         return torch.logsumexp(_at(forward_scores, self.lengths - 1) + self.last, 1)
+
+    def log_partition(self) -> Tensor:
+        """log Z [B]: on a GPU, which waits for the host at each word, in pairs of words unless these are too many."""
+        sentences, words, tags = self.emissions.shape
+        fits = sentences * words * tags**3 <= 2 * CELLS
+        return self.pairwise_partition() if self.emissions.is_cuda and fits else self.partition(self.forward_scores())
+
+    def pairwise_partition(self) -> Tensor:
+        """log Z [B] as a product of matrices [K, K], one a word, taken in pairs: log T steps instead of T."""
+        sentences, words, tags = self.emissions.shape
+        identity = torch.full_like(self.transitions, NEVER).fill_diagonal_(0)  # multiplies to no effect
+        steps = self.transitions + self.emissions[:, 1:, None]  # [B, T - 1, K, K]
+        real = torch.arange(1, words, device=steps.device) < self.lengths[:, None]
+        steps = torch.where(real[..., None, None], steps, identity)
+        missing = (1 << max(0, words - 2).bit_length()) - (words - 1)
+        steps = torch.cat([steps, identity.expand(sentences, missing, tags, tags)], 1)  # a power of two
+        while steps.shape[1] > 1:
+            left, right = steps[:, ::2, :, :, None], steps[:, 1::2, None]
+            steps = torch.logsumexp(left + right, 3)
+        paths = (self.first + self.emissions[:, 0])[:, :, None] + steps[:, 0]  # [B, K, K] from first to last tag
+        return torch.logsumexp((paths + self.last).flatten(1), 1)
 
     def score(self, tags: Tensor) -> Tensor:
         """Equation 2: the scores [B] of sequences of tags [B, T]."""
@@ -156,7 +178,7 @@ class CrfHead(Head):
         if targets.words is None:
             raise ValueError("a head that reads words needs the words' targets")
         chain = self.chain(query)
-        return (chain.partition(chain.forward_scores()) - chain.score(targets.words)).sum()
+        return (chain.log_partition() - chain.score(targets.words)).sum()
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:  # noqa: ARG002
         """P(y|s) [S, 1 + Y] of the candidates."""

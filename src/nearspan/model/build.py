@@ -11,6 +11,7 @@ from nearspan.errors import ConfigError
 from nearspan.heads import FragmentLinker, Head, HeadInputs
 from nearspan.losses import Vocabulary
 from nearspan.model.network import Network
+from nearspan.settings import Settings
 from nearspan.spans import AllSpans, Bottleneck
 
 
@@ -45,7 +46,7 @@ def build_network(
 def _refuse_unfit(recipe: Recipe, head: type[Head], suggester: AllSpans) -> None:
     """Refuse parts that have nothing to do beside others."""
     kind = recipe.head.kind
-    losses = {f"losses.{name}": loss for name, loss in recipe.losses if loss is not None}
+    losses = {f"losses.{name}": loss for name, loss in recipe.losses if isinstance(loss, Settings)}
     if head.reads_words:
         unused = {"bottleneck": recipe.bottleneck, "fragment_linker": recipe.fragment_linker} | losses
         for place in (place for place, settings in unused.items() if settings is not None):

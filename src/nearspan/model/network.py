@@ -161,7 +161,8 @@ class Network(nn.Module):
         """The loss in an epoch, when a part of all training is done.
 
         The head's, the fragment linker's and the bottleneck's are summed over a sentence's spans, or words, the mean
-        over the batch's sentences; the generators' is a mean over gold spans (Nguyen et al., 2023, equation 7).
+        over the batch's sentences. With `losses.mean_over = "spans"` they are a mean over the batch's spans, which puts
+        them on one scale with the generators', a mean over gold spans (Nguyen et al., 2023, equations 6 and 7).
         """
         batch, generators = labelled.batch, self.generators
         query = self.query(batch)
@@ -192,12 +193,13 @@ class Network(nn.Module):
         one_hot = labelled.labels.one_hot_targets(batch.ids, query.candidates, self.labels)
         smoothing = self.losses.boundary_smoothing
         targets = Targets(one_hot if smoothing is None else smooth_targets(one_hot, query.candidates, smoothing))
+        count = len(batch) if self.losses.mean_over == "sentences" else max(1, len(query.candidates))
         if self.bottleneck is None:
-            return self._losses_of_draws(query, [vectors], targets, pool, labelled) / len(batch)
+            return self._losses_of_draws(query, [vectors], targets, pool, labelled) / count
         distribution = self.bottleneck(vectors)
         draws = self.bottleneck.samples(distribution)
         loss = self._losses_of_draws(query, draws, targets, pool, labelled)
-        return (loss + self.bottleneck.loss(distribution, epoch)) / len(batch)
+        return (loss + self.bottleneck.loss(distribution, epoch)) / count
 
     def _losses_of_draws(
         self, query: Query, draws: Sequence[Tensor], targets: Targets, pool: Pool | None, labelled: LabelledBatch

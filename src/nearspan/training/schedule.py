@@ -5,16 +5,20 @@ from __future__ import annotations
 from nearspan.config import TrainingSettings
 
 
-def rate(settings: TrainingSettings, peak: float, epoch: int, step: int, steps: int) -> float:
+def rate(settings: TrainingSettings, peak: float, epoch: int, step: int, steps: int, pretraining: int = 0) -> float:
     """The learning rate of a step in an epoch of `steps` steps, for weights that learn at `peak` at most.
+
+    Where generators learn alone in the first `pretraining` epochs, these have the whole schedule, warm-up included, and
+    the epochs after them have it once more.
 
     >>> settings = TrainingSettings(schedule="linear", epochs=5)
     >>> [rate(settings, peak=1.0, epoch=epoch, step=0, steps=2) for epoch in range(5)]
     [0.0, 1.0, 0.75, 0.5, 0.25]
     """
+    first, stop = (0, pretraining) if epoch < pretraining else (pretraining, settings.epochs)
     if settings.schedule == "inverse":
-        return inverse(peak, epoch, settings.decay)
-    return linear(peak, epoch * steps + step, settings.epochs * steps, settings.warmup)
+        return inverse(peak, epoch - first, settings.decay)
+    return linear(peak, (epoch - first) * steps + step, (stop - first) * steps, settings.warmup)
 
 
 def inverse(peak: float, epoch: int, decay: float) -> float:

@@ -54,7 +54,9 @@ class Trainer:
         self.word_targets = words.to(accelerator.device) if words is not None else None
         self.texts, self.fragments = texts, fragments
         self.optimizer = self._optimizer(recipe)
-        self.weights = [weight for weight in model.network.parameters() if weight.requires_grad]
+        self.clip_groups = self._clip_groups()
+        generators = recipe.losses.generators
+        self.pretraining = generators.pretraining if generators else 0  # epochs in which generators learn alone
         self.network: nn.Module = accelerator.prepare_model(model.network)
         self.neighbours = model.network.head.training_neighbours
         if model.network.head.uses_datastore:
@@ -81,6 +83,14 @@ class Trainer:
                 groups.setdefault(peak, []).append(parameter)
         return [{"params": parameters, "peak": peak} for peak, parameters in groups.items()]
 
+    def _clip_groups(self) -> list[list[nn.Parameter]]:
+        """The weights whose gradients are clipped together: those of generators apart, as gamma does not weigh them."""
+        generators = self.model.network.generators
+        generating = set(generators.parameters()) if generators is not None else set()
+        weights = [weight for weight in self.model.network.parameters() if weight.requires_grad]
+        groups = [[weight for weight in weights if (weight in generating) == apart] for apart in (False, True)]
+        return [group for group in groups if group]
+
     def refresh(self) -> None:
         """Let the datastore follow the weights, for heads that predict from it."""
         if self.model.network.head.uses_datastore:
@@ -92,12 +102,15 @@ class Trainer:
         """One pass over the training sentences, from where `progress` stands to the epoch's end; its mean loss."""
         batches = self._batches(progress.epoch)
         callbacks.on_epoch_begin(progress, len(batches))
+        if progress.epoch == self.pretraining and progress.step == 0:
+            self.optimizer.state.clear()  # what generators taught it alone would hold the next, smaller gradients back
         began = time.monotonic()
         before = progress.seconds
         total = torch.zeros((), device=self.accelerator.device)
         for step in range(progress.step, len(batches)):
             for group in self.optimizer.param_groups:
-                group["lr"] = rate(self.settings, group["peak"], progress.epoch, step, len(batches))
+                place = (progress.epoch, step, len(batches), self.pretraining)
+                group["lr"] = rate(self.settings, group["peak"], *place)
             total += self._step(batches[step], progress.epoch, step, len(batches))
             if (step + 1) % callbacks.logging_steps == 0 or step + 1 == len(batches):
                 progress.loss += float(total)
@@ -157,10 +170,12 @@ class Trainer:
             neighbours = self._labelled(self._sample_neighbours(ids, chance)) if self.neighbours else None
             with self.accelerator.autocast():
                 loss: Tensor = self.network(self._labelled(ids), neighbours, epoch, done)
-            loss = loss * (len(ids) / count)  # the loss is a mean over sentences
+            loss = loss * (len(ids) / count)  # each part counts by its sentences
             self.accelerator.backward(loss)
             total += loss.detach()
-        nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
+        if self.settings.clip:
+            for weights in self.clip_groups:
+                nn.utils.clip_grad_norm_(weights, self.settings.clip)
         self.optimizer.step()
         return total
 

@@ -132,7 +132,7 @@ def test_killed_between_the_last_checkpoint_and_the_end(train, tmp_path: Path, m
         else:  # weights and memory are written, settings are not
             patched.setattr(model_folder.tomli_w, "dumps", die)
         run_until_killed(lambda: train(name, "cut"))
-    with pytest.raises(ModelError, match="`resume`"):
+    with pytest.raises(ModelError, match="its training did not finish: resume it"):
         nearspan.load(tmp_path / "cut", device="cpu")
     train(name, "cut", resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")

@@ -112,7 +112,7 @@ def _add_evidence(
     ]
     evidence: dict[tuple[int, str], list[Neighbour]] = {}
     for label in {label for _, _, label in sides}:
-        keys = [(i, side) for i, side, wanted in sides if wanted == label]
+        keys = [(i, side) for i, side, its_label in sides if its_label == label]
         rows = torch.tensor([issues[i].row for i, _ in keys], device=predictions.vectors.device)
         evidence |= zip(keys, _nearest(model, store, predictions, rows, label, count), strict=True)
     return [

@@ -135,8 +135,8 @@ def explain_errors(
 
 def _explain(model: Model, error: Error, count: int) -> list[SpanEvidence]:
     spans = dict.fromkeys(entity.span for entity in (error.predicted, error.gold) if entity is not None)
-    found = (evidence_of(model, error.document, span, count) for span in spans)
-    return [SpanEvidence.of(evidence) for evidence in found if evidence is not None]
+    explained = (evidence_of(model, error.document, span, count) for span in spans)
+    return [SpanEvidence.of(evidence) for evidence in explained if evidence is not None]
 
 
 def reachable_entities(model: Model, document: Document) -> set[Entity]:

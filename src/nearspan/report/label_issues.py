@@ -124,14 +124,17 @@ def _settle(model: Model, sentence: AuditedSentence, changes: list[_Change]) -> 
     Missing entities that may not stand beside the annotations that are entities are left out, and so are the less
     probable ones of those that may not stand together.
     """
-    gone = {
-        (one.first, one.stop, model.labels[one.annotated]) for one in changes if one.annotated and not one.suggested
+    no_entities = {
+        (change.first, change.stop, model.labels[change.annotated])
+        for change in changes
+        if change.annotated and not change.suggested
     }
-    stands = [((first, stop),) for first, stop, label in sentence.entities if (first, stop, label) not in gone]
+    stands = [((first, stop),) for first, stop, label in sentence.entities if (first, stop, label) not in no_entities]
     unknown = (((first, stop),) for first, stop, label in sentence.entities if label not in model.labels)
     unasked = {*unknown, *sentence.unasked}
-    missing = [one for one in changes if not one.annotated and ((one.first, one.stop),) not in unasked]
-    scored = [ScoredSpan.of(one.first, one.stop, number, one.severity) for number, one in enumerate(missing)]
+    new = [change for change in changes if not change.annotated]
+    missing = [change for change in new if ((change.first, change.stop),) not in unasked]
+    scored = [ScoredSpan.of(change.first, change.stop, i, change.severity) for i, change in enumerate(missing)]
     kept = decode(scored, model.overlap, model.linked_overlap, [*stands, *sentence.unasked])
     left = {span.label: missing[span.label] for span in kept}
     issues: list[tuple[_Change, _Change | None]] = []

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import Batch, EncodedCorpus
+from nearspan.encoders import Batch
 from nearspan.errors import ModelError, NearspanError
 from nearspan.explain import Evidence
 from nearspan.knn import Datastore
@@ -106,19 +106,19 @@ def audit_batches(
 ) -> Iterator[AuditBatch]:
     """Read sentences with their annotations; `groups` [M] are their duplicate groups in `store`."""
     network = model.network.eval()
-    encoded_corpus = model.encode(sentences)
+    corpus = model.encode(sentences)
     number = {label: i for i, label in enumerate(model.labels)}
     known = [[(a, b, number[label]) for a, b, label in golds if label in number] for golds in entities]
-    labels = SpanLabels.of_all_spans(encoded_corpus.lengths, known, network.max_width).to(model.device)
-    for ids in encoded_corpus.reading_batches(model.device):
-        query = network.query(encoded_corpus.batch(ids))
-        own = groups[ids.to(model.device)]
+    labels = SpanLabels.of_all_spans(corpus.lengths, known, network.max_width).to(model.device)
+    for ids in corpus.reading_batches(model.device):
+        query = network.query(corpus.batch(ids))
+        left_out = groups[ids.to(model.device)]  # [B]
         if network.head.sums_inner_products:
-            near = store.nearest_sentences(query.sentence_vectors, own, network.head.training_neighbours)
+            near = store.nearest_sentences(query.sentence_vectors, left_out, network.head.training_neighbours)
             query = query.with_datastore(store.datastore, near)
             probabilities = network.head.predict_proba(query)
         elif network.head.uses_datastore:  # the head itself cannot leave a sentence out
-            probabilities = store.knn_probabilities(query.vectors, own[query.candidates.sentence], NEIGHBOURS)
+            probabilities = store.knn_probabilities(query.vectors, left_out[query.candidates.sentence], NEIGHBOURS)
         else:
             probabilities = network.head.predict_proba(query)
         annotated = labels.one_hot_targets(ids, query.candidates, network.labels)
@@ -165,13 +165,13 @@ def span_batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[SpanBatch]
     entities: list[list[WordEntity]] = [[] for _ in sentences]
     for sentence, first, stop in places.tolist():
         entities[sentence].append((first, stop, ""))
-    encoded_corpus: EncodedCorpus = model.encode(list(sentences.values()), entities)
-    for ids in encoded_corpus.reading_batches(model.device):
+    corpus = model.encode(list(sentences.values()), entities)
+    for ids in corpus.reading_batches(model.device):
         position = torch.full((len(sentences),), -1)
         position[ids] = torch.arange(len(ids))
         inside = (position[places[:, 0]] >= 0).nonzero().flatten()
         moved = torch.stack([position[places[inside, 0]], places[inside, 1], places[inside, 2]], dim=1)
-        yield SpanBatch(encoded_corpus.batch(ids), inside.to(model.device), moved)
+        yield SpanBatch(corpus.batch(ids), inside.to(model.device), moved)
 
 
 def _sentence_key(sentence: Sentence) -> tuple[int, int, int]:
@@ -190,8 +190,8 @@ def span_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """The vectors [N, H] of some spans, as the head reads them; each sentence is read once."""
     vectors = torch.empty(len(spans), model.network.span_size, device=model.device)
     for batch in span_batches(model, spans):
-        found, candidates = candidate_vectors(model, batch)
-        vectors[batch.numbers] = found[batch.rows(candidates)].float()
+        of_candidates, candidates = candidate_vectors(model, batch)
+        vectors[batch.numbers] = of_candidates[batch.rows(candidates)].float()
     return vectors
 
 

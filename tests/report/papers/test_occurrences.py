@@ -75,7 +75,7 @@ def test_the_page_has_both_curves_of_the_model_that_recalls(
 
 
 def test_trainings_need_training_documents(tmp_path: Path, folders: dict[str, Path], documents: list[Document]):
-    with pytest.raises(ConfigError, match="needs train and dev"):
+    with pytest.raises(ConfigError, match="needs `train` and `dev`"):
         report(folders["instance"], documents, out=tmp_path, papers=True, occurrences=(1,), device="cpu")
     with pytest.raises(ConfigError, match="above 0, found -1"):
         report(folders["instance"], documents, out=tmp_path, papers=True, occurrences=(5, -1), device="cpu")

@@ -24,9 +24,9 @@ def check_curves(
     papers: bool, train: bool, dev: bool, sizes: Sequence[Fraction] | None, occurrences: Sequence[int]
 ) -> None:
     """Refuse arguments of the curves that do not go together."""
-    given = {"train": train, "dev": dev, "sizes": sizes is not None, "occurrences": bool(occurrences)}
-    if not papers and any(given.values()):
-        names = ", ".join(f"`{name}`" for name, present in given.items() if present)
+    present = {"train": train, "dev": dev, "sizes": sizes is not None, "occurrences": bool(occurrences)}
+    if not papers and any(present.values()):
+        names = ", ".join(f"`{name}`" for name, is_given in present.items() if is_given)
         raise ConfigError(f"{names}: for the curves of the papers, which come with `papers`: add it")
     if train != dev:
         raise ConfigError("a curve needs both `train` and `dev`")

@@ -76,17 +76,19 @@ def _vectors(results: PaperResults) -> dict[str, Any]:
         for level, ratio in zip(LEVELS, RATIOS, strict=True)
     ]
     cosines = {
-        "cosine of entities of one label": [one.within for one in geometries],
-        "cosine of entities of different labels": [one.between for one in geometries],
-        "cosine of entities and spans that are none": [one.against for one in geometries],
+        "cosine of entities of one label": [geometry.within for geometry in geometries],
+        "cosine of entities of different labels": [geometry.between for geometry in geometries],
+        "cosine of entities and spans that are none": [geometry.against for geometry in geometries],
     }
-    without = [scored.name for scored, one in zip(results.models, geometries, strict=True) if one.templates is None]
+    without = [
+        scored.name for scored, geometry in zip(results.models, geometries, strict=True) if geometry.templates is None
+    ]
     return {
         "widest": min(max_width(scored.model) for scored in results.models),
         "unit": " or ".join(sorted({scored.model.recipe.suggester.unit for scored in results.models})),
         "coupling": coupling,
         "geometry": [
-            ("l2-norm of entities", [_number(one.norm) for one in geometries], ""),
+            ("l2-norm of entities", [_number(geometry.norm) for geometry in geometries], ""),
             *((title, *_cosines(row)) for title, row in cosines.items()),
         ],
         "templates": _templates(geometries),
@@ -96,14 +98,16 @@ def _vectors(results: PaperResults) -> dict[str, Any]:
 
 def _templates(geometries: Sequence[Geometry]) -> list[tuple[str, list[str], str]]:
     """What the heads compare vectors with, where they have a vector a label."""
-    templates = [one.templates for one in geometries]
+    templates = [geometry.templates for geometry in geometries]
     if not any(templates):
         return []
     none = Cosine(None, 0)
-    rows = [("l2-norm of templates", [_number(one.norm if one else None) for one in templates], "")]
-    rows.append(("absolute cosine of templates", *_cosines([one.cosine if one else none for one in templates])))
-    if any(one and one.null.pairs for one in templates):
-        cosines = [one.null if one else none for one in templates]
+    rows = [("l2-norm of templates", [_number(vectors.norm if vectors else None) for vectors in templates], "")]
+    rows.append(
+        ("absolute cosine of templates", *_cosines([vectors.cosine if vectors else none for vectors in templates]))
+    )
+    if any(vectors and vectors.null.pairs for vectors in templates):
+        cosines = [vectors.null if vectors else none for vectors in templates]
         rows.append(("absolute cosine of templates and null's", *_cosines(cosines)))
     return rows
 
@@ -144,16 +148,16 @@ def _posteriors(results: PaperResults, labels: Sequence[str]) -> dict[str, Any] 
 def _generation(results: PaperResults) -> dict[str, Any] | None:
     """BLEU-2 of reconstructions, and some beside their originals (tables 7 and 8 of Nguyen et al., 2023)."""
     pairs = zip(results.models, results.generations, strict=bool(results.generations))
-    generated = [(number, scored.name, one) for number, (scored, one) in enumerate(pairs) if one is not None]
+    generated = [(i, scored.name, generation) for i, (scored, generation) in enumerate(pairs) if generation is not None]
     if not generated:
         return None
     head, columns = ["original"], []
-    for _, name, one in generated:
+    for _, name, generation in generated:
         head.append(f"{name}: reconstruction")
-        columns.append({entity.gold.key: entity.reconstruction for entity in one.entities})
-        if any(entity.synonym is not None for entity in one.entities):
+        columns.append({entity.gold.key: entity.reconstruction for entity in generation.entities})
+        if any(entity.synonym is not None for entity in generation.entities):
             head.append(f"{name}: synonym")
-            columns.append({entity.gold.key: entity.synonym or "" for entity in one.entities})
+            columns.append({entity.gold.key: entity.synonym or "" for entity in generation.entities})
     originals = {
         entity.original: entity.gold.key
         for entity in generated[0][2].entities

@@ -145,9 +145,9 @@ def analyse(models: list[ScoredModel], documents: Sequence[Document], console: C
     rows = [number[key] for key in query_keys]
     widest = min(max_width(scored.model) for scored in models)  # the same pairs for all
     spaces, neighbours, probabilities = [], [], []
-    for scored, own in zip(models, by_key, strict=True):
+    for scored, own_spans in zip(models, by_key, strict=True):
         say(console, f"span vectors of {scored.name}: retrieval, likeness and pictures of {len(keys):,} spans")
-        spans = [own[key] for key in keys]
+        spans = [own_spans[key] for key in keys]
         vectors = span_vectors(scored.model, spans)
         neighbours.append(nearest_neighbours(scored.model, [spans[i] for i in rows], vectors[rows]))
         probabilities.append(LabelProbabilities.of(scored.model, spans))

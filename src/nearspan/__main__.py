@@ -33,7 +33,8 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
 
 
 def _stop(*_: object) -> None:
-    os.write(2, b"stopped\n")
+    show_cursor = b"\x1b[?25h" if os.isatty(2) else b""  # a progress bar may have hidden it
+    os.write(2, show_cursor + b"stopped\n")
     os._exit(STOPPED)
 
 

@@ -47,10 +47,10 @@ def test_a_training(start, tmp_path: Path):
     assert not any("Traceback" in line for line in messages)
 
 
-def test_annotating_what_somebody_types(start, folders):
-    process = start("annotate", folders["classifier"], "--device", "cpu")
-    process.stdin.write(b"Ada lives in Oslo\n")
-    process.stdin.flush()
+def test_annotating(start, folders, tmp_path: Path):
+    (tmp_path / "lines").write_bytes(b"Ada lives in Oslo\n" * 30_000)
+    with (tmp_path / "lines").open("rb") as lines:
+        process = start("annotate", folders["classifier"], "--device", "cpu", stdin=lines)
     code, (answer, *messages) = interrupt(process, process.stdout, "Ada")
     assert (code, messages) == (130, ["stopped"])
     assert answer.startswith("{")

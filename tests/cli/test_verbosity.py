@@ -23,6 +23,7 @@ def train(nearspan_command, documents, tmp_path: Path):
 
 def test_training_logs_its_epochs_where_it_is_asked_to(train):
     ran = train("--verbose")
+    assert "read 12 documents from " in ran.err
     assert ran.err.count("epoch 1/1: loss") == 1
     assert "saved to" in ran.err
 

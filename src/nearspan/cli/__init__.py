@@ -31,9 +31,7 @@ def _print_version(show: bool) -> None:
 
 @app.callback()
 def nearspan(
-    verbose: Annotated[
-        int, typer.Option("--verbose", "-v", count=True, help="Say what happens; -vv says more.", show_default=False)
-    ] = 0,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is read, loaded and done.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show errors alone: no warnings, no progress.")] = False,
     version: Annotated[  # noqa: ARG001
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)

@@ -29,6 +29,7 @@ def read_documents(
     if not paths:
         return ()
     corpus = read(list(paths), format, columns=label_columns(columns))
+    logger.info("read %s documents from %s", f"{len(corpus):,}", ", ".join(map(display_path, paths)))
     warn_of_problems(corpus.problems, f": see  nearspan check {shlex.join(map(str, paths))}")
     return corpus.documents
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,8 @@ from nearspan.recipes import names
 
 if TYPE_CHECKING:
     from nearspan.model import Model
+
+logger = logging.getLogger(__name__)
 
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
@@ -69,7 +72,9 @@ def load_model(folder: Path, device: str, search: str, interpolate: float | None
     """The model of a folder, using its memory as the options say."""
     from nearspan.model import Model
 
-    return apply_options(Model.load(folder, device), search, interpolate)
+    model = Model.load(folder, device)
+    logger.info("loaded %r to %s", model, model.device)
+    return apply_options(model, search, interpolate)
 
 
 def apply_options(model: Model, search: str, interpolate: float | None) -> Model:

@@ -31,13 +31,13 @@ class ConsoleHandler(logging.Handler):
         terminal(stderr=True).print(self.format(record), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-def set_verbosity(verbose: int, quiet: bool) -> None:
-    """Show warnings; with --verbose what happens too, twice all of it; with --quiet errors alone, and no progress."""
+def set_verbosity(verbose: bool, quiet: bool) -> None:
+    """Show warnings and progress; with --verbose what happens too, with --quiet errors alone."""
     terminal(stderr=True).quiet = quiet
     logger = logging.getLogger("nearspan")
     logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, ConsoleHandler)]
     logger.addHandler(ConsoleHandler())
-    logger.setLevel([logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)] if not quiet else logging.ERROR)
+    logger.setLevel(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING)
 
 
 def print_error(message: str) -> None:

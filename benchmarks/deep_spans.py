@@ -90,7 +90,7 @@ def _of_width(case: Case, width: int) -> Tensor:
         scores = query @ key.permute(0, 1, 3, 4, 2) / math.sqrt(query.shape[-1])  # [B, n, heads, 1, k]
         shares = torch.dropout(scores.softmax(-1), rate, case.deep.training)
         context = (shares @ value.transpose(2, 3)).flatten(2)  # [B, n, d]
-        spans = block.after(spans, context, rate)
+        spans = block.after_attention(spans, context, rate)
     return spans
 
 

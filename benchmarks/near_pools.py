@@ -30,7 +30,7 @@ def neighbours(trainer: Any) -> list[list[int]]:
     device, training = prepared.first.device, network.training
     network.eval()
     found: dict[int, Tensor] = {}
-    for ids in prepared.order(device):
+    for ids in prepared.reading_batches(device):
         means = network.encoder.sentence_vectors(network.encoder(prepared.batch(ids)))
         vectors = functional.normalize(means.float(), dim=1)
         found |= dict(zip(ids.tolist(), vectors, strict=True))

@@ -48,7 +48,7 @@ def main() -> None:
         for batch in options.batch:
             told = {}
             for name, made in (("as trained", prepared), ("sorted by words", by_words)):
-                told[name] = shares(prepared, made.buckets(batch, torch.Generator().manual_seed(1)))
+                told[name] = shares(prepared, made.training_batches(batch, torch.Generator().manual_seed(1)))
             found.append({"file": str(file), "sentences": len(sentences), "batch": batch, **told})
     print(json.dumps({"encoder": options.encoder, "padding": found}, indent=1))
 

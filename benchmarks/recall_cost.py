@@ -3,11 +3,10 @@
     python benchmarks/recall_cost.py TRAIN [--vectors glove.txt] [--most 100 500] [--epochs 3] [--set part.key=value]
         [--device cuda] [--out results.json]
 
-The recipe `hire` without `encoder.word_memory`, and with it for each T; all else is the same. One epoch of each is trained
-in turn, again and again, so that a machine's moods meet all of them; the first round is not counted, because the memory
-is empty in it. An epoch is its steps and the writing of the memory, without scoring. Times are medians of epochs
-(Luo et al., 2020, figure 3: 1.19 times the base at T = 500).
-"""
+The recipe `hire` without `encoder.word_memory`, and with it for each T; all else is the same. One epoch of each is
+trained in turn, again and again, so that a machine's moods meet all of them; the first round is not counted, because
+the memory is empty in it. An epoch is its steps and the writing of the memory, without scoring. Times are medians of
+epochs (Luo et al., 2020, figure 3: 1.19 times the base at T = 500)."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class Variant:
         for step, ids in enumerate(batches):
             self.trainer._step(ids, number, step, len(batches))
         stepped = _now()
-        self.encoder.write(self.trainer.prepared)
+        self.encoder.write_word_memory(self.trainer.prepared)
         self.steps.append(stepped - began)
         self.writing.append(_now() - stepped)
 

@@ -30,7 +30,7 @@ def by_known(words: StaticVectors) -> None:
 
     def means(self: Encoder, encoded: Encoded) -> Tensor:  # noqa: ARG001
         batch = encoded.batch
-        known = (batch.prepared.features["words"]["rows"][batch.rows] >= own) & batch.mask
+        known = (batch.corpus.features["words"]["rows"][batch.rows] >= own) & batch.mask
         return (encoded.features["words"] * known[..., None]).sum(1) / batch.mask.sum(1, keepdim=True)
 
     Encoder.sentence_vectors = means  # type: ignore[method-assign]

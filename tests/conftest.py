@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import resource
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +29,8 @@ settings.register_profile("nearspan", deadline=None, derandomize=True, suppress_
 settings.load_profile("nearspan")
 
 torch.set_num_threads(1)
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")  # as in .ci/run
 
 TINY = (
     "encoder.vectors.size=8",
@@ -143,3 +147,27 @@ def nearspan_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         return Ran(code, out, err)
 
     return run
+
+
+def chromium() -> str | None:
+    """The first that runs: there are systems on which the name only tells how to install it."""
+    paths = filter(None, map(shutil.which, BROWSERS))
+    return next(
+        (path for path in paths if not subprocess.run([path, "--version"], capture_output=True).returncode), None
+    )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    path = chromium()
+    if path is None:
+        reason = "no Chromium that runs on this machine: apt-get install chromium"
+        if os.environ.get("NEARSPAN_BROWSER") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path)
+        yield browser
+        browser.close()

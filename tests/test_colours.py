@@ -20,8 +20,8 @@ def test_the_stylesheet_has_every_colour_for_light_and_dark_pages():
     for number, (light, dark) in enumerate(PALETTE):
         assert f"--c{number}: {light};" in css.split("@media")[0]
         assert f"--c{number}: {dark};" in css.split("@media")[1]
-        assert f".c{number} {{ --own: var(--c{number}); }}" in css
-    assert ".c-none { --own: var(--c-none); }" in css
+        assert f".c{number} {{ --colour: var(--c{number}); }}" in css
+    assert ".c-none { --colour: var(--c-none); }" in css
 
 
 def luminance(tone: str) -> float:

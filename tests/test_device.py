@@ -14,13 +14,13 @@ from nearspan.errors import ConfigError
 def test_a_device_that_is_not_there_is_a_clear_error(folders, device: str):
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    with pytest.raises(ConfigError, match="--device"):
+    with pytest.raises(ConfigError, match="`device`"):
         nearspan.load(folders["classifier"], device=device)
 
 
 @pytest.mark.parametrize("seed", [-(2**63) - 1, 2**64])
 def test_a_seed_that_torch_does_not_take_is_a_clear_error(nearspan_command, documents, tmp_path: Path, seed: int):
-    message = rf"--seed takes a whole number from -2\^63 to 2\^64 - 1, found {seed}"
+    message = rf"`seed` takes a whole number from -2\^63 to 2\^64 - 1, found {seed}"
     with pytest.raises(ConfigError, match=message):
         nearspan.train("classifier", documents, out=tmp_path / "m", seed=seed, device="cpu")
     with pytest.raises(ConfigError, match=message):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nearspan.model import Model
     from nearspan.registry import register
     from nearspan.report import audit, report  # type: ignore[no-redef]
-    from nearspan.training import train, tune  # type: ignore[no-redef]
+    from nearspan.training import train, tune
 
 __version__ = "0.1.0"
 

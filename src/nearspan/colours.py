@@ -75,11 +75,11 @@ class LabelColours:
 
 
 def stylesheet() -> str:
-    """CSS: a variable `--c0` … `--c-none` for each colour, and classes of these names that set `--own` to it."""
+    """CSS: a variable `--c0` … `--c-none` for each colour, and classes of these names that set `--colour` to it."""
     colours = [*map(colour, range(len(PALETTE))), NO_ENTITY]
     light, dark = (
         " ".join(f"--{one.name}: {tone};" for one, tone in zip(colours, tones, strict=True))
         for tones in ([one.light for one in colours], [one.dark for one in colours])
     )
-    classes = "\n".join(f".{one.name} {{ --own: {one.css}; }}" for one in colours)
+    classes = "\n".join(f".{one.name} {{ --colour: {one.css}; }}" for one in colours)
     return f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{classes}\n"

@@ -96,7 +96,7 @@ class Recipe(Settings):
         tokenizer = load_tokenizer(self.encoder.transformer.name) if tokenizer is None else tokenizer
         return Splitter(self.characters_as_words, tokenizer)
 
-    def override(self, settings: Iterable[str], option: str = "--set") -> Recipe:
+    def override(self, settings: Iterable[str], option: str = "`settings`") -> Recipe:
         """The recipe with `part.key=value` settings applied; values are TOML, bare words are strings.
 
         Changing a part's `kind` drops that part's other settings. `option` names the settings in errors.
@@ -168,7 +168,7 @@ def _explain(problem: Any) -> str:
 
 
 def _locate(steps: Sequence[Any]) -> tuple[list[str], list[type[BaseModel]]]:
-    """A place as `--set` names it, and the parts that may be there: pydantic puts a part's kind between the two."""
+    """A place as `override` names it, and the parts that may be there: pydantic puts a part's kind between the two."""
     place: list[str] = []
     parts: list[type[BaseModel]] = [Recipe]
     for step in steps:

@@ -19,7 +19,7 @@ def usable_device(wanted: str = "") -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:  # no such one, torch built without it, no memory left on it
         reason = str(error).strip().splitlines()[0]
-        raise ConfigError(f"--device {wanted}: {reason}; use cpu, cuda or cuda:1 as this machine has them") from error
+        raise ConfigError(f"`device` {wanted}: {reason}; use cpu, cuda or cuda:1 as this machine has them") from error
     return device
 
 
@@ -30,7 +30,7 @@ def usable_seed(seed: int) -> int:
     -1
     """
     if not -(2**63) <= seed < 2**64:
-        raise ConfigError(f"--seed takes a whole number from -2^63 to 2^64 - 1, found {seed}")
+        raise ConfigError(f"`seed` takes a whole number from -2^63 to 2^64 - 1, found {seed}")
     return seed
 
 

@@ -239,13 +239,21 @@ class Document:
         return record
 
     def __repr__(self) -> str:
-        count = len(self.entities)
-        entities = f"{count:,} {'entity' if count == 1 else 'entities'}"
+        entities = count_of(len(self.entities), "entity", "entities")
         return f"Document({self.id!r}, {len(self.text):,} characters, {entities}: {_excerpt(self.text)})"
 
     def with_entities(self, entities: Iterable[Entity]) -> Document:
         """The same document with other entities, in order of their spans."""
         return Document(self.text, tuple(sorted(entities)), self.id, self.words, self.sentences)
+
+
+def count_of(count: int, singular: str, plural: str) -> str:
+    """A number with its noun.
+
+    >>> count_of(1, "entity", "entities"), count_of(1200, "entity", "entities")
+    ('1 entity', '1,200 entities')
+    """
+    return f"{count:,} {singular if count == 1 else plural}"
 
 
 def _bind(entity: Entity, text: str) -> Entity:

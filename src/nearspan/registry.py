@@ -68,6 +68,6 @@ def _import_entry_points() -> None:
             entry.load()
         except Exception as error:  # a package from outside may fail as it likes
             raise ConfigError(
-                f"the package of the entry point {entry.name!r} ({entry.value}) cannot be imported: {first_line(error)}. "
-                "Mend or uninstall it"
+                f"the package of the entry point {entry.name!r} ({entry.value}) cannot be imported: "
+                f"{first_line(error)}. Mend or uninstall it"
             ) from error

@@ -116,8 +116,8 @@ def test_the_page_is_written(explain, tmp_path):
     assert "PLACE" in page
 
 
-def test_the_memory_may_vote_beside_a_classifier(explain):
-    found = json.loads(explain(TEXT, "--vote", "0.4", "--json", model="classifier").out)
+def test_the_memory_may_be_interpolated_with_a_classifier(explain):
+    found = json.loads(explain(TEXT, "--interpolate", "0.4", "--json", model="classifier").out)
     assert {one["weight"] for one in found["evidence"]} == {0.4}
-    assert explain(TEXT, "--vote", "1.5", model="classifier").code == 2
-    assert "a vote of the memory already" in explain(TEXT, "--vote", "0.4").err
+    assert explain(TEXT, "--interpolate", "1.5", model="classifier").code == 2
+    assert "predicts from its memory already" in explain(TEXT, "--interpolate", "0.4").err

@@ -75,7 +75,7 @@ ERRORS = {
     "no recipe": ["train", "instnce", "--train", "{data}", "--out", "{tmp}/out"],
     "odd setting": ["train", "instance", "--train", "{data}", "--out", "{tmp}/out", "--set", "training.epoch=3"],
     "no training file": ["train", "instance", "--train", "{tmp}/absent", "--out", "{tmp}/out"],
-    "no vectors": ["train", "instance", "--train", "{data}", "--out", "{tmp}/o", "--set", "encoder.vectors.file=absent"],
+    "no vectors": ["train", "instance", "--train", "{data}", "--out", "{tmp}/o", "--set", "encoder.vectors.file=no"],
     "no encoder": ["train", "instance", "--train", "{data}", "--out", "{tmp}/o", "--set",
                    "encoder.transformer.name={tmp}/folder.txt"],
     "taken folder": ["train", "instance", "--train", "{data}", "--out", "{model}"],

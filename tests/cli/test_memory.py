@@ -89,7 +89,7 @@ def test_a_corpus_with_one_bad_document_adds_nothing(memory, tmp_path, bad: str)
     [
         (["add"], "give a text with markup"),
         (["add", "[Zed](PERSON) x", "--weight", "0"], "above 0"),
-        (["add", "[Zed](PERSON) x", "--vote", "0.5"], "a vote of the memory already"),
+        (["add", "[Zed](PERSON) x", "--interpolate", "0.5"], "predicts from its memory already"),
         (["add", "[Zed](PLANET) x"], "no label 'PLANET'"),
         (["add", "[Zed](PERSN) x"], "did you mean 'PERSON'"),
         (["add", "[Zed"], "never closed"),

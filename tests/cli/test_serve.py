@@ -32,10 +32,10 @@ def test_a_token_of_ones_own_is_not_printed(nearspan_command, folders, ran, monk
     assert "#token" not in nearspan_command("serve", folders["instance"]).err
 
 
-def test_limits_and_vote_reach_the_server(nearspan_command, folders, ran):
+def test_limits_and_the_memorys_weight_reach_the_server(nearspan_command, folders, ran):
     from fastapi.testclient import TestClient
 
-    nearspan_command("serve", folders["classifier"], "--limit", "texts=7", "--vote", "0.25", "--host", "0.0.0.0")
+    nearspan_command("serve", folders["classifier"], "--limit", "texts=7", "--interpolate", "0.25", "--host", "0.0.0.0")
     (app, host, _, limits) = ran[0]
     assert (host, limits.texts) == ("0.0.0.0", 7)
     with TestClient(app) as client:

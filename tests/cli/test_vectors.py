@@ -1,7 +1,10 @@
+import inspect
 from pathlib import Path
 
 import pytest
 
+from nearspan.cli.vectors import vectors
+from nearspan.encoders.glove import GloveSettings
 from nearspan.encoders.vector_files import read_vectors
 
 
@@ -68,3 +71,10 @@ def test_numbers_out_of_range_are_one_clear_error(nearspan_command, tmp_path: Pa
     assert ran.code == 2
     assert f"error: --{option} {value}: Input should be" in ran.err.replace("\n", " ")
     assert not out.exists()
+
+
+def test_the_defaults_are_those_of_the_settings():
+    """They are written twice, as the settings load torch."""
+    settings = GloveSettings().model_dump(exclude={"batch"})  # which is no option
+    defaults = {name: option.default for name, option in inspect.signature(vectors).parameters.items()}
+    assert {name: defaults[name] for name in settings} == settings

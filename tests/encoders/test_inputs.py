@@ -16,7 +16,7 @@ sizes = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 
 @given(sizes, st.integers(1, 9), st.integers(0, 5))
 def test_buckets_hold_every_sentence_once(lengths: list[int], size: int, seed: int):
-    batches = EncodedCorpus.of(lengths, {}).buckets(size, torch.Generator().manual_seed(seed))
+    batches = EncodedCorpus.of(lengths, {}).training_batches(size, torch.Generator().manual_seed(seed))
     assert sorted(i for batch in batches for i in batch.tolist()) == list(range(len(lengths)))
     assert all(len(batch) <= size for batch in batches)
     assert len(batches) == -(-len(lengths) // size)
@@ -36,8 +36,8 @@ def numbered(passages: list[list[int]]) -> tuple[torch.Tensor, list[list[int]]]:
 @given(groups, st.integers(1, 9), st.integers(0, 5))
 def test_sentences_that_are_read_together_are_in_one_batch(passages: list[list[int]], size: int, seed: int):
     lengths, together = numbered(passages)
-    prepared = replace(EncodedCorpus.of(lengths.tolist(), {}), together=together)
-    batches = [batch.tolist() for batch in prepared.buckets(size, torch.Generator().manual_seed(seed))]
+    prepared = replace(EncodedCorpus.of(lengths.tolist(), {}), passages=together)
+    batches = [batch.tolist() for batch in prepared.training_batches(size, torch.Generator().manual_seed(seed))]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for group in together:
         assert sum(set(group) <= set(batch) for batch in batches) == 1
@@ -47,8 +47,8 @@ def test_sentences_that_are_read_together_are_in_one_batch(passages: list[list[i
 @given(groups)
 def test_the_reading_order_keeps_them_together_too(passages: list[list[int]]):
     lengths, together = numbered(passages)
-    prepared = replace(EncodedCorpus.of(lengths.tolist(), {}), together=together)
-    batches = [batch.tolist() for batch in prepared.order(torch.device("cpu"))]
+    prepared = replace(EncodedCorpus.of(lengths.tolist(), {}), passages=together)
+    batches = [batch.tolist() for batch in prepared.reading_batches(torch.device("cpu"))]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     assert all(sum(set(group) <= set(batch) for batch in batches) == 1 for group in together)
 
@@ -56,7 +56,7 @@ def test_the_reading_order_keeps_them_together_too(passages: list[list[int]]):
 @given(sizes)
 def test_the_reading_order_holds_every_sentence_once(lengths: list[int]):
     prepared = EncodedCorpus.of(lengths, {})
-    ids = [i for batch in prepared.order(torch.device("cpu")) for i in batch.tolist()]
+    ids = [i for batch in prepared.reading_batches(torch.device("cpu")) for i in batch.tolist()]
     assert sorted(ids) == list(range(len(lengths)))
 
 
@@ -65,7 +65,7 @@ def test_words_of_many_pieces_are_read_in_smaller_batches():
     passage = Passage([np.zeros(32, dtype=np.int64)] * 20, np.zeros((600, 2), dtype=np.int64))
     pieces = [Pieces(number, np.arange(600), np.full(10, 60)) for number in range(60)]
     prepared = EncodedCorpus.of([10] * 60, {"transformer": {"passages": [passage] * 60, "pieces": pieces}})
-    batches = [batch.tolist() for batch in prepared.order(torch.device("cpu"))]
+    batches = [batch.tolist() for batch in prepared.reading_batches(torch.device("cpu"))]
     assert sorted(i for batch in batches for i in batch) == list(range(60))
     assert [len(batch) for batch in batches] == [PIECES * CPU_WORDS // (20 * 32)] * 5
 
@@ -82,8 +82,8 @@ def test_a_batch_points_at_its_own_words(lengths: list[int], data: st.DataObject
 
 
 def test_some_sentences_are_read_with_those_that_belong_to_them():
-    prepared = replace(EncodedCorpus.of([3, 1, 2, 1], {}), together=[[0, 2], [1], [3]])
+    prepared = replace(EncodedCorpus.of([3, 1, 2, 1], {}), passages=[[0, 2], [1], [3]])
     device = torch.device("cpu")
-    assert [ids.tolist() for ids in prepared.order(device, [2])] == [[0, 2]]
-    assert [ids.tolist() for ids in prepared.order(device, [])] == []
-    assert sorted(i for ids in prepared.order(device) for i in ids.tolist()) == [0, 1, 2, 3]
+    assert [ids.tolist() for ids in prepared.reading_batches(device, [2])] == [[0, 2]]
+    assert [ids.tolist() for ids in prepared.reading_batches(device, [])] == []
+    assert sorted(i for ids in prepared.reading_batches(device) for i in ids.tolist()) == [0, 1, 2, 3]

@@ -15,7 +15,7 @@ from nearspan.config import Recipe
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Encoder, EncoderSettings, Splitter, load_tokenizer
 from nearspan.encoders.transformer import TransformerSettings
-from nearspan.encoders.word_pieces import Coded, coded, shares, units
+from nearspan.encoders.word_pieces import PieceCodes, encode_pieces, split_units, unit_pieces
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
@@ -97,8 +97,8 @@ def test_units_partition_every_word_and_share_out_every_piece(tokenizers, kind: 
         assert [begin for begin, _ in view.words[first:stop]] == edges[:-1]
         assert edges == sorted(set(edges))
         assert edges[-1] == end
-    pieces = coded([view], tokenizers[kind])[0]
-    given_out = shares(view, pieces)
+    pieces = encode_pieces([view], tokenizers[kind])[0]
+    given_out = unit_pieces(view, pieces)
     assert all(given_out)
     assert [position for own in given_out for position in own] == list(range(len(pieces.ids)))
 
@@ -133,12 +133,12 @@ def test_the_units_of_words_that_tokenizers_see_differently(tokenizers):
     ],
 )
 def test_pieces_that_cannot_be_told_apart_are_one_unit(places, expected):
-    assert units(places, 4) == expected
+    assert split_units(places, 4) == expected
 
 
 def test_a_unit_that_the_tokenizer_does_not_see_again_reads_its_words_first_piece():
     view = Sentence(Document("abcd"), 0, ((0, 1), (1, 3), (3, 4)), wholes=((0, 3),))
-    assert shares(view, Coded([7, 8], [(0, 3), (3, 4)], [[0, 1]])) == [[0], [0], [1]]
+    assert unit_pieces(view, PieceCodes([7, 8], [(0, 3), (3, 4)], [[0, 1]])) == [[0], [0], [1]]
 
 
 def test_entities_inside_a_word_are_misaligned_though_pieces_begin_there(tokenizers):
@@ -182,7 +182,7 @@ def test_in_context_the_states_of_pieces_are_those_of_the_whole_run(encoders, po
     views = Splitter(tokenizer=tokenizer)(Document("Adas left Oslosx. Bobsy met Eves."))
     assert [len(view) for view in views] == [7, 7]  # every piece is a unit
     assert all(list(view.around) == views for view in views)
-    ids = [2, *(number for pieces in coded(views, tokenizer) for number in pieces.ids), 3]
+    ids = [2, *(number for pieces in encode_pieces(views, tokenizer) for number in pieces.ids), 3]
     expected = AutoModel.from_pretrained(encoders["bert"]).eval()(input_ids=torch.tensor([ids])).last_hidden_state
     found = encoder(encoder.prepare(views).batch(torch.tensor([0, 1]))).states  # [2, 7, size]
     torch.testing.assert_close(found.flatten(0, 1), expected[0, 1:-1], atol=1e-5, rtol=1e-3)

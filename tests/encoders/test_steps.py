@@ -2,7 +2,7 @@
 
 import torch
 
-from nearspan.encoders.lstm_steps import stepped
+from nearspan.encoders.lstm_steps import run_steps
 
 WORDS, LSTMS, SENTENCES, SIZE = 4, 2, 3, 2
 
@@ -17,7 +17,7 @@ def given():
 
 def test_states_are_those_of_the_equations():
     read, recurrent, kept = given()
-    found = stepped(read, recurrent, kept)
+    found = run_steps(read, recurrent, kept)
     for lstm in range(LSTMS):
         for sentence in range(SENTENCES):
             state = cell = torch.zeros(SIZE, dtype=torch.double)
@@ -30,9 +30,9 @@ def test_states_are_those_of_the_equations():
 
 
 def test_gradients_are_those_of_small_changes():
-    assert torch.autograd.gradcheck(stepped, given())
+    assert torch.autograd.gradcheck(run_steps, given())
 
 
 def test_one_word():
     read, recurrent, kept = given()
-    assert torch.autograd.gradcheck(stepped, (read[:1].detach().requires_grad_(), recurrent, kept[:1]))
+    assert torch.autograd.gradcheck(run_steps, (read[:1].detach().requires_grad_(), recurrent, kept[:1]))

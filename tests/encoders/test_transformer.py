@@ -261,20 +261,20 @@ def test_batches_keep_the_sentences_that_are_read_together(encoders):
     encoder = built(encoders["bert"], frozen=False, context=14)
     sentences_ = [*sentences_of(*STORY), *sentences_of(*OTHER)]
     prepared = encoder.prepare(sentences_)
-    assert prepared.together == [[0], [1, 2], [3, 4]]  # 8, 3 + 7 and 4 + 5 pieces
-    for batch in (*prepared.buckets(2), *prepared.order(torch.device("cpu"))):
+    assert prepared.passages == [[0], [1, 2], [3, 4]]  # 8, 3 + 7 and 4 + 5 pieces
+    for batch in (*prepared.training_batches(2), *prepared.reading_batches(torch.device("cpu"))):
         held = set(batch.tolist())
-        assert all(held.issuperset(group) or held.isdisjoint(group) for group in prepared.together)
-    assert encoder.prepare([sentences_[4], sentences_[0], sentences_[3]]).together == [[0, 2], [1]]
+        assert all(held.issuperset(group) or held.isdisjoint(group) for group in prepared.passages)
+    assert encoder.prepare([sentences_[4], sentences_[0], sentences_[3]]).passages == [[0, 2], [1]]
     without = built(encoders["bert"], frozen=False).prepare(sentences_)
-    assert without.together == [[0], [1], [2], [3], [4]]
+    assert without.passages == [[0], [1], [2], [3], [4]]
 
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_sentences_of_as_many_words_meet_those_of_as_many_pieces(encoders, frozen: bool):
     short, long = ["rain", "fell"], ["oslosxy", "romesxy"]  # two words each, of two and of eight pieces
     prepared = built(encoders["bert"], frozen=frozen).prepare([sentence(one) for one in (short, long) * 8])
-    for batches in (prepared.buckets(4, torch.Generator().manual_seed(3)), prepared.buckets(4)):
+    for batches in (prepared.training_batches(4, torch.Generator().manual_seed(3)), prepared.training_batches(4)):
         alike = [len({i % 2 for i in batch.tolist()}) == 1 for batch in batches]
         assert all(alike) != frozen  # frozen states are not read again: nothing is padded with them
 

@@ -83,7 +83,7 @@ def test_pretrained_rows_can_be_trained_too(file: str):
         "bergen",
         "Ada",
     ]  # not in training: nothing would train them
-    assert sorted(module.pretrained) == ["Ada", "bergen", "of", "oslo", "the"]
+    assert sorted(module.pretrained_words) == ["Ada", "bergen", "of", "oslo", "the"]
     assert embedded(module, "oslo").tolist() == [[1, 1, 0]]
     embedded(module, "oslo").sum().backward()
     assert module.trained.grad is not None

@@ -23,6 +23,8 @@ def test_a_model_that_finds_entities_is_scored_by_f1(classifier, documents):
     assert type(evaluation.scores) is Scores
     assert (evaluation.measure, evaluation.value) == ("F1", evaluation.scores.f1)
     assert "task" not in evaluation.to_dict()
+    score = f"{100 * evaluation.value:.2f}"
+    assert repr(evaluation) == f"Evaluation(F1 {score}, 22 entities in 12 sentences; all reachable)"
 
 
 def test_a_model_of_given_spans_is_scored_by_accuracy_beside_the_majority_by_string(tiny, documents, tmp_path: Path):

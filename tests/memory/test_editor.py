@@ -25,7 +25,7 @@ def probabilities(model: Model) -> torch.Tensor:
         model.network, [sentence for text in TEXTS for sentence in model.split(Document(text))]
     )
     found = {}
-    for ids in windows.corpus.order(model.device):
+    for ids in windows.corpus.reading_batches(model.device):
         with torch.inference_mode():
             query = model.network.query(windows.corpus.batch(ids), model.datastore)
             said = model.network.predict_proba(query)

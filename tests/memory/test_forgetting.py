@@ -100,7 +100,7 @@ def test_copies_are_forgotten_one_by_one(editor: Editor):
 def test_a_text_is_read_before_or_after_an_edit_not_between(editor: Editor, monkeypatch: pytest.MonkeyPatch):
     before, recall = states(editor.model), editor.model.network.encoder.word_memory
     editor.forget("d3")
-    after, silent = states(editor.model), recall.silent
+    after, silent = states(editor.model), recall.forgotten_mask
     for first in ([None, silent], [silent, None]):  # what another thread does after each look at it
         seen = cycle(first)
         monkeypatch.setattr(WordMemory, "silent", property(lambda _, seen=seen: next(seen)), raising=False)
@@ -115,7 +115,7 @@ def test_nothing_is_silent_while_the_next_memory_is_gathered(editor: Editor, mon
     seen = []
 
     def watched(*given: Any) -> Datastore:
-        seen.append(editor.model.network.encoder.word_memory.silent)
+        seen.append(editor.model.network.encoder.word_memory.forgotten_mask)
         return assemble_datastore(*given)
 
     monkeypatch.setattr("nearspan.memory.sync.assemble_datastore", watched)

@@ -6,7 +6,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from nearspan.segment.sentence_windows import split_windows
 
 import nearspan
 from nearspan.document import Document, Entity, Span
@@ -17,6 +16,7 @@ from nearspan.model import Model
 from nearspan.model.predict import Predictor
 from nearspan.report.explained_errors import reachable_entities
 from nearspan.report.report import report
+from nearspan.segment.windows import split_windows
 from nearspan.spans import ScoredSpan
 from nearspan.training import TrainingCallback
 from nearspan.training.data import TrainingData

@@ -91,7 +91,7 @@ def test_the_nearest_search_is_equation_2_over_the_nearest_sentences(kept: Model
     for text in TEXTS:
         asked = query(kept, text)
         found, vectors, batch = kept.network.predict_proba(asked), asked.vectors, asked.batch
-        mean = kept.network.encoder.features["vectors"](batch, batch.prepared.features["vectors"])[0].mean(0)
+        mean = kept.network.encoder.features["vectors"](batch, batch.corpus.features["vectors"])[0].mean(0)
         cosine = torch.nn.functional.cosine_similarity(memory.sentence_vectors, mean[None]).tolist()
         nearest = sorted(range(len(cosine)), key=lambda m: -cosine[m])[:count]
         rows = [row for row in range(len(memory)) if int(memory.sentence[row]) in nearest]

@@ -14,7 +14,9 @@ import nearspan
 from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings, transformer_blocks
 from nearspan.encoders.bilstm import BiLSTMSettings
 from nearspan.errors import ConfigError
-from nearspan.heads import BiaffineSettings, SoftmaxSettings
+from nearspan.heads import BiaffineHead, HeadInputs, SoftmaxHead, Targets
+from nearspan.heads.biaffine import BiaffineSettings
+from nearspan.heads.softmax import SoftmaxSettings
 from nearspan.spans import enumerate_spans, span_transformer
 from nearspan.spans.endpoint_mlp import EndpointMLP, EndpointMLPSettings
 from nearspan.spans.pooling import Pooling, PoolingSettings
@@ -93,9 +95,9 @@ def random_states(lengths, count, size=SIZE, seed=1):
 
 def aggregated(pool, words):
     """Equation 2 and appendix A: a vector [d] from the words of a span [k, d]."""
-    if pool.how == "max":
+    if pool.kind == "max":
         return torch.stack([words[:, j].max() for j in range(words.shape[1])])
-    if pool.how == "mean":
+    if pool.kind == "mean":
         return sum(words) / len(words)
     weight, u, v = pool.attention.inner.weight, pool.attention.outer, pool.attention.vector
     inputs = words if v is None else [torch.cat([word, v]) for word in words]
@@ -174,7 +176,9 @@ def in_order(found, layout):
 
 def same_weights(deep, model):
     """The weights of the span Transformer, and those of the encoder that they began as."""
-    mine = list(deep.pretrained()) or [p for layer in layers_of(model)[-len(deep.layers) :] for p in layer.parameters()]
+    mine = list(deep.pretrained_parameters()) or [
+        p for layer in layers_of(model)[-len(deep.layers) :] for p in layer.parameters()
+    ]
     theirs = [next(other for other in model.parameters() if torch.equal(one, other)) for one in mine]
     return [*mine, *deep.pool.parameters()], [*theirs, *deep.pool.parameters()]
 
@@ -182,7 +186,7 @@ def same_weights(deep, model):
 def check(deep, model, lengths, max_width):
     """Values and gradients against the loop."""
     states, layout = random_states(lengths, len(deep.layers)), laid_out(lengths, max_width)
-    found = deep.wide(states, layout)
+    found = deep.wide_states(states, layout)
     everything = paper_span_transformer(model, deep.pool, states, lengths, max_width)
     assert len(everything) == len(layout)
     expected = in_order(everything, layout)
@@ -224,7 +228,7 @@ def test_a_span_of_one_word_may_go_through_the_layers_too(family: str, budget: i
     model, states = pretrained(family), random_states([3, 2], LAYERS)
     deep = built(model, 2, single="layers").eval()
     deep.budget = budget  # one word at a time, or all
-    found = deep.alone(states)
+    found = deep.single_states(states)
     for sentence, place in [(0, 0), (0, 2), (1, 1)]:
         span = through(model, states[0][sentence, place], [below[sentence, place : place + 1] for below in states])
         torch.testing.assert_close(found[sentence, place], span, atol=1e-5, rtol=1e-5)
@@ -298,7 +302,7 @@ def test_parts_equal_the_whole(share: float, training: bool, pooling: str, share
 def test_parts_leave_room_for_the_gradients_that_are_added_up_over_them(monkeypatch: pytest.MonkeyPatch):
     deep, layout, [states] = built(pretrained(), 4), laid_out([5, 1, 7, 2], 4), random_states([5, 1, 7, 2], 1)
     weights = span_transformer.weight_bytes(deep.layers)
-    assert weights == 4 * sum(weight.numel() for weight in deep.pretrained())
+    assert weights == 4 * sum(weight.numel() for weight in deep.pretrained_parameters())
     one = (
         span_transformer.span_bytes(deep.layers, layout.widths) * 4 * layout.widths
     )  # first word of the four sentences
@@ -323,8 +327,8 @@ def test_parts_drop_the_same_states_on_the_way_back(monkeypatch: pytest.MonkeyPa
         torch.manual_seed(3)
         states = random_states(lengths, LAYERS)
         torch.manual_seed(4)
-        found = deep.wide(states, laid_out(lengths, 4))
-        return torch.autograd.grad((found * torch.arange(SIZE)).sum(), [*states, *deep.pretrained()])
+        found = deep.wide_states(states, laid_out(lengths, 4))
+        return torch.autograd.grad((found * torch.arange(SIZE)).sum(), [*states, *deep.pretrained_parameters()])
 
     again = gradients()
     monkeypatch.setattr(span_transformer, "checkpoint", lambda call, *arguments, **_: call(*arguments))
@@ -353,7 +357,7 @@ def test_what_a_layer_keeps_is_no_more_than_is_counted_for_it(lengths: list[int]
     deep, layout = built(pretrained(), max_width).train(), laid_out(lengths, max_width)
     states = random_states(lengths, LAYERS)
     counted = span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
-    found = kept([*states, *deep.parameters()], lambda: deep.wide(states, layout))
+    found = kept([*states, *deep.parameters()], lambda: deep.wide_states(states, layout))
     assert 0.3 * counted < found < counted
 
 
@@ -364,7 +368,10 @@ def test_with_a_small_budget_little_is_kept_for_the_way_back(alone: bool, words:
 
     def size(megabytes):
         deep = built(pretrained(), max_width, budget_mb=megabytes).train()
-        return kept([*states, *deep.parameters()], lambda: deep.alone(states) if alone else deep.wide(states, layout))
+        return kept(
+            [*states, *deep.parameters()],
+            lambda: deep.single_states(states) if alone else deep.wide_states(states, layout),
+        )
 
     assert 10 * size(1) < size(8192)
 
@@ -389,9 +396,9 @@ def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
     )
     pooled = dropping(states[0], rate, training)
     expected = paper_span_transformer(model, deep.pool, states, lengths, 3, pooled)
-    torch.testing.assert_close(deep.wide(states, layout), in_order(expected, layout), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(deep.wide_states(states, layout), in_order(expected, layout), atol=1e-5, rtol=1e-5)
     word = through(model, pooled[2, 3], [below[2, 3:4] for below in states])
-    torch.testing.assert_close(deep.alone(states)[2, 3], word, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(deep.single_states(states)[2, 3], word, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -402,13 +409,13 @@ def test_only_training_drops_words_that_a_span_sees(family: str, training: bool,
     deep, layout = built(pretrained(family), 3).train(training), laid_out(lengths, 3)
     states = random_states(lengths, LAYERS)
     monkeypatch.setattr(functional, "dropout", lambda states, *_: states)
-    assert torch.equal(deep.wide(states, layout), deep.wide(states, layout)) != training
+    assert torch.equal(deep.wide_states(states, layout), deep.wide_states(states, layout)) != training
 
 
 def test_a_span_of_padding_changes_no_gradient():
     lengths = [6, 2]
     deep, states = built(pretrained(), 4).eval(), random_states(lengths, LAYERS)
-    deep.wide(states, laid_out(lengths, 4)).sum().backward()
+    deep.wide_states(states, laid_out(lengths, 4)).sum().backward()
     for layer in states:
         assert layer.grad[1, 2:].abs().sum() == 0
         assert layer.grad[1, :2].abs().sum() > 0
@@ -622,23 +629,25 @@ def test_only_training_is_random(shared: bool):
 
 def test_equation_6_is_a_softmax_with_a_row_and_a_bias_for_null_too():
     torch.manual_seed(0)
-    head = SoftmaxSettings(null="learned", bias=True).build(4, labels=2)
+    head = SoftmaxHead.build(SoftmaxSettings(null="learned", bias=True), HeadInputs(labels=2, span_size=4, word_size=4))
     torch.nn.init.normal_(head.bias)
     vectors = torch.randn(3, 4)
     expected = torch.stack([(head.weight @ z + head.bias).exp() for z in vectors])
-    torch.testing.assert_close(head.probabilities(vectors), expected / expected.sum(1, keepdim=True))
+    torch.testing.assert_close(
+        head.predict_proba(SimpleNamespace(vectors=vectors)), expected / expected.sum(1, keepdim=True)
+    )
 
 
 def test_the_loss_is_the_cross_entropy_with_soft_targets():
     torch.manual_seed(1)
-    head = SoftmaxSettings(null="learned", bias=True).build(4, labels=2)
+    head = SoftmaxHead.build(SoftmaxSettings(null="learned", bias=True), HeadInputs(labels=2, span_size=4, word_size=4))
     vectors, targets = torch.randn(5, 4), torch.rand(5, 3).softmax(1)
     expected = -sum(
         target * probability.log()
-        for row, found in zip(targets, head.probabilities(vectors), strict=True)
+        for row, found in zip(targets, head.predict_proba(SimpleNamespace(vectors=vectors)), strict=True)
         for target, probability in zip(row, found, strict=True)
     )
-    torch.testing.assert_close(head.loss(vectors, targets), expected)
+    torch.testing.assert_close(head.loss(SimpleNamespace(vectors=vectors), Targets(spans=targets)), expected)
 
 
 def read_ends(ends, first, last, before=0.0, after=0.0):
@@ -653,7 +662,7 @@ def test_the_biaffine_head_equals_its_formula_span_by_span(width_size: int):
     torch.manual_seed(0)
     lengths, given = [5, 1, 3], encoded([5, 1, 3])
     ends = EndpointMLP(EndpointMLPSettings(end_size=4, width_size=width_size), SIZE, 3).eval()
-    head = BiaffineSettings().build(ends.size, labels=2, ends=ends.end_size)
+    head = BiaffineHead.build(BiaffineSettings(), HeadInputs(2, ends.size, SIZE, end_size=ends.end_size))
     for parameter in (*ends.parameters(), *head.parameters()):
         torch.nn.init.normal_(parameter)
     candidates = enumerate_spans(torch.tensor(lengths), 3)
@@ -685,8 +694,8 @@ def test_ends_drop_in_training(before: float, after: float, monkeypatch: pytest.
 
 
 def test_the_biaffine_head_wants_ends():
-    with pytest.raises(ConfigError, match=r'representation\.kind to "ends"'):
-        BiaffineSettings().build(9, labels=2)
+    with pytest.raises(ConfigError, match=r'representation\.kind to "endpoint_mlp"'):
+        BiaffineHead.build(BiaffineSettings(), HeadInputs(labels=2, span_size=9, word_size=9))
 
 
 # the weights: where they come from, how they learn, how they are kept
@@ -739,7 +748,7 @@ def test_a_model_is_the_same_after_loading(trained, documents):
     vectors = []
     for one in (model, loaded):
         sentences = [sentence for document in documents for sentence in nearspan.segment.split(document)]
-        vectors.append(one.network.spans(one.read(sentences).prepared.batch(torch.arange(5)))[0])
+        vectors.append(one.network.query(one.encode(sentences).batch(torch.arange(5))).vectors)
     assert torch.equal(*vectors)
 
 
@@ -791,7 +800,7 @@ def test_copies_learn_at_the_encoders_rate(trained):
     assert set(model.network.encoder.transformer.parameters()) <= own
     assert {p for block in model.network.representation.layers for p in block.parameters()} <= own
     assert not own & set(model.network.representation.projection.parameters())
-    assert bool(model.network.representation.pretrained()) != shared
+    assert bool(model.network.representation.pretrained_parameters()) != shared
 
 
 def test_over_a_frozen_encoder_the_copies_learn_and_the_encoder_does_not(folder: Path, documents, tmp_path: Path):

@@ -10,11 +10,11 @@ from torch.distributions import Normal, kl_divergence
 import nearspan
 from nearspan.errors import ConfigError, ModelError
 from nearspan.losses import GeneratorSettings, SpanTexts, Vocabulary
-from nearspan.losses.span_texts import END, SPECIAL, START, UNKNOWN, Sequences, spelled
+from nearspan.losses.span_texts import END, SPECIAL, START, UNKNOWN, Sequences, lowercase_words
 from nearspan.model import Model
-from nearspan.model.network import Labelled
+from nearspan.model.network import LabelledBatch
 from nearspan.segment import split
-from nearspan.spans import enumerate_spans
+from nearspan.spans import SpanLabels, enumerate_spans
 from nearspan.training.data import TrainingData
 
 
@@ -40,8 +40,8 @@ STEADY = ("encoder.bilstm.dropout=0.0", "encoder.vectors.singletons=0", "represe
 
 
 @pytest.fixture
-def data(documents) -> TrainingData:
-    return TrainingData.of(documents, split, 6)
+def data(documents, tiny) -> TrainingData:
+    return TrainingData.of(documents, tiny("classifier"), split)
 
 
 @pytest.fixture
@@ -62,16 +62,19 @@ def test_the_words_of_gold_spans_and_of_their_synonyms_are_known(texts):
 def test_a_batch_tells_the_texts_of_its_gold_spans_and_of_no_others(texts, data, ids: list[int]):
     lengths = torch.tensor([len(data.sentences[i]) for i in ids])
     candidates = enumerate_spans(lengths, 6)
-    told = texts.of(torch.tensor(ids), candidates)
+    told = texts.batch(torch.tensor(ids), candidates)
     golds = [(b, first, stop) for b, i in enumerate(ids) for first, stop, _ in data.entities[i]]
     found = [(int(candidates.sentence[r]), int(candidates.first[r]), int(candidates.stop[r])) for r in told.rows]
     assert found == golds
     names = [data.sentences[ids[b]].span(a, z).text(data.sentences[ids[b]].document.text) for b, a, z in golds]
-    assert [texts.vocabulary.text(rows) for rows in told.own.rows.tolist()] == [name.lower() for name in names]
+    assert [texts.vocabulary.text(rows) for rows in told.texts.rows.tolist()] == [name.lower() for name in names]
     expected = [
-        (name, " ".join(spelled(other))) for name in names for other in SYNONYMS.of(name) if other.lower() != "oslo"
+        (name, " ".join(lowercase_words(other)))
+        for name in names
+        for other in SYNONYMS.of(name)
+        if other.lower() != "oslo"
     ]
-    owners = [names[int(told.asked[owner])] for owner in told.owner]
+    owners = [names[int(told.with_synonyms[owner])] for owner in told.owner]
     assert list(zip(owners, map(texts.vocabulary.text, told.synonyms.rows.tolist()), strict=True)) == expected
     assert told.share.tolist() == [0.5 if name == "Oslo" else 1.0 for name in owners]
 
@@ -117,7 +120,7 @@ def test_the_loss_is_the_papers(texts, data, shared: str, mean: int, spread: int
     assert (len(generators.means), len(generators.spreads)) == (mean + 1, spread + 1)
     ids = torch.tensor([0, 2, 5])  # Ada, Oslo; Eve, New York, Rome; nothing
     candidates = enumerate_spans(torch.tensor([len(data.sentences[i]) for i in ids]), 6)
-    told, vectors = texts.of(ids, candidates), torch.randn(len(candidates), 3)
+    told, vectors = texts.batch(ids, candidates), torch.randn(len(candidates), 3)
     torch.manual_seed(1)
     noise = torch.randn(5, 5), torch.randn(2, 5)  # for five spans; for two that have synonyms
     rows = {name: SPECIAL + row for row, name in enumerate(texts.vocabulary.words)}
@@ -130,21 +133,21 @@ def test_the_loss_is_the_papers(texts, data, shared: str, mean: int, spread: int
         expected += paper_surprise(generators, "reconstruction", centre + deviation * draw, text) / 5
         expected += 0.5 * kl_divergence(Normal(centre, deviation), Normal(0.0, 1.0)).sum() / 5
     for (centre, deviation), draw, name in zip(other, noise[1], ("oslo", "rome"), strict=True):
-        said = [" ".join(spelled(one)) for one in SYNONYMS.of(name) if one.lower() != name]
+        said = [" ".join(lowercase_words(one)) for one in SYNONYMS.of(name) if one.lower() != name]
         for one in said:
             text = [*(rows[word] for word in one.split()), END]
             surprise = paper_surprise(generators, "synonyms", centre + deviation * draw, text)
             expected += surprise / len(said) / 2
         expected += 0.5 * kl_divergence(Normal(centre, deviation), Normal(0.0, 1.0)).sum() / 2
     torch.manual_seed(1)
-    torch.testing.assert_close(generators.loss(vectors, told, done=0.5), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(generators.loss(vectors, told, progress=0.5), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_only_gold_spans_reach_the_generators(texts, data):
     generators = GeneratorSettings(**SMALL).build(3, texts.vocabulary)
     ids = torch.tensor([0, 2])
     candidates = enumerate_spans(torch.tensor([len(data.sentences[i]) for i in ids]), 6)
-    told, vectors = texts.of(ids, candidates), torch.randn(len(candidates), 3, requires_grad=True)
+    told, vectors = texts.batch(ids, candidates), torch.randn(len(candidates), 3, requires_grad=True)
     generators.loss(vectors, told, 0.5).backward()
     gold = torch.zeros(len(candidates), dtype=torch.bool)
     gold[told.rows] = True
@@ -157,7 +160,7 @@ def test_only_gold_spans_reach_the_generators(texts, data):
 def test_a_batch_without_gold_spans_teaches_nothing_but_gives_every_weight_a_gradient(texts, data):
     generators = GeneratorSettings(**SMALL).build(3, texts.vocabulary)
     candidates = enumerate_spans(torch.tensor([len(data.sentences[5])]), 6)
-    loss = generators.loss(torch.randn(len(candidates), 3), texts.of(torch.tensor([5]), candidates), 0.5)
+    loss = generators.loss(torch.randn(len(candidates), 3), texts.batch(torch.tensor([5]), candidates), 0.5)
     loss.backward()
     assert loss.item() == 0
     assert all(weight.grad is not None and not weight.grad.any() for weight in generators.parameters())
@@ -214,20 +217,24 @@ def test_what_was_learned_is_told_again():
 # Equation 7
 
 
+def span_labels(data: TrainingData) -> SpanLabels:
+    return SpanLabels.of_all_spans(torch.tensor(data.lengths), data.numbered_entities(), 6)
+
+
 def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
     torch.manual_seed(0)
     recipe = tiny("classifier", *JOINT, *STEADY, *TOLD)
     model = Model.from_corpus(recipe, data.sentences, data.labels, vocabulary=texts.vocabulary)
-    network, labels = model.network.train(), data.span_labels(6)
-    given = Labelled(model.encode(data.sentences).batch(torch.tensor([0, 2])), labels, texts)
+    network, labels = model.network.train(), span_labels(data)
+    given = LabelledBatch(model.encode(data.sentences).batch(torch.tensor([0, 2])), labels, texts)
 
     def seeded(call):
         torch.manual_seed(1)
         return call()
 
-    candidates = enumerate_spans(given.batch.lengths, 6)
-    vectors = network.representation(network.encoder(given.batch), candidates)
-    told = texts.of(given.batch.ids, candidates)
+    query = network.query(given.batch)
+    vectors, candidates = query.representations, query.candidates
+    told = texts.batch(given.batch.ids, candidates)
     generated = seeded(lambda: network.generators.loss(vectors, told, 0.3))
     first = seeded(lambda: network(given, None, 0, 0.3))
     torch.testing.assert_close(first, generated)
@@ -237,7 +244,7 @@ def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
 
     def both():
         generated = network.generators.loss(vectors, told, 0.3)
-        return network._classified(vectors, candidates, given, None, 0) + 0.5 * generated
+        return network._span_loss(query, given, None, 0) + 0.5 * generated
 
     torch.testing.assert_close(seeded(lambda: network(given, None, 1, 0.3)), seeded(both))
 
@@ -248,8 +255,8 @@ def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(
         tiny("classifier", *JOINT, *STEADY, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
     )
     network, given = model.network, model.encode(data.sentences).batch(torch.tensor([0, 2]))
-    vectors, candidates = network.represented(given)
-    told = texts.of(given.ids, candidates)
+    query = network.query(given)
+    vectors, told = query.representations, texts.batch(given.ids, query.candidates)
 
     def gradients(loss):
         torch.manual_seed(1)
@@ -274,7 +281,7 @@ def test_every_weight_has_a_gradient_in_every_batch(tiny, data, texts, epoch: in
     for ids in ([0, 2], [5], [3]):  # with synonyms, without entities, without synonyms
         model.network.zero_grad()
         batch = model.encode(data.sentences).batch(torch.tensor(ids))
-        model.network.train()(Labelled(batch, data.span_labels(6), texts), None, epoch, 0.3).backward()
+        model.network.train()(LabelledBatch(batch, span_labels(data), texts), None, epoch, 0.3).backward()
         assert [name for name, weight in model.network.named_parameters() if weight.grad is None] == []
 
 

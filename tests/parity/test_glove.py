@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nearspan.encoders import glove
-from nearspan.encoders.glove import GloveSettings, count_pairs, learn, pair_loss
+from nearspan.encoders.glove import GloveSettings, count_pairs, fit_glove, pair_loss
 from nearspan.errors import NearspanError
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the log", "a cat and a dog", "mat"]
@@ -64,20 +64,20 @@ def test_a_step_of_adagrad_is_a_loop_over_pairs():
 def test_the_loss_falls_and_a_seed_repeats_itself():
     settings = GloveSettings(size=4, epochs=8, least=1, batch=16)
     texts = [text.split() for text in TEXTS]
-    one, other = learn(texts, settings, seed=3), learn(texts, settings, seed=3)
+    one, other = fit_glove(texts, settings, seed=3), fit_glove(texts, settings, seed=3)
     assert one.losses[-1] < one.losses[0]
     assert torch.equal(one.vectors, other.vectors)
-    assert not torch.equal(one.vectors, learn(texts, settings, seed=4).vectors)
+    assert not torch.equal(one.vectors, fit_glove(texts, settings, seed=4).vectors)
 
 
 def test_words_are_sorted_rare_ones_left_out_and_numbers_have_no_vector():
-    found = learn([["b", "12", "a", "a", "7", "rare", "b", "b"]], GloveSettings(size=2, epochs=1))
+    found = fit_glove([["b", "12", "a", "a", "7", "rare", "b", "b"]], GloveSettings(size=2, epochs=1))
     assert found.words == ["b", "a"]
     assert found.vectors.shape == (2, 2)
 
 
 def test_texts_without_enough_words_are_refused():
     with pytest.raises(NearspanError, match="no word occurs 2 times"):
-        learn([["one", "two"]], GloveSettings())
+        fit_glove([["one", "two"]], GloveSettings())
     with pytest.raises(NearspanError, match="no two words stand near"):
-        learn([["one"], ["one"]], GloveSettings())
+        fit_glove([["one"], ["one"]], GloveSettings())

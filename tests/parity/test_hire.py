@@ -11,9 +11,10 @@ from torch import Tensor
 
 import nearspan
 from nearspan.encoders.encoder import Encoder
-from nearspan.encoders.word_memory import written
+from nearspan.encoders.word_memory import normalize_digits
 from nearspan.errors import ConfigError
 from nearspan.model import Model
+from nearspan.model.network import LabelledBatch
 from nearspan.segment import split
 from nearspan.training.data import TrainingData
 
@@ -29,8 +30,8 @@ SMALL = (
 
 
 @pytest.fixture(scope="session")
-def data(documents) -> TrainingData:
-    return TrainingData.of(documents, split, 6, tagged=True)
+def data(documents, tiny) -> TrainingData:
+    return TrainingData.of(documents, tiny("hire"), split)
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def bert(tmp_path_factory, wordpiece_bert):
 
 
 def words_of(encoder: Encoder, batch) -> Tensor:
-    return encoder.features["vectors"](batch, batch.prepared.features["vectors"])
+    return encoder.features["vectors"](batch, batch.corpus.features["vectors"])
 
 
 # IntNet
@@ -78,7 +79,7 @@ def test_intnet_is_a_funnel_with_dense_connections(build):
     assert module.size == 2 * 4 + 3 * 2 * 16
     text = "in extraordinarily Oslo"
     batch = encoder.prepare(split(nearspan.markup(text))).batch(torch.tensor([0]))
-    found = module(batch, batch.prepared.features["characters"])[0]
+    found = module(batch, batch.corpus.features["characters"])[0]
     for word, vector in zip(text.split(), found, strict=True):
         columns = [module.table.weight[module.index.get(letter, 1)] for letter in word]
         three, five = (convolved(layer, columns) for layer in module.first)
@@ -180,7 +181,11 @@ def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, sha
         weights, values = [], []
         for other, sentence in enumerate(sentences):
             for where, word in enumerate(sentence.tokens):
-                if other in gone or written(word) != written(token) or (own and (other, where) == (number, place)):
+                if (
+                    other in gone
+                    or normalize_digits(word) != normalize_digits(token)
+                    or (own and (other, where) == (number, place))
+                ):
                     continue
                 key = keys[other][where].half().float()
                 score = query @ key
@@ -203,7 +208,7 @@ def raw(encoder: Encoder, prepared) -> tuple[list[Tensor], list[Tensor]]:
     """Keys and states of each sentence before anything is recalled, read one sentence at a time."""
     keys, states = [], []
     for number in range(len(prepared)):
-        encoded = encoder._read(prepared.batch(torch.tensor([number])))
+        encoded = encoder._encode(prepared.batch(torch.tensor([number])))
         name = "transformer" if "transformer" in encoded.features else "vectors"
         keys.append(encoded.features[name][0])
         states.append(encoded.states[0])
@@ -218,7 +223,7 @@ def test_recalling_is_equations_9_to_13(build, data, bert, similarity: str, cont
     settings = [f"encoder.transformer.name={bert}"] if contextual else []
     _, encoder = build(f"encoder.word_memory.similarity={similarity}", "encoder.word_memory.weight=0.6", *settings)
     monkeypatch.setattr("nearspan.encoders.word_memory.CELLS", 100)  # some words at a time
-    encoder.write(encoder.prepare(data.sentences, training=True))
+    encoder.write_word_memory(encoder.prepare(data.sentences, training=True))
     prepared = encoder.prepare(data.sentences, training=own)
     keys, states = raw(encoder, prepared)
     batch = prepared.batch(torch.arange(len(data.sentences)))
@@ -233,27 +238,29 @@ def test_recalling_is_equations_9_to_13(build, data, bert, similarity: str, cont
 @pytest.mark.parametrize("contextual", [False, True])
 @pytest.mark.parametrize("own", [True, False])
 @torch.no_grad()
-def test_silent_slots_answer_as_if_they_had_never_been(build, data, bert, similarity: str, contextual: bool, own: bool):
+def test_forgotten_slots_answer_as_if_they_had_never_been(
+    build, data, bert, similarity: str, contextual: bool, own: bool
+):
     settings = [f"encoder.transformer.name={bert}"] if contextual else []
     _, encoder = build(f"encoder.word_memory.similarity={similarity}", "encoder.word_memory.weight=0.6", *settings)
-    encoder.write(encoder.prepare(data.sentences, training=True))
+    encoder.write_word_memory(encoder.prepare(data.sentences, training=True))
     prepared = encoder.prepare(data.sentences, training=own)
     keys, states = raw(encoder, prepared)
     batch, recall, gone = prepared.batch(torch.arange(len(data.sentences))), encoder.word_memory, (0, 1, 4)
     before = encoder(batch).states
-    recall.silence(frozenset(recall.digests[list(gone)].tolist()))
-    found, attention = encoder(batch).states, encoder.attention(batch)
+    recall.mask_forgotten(frozenset(recall.digests[list(gone)].tolist()))
+    found, attention = encoder(batch).states, encoder.attention(encoder(batch))
     for number, sentence in enumerate(data.sentences):
         expected = naive(encoder, data.sentences, keys, states, number, own, share=0.6, gone=gone)
         torch.testing.assert_close(found[number, : len(sentence)], expected, atol=1e-4, rtol=1e-3)
     heard = recall.places[attention.slots[attention.weights > 0]][:, 0]
     assert not set(heard.tolist()) & set(gone)
-    empty = {name: tensor.clone() for name, tensor in recall.emptied().items()}
-    recall.silence(frozenset())
+    empty = {name: tensor.clone() for name, tensor in recall.masked_buffers().items()}
+    recall.mask_forgotten(frozenset())
     assert torch.equal(encoder(batch).states, before)
     for name, tensor in empty.items():
         getattr(recall, name).copy_(tensor)
-    recall.silence(frozenset())
+    recall.mask_forgotten(frozenset())
     assert torch.equal(encoder(batch).states, found)
     assert not recall.values[:-1][recall.places[:, 0] < 0].any()
 
@@ -264,13 +271,13 @@ def test_the_memory_of_a_batch_is_that_of_its_sentences_one_by_one(build, data, 
     settings = [f"encoder.transformer.name={bert}"] if contextual else []
     _, encoder = build(*settings)
     prepared = encoder.prepare(data.sentences, training=True)
-    encoder.write(prepared)
+    encoder.write_word_memory(prepared)
     before = [encoder.word_memory.values.clone(), encoder.word_memory.keys.clone()]
     for number in range(len(data.sentences)):
-        encoded = encoder._read(prepared.batch(torch.tensor([number])))
+        encoded = encoder._encode(prepared.batch(torch.tensor([number])))
         keys = encoded.features["transformer" if contextual else "vectors"]
         encoder.word_memory.write(encoded.batch, prepared.features["word_memory"], keys, encoded.states)
-    encoder.word_memory.close()
+    encoder.word_memory.finish_writing()
     for was, now in zip(before, (encoder.word_memory.values, encoder.word_memory.keys), strict=True):
         torch.testing.assert_close(was, now, atol=2e-3, rtol=2e-3)
     batch = encoder(prepared.batch(torch.arange(len(data.sentences)))).states
@@ -284,11 +291,11 @@ def test_words_that_training_lacks_and_an_empty_memory_change_nothing(build, dat
     _, encoder = build()
     prepared = encoder.prepare(data.sentences, training=True)
     batch = prepared.batch(torch.arange(3))
-    assert torch.equal(encoder(batch).states, encoder._read(batch).states)  # nothing is written yet
-    encoder.write(prepared)
-    assert not torch.equal(encoder(batch).states, encoder._read(batch).states)
+    assert torch.equal(encoder(batch).states, encoder._encode(batch).states)  # nothing is written yet
+    encoder.write_word_memory(prepared)
+    assert not torch.equal(encoder(batch).states, encoder._encode(batch).states)
     other = encoder.prepare(split(nearspan.markup("Zorro lives"))).batch(torch.tensor([0]))
-    changed = (encoder(other).states - encoder._read(other).states)[0].abs().sum(1) > 0
+    changed = (encoder(other).states - encoder._encode(other).states)[0].abs().sum(1) > 0
     assert changed.tolist() == [False, True]
 
 
@@ -301,19 +308,20 @@ def test_at_most_so_many_occurrences_are_kept(build, data):
     everything = [token for sentence in data.sentences for token in sentence.tokens]
     assert kept == {token: min(2, everything.count(token)) for token in set(everything)}
     with torch.no_grad():
-        encoder.write(encoder.prepare(data.sentences, training=True))
+        encoder.write_word_memory(encoder.prepare(data.sentences, training=True))
     assert encoder.word_memory.counts.max() == 2
 
 
 def test_no_gradient_flows_into_the_memory_and_all_weights_learn(build, data):
-    from nearspan.model.network import Labelled
-
     model, encoder = build("representation.size=0")
     prepared = encoder.prepare(data.sentences, training=True)
-    encoder.write(prepared)
+    encoder.write_word_memory(prepared)
     batch = prepared.batch(torch.arange(len(data.sentences)))
     model.network.train()
-    model.network(Labelled(batch, data.span_labels(6), tags=data.word_tags())).backward()
+    numbered = data.numbered_entities()
+    labels = model.network.suggester.span_labels(torch.tensor(data.lengths), numbered)
+    word_targets = model.network.head.word_targets(data.lengths, numbered)
+    model.network(LabelledBatch(batch, labels, word_targets=word_targets)).backward()
     assert [name for name, parameter in model.network.named_parameters() if parameter.grad is None] == []
     assert not any(buffer.requires_grad for buffer in encoder.word_memory.buffers())
 
@@ -359,8 +367,8 @@ def test_weights_are_kept_with_the_memory_that_they_learned_with(tiny, documents
         for epochs in (1, 2)
     ]
     assert memory_of(runs[0].model)["counts"].sum() == 0  # the first epoch learns without
-    sentences = TrainingData.of(documents, split, 6, tagged=True).sentences
+    sentences = TrainingData.of(documents, tiny("hire"), split).sentences
     encoder = runs[0].model.network.encoder
-    encoder.write(encoder.prepare(sentences, training=True))
+    encoder.write_word_memory(encoder.prepare(sentences, training=True))
     first, second = (memory_of(run.model) for run in runs)
     assert all(torch.equal(first[key], second[key]) for key in first)

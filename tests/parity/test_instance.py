@@ -6,10 +6,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from nearspan.heads import NearestSettings, SoftmaxSettings
-from nearspan.knn import Pool, WordTable, neighbour_probabilities, probabilities_by_stream
+from nearspan.heads import HeadInputs, NearestHead, SoftmaxHead, Targets
+from nearspan.heads.nearest import NearestSettings
+from nearspan.heads.softmax import SoftmaxSettings
+from nearspan.knn import Pool, WordTable, neighbour_probabilities, pool_probabilities, probabilities_over_all
+from nearspan.knn.pool_sums import span_probabilities
 from nearspan.knn.prefix_products import WordScores, row_sums, window_sums
-from nearspan.spans import EndSums, LstmMinus, LstmMinusSettings, WordSums, enumerate_spans
+from nearspan.spans import EndSums, LstmMinus, WordSums, enumerate_spans
+from nearspan.spans.lstm_minus import LstmMinusSettings
 
 
 def paper_minus(states, minus, plus, first, stop):
@@ -71,6 +75,15 @@ def paper_probabilities(vector, pool, labels, count):
     return [sum(w for w, label in zip(weights, labels, strict=True) if label == y) / total for y in range(count)]
 
 
+def nearest_head(span_size, labels):
+    return NearestHead.build(NearestSettings(), HeadInputs(labels=labels, span_size=span_size, word_size=span_size))
+
+
+def loss_of(head, vectors, targets, pool=None):
+    """The loss of span vectors [S, H]."""
+    return head.loss(SimpleNamespace(vectors=vectors), Targets(spans=targets), pool)
+
+
 def one_hot_targets(labels, count):
     """Targets [S, 1 + Y] that are all of one label."""
     return torch.nn.functional.one_hot(torch.tensor(labels), count).float()
@@ -78,9 +91,8 @@ def one_hot_targets(labels, count):
 
 def test_label_probabilities_are_sums_of_neighbour_probabilities():
     torch.manual_seed(1)
-    head = NearestSettings().build(6, labels=3)
     vectors, pool = torch.randn(9, 6), Pool(torch.randn(40, 6), torch.randint(0, 4, (40,)))
-    found = head.probabilities(vectors, pool)
+    found = pool_probabilities(vectors, pool, 4)
     for row, vector in enumerate(vectors):
         expected = paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 4)
         assert found[row].tolist() == pytest.approx(expected, abs=1e-6)
@@ -88,25 +100,25 @@ def test_label_probabilities_are_sums_of_neighbour_probabilities():
 
 def test_loss_is_the_negative_log_likelihood():
     torch.manual_seed(2)
-    head = NearestSettings().build(6, labels=2)
+    head = nearest_head(span_size=6, labels=2)
     vectors, gold = torch.randn(5, 6), [0, 1, 2, 0, 1]
     pool = Pool(torch.randn(30, 6), torch.randint(0, 3, (30,)))
     expected = -sum(
         math.log(paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 3)[y])
         for vector, y in zip(vectors, gold, strict=True)
     )
-    assert head.loss(vectors, one_hot_targets(gold, 3), pool).item() == pytest.approx(expected, rel=1e-5)
+    assert loss_of(head, vectors, one_hot_targets(gold, 3), pool).item() == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("through", [False, True])
 def test_soft_targets_weigh_the_labels_and_their_gradients(through):
     """loss = -sum_y t_y log P(y|s), over the labels that the pool has."""
     torch.manual_seed(8)
-    head = NearestSettings().build(6, labels=3)
+    head = nearest_head(span_size=6, labels=3)
     vectors = torch.randn(7, 6, requires_grad=True)
     neighbours = torch.randn(30, 6, requires_grad=through)
     labels, targets = torch.randint(0, 3, (30,)), torch.rand(7, 4).softmax(1)  # the pool has no label 3
-    found = head.loss(vectors, targets, Pool(neighbours, labels))
+    found = loss_of(head, vectors, targets, Pool(neighbours, labels))
     found.backward()
     gradients = [vectors.grad.clone(), neighbours.grad]
     vectors.grad = neighbours.grad = None
@@ -120,15 +132,15 @@ def test_soft_targets_weigh_the_labels_and_their_gradients(through):
 def test_hard_targets_give_the_loss_of_the_labels():
     """The surprise of one label is log(total) - log(own), and a neighbour pulls by 1 / total - 1 / own."""
     torch.manual_seed(9)
-    head = NearestSettings().build(6, labels=2)
+    head = nearest_head(span_size=6, labels=2)
     vectors, gold = torch.randn(8, 6, requires_grad=True), torch.randint(0, 3, (8,))
     pool = Pool(torch.randn(40, 6), torch.randint(0, 3, (40,)))
-    loss = head.loss(vectors, one_hot_targets(gold.tolist(), 3), pool)
+    loss = loss_of(head, vectors, one_hot_targets(gold.tolist(), 3), pool)
     loss.backward()
     with torch.no_grad():
         scores = vectors @ pool.vectors.T
         weights = (scores - scores.amax(1, keepdim=True)).exp()
-        sums = weights @ pool.votes(3)
+        sums = weights @ pool.one_hot_labels(3)
         own, total = sums.gather(1, gold[:, None]), sums.sum(1, keepdim=True)
         pull = total.reciprocal().repeat(1, 3).scatter_add(1, gold[:, None], -own.reciprocal())
         slope = (pull[:, pool.labels] * weights) @ pool.vectors
@@ -139,11 +151,11 @@ def test_hard_targets_give_the_loss_of_the_labels():
 @pytest.mark.parametrize("through", [False, True])
 def test_gradients_equal_those_of_the_naive_formula(through):
     torch.manual_seed(6)
-    head = NearestSettings().build(6, labels=2)
+    head = nearest_head(span_size=6, labels=2)
     vectors = torch.randn(5, 6, requires_grad=True)
     neighbours = torch.randn(30, 6, requires_grad=through)
     labels, gold = torch.randint(0, 3, (30,)), [0, 1, 2, 0, 1]
-    head.loss(vectors, one_hot_targets(gold, 3), Pool(neighbours, labels)).backward()
+    loss_of(head, vectors, one_hot_targets(gold, 3), Pool(neighbours, labels)).backward()
     found = [vectors.grad.clone(), neighbours.grad]
     vectors.grad = neighbours.grad = None
     weights = (vectors @ neighbours.T).softmax(1)
@@ -153,20 +165,20 @@ def test_gradients_equal_those_of_the_naive_formula(through):
 
 
 def test_a_hopeless_span_has_a_finite_loss_and_still_learns():
-    head = NearestSettings().build(1, labels=1)
+    head = nearest_head(span_size=1, labels=1)
     vectors = torch.tensor([[100.0]], requires_grad=True)
     pool = Pool(torch.tensor([[5.0], [-5.0]]), torch.tensor([0, 1]))
-    loss = head.loss(vectors, one_hot_targets([1], 2), pool)
+    loss = loss_of(head, vectors, one_hot_targets([1], 2), pool)
     loss.backward()
     assert loss.item() == pytest.approx(-math.log(torch.finfo(torch.float32).tiny))
     assert vectors.grad.item() == pytest.approx(5.0)  # away from the wrong neighbour
 
 
 def test_a_label_that_the_pool_lacks_adds_no_loss_and_no_gradient():
-    head = NearestSettings().build(2, labels=2)
+    head = nearest_head(span_size=2, labels=2)
     vectors = torch.randn(1, 2, requires_grad=True)
     pool = Pool(torch.randn(4, 2), torch.tensor([0, 0, 1, 1]))
-    loss = head.loss(vectors, one_hot_targets([2], 3), pool)
+    loss = loss_of(head, vectors, one_hot_targets([2], 3), pool)
     loss.backward()
     assert loss.item() == 0
     assert vectors.grad.abs().sum() == 0
@@ -178,7 +190,7 @@ def test_streaming_over_the_whole_memory_equals_the_naive_sum(budget, scale):
     torch.manual_seed(3)
     vectors = scale * torch.randn(7, 6)
     pool = Pool(3 * torch.randn(500, 6), torch.randint(0, 4, (500,)))
-    found = probabilities_by_stream(vectors, pool, 4, budget)
+    found = probabilities_over_all(vectors, pool, 4, budget)
     for row, vector in enumerate(vectors):
         expected = paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 4)
         assert found[row].tolist() == pytest.approx(expected, abs=1e-6)
@@ -191,7 +203,7 @@ def test_vectors_as_sums_over_words_are_those_of_spans(form):
     torch.nn.init.normal_(representation.minus.bias)
     states = torch.randn(1, 7, 8)
     spans = enumerate_spans(torch.tensor([7]), max_width=3)
-    vectors, sums = representation(SimpleNamespace(states=states), spans), representation.sums(states)
+    vectors, sums = representation(SimpleNamespace(states=states), spans), representation.word_sums(states)
     begins = sums.begins.expand_as(sums.steps) if form == "flat" else sums.begins
     for row, (first, stop) in enumerate(zip(spans.first, spans.stop, strict=True)):
         expected = begins[0, first] + sums.steps[0, first:stop].sum(0)
@@ -220,10 +232,9 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     The whole memory is asked in double precision, which is exact but for the rounding of what it is given.
     """
     torch.manual_seed(7)
-    head = NearestSettings().build(6, labels=3)
     representation = LstmMinus(LstmMinusSettings(form=form, size=6), 8)
     torch.nn.init.normal_(representation.minus.bias)
-    kept = [representation.sums(scale * torch.randn(1, length, 8)).only(0) for length in lengths]
+    kept = [representation.word_sums(scale * torch.randn(1, length, 8)).sentence(0) for length in lengths]
     vectors = torch.cat([span_vectors(one, len(one), max_width) for one in kept])
     spans = enumerate_spans(torch.tensor(lengths), max_width)
     labels = torch.randint(1, 4, (len(spans),)) * (torch.rand(len(spans)) < 0.2)
@@ -236,26 +247,25 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     for words in (1, 2, 7):
         states = scale * torch.randn(1, words, 8)
         own = enumerate_spans(torch.tensor([words]), max_width)
-        scores = span_vectors(representation.sums(states).only(0), words, max_width) @ vectors.T
+        scores = span_vectors(representation.word_sums(states).sentence(0), words, max_width) @ vectors.T
         expected = scores.softmax(1) @ torch.nn.functional.one_hot(labels, 4).double()
         asked, highest = representation.end_sums(states), float(scores.abs().max())
         # vectors come in float32, rounded to 2**-24 in another way by every processor: scores differ by as much of them
         for given, rounding in ((asked, 1e-6), (asked.double(), 2**-24)):
             for most in (1, 10**6):  # sentence by sentence, and all at once
                 pools = table.pools(torch.arange(len(lengths))[None], most)
-                found = head.probabilities_by_words(given, pools, max_width)[0, own.first, own.stop - own.first - 1]
+                found = span_probabilities(given, pools, max_width, 4)[0, own.first, own.stop - own.first - 1]
                 torch.testing.assert_close(found.double(), expected, atol=max(1e-5, rounding * highest), rtol=0)
 
 
 @pytest.mark.parametrize("score", [-3.0, -300.0, -30000.0, 300.0])
 def test_sentences_whose_pools_are_shorter_or_empty_are_not_disturbed_by_the_others(score):
     """The first has an entity among its neighbours, the second none, and the third neighbours all stand apart."""
-    head = NearestSettings().build(1, labels=2)
     sums = WordSums(torch.zeros(1, 1), torch.ones(4, 1))
     apart = torch.tensor([False, False, True])
     table = WordTable.of(sums, torch.tensor([2, 1, 1]), torch.tensor([[0, 0, 1, 1]]), apart)
     asked = EndSums(torch.full((3, 1, 1), score / 2), torch.full((3, 1, 1), score / 2))
-    found = head.probabilities_by_words(asked, table.pools(torch.tensor([[0], [1], [2]]), 8), max_width=2)[:, 0, 0]
+    found = span_probabilities(asked, table.pools(torch.tensor([[0], [1], [2]]), 8), 2, 3)[:, 0, 0]
     weights = torch.tensor([score, score, 2 * score], dtype=torch.double).softmax(0)  # of both words, of both together
     expected = [[1 - weights[0], weights[0], 0], [1, 0, 0], [1, 0, 0]]
     torch.testing.assert_close(found.double(), torch.tensor(expected, dtype=torch.double), atol=1e-6, rtol=0)
@@ -331,10 +341,10 @@ def test_padding_in_a_pool_has_no_vote():
 
 def test_classifier_scores_null_with_zero():
     torch.manual_seed(5)
-    head = SoftmaxSettings().build(4, labels=2)
+    head = SoftmaxHead.build(SoftmaxSettings(), HeadInputs(labels=2, span_size=4, word_size=4))
     vector = torch.randn(1, 4)
     scores = [0.0, *(float((head.weight[y] @ vector[0]).detach()) for y in range(2))]
     total = sum(math.exp(score) for score in scores)
     expected = [math.exp(score) / total for score in scores]
-    assert head.probabilities(vector)[0].tolist() == pytest.approx(expected, abs=1e-6)
-    assert head.loss(vector, one_hot_targets([1], 3)).item() == pytest.approx(-math.log(expected[1]), rel=1e-5)
+    assert head.predict_proba(SimpleNamespace(vectors=vector))[0].tolist() == pytest.approx(expected, abs=1e-6)
+    assert loss_of(head, vector, one_hot_targets([1], 3)).item() == pytest.approx(-math.log(expected[1]), rel=1e-5)

@@ -73,7 +73,7 @@ def test_loss(ids: list[int], contrasts: int):
     torch.manual_seed(1)
     table = GoldFragments.of(LENGTHS, GOLD, MAX_WIDTH)
     assert table.names == ("A", "B")
-    joiner = FragmentLinkerSettings(size=6, contrasts=contrasts, weight=0.7).build(5, [1, 2]).double().eval()
+    joiner = FragmentLinker(FragmentLinkerSettings(size=6, contrasts=contrasts, weight=0.7), 5, [1, 2]).double().eval()
     candidates = enumerate_spans(LENGTHS[ids], MAX_WIDTH)
     vectors = torch.randn(len(candidates), 5, dtype=torch.double)
     places = torch.stack([candidates.sentence, candidates.first, candidates.stop], 1).tolist()
@@ -83,7 +83,7 @@ def test_loss(ids: list[int], contrasts: int):
 
 
 def test_every_weight_learns_even_from_sentences_without_pairs():
-    joiner = FragmentLinkerSettings(size=4).build(3, [1])
+    joiner = FragmentLinker(FragmentLinkerSettings(size=4), 3, [1])
     candidates = enumerate_spans(torch.tensor([1, 1]), 2)
     table = GoldFragments.of(torch.tensor([1, 1]), [[], []], 2)
     loss = joiner.loss(torch.randn(2, 3), candidates, table.batch(torch.tensor([0, 1]), candidates))

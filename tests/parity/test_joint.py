@@ -14,15 +14,26 @@ from torch.distributions import Normal, kl_divergence
 import nearspan
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError
-from nearspan.heads import SigmoidSettings
+from nearspan.heads import HeadInputs, SigmoidHead, Targets
+from nearspan.heads.sigmoid import SigmoidSettings
 from nearspan.model import Model
-from nearspan.model.network import Labelled
+from nearspan.model.network import LabelledBatch
 from nearspan.segment import split
-from nearspan.spans import BottleneckSettings, EndpointMeanSettings, Gaussian, enumerate_spans
+from nearspan.spans import Bottleneck, BottleneckSettings, Gaussian, enumerate_spans
+from nearspan.spans.endpoint_mean import EndpointMeanSettings
 from nearspan.training.data import TrainingData
 from nearspan.training.thresholds import best_threshold
 
 JOINT = ("representation.kind=endpoint_mean", "bottleneck.size=6", "head.kind=sigmoid")
+
+
+def asked(vectors: torch.Tensor) -> SimpleNamespace:
+    """A query with span vectors alone."""
+    return SimpleNamespace(vectors=vectors)
+
+
+def sigmoid_head(span_size: int, labels: int, **settings: float) -> SigmoidHead:
+    return SigmoidHead.build(SigmoidSettings(**settings), HeadInputs(labels, span_size, word_size=span_size))
 
 
 # Equation 1
@@ -97,8 +108,8 @@ def softplus(given):
 def parts():
     """A bottleneck, a head, span vectors and labels that some spans have none and some have two of; in double."""
     torch.manual_seed(0)
-    bottleneck = BottleneckSettings(size=3, beta=0.2, growing=False, samples=4).build(5)
-    head = SigmoidSettings().build(3, 2)
+    bottleneck = Bottleneck(BottleneckSettings(size=3, beta=0.2, growing=False, samples=4), 5)
+    head = sigmoid_head(span_size=3, labels=2)
     torch.nn.init.normal_(bottleneck.prior_mean)
     torch.nn.init.normal_(bottleneck.prior_spread)
     targets = torch.tensor([[1, 0, 0], [0, 1, 1], [0, 0, 1.0]])
@@ -107,7 +118,7 @@ def parts():
 
 def our_loss(bottleneck, head, vectors, targets):
     found = bottleneck(vectors)
-    losses = [head.loss(z, targets.float()) for z in bottleneck.samples(found)]
+    losses = [head.loss(asked(z), Targets(spans=targets.float())) for z in bottleneck.samples(found)]
     return sum(losses) / len(losses) + bottleneck.loss(found, 0)
 
 
@@ -135,26 +146,26 @@ def test_the_gradient_goes_through_the_draws(parts, monkeypatch):
 
 
 def test_the_prior_begins_as_a_standard_gaussian():
-    prior = BottleneckSettings(size=4).build(5).prior
+    prior = Bottleneck(BottleneckSettings(size=4), 5).prior
     torch.testing.assert_close(prior.mean, torch.zeros(4))
     torch.testing.assert_close(prior.deviation, torch.ones(4))
 
 
 def test_hidden_layers_go_down_in_even_steps_or_have_one_size():
-    sizes = [layer.out_features for layer in BottleneckSettings(size=1152).build(2304).layers[1::3]]
+    sizes = [layer.out_features for layer in Bottleneck(BottleneckSettings(size=1152), 2304).layers[1::3]]
     assert sizes == [2016, 1728]
-    assert [layer.out_features for layer in BottleneckSettings(size=2, hidden=7).build(5).layers[1::3]] == [7, 7]
+    assert [layer.out_features for layer in Bottleneck(BottleneckSettings(size=2, hidden=7), 5).layers[1::3]] == [7, 7]
 
 
 def test_the_weight_grows_with_the_epochs_up_to_one():
-    grown = BottleneckSettings(size=1, beta=0.3).build(1)
+    grown = Bottleneck(BottleneckSettings(size=1, beta=0.3), 1)
     assert [grown.weight(epoch) for epoch in range(5)] == pytest.approx([0.3, 0.6, 0.9, 1.0, 1.0])
-    assert BottleneckSettings(size=1, beta=0.3, growing=False).build(1).weight(4) == 0.3
-    assert BottleneckSettings(size=1, beta=0).build(1).weight(9) == 0
+    assert Bottleneck(BottleneckSettings(size=1, beta=0.3, growing=False), 1).weight(4) == 0.3
+    assert Bottleneck(BottleneckSettings(size=1, beta=0), 1).weight(9) == 0
 
 
 def test_extreme_spans_have_a_finite_divergence():
-    bottleneck = BottleneckSettings(size=2).build(2)
+    bottleneck = Bottleneck(BottleneckSettings(size=2), 2)
     torch.nn.init.constant_(bottleneck.spread.bias, -1e4)
     found = bottleneck(torch.zeros(1, 2))
     assert math.isfinite(found.divergence(bottleneck.prior).sum().item())
@@ -163,13 +174,14 @@ def test_extreme_spans_have_a_finite_divergence():
 # The network
 
 
-def labelled(model: Model, data: TrainingData, *ids: int) -> Labelled:
-    return Labelled(model.encode(data.sentences).batch(torch.tensor(ids)), data.span_labels(model.network.max_width))
+def labelled(model: Model, data: TrainingData, *ids: int) -> LabelledBatch:
+    labels = model.network.suggester.span_labels(torch.tensor(data.lengths), data.numbered_entities())
+    return LabelledBatch(model.encode(data.sentences).batch(torch.tensor(ids)), labels)
 
 
 @pytest.fixture
-def data(documents) -> TrainingData:
-    return TrainingData.of(documents, split, 6, multilabel=True)
+def data(documents, tiny) -> TrainingData:
+    return TrainingData.of(documents, tiny("classifier", *JOINT), split)
 
 
 STEADY = ("encoder.bilstm.dropout=0.0", "encoder.vectors.singletons=0", "representation.dropout=0.0")
@@ -190,7 +202,9 @@ def test_the_networks_loss_is_a_mean_over_sentences_and_grows_with_the_epoch(tin
     torch.testing.assert_close(losses[1] - losses[0], 0.1 * divergence, rtol=1e-3, atol=1e-4)
     hot = given.labels.one_hot_targets(given.batch.ids, candidates, network.labels)
     torch.manual_seed(1)
-    drawn = [network.head.loss(z, hot) for z in network.bottleneck.samples(network.bottleneck(vectors))]
+    drawn = [
+        network.head.loss(asked(z), Targets(spans=hot)) for z in network.bottleneck.samples(network.bottleneck(vectors))
+    ]
     torch.testing.assert_close(losses[0], sum(drawn) / 5 / 3 + 0.1 * divergence)
 
 
@@ -198,12 +212,13 @@ def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
     model = Model.from_corpus(tiny("classifier", *JOINT), data.sentences, data.labels)
     batch = model.encode(data.sentences).batch(torch.arange(3))
     with torch.inference_mode():
-        vectors, candidates = model.network.spans(batch)
+        query = model.network.query(batch)
+        vectors, candidates = query.vectors, query.candidates
         mean = model.network.bottleneck(model.network.representation(model.network.encoder(batch), candidates)).mean
         assert torch.equal(vectors, mean)
-        once, twice = (model.network.probabilities(batch, None)[0] for _ in range(2))
+        once, twice = (model.network.predict_proba(model.network.query(batch)) for _ in range(2))
         assert torch.equal(once, twice)
-        assert torch.equal(once, model.network.head.probabilities(vectors))
+        assert torch.equal(once, model.network.head.predict_proba(asked(vectors)))
     assert vectors.shape[1] == model.network.span_size == 6
 
 
@@ -229,7 +244,7 @@ def test_a_bottleneck_goes_between_any_representation_and_head(tiny, documents, 
     assert list(again.pipe(documents)) == list(model.pipe(documents))
     sentences = [sentence for document in documents for sentence in split(document)]
     with torch.inference_mode():
-        vectors, _ = model.network.spans(model.read(sentences).prepared.batch(torch.tensor([0])))
+        vectors = model.network.query(model.encode(sentences).batch(torch.tensor([0]))).vectors
     torch.testing.assert_close(model.datastore.rows(slice(0, len(vectors))).float(), vectors, atol=1e-3, rtol=1e-2)
     evidence = again.explain_span("Ada lives", nearspan.Span.of(0, 3))
     assert evidence.strength == ("exact" if name == "instance" else "nearest")
@@ -291,15 +306,15 @@ def test_thresholds_are_saved(taught):
 
 def test_null_is_the_product_of_all_refusals():
     torch.manual_seed(0)
-    head = SigmoidSettings().build(4, 3)
-    found = head.probabilities(torch.randn(5, 4))
+    head = sigmoid_head(span_size=4, labels=3)
+    found = head.predict_proba(asked(torch.randn(5, 4)))
     torch.testing.assert_close(found[:, 0], (1 - found[:, 1:]).prod(1))
 
 
 def test_labels_hold_above_their_thresholds():
-    head = SigmoidSettings(threshold=0.4).build(4, 2)
+    head = sigmoid_head(span_size=4, labels=2, threshold=0.4)
     head.thresholds[1] = 0.8
-    rows, labels = head.above(torch.tensor([[0.1, 0.41, 0.81], [0.9, 0.4, 0.8], [0.1, 0.3, 0.9]]))
+    rows, labels = head.choose(torch.tensor([[0.1, 0.41, 0.81], [0.9, 0.4, 0.8], [0.1, 0.3, 0.9]]))
     assert list(zip(rows.tolist(), labels.tolist(), strict=True)) == [(0, 1), (0, 2), (2, 2)]
 
 

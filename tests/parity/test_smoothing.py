@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearspan.losses import BoundarySmoothingSettings, smoothed
+from nearspan.losses import BoundarySmoothingSettings, smooth_targets
 from nearspan.spans import SpanLabels, enumerate_spans
 
 
@@ -41,7 +41,7 @@ def check(sentences, max_width, epsilon, distance, labels=4):
     gold = SpanLabels.of_all_spans(lengths, [entities for _, entities in sentences], max_width)
     candidates = enumerate_spans(lengths, max_width)
     hot = gold.one_hot_targets(torch.arange(len(lengths)), candidates, labels)
-    found = smoothed(hot, candidates, BoundarySmoothingSettings(epsilon=epsilon, distance=distance))
+    found = smooth_targets(hot, candidates, BoundarySmoothingSettings(epsilon=epsilon, distance=distance))
     expected = [
         cell
         for length, entities in sentences
@@ -93,18 +93,18 @@ def test_each_of_several_labels_is_smoothed_by_itself():
     candidates, settings = enumerate_spans(torch.tensor([4]), 3), BoundarySmoothingSettings(epsilon=0.3, distance=2)
     labels = [[0] * 9, [0] * 9]
     labels[0][1], labels[1][1], labels[1][5] = 1, 2, 2
-    one, other = (smoothed(torch.eye(3)[own], candidates, settings) for own in labels)
+    one, other = (smooth_targets(torch.eye(3)[own], candidates, settings) for own in labels)
     both = torch.eye(3)[labels[0]].maximum(torch.eye(3)[labels[1]])
-    torch.testing.assert_close(smoothed(both, candidates, settings)[:, 1:], (one + other)[:, 1:])
+    torch.testing.assert_close(smooth_targets(both, candidates, settings)[:, 1:], (one + other)[:, 1:])
 
 
 def test_no_epsilon_gives_the_labels_themselves():
     lengths = torch.tensor([3, 2])
     candidates = enumerate_spans(lengths, 2)
     gold = torch.eye(3)[[0, 1, 2, 0, 0, 1, 0, 2]]
-    assert smoothed(gold, candidates, BoundarySmoothingSettings(epsilon=0)).tolist() == gold.tolist()
+    assert smooth_targets(gold, candidates, BoundarySmoothingSettings(epsilon=0)).tolist() == gold.tolist()
 
 
 def test_no_spans_have_no_targets():
     nothing = torch.tensor([], dtype=torch.long)
-    assert smoothed(torch.empty(0, 4), enumerate_spans(nothing, 3), BoundarySmoothingSettings()).shape == (0, 4)
+    assert smooth_targets(torch.empty(0, 4), enumerate_spans(nothing, 3), BoundarySmoothingSettings()).shape == (0, 4)

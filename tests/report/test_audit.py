@@ -84,7 +84,7 @@ def test_shares_of_the_instance_head_add_up(instance, noisy):
 def test_a_sentence_and_its_copies_do_not_speak_for_themselves(instance, documents):
     """However often a wrong sentence is in the memory, it is contradicted by the others."""
     wrong = [nearspan.markup(WRONG["d0"], id=f"copy{number}") for number in range(5)]
-    model = with_memory(instance.search("whole"), [*documents[1:], *wrong])
+    model = with_memory(instance.set_search("whole"), [*documents[1:], *wrong])
     (annotated,) = model.pipe([wrong[0].text])
     assert annotated.entities[0].label == "PLACE"  # with its copies in the memory the model believes the error
     found = [one for one in nearspan.audit(model, wrong[:1]).issues if one.kind == "wrong label"]
@@ -94,13 +94,13 @@ def test_a_sentence_and_its_copies_do_not_speak_for_themselves(instance, documen
 def test_a_sentence_is_compared_by_the_vector_that_the_memory_has_of_it(instance, documents, monkeypatch):
     """The first look asks the nearest sentences, found as everywhere else."""
     model, asked = with_memory(instance, documents), []
-    nearest = LeaveOneOut.nearest
+    nearest = LeaveOneOut.nearest_sentences
 
     def noted(self, vectors, own, count):
         asked.extend(zip(own.tolist(), functional.normalize(vectors, dim=1), strict=True))
         return nearest(self, vectors, own, count)
 
-    monkeypatch.setattr(LeaveOneOut, "nearest", noted)
+    monkeypatch.setattr(LeaveOneOut, "nearest_sentences", noted)
     nearspan.audit(model, documents)
     kin = LeaveOneOut.of(model.datastore, model.labels).duplicate_group.tolist()
     assert sorted(kin) == sorted(number for number, _ in asked)
@@ -161,7 +161,7 @@ def double(text: str, id: str):
 
 
 def test_without_a_memory_or_with_one_sentence_it_says_what_to_do(instance, documents):
-    instance.memory = None
+    instance.datastore = None
     with pytest.raises(ModelError, match=r"no memory .* `nearspan memory MODEL build CORPUS`"):
         nearspan.audit(instance, documents)
     with_memory(instance, [documents[0], documents[0]])

@@ -32,14 +32,14 @@ def test_texts_labels_and_ids_are_escaped_and_nothing_is_loaded(strength: str):
 
 def test_it_says_what_would_have_to_go():
     one = evidence().neighbours["PER"][0]
-    assert "it would be no entity without 1 span of the memory" in page(
+    assert "Remove this training span and it is no longer an entity" in page(
         EVIL, [evidence(counter_evidence=CounterEvidence(1, "", [one]))], []
     )
-    assert "no removal from the memory would change this" in page(EVIL, [evidence()], [])
+    assert "No removal from the memory would change this" in page(EVIL, [evidence()], [])
 
 
 def test_a_vote_says_its_share():
-    assert "share of 0.3" in page(EVIL, [evidence("nearest", weight=0.3, knn_probabilities={"PER": 1.0})], ["PER"])
+    assert "weight of 0.3" in page(EVIL, [evidence("nearest", weight=0.3, knn_probabilities={"PER": 1.0})], ["PER"])
 
 
 def test_a_text_without_entities():

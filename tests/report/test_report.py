@@ -94,7 +94,7 @@ def test_the_confusion_matrix_counts_every_gold_entity_once(numbers: dict, corpu
 def test_thousands_of_errors_make_a_page_that_can_be_opened(instance: Model, documents: list[Document]):
     text = "word " * 40 + "Oslo" + " word" * 40
     document = Document(text, id="long")
-    nearest = instance.neighbours(documents[0], documents[0].entities[0].span, 5)
+    nearest = instance.explain_span(documents[0], documents[0].entities[0].span, 5)
     evidence = [SpanEvidence.of(nearest)] * 2
     error = ExplainedError("spurious", document, None, Entity.of(200, 204, "PLACE", 0.5), evidence)
     scored = ScoredModel.of("instance", instance, documents)
@@ -115,7 +115,7 @@ def test_a_classifier_alone(tmp_path: Path, folders: dict[str, Path], corpus: li
 
 
 def test_a_model_without_a_memory_has_scores_and_errors(tmp_path: Path, classifier: Model, corpus: list[Document]):
-    classifier.memory = None
+    classifier.datastore = None
     made = report(classifier, corpus, out=tmp_path)
     assert "no memory, so there is no evidence" in made.page.read_text(encoding="utf-8")
     assert made.results.errors

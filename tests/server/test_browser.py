@@ -1,6 +1,5 @@
 """The page in a real browser: the system's Chromium, driven by Playwright, on a server process of its own."""
 
-import os
 import re
 import shutil
 import signal
@@ -13,34 +12,9 @@ import pytest
 
 from nearspan.colours import LabelColours
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")  # as in .ci/run
 TEXT = "Ada lives in Oslo"
 
 pytestmark = pytest.mark.browser
-
-
-def chromium() -> str | None:
-    """The first that runs: there are systems on which the name only tells how to install it."""
-    paths = filter(None, map(shutil.which, NAMES))
-    return next(
-        (path for path in paths if not subprocess.run([path, "--version"], capture_output=True).returncode), None
-    )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    path = chromium()
-    if path is None:
-        reason = "no Chromium that runs on this machine: apt-get install chromium"
-        if os.environ.get("NEARSPAN_BROWSER") == "required":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 import nearspan
 from nearspan.document import Document, Span
 from nearspan.errors import EditError, NearspanError
-from nearspan.memory.editor import Editor
+from nearspan.memory import Editor
 from nearspan.server.correction import CORRECTIONS, correct
 
 TEXT = "Zoe lives in Oslo"

@@ -93,7 +93,7 @@ def test_map_holds_the_memorys_entities(client, documents):
 
 
 def test_errors_show_gold_and_predicted(service, client):
-    (document,) = service.pipe(["Ada lives in Oslo"])
+    [document] = service.annotate(["Ada lives in Oslo"])
     answer = client.get("/errors").json()
     assert answer["total"] == sum(answer["kinds"].values()) == len(answer["errors"])
     assert answer["edited"] is False
@@ -104,7 +104,7 @@ def test_errors_without_a_corpus_say_how_to_get_them(service, client):
     service.error_browser = None
     answer = client.get("/errors")
     assert answer.status_code == 404
-    assert "--corpus" in answer.json()["error"]
+    assert "start the server with a corpus" in answer.json()["error"]
 
 
 def test_health_says_what_is_served(client, limits):

@@ -1,7 +1,7 @@
 import torch
 
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import Given
+from nearspan.encoders import SpanTable
 from nearspan.encoders.batches import EncodedCorpus
 from nearspan.segment import split
 from nearspan.spans import GivenEntities, GivenSpans, SpanLabels, candidate_number, enumerate_spans
@@ -33,7 +33,7 @@ def test_the_fragments_of_an_entity_get_one_label_together():
 def test_given_spans_are_the_candidates_of_a_batch():
     prepared = EncodedCorpus.of([4, 2, 3], {})
     prepared = EncodedCorpus(
-        prepared.lengths, prepared.first, {}, prepared.together, Given.of([[(1, 3)], [], [(2, 3), (0, 2)]])
+        prepared.lengths, prepared.first, {}, prepared.passages, SpanTable.of([[(1, 3)], [], [(2, 3), (0, 2)]])
     )
     found = GivenSpans(3).candidates(prepared.batch(torch.tensor([2, 0])))
     assert torch.stack([found.sentence, found.number, found.first, found.stop]).T.tolist() == [
@@ -56,9 +56,9 @@ def test_a_layout_finds_given_spans_where_it_finds_them_among_all():
     every = enumerate_spans(lengths, 3)
     all_at = SpanGrid.of(every, lengths, 4, 3).order
     prepared = EncodedCorpus.of([4, 3], {})
-    given = Given.of([[(0, 1), (1, 4)], [(0, 2), (2, 3)]])
+    given = SpanTable.of([[(0, 1), (1, 4)], [(0, 2), (2, 3)]])
     some = GivenSpans(3).candidates(
-        EncodedCorpus(prepared.lengths, prepared.first, {}, prepared.together, given).batch(torch.arange(2))
+        EncodedCorpus(prepared.lengths, prepared.first, {}, prepared.passages, given).batch(torch.arange(2))
     )
     rows = (
         candidate_number(some.first, some.stop, lengths[some.sentence], 3)

@@ -42,8 +42,7 @@ def test_the_saved_model_is_the_one_that_was_returned(tiny, documents, tmp_path:
     for name in RECIPES:
         run = nearspan.train(tiny(name, "training.epochs=4"), documents, documents, out=tmp_path / name, device="cpu")
         loaded = nearspan.load(tmp_path / name, device="cpu")
-        for one, other in zip(run.model.pipe(documents), loaded.pipe(documents), strict=True):
-            assert one == other
+        assert list(run.model.pipe(documents)) == list(loaded.pipe(documents))
         assert nearspan.evaluate(loaded, documents).scores == run.dev.scores
 
 
@@ -54,6 +53,9 @@ def test_the_best_development_epoch_is_kept(tiny, documents, tmp_path: Path):
     assert [row["epoch"] for row in rows] == list(range(1, 13))
     best = max(rows, key=lambda row: row["f1"])
     assert run.best_epoch == best["epoch"]
+    assert repr(run).startswith(
+        f"Run(classifier, best epoch {best['epoch']} of 12, dev F1 {100 * best['f1']:.2f}, test F1"
+    )
     assert run.dev.scores.f1 == pytest.approx(best["f1"])
     result = json.loads((tmp_path / "m" / "result.json").read_text())
     assert result["dev"]["f1"] == pytest.approx(best["f1"])
@@ -76,7 +78,7 @@ def test_patience_counts_nothing_without_development_data(tiny, documents, tmp_p
 def test_a_folder_with_a_model_or_a_run_is_refused(tiny, documents, tmp_path: Path):
     nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cpu")
     before = weights(tmp_path / "m")
-    with pytest.raises(NearspanError, match=r"already holds a model or a run: .* --resume"):
+    with pytest.raises(NearspanError, match=r"already holds a model or a run: .* `resume`"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", seed=5, device="cpu")
     (tmp_path / "m" / "config.toml").unlink()
     with pytest.raises(NearspanError, match="already holds a model or a run"):
@@ -89,7 +91,7 @@ def test_a_folder_with_a_model_or_a_run_is_refused(tiny, documents, tmp_path: Pa
 )
 def test_files_of_others_are_not_written_over(tiny, documents, tmp_path: Path, name: str):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(NearspanError, match=rf"already holds a model or a run: there is {name}\. Give another --out$"):
+    with pytest.raises(NearspanError, match=rf"already holds a model or a run: there is {name}\. Give another `out`$"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path, device="cpu")
     assert (tmp_path / name).read_text() == "mine"
 
@@ -145,7 +147,7 @@ def test_no_entity_to_learn_is_a_clear_error(tiny, tmp_path: Path, texts: list[s
     assert not (tmp_path / "m").exists()
 
 
-@pytest.mark.parametrize("changes", [[], ["suggester.kind=given"]], ids=["recognition", "typing"])
+@pytest.mark.parametrize("changes", [[], ["suggester.kind=given"]], ids=["all spans", "given spans"])
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_label_named_like_no_entity_is_refused(tiny, documents, tmp_path: Path, name: str, changes: list[str]):
     train = [*documents, nearspan.markup("[Ada](null) left")]
@@ -165,10 +167,10 @@ def test_a_label_named_like_no_entity_is_refused(tiny, documents, tmp_path: Path
     ids=["text", "id", "label"],
 )
 def test_what_no_file_can_hold_is_refused_before_training(tiny, documents, tmp_path: Path, split, document):
-    given = {"train": documents, "dev": documents, "test": documents}
-    given[split] = [*documents, document]
+    splits = {"train": documents, "dev": documents, "test": documents}
+    splits[split] = [*documents, document]
     with pytest.raises(CorpusError, match=rf"document 13 of {split} \('odd.*'\) holds the lone surrogate U\+D"):
-        nearspan.train(tiny("classifier"), **given, out=tmp_path / "m", device="cpu")
+        nearspan.train(tiny("classifier"), **splits, out=tmp_path / "m", device="cpu")
     assert not (tmp_path / "m").exists()
 
 
@@ -224,11 +226,11 @@ def test_a_sentence_of_thousands_of_words_is_trained_on_in_windows(tiny, documen
 def test_a_device_that_is_not_there_is_a_clear_error(tiny, documents, tmp_path: Path):
     import torch
 
-    with pytest.raises(ConfigError, match="--device nonsense"):
+    with pytest.raises(ConfigError, match="`device` nonsense"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="nonsense")
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    with pytest.raises(ConfigError, match="--device cuda"):
+    with pytest.raises(ConfigError, match="`device` cuda"):
         nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", device="cuda")
 
 
@@ -247,14 +249,14 @@ def test_a_disk_that_takes_no_metrics_is_a_clear_error(tiny, documents, tmp_path
 @pytest.fixture
 def norms() -> Iterator[list[float]]:
     """The norm of the gradient at every step that an optimizer takes."""
-    found: list[float] = []
+    lengths: list[float] = []
 
-    def seen(optimizer, *_) -> None:
+    def measure(optimizer, *_) -> None:
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        found.append(float(torch.cat([one.flatten() for one in gradients]).norm()))
+        lengths.append(float(torch.cat([gradient.flatten() for gradient in gradients]).norm()))
 
-    hook = register_optimizer_step_pre_hook(seen)
-    yield found
+    hook = register_optimizer_step_pre_hook(measure)
+    yield lengths
     hook.remove()
 
 

@@ -40,8 +40,8 @@ class Doomed(TrainingCallback):
             die()
 
 
-def killed(work) -> None:
-    """Do some work in a process of its own that does not survive it."""
+def run_until_killed(work) -> None:
+    """Do work in a process of its own that does not survive it."""
     process = multiprocessing.get_context("fork").Process(target=work)
     process.start()
     process.join()
@@ -72,10 +72,10 @@ def metrics(folder: Path) -> list[dict]:
 def test_killed_at_a_random_step(train, tmp_path: Path, name: str, seed: int):
     whole = train(name, "whole")
     steps = random.Random(f"{name} {seed}").sample(range(2, 4 * STEPS), 2)
-    killed(lambda: train(name, "cut", callbacks=[Doomed(steps[0])]))
+    run_until_killed(lambda: train(name, "cut", callbacks=[Doomed(steps[0])]))
     assert (tmp_path / "cut" / CHECKPOINT).exists()
     if steps[1] < 4 * STEPS - steps[0]:  # and once more, on the way on
-        killed(lambda: train(name, "cut", callbacks=[Doomed(steps[1])], resume=True))
+        run_until_killed(lambda: train(name, "cut", callbacks=[Doomed(steps[1])], resume=True))
     run = train(name, "cut", resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
     assert (tmp_path / "cut" / "memory.safetensors").read_bytes() == (
@@ -89,7 +89,7 @@ def test_killed_at_a_random_step(train, tmp_path: Path, name: str, seed: int):
 def test_killed_with_another_optimizer_schedule_and_objective(train, tmp_path: Path, name: str):
     settings = ["training.optimizer=adamw", "training.schedule=linear", "losses.boundary_smoothing.epsilon=0.2"]
     train(name, "whole", *settings)
-    killed(lambda: train(name, "cut", *settings, callbacks=[Doomed(9)]))
+    run_until_killed(lambda: train(name, "cut", *settings, callbacks=[Doomed(9)]))
     train(name, "cut", *settings, resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
 
@@ -98,7 +98,7 @@ def test_killed_with_a_memory_of_training_words(train, tmp_path: Path):
     settings = ["encoder.sentence_context.size=3", "training.learning_rate=0.3"]
     train("hire", "whole", *settings)
     for cut, steps in (("at once", 3), ("within", 2 * STEPS + 3), ("between", 2 * STEPS)):
-        killed(lambda steps=steps, cut=cut: train("hire", cut, *settings, callbacks=[Doomed(steps)]))
+        run_until_killed(lambda steps=steps, cut=cut: train("hire", cut, *settings, callbacks=[Doomed(steps)]))
         train("hire", cut, *settings, resume=True)
         assert weights(tmp_path / cut) == weights(tmp_path / "whole")  # what words recall included
         assert metrics(tmp_path / cut) == metrics(tmp_path / "whole")
@@ -107,7 +107,7 @@ def test_killed_with_a_memory_of_training_words(train, tmp_path: Path):
 def test_killed_with_momentum(train, tmp_path: Path):
     settings = ["training.optimizer=sgd", "training.momentum=0.9", "training.weight_decay=0.001"]
     train("classifier", "whole", *settings)
-    killed(lambda: train("classifier", "cut", *settings, callbacks=[Doomed(9)]))
+    run_until_killed(lambda: train("classifier", "cut", *settings, callbacks=[Doomed(9)]))
     train("classifier", "cut", *settings, resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
 
@@ -117,7 +117,7 @@ def test_killed_with_draws_a_growing_weight_and_tuned_thresholds(train, tmp_path
     settings += ["head.tuned=true", "head.threshold=0.1"]
     train("classifier", "whole", *settings)
     for cut, steps in (("within", 9), ("between", 2 * STEPS)):
-        killed(lambda steps=steps, cut=cut: train("classifier", cut, *settings, callbacks=[Doomed(steps)]))
+        run_until_killed(lambda steps=steps, cut=cut: train("classifier", cut, *settings, callbacks=[Doomed(steps)]))
         train("classifier", cut, *settings, resume=True)
         assert weights(tmp_path / cut) == weights(tmp_path / "whole")
 
@@ -131,8 +131,8 @@ def test_killed_between_the_last_checkpoint_and_the_end(train, tmp_path: Path, m
             patched.setattr(Model, "save", die)
         else:  # weights and memory are written, settings are not
             patched.setattr(model_folder.tomli_w, "dumps", die)
-        killed(lambda: train(name, "cut"))
-    with pytest.raises(ModelError, match="--resume"):
+        run_until_killed(lambda: train(name, "cut"))
+    with pytest.raises(ModelError, match="`resume`"):
         nearspan.load(tmp_path / "cut", device="cpu")
     train(name, "cut", resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
@@ -155,7 +155,7 @@ def test_killed_while_a_checkpoint_is_written(train, tmp_path: Path, monkeypatch
             save(content, path, metadata)
 
         patched.setattr(tensors, "save_file", torn)
-        killed(lambda: train("classifier", "cut"))
+        run_until_killed(lambda: train("classifier", "cut"))
     assert (tmp_path / "cut" / f".{CHECKPOINT}.new" / CHECKPOINT).exists()
     train("classifier", "cut", resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
@@ -183,7 +183,7 @@ def test_a_finished_run_is_not_resumed_over_an_edited_memory(train, tmp_path: Pa
         if cut_off:  # as a save over it leaves it that is killed
             (tmp_path / "m" / "config.toml").unlink()
         before = contents(tmp_path / "m")
-        with pytest.raises(NearspanError, match=r"nothing to resume in .* edited .* another --out"):
+        with pytest.raises(NearspanError, match=r"nothing to resume in .* edited .* another `out`"):
             train("instance", "m", resume=True)
         assert contents(tmp_path / "m") == before
 
@@ -193,27 +193,27 @@ def test_edits_of_a_replaced_model_do_not_stop_its_successor(train, tmp_path: Pa
     Editor.open(tmp_path / "m", device="cpu").forget("d3")
     for name in REFUSED:  # as `nearspan demo` replaces an earlier one
         (tmp_path / "m" / name).unlink(missing_ok=True)
-    killed(lambda: train("instance", "m", callbacks=[Doomed(9)]))
+    run_until_killed(lambda: train("instance", "m", callbacks=[Doomed(9)]))
     train("instance", "m", resume=True)
     assert len(nearspan.load(tmp_path / "m", device="cpu").datastore.sentences) == 12
 
 
 def test_more_checkpoints_are_no_other_run(train, tmp_path: Path):
-    killed(lambda: train("classifier", "m", callbacks=[Doomed(9)]))
+    run_until_killed(lambda: train("classifier", "m", callbacks=[Doomed(9)]))
     train("classifier", "m", "training.checkpoint_minutes=7", resume=True)
 
 
 @pytest.fixture
 def stopped(train, tmp_path: Path) -> Path:
-    killed(lambda: train("classifier", "m", callbacks=[Doomed(9)]))
+    run_until_killed(lambda: train("classifier", "m", callbacks=[Doomed(9)]))
     return tmp_path / "m"
 
 
 def test_another_runs_checkpoint_is_refused(train, stopped: Path, documents):
-    other = [*documents[:-1], nearspan.markup("[Zed](PERSON) came")]
+    changed = [*documents[:-1], nearspan.markup("[Zed](PERSON) came")]
     before = (stopped / CHECKPOINT).read_bytes()
     for settings, options in (
-        ([], {"data": other}),
+        ([], {"data": changed}),
         ([], {"dev": documents[:3]}),
         ([], {"seed": 7}),
         (["training.learning_rate=0.5"], {}),
@@ -237,7 +237,7 @@ def test_other_word_vectors_for_the_same_words_are_refused(train, tmp_path: Path
     vectors = write_vectors(tmp_path / "vectors.txt", 1.25)
     settings = [f"encoder.vectors.file={vectors}", f"encoder.vectors.trainable={trainable}"]
     train("classifier", "whole", *settings)
-    killed(lambda: train("classifier", "m", *settings, callbacks=[Doomed(9)]))
+    run_until_killed(lambda: train("classifier", "m", *settings, callbacks=[Doomed(9)]))
     write_vectors(vectors, 2.5)
     with pytest.raises(ModelError, match="the word vectors or the encoder have changed since"):
         train("classifier", "m", *settings, resume=True)
@@ -254,17 +254,17 @@ def test_nothing_to_resume(train, tmp_path: Path):
         train("classifier", "empty", resume=True)
 
 
-def rewritten(path: Path, change) -> None:
+def rewrite(path: Path, change) -> None:
     save_tensors(change(load_file(path)), path, {"progress": metadata_of(path)["progress"]})
 
 
-def flipped(path: Path) -> None:
+def flip_a_bit(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[-9] ^= 1
     path.write_bytes(content)
 
 
-def smaller(tensors):
+def shrink_a_weight(tensors):
     name = next(name for name in tensors if name.startswith("network/"))
     return {**tensors, name: tensors[name][:1].contiguous()}
 
@@ -275,12 +275,12 @@ DAMAGE = {
     "cut in the head": lambda path: path.write_bytes(path.read_bytes()[:50]),
     "garbage": lambda path: path.write_bytes(b"\xff" * 1000),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
-    "a bit flipped": flipped,
+    "a bit flip_a_bit": flip_a_bit,
     "no progress": lambda path: save_tensors(load_file(path), path),
     "odd progress": lambda path: save_tensors(load_file(path), path, {"progress": '{"x": 1}'}),
-    "no tensors": lambda path: rewritten(path, lambda _: {}),
-    "other shapes": lambda path: rewritten(path, smaller),
-    "odd names": lambda path: rewritten(path, lambda t: {name.replace("/", "/x/"): v for name, v in t.items()}),
+    "no tensors": lambda path: rewrite(path, lambda _: {}),
+    "other shapes": lambda path: rewrite(path, shrink_a_weight),
+    "odd names": lambda path: rewrite(path, lambda t: {name.replace("/", "/x/"): v for name, v in t.items()}),
 }
 
 
@@ -314,7 +314,7 @@ def test_a_second_process_does_not_train_in_the_same_folder(train, tmp_path: Pat
             self.expect_refusal(resume=True)
 
         def expect_refusal(self, resume: bool) -> None:
-            with pytest.raises(NearspanError, match=r"another process is training in .* another --out"):
+            with pytest.raises(NearspanError, match=r"another process is training in .* another `out`"):
                 train("classifier", "m", resume=resume)
 
     assert train("classifier", "m", callbacks=[Second(logging_steps=1)]).epochs == 4

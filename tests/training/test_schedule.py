@@ -39,8 +39,8 @@ def test_inverse_is_the_same_through_an_epoch():
 
 def test_linear_counts_steps_over_all_epochs():
     settings = TrainingSettings(schedule="linear", epochs=3, warmup=0.5)
-    found = [rate(settings, 0.1, epoch, step, 4) for epoch in range(3) for step in range(4)]
-    assert found == [linear(0.1, step, 12, 0.5) for step in range(12)]
+    rates = [rate(settings, 0.1, epoch, step, 4) for epoch in range(3) for step in range(4)]
+    assert rates == [linear(0.1, step, 12, 0.5) for step in range(12)]
 
 
 @pytest.mark.parametrize("schedule", ["linear", "inverse"])
@@ -58,7 +58,7 @@ def test_one_epoch_has_the_whole_of_the_schedule():
 
 
 @pytest.fixture
-def seen() -> Iterator[list[tuple[float, ...]]]:
+def step_rates() -> Iterator[list[tuple[float, ...]]]:
     """The learning rates of every step that an optimizer takes."""
     rates: list[tuple[float, ...]] = []
     hook = register_optimizer_step_pre_hook(
@@ -85,15 +85,15 @@ class Stopping(nearspan.training.TrainingCallback):
             raise Stopped
 
 
-def test_a_resumed_run_goes_on_with_the_schedule(tiny, documents, tmp_path: Path, seen):
+def test_a_resumed_run_goes_on_with_the_schedule(tiny, documents, tmp_path: Path, step_rates):
     recipe = tiny("classifier", "training.schedule=linear", "training.checkpoint_minutes=0", "training.epochs=3")
     data = {"train": documents, "out": tmp_path / "m", "device": "cpu"}
     with pytest.raises(Stopped):
         nearspan.train(recipe, callbacks=[Stopping(4)], **data)
-    assert len(seen) == 5  # the last of them is not in the checkpoint
-    del seen[4:]
+    assert len(step_rates) == 5  # the last of them is not in the checkpoint
+    del step_rates[4:]
     nearspan.train(recipe, resume=True, **data)
-    assert seen == [(linear(0.001, step, 9, 0.2),) for step in range(9)]
+    assert step_rates == [(linear(0.001, step, 9, 0.2),) for step in range(9)]
 
 
 def test_adamw_decays_the_weights_and_adam_does_not(tiny, documents, tmp_path: Path):

@@ -14,12 +14,12 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearspan.cli.corpus import is_plain_text, read_documents, read_plain_text, warn_of_problems
 from nearspan.cli.errors import name_options
-from nearspan.cli.options import Device, ModelFolder, Search, Vote, load_model
+from nearspan.cli.options import Device, Interpolate, ModelFolder, Search, load_model
 from nearspan.cli.terminal import discard_output, terminal
 from nearspan.document import Document
 from nearspan.errors import ConfigError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def annotate(
@@ -31,7 +31,7 @@ def annotate(
     out: Annotated[Path | None, typer.Option(help="Where to write; standard output if not given.")] = None,
     to: Annotated[str, typer.Option(help="jsonl, conll or brat.")] = "jsonl",
     search: Search = "",
-    vote: Vote = None,
+    interpolate: Interpolate = None,
     device: Device = "",
     format: Annotated[
         str | None,
@@ -52,9 +52,9 @@ def annotate(
     if format and "-" in files:
         raise ConfigError("--format is for files: on standard input each line is a text, whatever it looks like")
     _refuse_closed_streams(files, out)
-    loaded = load_model(model, device, search, vote)
+    loaded = load_model(model, device, search, interpolate)
     if to == "conll" and loaded.network.fragment_linker is not None:
-        log.warning(
+        logger.warning(
             "this model can find discontinuous entities, which CoNLL columns cannot hold: if it finds one, nothing is "
             "written. --to jsonl and --to brat keep them"
         )
@@ -100,7 +100,7 @@ def _decode(line: bytes, number: int) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        log.warning("standard input: line %d is not UTF-8 at its byte %d; read as U+FFFD", number, error.start + 1)
+        logger.warning("standard input: line %d is not UTF-8 at its byte %d; read as U+FFFD", number, error.start + 1)
         text = line.decode("utf-8", errors="replace")
     return text.rstrip("\r\n")
 

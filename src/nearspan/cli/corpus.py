@@ -15,7 +15,7 @@ from nearspan.io.paths import display_path
 if TYPE_CHECKING:
     from nearspan.formats import Problem
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 SHOWN = 5  # problems of a corpus, before the rest is only counted
 
@@ -36,9 +36,9 @@ def read_documents(
 def warn_of_problems(problems: Sequence[Problem], more: str = "") -> None:
     """Show the first few problems, and how many there are beside them."""
     for problem in problems[:SHOWN]:
-        log.warning("%s", problem)
+        logger.warning("%s", problem)
     if len(problems) > SHOWN:
-        log.warning("and %s more problems%s", f"{len(problems) - SHOWN:,}", more)
+        logger.warning("and %s more problems%s", f"{len(problems) - SHOWN:,}", more)
 
 
 def label_columns(columns: str | None) -> list[int] | None:
@@ -69,5 +69,5 @@ def read_plain_text(path: Path) -> Document:
     except OSError as error:
         raise CorpusError(f"cannot read {display_path(path)}: {error.strerror}") from error
     if not text.strip():
-        log.warning("%s is empty", display_path(path))
+        logger.warning("%s is empty", display_path(path))
     return Document(text, id=display_path(path.stem))

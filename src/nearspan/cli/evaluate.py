@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nearspan.cli.corpus import read_documents
-from nearspan.cli.options import Columns, Device, Format, ModelFolder, Search, Vote, load_model
+from nearspan.cli.options import Columns, Device, Format, Interpolate, ModelFolder, Search, load_model
 from nearspan.cli.terminal import terminal
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def evaluate(
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     search: Search = "",
-    vote: Vote = None,
+    interpolate: Interpolate = None,
     device: Device = "",
     format: Format = None,
     columns: Columns = None,
@@ -41,7 +41,7 @@ def evaluate(
     from nearspan.evaluation import evaluate
 
     documents = read_documents(corpus, format, columns)
-    loaded = load_model(model, device, search, vote)
+    loaded = load_model(model, device, search, interpolate)
     evaluation = evaluate(loaded, documents)
     if as_json:
         typer.echo(json.dumps(evaluation.to_dict(), ensure_ascii=False))

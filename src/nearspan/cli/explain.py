@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearspan.cli.options import Device, Json, ModelFolder, Search, Vote, load_model
+from nearspan.cli.options import Device, Interpolate, Json, ModelFolder, Search, load_model
 from nearspan.cli.spans import explain_words
 from nearspan.cli.terminal import terminal
 from nearspan.colours import LabelColours
 from nearspan.errors import ConfigError
+from nearspan.io.atomic import write_file
 
 if TYPE_CHECKING:
     from nearspan.explain import Evidence
@@ -29,23 +30,22 @@ def explain(
     as_json: Json = False,
     html: Annotated[Path | None, typer.Option(help="Write a page that loads nothing to this file.")] = None,
     search: Search = "",
-    vote: Vote = None,
+    interpolate: Interpolate = None,
     device: Device = "",
 ) -> None:
     """Show the training spans that each entity of a text rests on.
 
     Example: nearspan explain runs/mine 'Marie Curie worked in Paris.' -k 3
     """
-    from nearspan.io.atomic import write_file
-    from nearspan.report.rendering import explain_page
-
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise ConfigError("the text is not UTF-8")  # bytes of the command line that could not be decoded
-    loaded = load_model(model, device, search, vote)
+    loaded = load_model(model, device, search, interpolate)
     if loaded.classifies_given_spans and not span:
         raise ConfigError("this model labels spans that are given and finds none itself: ask with --span 'some words'")
     evidence = [explain_words(loaded, text, span, count)] if span else loaded.explain(text, count)
     if html is not None:
+        from nearspan.report.rendering import explain_page
+
         write_file(html, [explain_page(text, evidence, loaded.labels[1:])])
     if as_json:
         typer.echo(json.dumps({"text": text, "evidence": [one.to_dict() for one in evidence]}, ensure_ascii=False))

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from nearspan.cli.commands import Command
 from nearspan.cli.corpus import read_documents
-from nearspan.cli.options import Columns, Device, Format, Json, ModelFolder, Search, Vote, apply_options
+from nearspan.cli.options import Columns, Device, Format, Interpolate, Json, ModelFolder, Search, apply_options
 from nearspan.cli.spans import explain_words, find_in_memory
 from nearspan.cli.terminal import terminal
 from nearspan.colours import LabelColours
@@ -107,7 +107,7 @@ def search(
     count: Annotated[int, typer.Option("-k", min=1, help="Spans listed for each label.")] = 5,
     as_json: Json = False,
     search: Search = "",
-    vote: Vote = None,
+    interpolate: Interpolate = None,
     device: Device = "",
 ) -> None:
     """Show the memory's spans that are nearest to words of a text, with their sentences' ids.
@@ -116,7 +116,7 @@ def search(
     """
     from nearspan.explain import render
 
-    model = _open(context, device, search, vote).model
+    model = _open(context, device, search, interpolate).model
     evidence = explain_words(model, text, span, count)
     if as_json:
         _print_json(evidence.to_dict())
@@ -133,14 +133,14 @@ def add(
     weight: Weight = None,
     as_json: Json = False,
     search: Search = "",
-    vote: Vote = None,
+    interpolate: Interpolate = None,
     device: Device = "",
     format: Format = None,
     columns: Columns = None,
 ) -> None:
     """Remember sentences with their entities, so that the model reads them so.
 
-    `--search` and `--vote` are how the model will be asked.
+    --search and --interpolate are how the model will be asked.
 
     Example: nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections
     """
@@ -151,7 +151,7 @@ def add(
     if corpus and document:
         raise ConfigError("--document names a text; the documents of a corpus have ids of their own")
     documents = read_documents(corpus, format, columns) if corpus else [parse(text, document)]
-    editor = _open(context, device, search, vote)
+    editor = _open(context, device, search, interpolate)
     copies: float | Literal["enough"] = "enough" if weight is None else weight
     editor.check(documents, copies)
     _show([editor.add(document, copies) for document in documents], as_json)
@@ -167,16 +167,16 @@ def relabel(
     weight: Weight = None,
     as_json: Json = False,
     search: Search = "",
-    vote: Vote = None,
+    interpolate: Interpolate = None,
     device: Device = "",
 ) -> None:
     """Give words of a remembered sentence another label, or make them no entity.
 
-    `--search` and `--vote` are how the model will be asked.
+    --search and --interpolate are how the model will be asked.
 
     Example: nearspan memory runs/mine relabel --sentence 12 --span Paris --label PERSON
     """
-    editor = _open(context, device, search, vote)
+    editor = _open(context, device, search, interpolate)
     place = find_in_memory(editor, sentence, span, start)
     _show([editor.relabel(sentence, place, label, "enough" if weight is None else weight)], as_json)
 
@@ -232,12 +232,12 @@ def log(context: typer.Context, as_json: Json = False) -> None:
         typer.echo(f"{edit.number}  {edit.time}  {printable(edit.summary)}")
 
 
-def _open(context: typer.Context, device: str, search: str = "", vote: float | None = None) -> Editor:
+def _open(context: typer.Context, device: str, search: str = "", interpolate: float | None = None) -> Editor:
     """The editor of the folder; its model uses the memory as the options say."""
     from nearspan.memory import Editor
 
     editor = Editor.open(context.obj, device)
-    apply_options(editor.model, search, vote)
+    apply_options(editor.model, search, interpolate)
     return editor
 
 

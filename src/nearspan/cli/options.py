@@ -40,10 +40,13 @@ Search = Annotated[
     typer.Option("--search", help="How the instance head uses its memory: `nearest` sentences, or the `whole` of it."),
 ]
 
-Vote = Annotated[
+Interpolate = Annotated[
     float | None,
     typer.Option(
-        "--vote", min=0, max=1, help="The memory's share in what a head with weights decides; as saved if not given."
+        "--interpolate",
+        min=0,
+        max=1,
+        help="The memory's weight (lambda) beside a head with weights of its own; as saved if not given.",
     ),
 ]
 
@@ -62,14 +65,14 @@ Settings = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
-def load_model(folder: Path, device: str, search: str, vote: float | None) -> Model:
+def load_model(folder: Path, device: str, search: str, interpolate: float | None) -> Model:
     """The model of a folder, using its memory as the options say."""
     from nearspan.model import Model
 
-    return apply_options(Model.load(folder, device), search, vote)
+    return apply_options(Model.load(folder, device), search, interpolate)
 
 
-def apply_options(model: Model, search: str, vote: float | None) -> Model:
+def apply_options(model: Model, search: str, interpolate: float | None) -> Model:
     """A model that uses its memory as the options say."""
     model = model.set_search(search) if search else model
-    return model if vote is None else model.interpolate(vote)
+    return model if interpolate is None else model.interpolate(interpolate)

@@ -63,7 +63,7 @@ def report(
     from nearspan.report.papers import check_curves
 
     shares, counts = parse_sizes(sizes), parse_occurrences(occurrences)
-    check_curves(papers, bool(train), bool(dev), shares, counts, named="--{}".format)
+    check_curves(papers, bool(train), bool(dev), shares, counts)
     documents, training, development = (read_documents(paths or [], format, columns) for paths in (corpus, train, dev))
     result = write_report(
         model,

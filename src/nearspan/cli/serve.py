@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nearspan.cli.corpus import read_documents
-from nearspan.cli.options import Columns, Device, Format, ModelFolder, Search, Vote, apply_options
+from nearspan.cli.options import Columns, Device, Format, Interpolate, ModelFolder, Search, apply_options
 from nearspan.errors import ResourceError
 
 PATIENCE = 1.0  # seconds that an edit waits for another process's; who reads waits with it
@@ -30,7 +30,7 @@ def serve(
         list[str] | None, typer.Option(help="Change a limit, name=value; may be given several times.")
     ] = None,
     search: Search = "",
-    vote: Vote = None,
+    interpolate: Interpolate = None,
     device: Device = "",
     format: Format = None,
     columns: Columns = None,
@@ -53,7 +53,7 @@ def serve(
     limits = server.Limits().override(limit or [])
     documents = read_documents(corpus or [], format, columns)
     editor = Editor.open(model, device, PATIENCE)
-    apply_options(editor.model, search, vote)
+    apply_options(editor.model, search, interpolate)
     secret = token or secrets.token_urlsafe(24)
     service = server.Service(editor.model, documents)
     app = server.create_app(service, secret, limits, allowed_hosts(host))

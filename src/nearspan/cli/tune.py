@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from nearspan.cli.corpus import read_documents
+from nearspan.cli.errors import name_options
 from nearspan.cli.options import Columns, Device, Format, RecipeName, Settings, Synonyms, TrainCorpus
 from nearspan.cli.terminal import terminal
 
@@ -46,7 +47,8 @@ def tune(
 
     chosen = config.load(recipe).override(settings or [])
     in_file = training.Space.read(space) if space is not None else training.Space(())
-    searched = (in_file | training.Space.parse(search or [])).checked(chosen)
+    with name_options({"space": "--search"}):
+        searched = (in_file | training.Space.parse(search or [])).for_recipe(chosen)
     console = terminal(stderr=True)
     documents = [read_documents(paths, format, columns) for paths in (train, dev)]
     try:

@@ -1,6 +1,6 @@
 """Encoders: sentences to contextual word states [B, T, H]."""
 
-from nearspan.encoders.batches import Batch, EncodedCorpus, Features, Given
+from nearspan.encoders.batches import Batch, EncodedCorpus, Features, SpanTable
 from nearspan.encoders.encoder import Encoded, Encoder, EncoderSettings
 from nearspan.encoders.word_feature import WordFeature
 from nearspan.encoders.word_memory import Attention
@@ -14,7 +14,7 @@ __all__ = [
     "Encoder",
     "EncoderSettings",
     "Features",
-    "Given",
+    "SpanTable",
     "Splitter",
     "WordFeature",
     "load_tokenizer",

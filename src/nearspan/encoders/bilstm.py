@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nearspan.encoders.lstm_steps import stepped
+from nearspan.encoders.lstm_steps import run_steps
 from nearspan.settings import Settings
 
 LSTM_PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -36,45 +36,45 @@ class BiLSTM(nn.Module):
         self.dropout, self.output_dropout = nn.Dropout(settings.dropout), nn.Dropout(settings.output_dropout)
         self.state_dropout = settings.state_dropout
         widths = [inputs, *[self.size] * (settings.layers - 1)]
-        self.forwards = nn.ModuleList(lstm(width, settings.size) for width in widths)
-        self.backwards = nn.ModuleList(lstm(width, settings.size) for width in widths)
+        self.forwards = nn.ModuleList(build_lstm(width, settings.size) for width in widths)
+        self.backwards = nn.ModuleList(build_lstm(width, settings.size) for width in widths)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """Contextual states [B, T, 2 * size], zero where the mask [B, T] is false; padding comes last.
 
         In full precision always: casting an LSTM's weights for each batch costs more than it saves.
         """
-        turned = _turned(mask)[..., None]  # [B, T, 1]
+        reverse = _reverse_index(mask)[..., None]  # [B, T, 1]
         with torch.autocast(states.device.type, enabled=False):
             states = states.float()
             for onwards, back in zip(self.forwards, self.backwards, strict=True):
                 states = self.dropout(states)
-                read = states, states.gather(1, turned.expand_as(states))
+                inputs = states, states.gather(1, reverse.expand_as(states))
                 if self.training and self.state_dropout:
-                    ahead, behind = _step_by_step((onwards, back), torch.stack(read), self.state_dropout)
+                    ahead, behind = _run_with_state_dropout((onwards, back), torch.stack(inputs), self.state_dropout)
                 else:
-                    (ahead, _), (behind, _) = onwards(read[0]), back(read[1])
-                states = torch.cat([ahead, behind.gather(1, turned.expand_as(behind))], dim=-1)
+                    (ahead, _), (behind, _) = onwards(inputs[0]), back(inputs[1])
+                states = torch.cat([ahead, behind.gather(1, reverse.expand_as(behind))], dim=-1)
                 states = self.output_dropout(states)
         return states * mask[..., None]
 
 
-def _step_by_step(pair: tuple[nn.Module, nn.Module], inputs: Tensor, dropout: float) -> Tensor:
+def _run_with_state_dropout(pair: tuple[nn.Module, nn.Module], inputs: Tensor, dropout: float) -> Tensor:
     """States [2, B, T, size] of two LSTMs side by side over inputs [2, B, T, D], with dropout from word to word."""
-    both = [torch.stack([one.get_parameter(f"{name}_l0") for one in pair]) for name in LSTM_PARAMETERS]
-    weight, recurrent, bias = both[0], both[1].transpose(1, 2), both[2] + both[3]
-    read = torch.einsum("pbti,pgi->tpbg", inputs, weight) + bias[:, None]  # [T, 2, B, 4 * size]
-    kept = functional.dropout(read.new_ones(*read.shape[:3], recurrent.shape[1]), dropout)
-    return stepped(read, recurrent, kept).movedim(0, 2)
+    stacked = [torch.stack([lstm.get_parameter(f"{name}_l0") for lstm in pair]) for name in LSTM_PARAMETERS]
+    weight, recurrent, bias = stacked[0], stacked[1].transpose(1, 2), stacked[2] + stacked[3]
+    gates = torch.einsum("pbti,pgi->tpbg", inputs, weight) + bias[:, None]  # [T, 2, B, 4 * size]
+    kept = functional.dropout(gates.new_ones(*gates.shape[:3], recurrent.shape[1]), dropout)
+    return run_steps(gates, recurrent, kept).movedim(0, 2)
 
 
-def _turned(mask: Tensor) -> Tensor:
+def _reverse_index(mask: Tensor) -> Tensor:
     """Where each position stands when its sentence is turned round [B, T]; padding stays in place."""
     steps = torch.arange(mask.shape[1], device=mask.device)
     return torch.where(mask, mask.sum(1, keepdim=True) - 1 - steps, steps)
 
 
-def lstm(inputs: int, size: int) -> nn.LSTM:
+def build_lstm(inputs: int, size: int) -> nn.LSTM:
     """An LSTM with an orthonormal matrix for each gate and a forget gate that begins open."""
     lstm = nn.LSTM(inputs, size, batch_first=True)
     for name, parameter in lstm.named_parameters():

@@ -30,7 +30,7 @@ class CharacterCNNSettings(Settings):
 
 
 class CharacterFeature(WordFeature):
-    """Word vectors from the characters of words; `convolved` says how."""
+    """Word vectors from the characters of words; `convolve` says how."""
 
     def __init__(self, settings: Any, vocabulary: dict[str, Any]) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class CharacterFeature(WordFeature):
         """The feature over known characters, with weights still to be filled in."""
         return cls(settings, vocabulary)
 
-    def reset(self) -> None:
+    def reset_parameters(self) -> None:
         """Fresh weights."""
         bound = (3 / self.table.embedding_dim) ** 0.5
         nn.init.uniform_(self.table.weight, -bound, bound)
@@ -63,11 +63,11 @@ class CharacterFeature(WordFeature):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.zeros_(module.bias)  # type: ignore[arg-type]
 
-    def again(self) -> Self:
-        """Another one for the same characters, with fresh weights."""
+    def fresh_copy(self) -> Self:
+        """The same feature with fresh weights."""
         return type(self)(self.settings, self.vocabulary)
 
-    def convolved(self, characters: Tensor) -> Tensor:
+    def convolve(self, characters: Tensor) -> Tensor:
         """Spellings [U, C], padded at the end, to vectors [U, size]."""
         raise NotImplementedError
 
@@ -78,19 +78,19 @@ class CharacterFeature(WordFeature):
         half = self.longest // 2
         table = torch.zeros(len(spellings), min(2 * half, max(map(len, spellings), default=1)), dtype=torch.long)
         for row, word in enumerate(spellings):
-            read = word if len(word) <= 2 * half else word[:half] + word[-half:]
-            table[row, : len(read)] = torch.tensor([self.index.get(character, UNKNOWN) for character in read])
+            spelling = word if len(word) <= 2 * half else word[:half] + word[-half:]
+            table[row, : len(spelling)] = torch.tensor([self.index.get(letter, UNKNOWN) for letter in spelling])
         return {"rows": torch.tensor(rows, dtype=torch.long), "spellings": table}
 
     def forward(self, batch: Batch, features: Features) -> Tensor:
         """Embed the batch's words [B, T, size]."""
         rows: Tensor = features["rows"][batch.rows]
         if rows.is_cuda:  # convolving a spelling twice costs less than waiting to know which ones differ
-            return self.convolved(features["spellings"][rows.flatten()]).view(*rows.shape, self.size)
+            return self.convolve(features["spellings"][rows.flatten()]).view(*rows.shape, self.size)
         spellings, back = rows.unique(return_inverse=True)
         characters = features["spellings"][spellings]  # [U, C]
         longest = int((characters != PADDING).sum(1).max())
-        return self.convolved(characters[:, :longest])[back]
+        return self.convolve(characters[:, :longest])[back]
 
 
 class CharacterCNN(CharacterFeature):
@@ -102,14 +102,14 @@ class CharacterCNN(CharacterFeature):
         super().__init__(settings, vocabulary)
         self.size = settings.filters
         self.convolution = nn.Conv1d(settings.size, settings.filters, settings.window, padding="same")
-        self.reset()
+        self.reset_parameters()
 
-    def convolved(self, characters: Tensor) -> Tensor:
+    def convolve(self, characters: Tensor) -> Tensor:
         """Spellings [U, C] to vectors [U, filters]."""
         states = self.convolution(self.dropout(self.table(characters)).transpose(1, 2)).relu()  # [U, filters, C]
         states = states.masked_fill((characters == PADDING)[:, None], 0)  # after ReLU, 0 is the least
-        longest: Tensor = states.amax(2)
-        return longest
+        vectors: Tensor = states.amax(2)
+        return vectors
 
 
 register("word_feature", CharacterCNN)

@@ -17,7 +17,7 @@ from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 from nearspan.encoders.character_cnn import CharacterCNNSettings
 from nearspan.encoders.highway import Highway, HighwaySettings
 from nearspan.encoders.intnet import IntNetSettings
-from nearspan.encoders.sentence_context import SentenceContext, SentenceContextSettings, WordLabel, examples
+from nearspan.encoders.sentence_context import SentenceContext, SentenceContextSettings, WordLabel, example_entities
 from nearspan.encoders.static_vectors import StaticVectors, StaticVectorSettings
 from nearspan.encoders.transformer import Transformer, TransformerSettings
 from nearspan.encoders.word_feature import WordFeature, first_named
@@ -174,7 +174,7 @@ class Encoder(nn.Module):
         if self.finder is not None:
             features["finder"] = self.finder.prepare(sentences)
         if self.word_memory is not None:
-            features["word_memory"] = self.word_memory.prepare(sentences, own=training)
+            features["word_memory"] = self.word_memory.prepare(sentences, training)
         return EncodedCorpus.of([len(sentence) for sentence in sentences], features)
 
     @property
@@ -206,7 +206,7 @@ class Encoder(nn.Module):
         encoded = self._encode(batch)
         if self.word_memory is None:
             return encoded
-        prepared = batch.prepared.features["word_memory"]
+        prepared = batch.corpus.features["word_memory"]
         return replace(encoded, states=self.word_memory(batch, prepared, _keys(encoded), encoded.states))
 
     def sentence_vectors(self, encoded: Encoded) -> Tensor:
@@ -219,20 +219,20 @@ class Encoder(nn.Module):
         if self.finder is None:
             name = first_named(features, "vectors", "transformer", "characters")
             return (features[name] * mask).sum(1) / mask.sum(1)
-        means = (self.finder(batch, batch.prepared.features["finder"]) * mask).sum(1) / mask.sum(1)
+        means = (self.finder(batch, batch.corpus.features["finder"]) * mask).sum(1) / mask.sum(1)
         return torch.cat([means, (means == 0).all(1, keepdim=True)], dim=1)
 
     @torch.no_grad()
-    def write(self, prepared: EncodedCorpus) -> None:
+    def write_word_memory(self, corpus: EncodedCorpus) -> None:
         """Write the training sentences, as they are seen now, to the memory that words recall from."""
         if self.word_memory is None:
             return
         training = self.training
         self.eval()
-        for ids in prepared.order(prepared.first.device):
-            encoded = self._encode(prepared.batch(ids))
-            self.word_memory.write(encoded.batch, prepared.features["word_memory"], _keys(encoded), encoded.states)
-        self.word_memory.close()
+        for ids in corpus.reading_batches(corpus.first.device):
+            encoded = self._encode(corpus.batch(ids))
+            self.word_memory.write(encoded.batch, corpus.features["word_memory"], _keys(encoded), encoded.states)
+        self.word_memory.finish_writing()
         self.train(training)
 
     def attention(self, encoded: Encoded) -> Attention | None:
@@ -240,11 +240,11 @@ class Encoder(nn.Module):
         if self.word_memory is None:
             return None
         batch = encoded.batch
-        return self.word_memory.attention(batch, batch.prepared.features["word_memory"], _keys(encoded))
+        return self.word_memory.attention(batch, batch.corpus.features["word_memory"], _keys(encoded))
 
     def _layers(self, batch: Batch) -> dict[str, list[Tensor]]:
         """The vectors of a batch's words by each feature, layer after layer [B, T, its size]."""
-        prepared = batch.prepared.features
+        prepared = batch.corpus.features
         return {name: feature.layers(batch, prepared[name]) for name, feature in self.word_features.items()}
 
     def _encode(self, batch: Batch) -> Encoded:
@@ -266,12 +266,12 @@ class Encoder(nn.Module):
         self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[WordLabel]]
     ) -> None:
         """Put each label's vector where the mean of its entities' words is."""
-        chosen = examples(entities, context.names)
+        chosen = example_entities(entities, context.names)
         numbers = sorted({sentence for spans in chosen.values() for sentence, _, _ in spans})
         self.eval()
         corpus = self.prepare([train[number] for number in numbers])
         vectors = torch.empty(int(corpus.lengths.sum()), context.labels.shape[1])
-        for ids in corpus.order(vectors.device):
+        for ids in corpus.reading_batches(vectors.device):
             batch = corpus.batch(ids)
             vectors[batch.rows[batch.mask]] = self._layers(batch)[context.space][-1][batch.mask]
         starts = dict(zip(numbers, corpus.first.tolist(), strict=True))

@@ -27,7 +27,7 @@ from nearspan.settings import Settings
 
 POWER = 0.75  # of f
 BLOCK = 500_000  # words whose pairs are counted at once
-FIRST = 0.05  # AdaGrad's rate
+LEARNING_RATE = 0.05  # AdaGrad's
 
 TrainingCallback = Callable[[int, float], None]
 
@@ -54,7 +54,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Learned:
+class GloveVectors:
     """Words, the most frequent first, and their vectors."""
 
     words: list[str]
@@ -62,9 +62,9 @@ class Learned:
     losses: list[float]  # J / N of each epoch
 
 
-def learn(
+def fit_glove(
     sentences: Iterable[Sequence[str]], settings: GloveSettings, seed: int = 0, watch: TrainingCallback | None = None
-) -> Learned:
+) -> GloveVectors:
     """Vectors for the words of sentences; the same for the same sentences, settings and seed on a CPU.
 
     All numbers count as one word, as the encoder has it; it gets no vector, for the encoder learns its own.
@@ -76,37 +76,37 @@ def learn(
     if not words:
         raise NearspanError(
             f"no word occurs {settings.least} times in these texts, so there is nothing to learn vectors from: "
-            "give more text, or lower --least"
+            "give more text, or lower `least`"
         )
     number = {word: i for i, word in enumerate(words)}
     pairs = count_pairs([[number.get(word, -1) for word in text] for text in texts], len(words), settings.window)
     if not len(pairs.word):
-        raise NearspanError("no two words stand near each other in these texts: raise --window or give more text")
-    vectors, losses = _fitted(pairs, len(words), settings, seed, watch)
+        raise NearspanError("no two words stand near each other in these texts: raise `window` or give more text")
+    vectors, losses = _fit(pairs, len(words), settings, seed, watch)
     kept = [i for i, word in enumerate(words) if word != NUMBER]
-    return Learned([words[i] for i in kept], vectors[kept], losses)
+    return GloveVectors([words[i] for i in kept], vectors[kept], losses)
 
 
 def count_pairs(texts: Sequence[Sequence[int]], words: int, window: int) -> Pairs:
     """X_ij of words by number, sentence by sentence; a rare word, numbered -1, counts as distance and no more.
 
-    >>> found = count_pairs([[0, 1, -1, 0]], words=2, window=3)
-    >>> list(zip(found.word.tolist(), found.near.tolist(), found.weight.round(3).tolist()))
+    >>> pairs = count_pairs([[0, 1, -1, 0]], words=2, window=3)
+    >>> list(zip(pairs.word.tolist(), pairs.near.tolist(), pairs.weight.round(3).tolist()))
     [(0, 0, 0.667), (0, 1, 1.5), (1, 0, 1.5)]
     """
     keys, weights = np.empty(0, np.int64), np.empty(0)
     for block in _blocks(texts):
         ids = np.concatenate([np.asarray(text, np.int64) for text in block])
         sentence = np.repeat(np.arange(len(block)), [len(text) for text in block])
-        found, values = [keys], [weights]
+        all_keys, all_weights = [keys], [weights]
         for distance in range(1, min(window, len(ids) - 1) + 1):
             left, right = ids[:-distance], ids[distance:]
             near = (sentence[:-distance] == sentence[distance:]) & (left >= 0) & (right >= 0)
-            found.append(left[near] * words + right[near])
-            values.append(np.full(len(found[-1]), 1 / distance))
-        keys, weights = _summed(np.concatenate(found), np.concatenate(values))
-    turned = keys % words * words + keys // words
-    keys, weights = _summed(np.concatenate([keys, turned]), np.concatenate([weights, weights]))
+            all_keys.append(left[near] * words + right[near])
+            all_weights.append(np.full(len(all_keys[-1]), 1 / distance))
+        keys, weights = _sum_by_key(np.concatenate(all_keys), np.concatenate(all_weights))
+    swapped = keys % words * words + keys // words
+    keys, weights = _sum_by_key(np.concatenate([keys, swapped]), np.concatenate([weights, weights]))
     return Pairs(keys // words, keys % words, weights)
 
 
@@ -123,59 +123,59 @@ def _blocks(texts: Sequence[Sequence[int]]) -> Iterable[list[Sequence[int]]]:
         yield block
 
 
-def _summed(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _sum_by_key(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Each key once, with the sum of its weights."""
-    once, place = np.unique(keys, return_inverse=True)
-    sums: NDArray[np.float64] = np.bincount(place, weights=weights, minlength=len(once)).astype(np.float64)
-    return once, sums
+    distinct, place = np.unique(keys, return_inverse=True)
+    sums: NDArray[np.float64] = np.bincount(place, weights=weights, minlength=len(distinct)).astype(np.float64)
+    return distinct, sums
 
 
 class Table:
-    """One row of numbers [V, size + 1] a word, its bias last, and what AdaGrad has seen of each number."""
+    """One row of numbers [V, size + 1] a word, its bias last, and AdaGrad's sum of squared gradients of each number."""
 
     def __init__(self, words: int, size: int, generator: torch.Generator) -> None:
         self.rows = (torch.rand(words, size + 1, generator=generator) - 0.5) / (size + 1)
-        self.seen = torch.ones_like(self.rows)  # as the public code begins, so that the first steps are small
+        self.squares = torch.ones_like(self.rows)  # as the public code begins, so that the first steps are small
 
     def step(self, index: Tensor, gradient: Tensor) -> None:
         """Move the rows at an index [n] against their gradients [n, size + 1], which are added up for each row."""
-        once, place = index.unique(return_inverse=True)
-        total = gradient.new_zeros(len(once), gradient.shape[1]).index_add_(0, place, gradient)
-        seen = self.seen[once].addcmul_(total, total)
-        self.seen[once] = seen
-        self.rows[once] -= FIRST * total / seen.sqrt()
+        rows, place = index.unique(return_inverse=True)
+        total = gradient.new_zeros(len(rows), gradient.shape[1]).index_add_(0, place, gradient)
+        squares = self.squares[rows].addcmul_(total, total)
+        self.squares[rows] = squares
+        self.rows[rows] -= LEARNING_RATE * total / squares.sqrt()
 
 
-def pair_loss(one: Tensor, other: Tensor, weight: Tensor, x_max: float) -> tuple[Tensor, Tensor]:
+def pair_loss(words: Tensor, contexts: Tensor, weight: Tensor, x_max: float) -> tuple[Tensor, Tensor]:
     """f(X) d^2 and f(X) d [n] for rows [n, size + 1] of words and of contexts, with d = w . u + b + c - log X."""
-    apart = (one[:, :-1] * other[:, :-1]).sum(1) + one[:, -1] + other[:, -1] - weight.log()
-    pull = (weight / x_max).clamp(max=1) ** POWER * apart
-    return pull * apart, pull
+    error = (words[:, :-1] * contexts[:, :-1]).sum(1) + words[:, -1] + contexts[:, -1] - weight.log()
+    pull = (weight / x_max).clamp(max=1) ** POWER * error
+    return pull * error, pull
 
 
-def _fitted(
+def _fit(
     pairs: Pairs, words: int, settings: GloveSettings, seed: int, watch: TrainingCallback | None
 ) -> tuple[Tensor, list[float]]:
     generator = torch.Generator().manual_seed(seed)
-    own, context = (Table(words, settings.size, generator) for _ in range(2))
+    word_table, context_table = (Table(words, settings.size, generator) for _ in range(2))
     word, near = torch.from_numpy(pairs.word), torch.from_numpy(pairs.near)
     weight = torch.from_numpy(pairs.weight).float()
     losses = []
     for epoch in range(settings.epochs):
         total = 0.0
-        for some in torch.randperm(len(word), generator=generator).split(settings.batch):
-            i, j = word[some], near[some]
-            one, other = own.rows[i], context.rows[j]
-            loss, pull = pair_loss(one, other, weight[some], settings.x_max)
+        for batch in torch.randperm(len(word), generator=generator).split(settings.batch):
+            i, j = word[batch], near[batch]
+            w, u = word_table.rows[i], context_table.rows[j]
+            loss, pull = pair_loss(w, u, weight[batch], settings.x_max)
             total += float(loss.sum())
             slope = 2 * pull[:, None]
             # d J / d w_i = 2 f d u_j, d J / d b_i = 2 f d, and the same the other way round
-            own.step(i, slope * _with_bias(other))
-            context.step(j, slope * _with_bias(one))
+            word_table.step(i, slope * _with_bias(u))
+            context_table.step(j, slope * _with_bias(w))
         losses.append(total / len(word))
         if watch is not None:
             watch(epoch + 1, losses[-1])
-    return own.rows[:, :-1] + context.rows[:, :-1], losses
+    return word_table.rows[:, :-1] + context_table.rows[:, :-1], losses
 
 
 def _with_bias(rows: Tensor) -> Tensor:

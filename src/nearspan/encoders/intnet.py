@@ -35,7 +35,7 @@ class IntNetSettings(Settings):
 
 
 class IntNet(CharacterFeature):
-    """Each block narrows all that was found so far (1 x 1), convolves that, and adds what it found.
+    """Each block narrows the states of all layers before it (1 x 1), convolves that, and adds the result to them.
 
     The maximum over a word's positions is taken of everything: size = filters for each window, and `inner` for each
     window and block. What lies behind a word's end is 0 for every layer, so that padding never matters.
@@ -51,26 +51,26 @@ class IntNet(CharacterFeature):
         self.narrow = nn.ModuleList(nn.Conv1d(wide + block * more, settings.inner, 1) for block in range(blocks))
         self.blocks = nn.ModuleList(_convolutions(settings.inner, settings.inner) for _ in range(blocks))
         self.size = wide + blocks * more
-        self.reset()
+        self.reset_parameters()
 
-    def convolved(self, characters: Tensor) -> Tensor:
+    def convolve(self, characters: Tensor) -> Tensor:
         """Spellings [U, C] to vectors [U, size]."""
         real = (characters != PADDING)[:, None]  # [U, 1, C]
         letters = self.dropout(self.table(characters)).transpose(1, 2)  # [U, letter, C]
-        found = _side_by_side(self.first, letters, real)
+        states = _apply_filters(self.first, letters, real)
         for narrow, block in zip(self.narrow, self.blocks, strict=True):
-            narrowed = narrow(found).relu() * real
-            found = torch.cat([found, _side_by_side(block, narrowed, real)], dim=1)
-        longest: Tensor = found.amax(2)  # after ReLU, the 0 of padding is the least
-        return longest
+            narrowed = narrow(states).relu() * real
+            states = torch.cat([states, _apply_filters(block, narrowed, real)], dim=1)
+        vectors: Tensor = states.amax(2)  # after ReLU, the 0 of padding is the least
+        return vectors
 
 
 def _convolutions(inputs: int, filters: int) -> nn.ModuleList:
     return nn.ModuleList(nn.Conv1d(inputs, filters, window, padding="same") for window in WINDOWS)
 
 
-def _side_by_side(convolutions: nn.Module, states: Tensor, real: Tensor) -> Tensor:
-    """What all filters of a layer find [U, filters, C], 0 on padding."""
+def _apply_filters(convolutions: nn.Module, states: Tensor, real: Tensor) -> Tensor:
+    """The states of all filters of a layer [U, filters, C], 0 on padding."""
     return torch.cat([convolution(states) for convolution in convolutions.children()], dim=1).relu() * real
 
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 
-def stepped(read: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:
-    """States [T, P, B, H] of P LSTMs, from what their gates read [T, P, B, 4 * H] and their weights [P, H, 4 * H].
+def run_steps(read: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:
+    """States [T, P, B, H] of P LSTMs, from the inputs of their gates [T, P, B, 4 * H] and weights [P, H, 4 * H].
 
     The gates are in the order of `nn.LSTM`; `kept` [T, P, B, H] scales the state that a word gets from the one before.
     """
@@ -28,12 +28,12 @@ class _Steps(torch.autograd.Function):
         size = recurrent.shape[1]
         gates, cells, states = torch.empty_like(read), torch.empty_like(kept), torch.empty_like(kept)
         cell = state = torch.zeros_like(kept[0])
-        for word, own in enumerate(gates):
-            torch.baddbmm(read[word], state * kept[word], recurrent, out=own)
-            own[..., : 2 * size].sigmoid_()
-            own[..., 2 * size : 3 * size].tanh_()
-            own[..., 3 * size :].sigmoid_()
-            enter, forget, new, leave = own.chunk(4, dim=-1)
+        for word, gate in enumerate(gates):
+            torch.baddbmm(read[word], state * kept[word], recurrent, out=gate)
+            gate[..., : 2 * size].sigmoid_()
+            gate[..., 2 * size : 3 * size].tanh_()
+            gate[..., 3 * size :].sigmoid_()
+            enter, forget, new, leave = gate.chunk(4, dim=-1)
             cell = torch.mul(forget, cell, out=cells[word]).addcmul_(enter, new)
             state = torch.mul(leave, cell.tanh(), out=states[word])
         ctx.save_for_backward(recurrent, kept, gates, cells, states)
@@ -47,26 +47,26 @@ class _Steps(torch.autograd.Function):
         slopes = torch.stack(  # of the cell in the first three gates, of the state in the last
             [
                 new * enter * (1 - enter),
-                _before(cells) * forget * (1 - forget),
+                _previous(cells) * forget * (1 - forget),
                 enter * (1 - new * new),
                 squashed * leave * (1 - leave),
             ],
             dim=-2,
         )  # [T, P, B, 4, H]
         opened = leave * (1 - squashed * squashed)  # of the state in the cell
-        found = torch.empty_like(slopes)
+        into_gates = torch.empty_like(slopes)
         cell = state = torch.zeros_like(cells[0])
         for word in reversed(range(len(gates))):
             state = gradients[0][word] + state
             cell = torch.addcmul(cell, state, opened[word])
-            torch.mul(slopes[word, ..., :3, :], cell[..., None, :], out=found[word, ..., :3, :])
-            torch.mul(slopes[word, ..., 3, :], state, out=found[word, ..., 3, :])
+            torch.mul(slopes[word, ..., :3, :], cell[..., None, :], out=into_gates[word, ..., :3, :])
+            torch.mul(slopes[word, ..., 3, :], state, out=into_gates[word, ..., 3, :])
             cell = cell * forget[word]
-            state = torch.bmm(found[word].flatten(-2), recurrent.transpose(1, 2)) * kept[word]
-        read = found.flatten(-2)
-        return read, torch.einsum("tpbh,tpbg->phg", _before(states) * kept, read), None
+            state = torch.bmm(into_gates[word].flatten(-2), recurrent.transpose(1, 2)) * kept[word]
+        into_read = into_gates.flatten(-2)
+        return into_read, torch.einsum("tpbh,tpbg->phg", _previous(states) * kept, into_read), None
 
 
-def _before(states: Tensor) -> Tensor:
-    """What each word gets [T, ...] from the one before it; nothing the first."""
+def _previous(states: Tensor) -> Tensor:
+    """The states of the word before each word [T, ...]; 0 for the first."""
     return torch.cat([torch.zeros_like(states[:1]), states[:-1]])

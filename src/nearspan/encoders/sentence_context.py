@@ -51,7 +51,7 @@ class SentenceContext(nn.Module):
         words = cast(StaticVectors | None, features.get("vectors"))
         characters = cast(CharacterFeature | None, features.get("characters"))
         self.words = nn.Parameter(words.trained.detach().clone()) if words is not None else None
-        self.characters = characters.again() if characters is not None else None
+        self.characters = characters.fresh_copy() if characters is not None else None
         sizes = {name: feature.size for name, feature in features.items()}
         self.recurrent = BiLSTM(
             BiLSTMSettings(layers=1, size=settings.size, dropout=settings.dropout), sum(sizes.values())
@@ -89,7 +89,7 @@ class SentenceContext(nn.Module):
 
     def _embed(self, name: str, batch: Batch, features: Mapping[str, WordFeature], vectors: Tensor) -> Tensor:
         """A feature's vectors by the weights that are learned here, or as the encoder has them."""
-        prepared = batch.prepared.features[name]
+        prepared = batch.corpus.features[name]
         if name == "vectors":
             vectors = features[name](batch, prepared, self.words)
         elif name == "characters" and self.characters is not None:
@@ -97,7 +97,9 @@ class SentenceContext(nn.Module):
         return vectors
 
 
-def examples(entities: Sequence[Sequence[WordLabel]], labels: Sequence[str]) -> dict[str, list[tuple[int, int, int]]]:
+def example_entities(
+    entities: Sequence[Sequence[WordLabel]], labels: Sequence[str]
+) -> dict[str, list[tuple[int, int, int]]]:
     """For each label some of its entities, evenly from the whole corpus: sentence, first word, stop."""
     spans: dict[str, list[tuple[int, int, int]]] = {label: [] for label in labels}
     for sentence, entities_of_sentence in enumerate(entities):

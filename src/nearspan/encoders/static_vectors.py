@@ -170,7 +170,7 @@ class StaticVectors(WordFeature):
         return {"rows": torch.tensor(rows, dtype=torch.long)}
 
     @property
-    def pretrained(self) -> list[str]:
+    def pretrained_words(self) -> list[str]:
         """The words that have a pretrained vector."""
         return [*self.vocabulary["trained"][self.vocabulary["own"] :], *self.vocabulary["frozen"]]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nearspan.document import Document
-from nearspan.encoders.glove import GloveSettings, Learned, TrainingCallback, learn
+from nearspan.encoders.glove import GloveSettings, GloveVectors, TrainingCallback, fit_glove
 from nearspan.io.atomic import write_file
 from nearspan.segment import split
 
@@ -19,7 +19,7 @@ def learn_vectors(
     characters: bool = False,
     seed: int = 0,
     watch: TrainingCallback | None = None,
-) -> Learned:
+) -> GloveVectors:
     """Learn word vectors from the texts of documents by GloVe and write them to a text file.
 
     Give training documents alone. Words of test texts that had vectors would tell a model about the very texts it is
@@ -29,11 +29,11 @@ def learn_vectors(
     """
     chosen = settings or GloveSettings()
     sentences = (sentence.tokens for document in documents for sentence in split(document, characters=characters))
-    learned = learn(sentences, chosen, seed, watch)
-    write_file(Path(out), _lines(learned))
-    return learned
+    vectors = fit_glove(sentences, chosen, seed, watch)
+    write_file(Path(out), _lines(vectors))
+    return vectors
 
 
-def _lines(learned: Learned) -> Iterator[str]:
-    for word, row in zip(learned.words, learned.vectors.tolist(), strict=True):
+def _lines(vectors: GloveVectors) -> Iterator[str]:
+    for word, row in zip(vectors.words, vectors.vectors.tolist(), strict=True):
         yield f"{word} {' '.join(f'{value:.5g}' for value in row)}\n"

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from nearspan.encoders.batches import Batch, Features
 from nearspan.encoders.word_feature import WordFeature
-from nearspan.encoders.word_pieces import coded, load_tokenizer, shares, unloadable
+from nearspan.encoders.word_pieces import encode_pieces, load_tokenizer, loading_error, unit_pieces
 from nearspan.errors import ModelError, ResourceError, first_line
 from nearspan.registry import register
 from nearspan.segment import Sentence
@@ -26,7 +26,7 @@ from nearspan.settings import Settings
 WINDOWS_AT_ONCE = 64
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")  # a family's names
 
-LAYERED = ("layer_types", "attention_window")  # what some families say of each layer
+PER_LAYER = ("layer_types", "attention_window")  # lists that some families have, with a value for each layer
 
 
 class TransformerSettings(Settings):
@@ -46,7 +46,7 @@ class TransformerSettings(Settings):
 
 @dataclass(frozen=True)
 class Passage:
-    """Pieces that are read together: windows of ids with special tokens, and where each piece is read in them."""
+    """Pieces that are read together: windows of ids with special tokens, and the place of each piece in them."""
 
     windows: list[NDArray[np.int64]]
     places: NDArray[np.int64]  # [pieces, 2]: window and position
@@ -67,7 +67,7 @@ class Pieces:
 
 
 class Transformer(WordFeature):
-    """Word features [B, T, size] from a pretrained encoder's last layer, or from all of them (`layered`)."""
+    """Word features [B, T, size] from a pretrained encoder's last layer, or from all of them (`all_layers`)."""
 
     Settings: ClassVar[type[Settings]] = TransformerSettings
 
@@ -76,7 +76,7 @@ class Transformer(WordFeature):
         self.settings = settings
         self.tokenizer = tokenizer
         self.encoder = encoder
-        self.layered = False
+        self.all_layers = False
         self.size = int(encoder.config.hidden_size)
         self.encoder.requires_grad_(not settings.frozen)
         if getattr(encoder, "pooler", None) is not None:
@@ -88,8 +88,8 @@ class Transformer(WordFeature):
         self.window = min(settings.window or readable, readable) - sum(map(len, self.specials))
         if self.window <= settings.overlap:
             raise ResourceError(
-                f"encoder.transformer.window leaves {self.window} pieces, "
-                f"not more than the overlap of {settings.overlap}"
+                f"encoder.transformer.window leaves {self.window} pieces, not more than the overlap of "
+                f"{settings.overlap}: raise the one or lower encoder.transformer.overlap"
             )
 
     @classmethod
@@ -97,6 +97,7 @@ class Transformer(WordFeature):
         cls, settings: TransformerSettings, train: Sequence[Sentence], others: Sequence[Sentence]
     ) -> Transformer:
         """Load the pretrained encoder; nothing is learned from the corpus."""
+        del train, others
         return cls(settings, *_load(settings))
 
     def save(self, folder: Path) -> None:
@@ -113,11 +114,11 @@ class Transformer(WordFeature):
         del read_vocabulary
         from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-        only = {"local_files_only": True, "trust_remote_code": False}
+        options = {"local_files_only": True, "trust_remote_code": False}
         try:
-            config = AutoConfig.from_pretrained(folder, **only)
+            config = AutoConfig.from_pretrained(folder, **options)
             encoder = AutoModel.from_config(config, trust_remote_code=False).float()  # whatever it was published in
-            tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **only)
+            tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **options)
         except Exception as error:  # transformers and tokenizers raise what they like
             raise ModelError(f"the encoder in {folder} is damaged: {first_line(error)}") from error
         return cls(settings, encoder, tokenizer)
@@ -130,20 +131,20 @@ class Transformer(WordFeature):
         return self
 
     def prepare(self, sentences: Sequence[Sentence]) -> Features:
-        """The pieces, read batch by batch; where one frozen layer is asked for, the states of all words [R, size]."""
+        """The pieces, read batch by batch; where only one frozen layer is read, the states of all words [R, size]."""
         passages, pieces = self._passages(sentences)
         features: Features = {"passages": passages, "pieces": pieces}
-        if not self.settings.frozen or self.layered:
+        if not self.settings.frozen or self.all_layers:
             return features
         states = torch.empty(sum(map(len, sentences)), self.size, dtype=torch.float16)
         firsts = np.cumsum([0, *map(len, sentences)])
         order = sorted(range(len(pieces)), key=lambda i: (passages[pieces[i].passage].longest, pieces[i].passage))
         with torch.inference_mode():
             for start in range(0, len(order), WINDOWS_AT_ONCE):
-                some = order[start : start + WINDOWS_AT_ONCE]
-                longest = max(len(sentences[i]) for i in some)
-                (found,) = self._read(features, some, longest)  # [B, T, size]
-                for i, rows in zip(some, found.half().cpu(), strict=True):
+                chosen = order[start : start + WINDOWS_AT_ONCE]
+                longest = max(len(sentences[i]) for i in chosen)
+                (words,) = self._read(features, chosen, longest)  # [B, T, size]
+                for i, rows in zip(chosen, words.half().cpu(), strict=True):
                     states[firsts[i] : firsts[i] + len(sentences[i])] = rows[: len(sentences[i])]
         return {**features, "states": states}
 
@@ -167,68 +168,69 @@ class Transformer(WordFeature):
         """What is read together, and each sentence's part in it."""
         passages: list[Passage] = []
         pieces: list[Pieces] = []
-        numbers: dict[int, int] = {}  # of what is read together
-        found = self._shares(sentences)  # held, so that an id is one list's all the while
-        for share in found:
-            if id(share.ids) not in numbers:
-                numbers[id(share.ids)] = len(passages)
-                passages.append(self._passage(share.ids))
-            read = [own[:1] if self.settings.pooling == "first" else own for own in share.of_word]
-            flat = np.array([share.start + position for own in read for position in own])
-            pieces.append(Pieces(numbers[id(share.ids)], flat, np.array([len(own) for own in read])))
+        numbers: dict[int, int] = {}  # of passages, by the ids of their lists of pieces
+        parts = self._parts(sentences)  # held, so that an id is one list's all the while
+        for part in parts:
+            if id(part.ids) not in numbers:
+                numbers[id(part.ids)] = len(passages)
+                passages.append(self._passage(part.ids))
+            read = [positions[:1] if self.settings.pooling == "first" else positions for positions in part.of_word]
+            flat = np.array([part.start + position for positions in read for position in positions])
+            counts = np.array([len(positions) for positions in read])
+            pieces.append(Pieces(numbers[id(part.ids)], flat, counts))
         return passages, pieces
 
-    def _shares(self, sentences: Sequence[Sentence]) -> list[_Share]:
+    def _parts(self, sentences: Sequence[Sentence]) -> list[_PassagePart]:
         """Each sentence's part in what it is read together with: its document's sentences, or itself alone."""
-        documents = {id(one.around): one.around for one in sentences} if self.settings.context else {}
-        siblings = [one for document in documents.values() for one in document]
-        own = self._coded(list(dict.fromkeys([*siblings, *sentences])))
-        found = {sentence: _Share(ids, of_word, 0) for sentence, (ids, of_word) in own.items()}
+        documents = {id(sentence.around): sentence.around for sentence in sentences} if self.settings.context else {}
+        siblings = [sentence for document in documents.values() for sentence in document]
+        distinct = list(dict.fromkeys([*siblings, *sentences]))
+        codes = zip(distinct, encode_pieces(distinct, self.tokenizer), strict=True)
+        alone = {sentence: _PassagePart(pieces.ids, unit_pieces(sentence, pieces), 0) for sentence, pieces in codes}
+        parts = dict(alone)
         for document in documents.values():
-            for first, stop in balanced_runs([len(own[one][0]) for one in document], self.settings.context):
-                together = [piece for one in document[first:stop] for piece in own[one][0]]
+            for first, stop in balanced_runs(
+                [len(alone[sentence].ids) for sentence in document], self.settings.context
+            ):
+                ids = [piece for sentence in document[first:stop] for piece in alone[sentence].ids]
                 start = 0
-                for one in document[first:stop]:
-                    found[one] = _Share(together, own[one][1], start)
-                    start += len(own[one][0])
-        return [found[sentence] for sentence in sentences]
-
-    def _coded(self, sentences: Sequence[Sentence]) -> dict[Sentence, tuple[list[int], list[list[int]]]]:
-        """Sentences' piece ids, and the positions of those that each of their words (or units) has."""
-        found = coded(sentences, self.tokenizer)
-        return {
-            sentence: (pieces.ids, shares(sentence, pieces)) for sentence, pieces in zip(sentences, found, strict=True)
-        }
+                for sentence in document[first:stop]:
+                    parts[sentence] = _PassagePart(ids, alone[sentence].of_word, start)
+                    start += len(alone[sentence].ids)
+        return [parts[sentence] for sentence in sentences]
 
     def _passage(self, ids: list[int]) -> Passage:
         spans = windows(len(ids), self.window, self.settings.overlap)
         before, after = self.specials
-        place = [
+        places = [
             (number, position - start + len(before))
             for number, ((start, _), (first, stop)) in enumerate(zip(spans, owners(spans), strict=True))
             for position in range(first, stop)
         ]
-        return Passage([np.array([*before, *ids[start:stop], *after]) for start, stop in spans], np.array(place))
+        return Passage([np.array([*before, *ids[start:stop], *after]) for start, stop in spans], np.array(places))
 
     def _read(self, features: Features, chosen: Sequence[int], longest: int) -> list[Tensor]:
-        """States of the words of some sentences [B, longest, size], of the last layer or of all."""
-        own: list[Pieces] = [features["pieces"][i] for i in chosen]
-        numbers = list(dict.fromkeys(one.passage for one in own))
-        read: list[Passage] = [features["passages"][number] for number in numbers]
-        rows = [window for passage in read for window in passage.windows]
-        states = self._run(rows)  # [windows, pieces, layers, size]
-        first = dict(zip(numbers, np.cumsum([0, *(len(passage.windows) for passage in read)]), strict=False))
-        places = [features["passages"][one.passage].places[one.read] + [first[one.passage], 0] for one in own]
+        """States of the words of the chosen sentences [B, longest, size], of the last layer or of all."""
+        sentences: list[Pieces] = [features["pieces"][i] for i in chosen]
+        numbers = list(dict.fromkeys(sentence.passage for sentence in sentences))
+        passages: list[Passage] = [features["passages"][number] for number in numbers]
+        states = self._run([window for passage in passages for window in passage.windows])
+        first = dict(zip(numbers, np.cumsum([0, *(len(passage.windows) for passage in passages)]), strict=False))
+        places = [
+            features["passages"][sentence.passage].places[sentence.read] + [first[sentence.passage], 0]
+            for sentence in sentences
+        ]
         flat = np.concatenate([place[:, 0] * states.shape[1] + place[:, 1] for place in places])
-        counts = np.zeros((len(own), longest), dtype=np.int64)
-        for row, one in zip(counts, own, strict=True):
-            row[: len(one.counts)] = one.counts
-        owner = np.repeat(np.arange(counts.size), counts.reshape(-1))
-        index = torch.from_numpy(np.stack([flat, owner])).to(states.device, non_blocking=True)
-        share = torch.from_numpy(counts.reshape(-1)).clamp(min=1).to(states.device, non_blocking=True)
-        found = states.flatten(0, 1).index_select(0, index[0])
-        words = found.new_zeros(counts.size, *found.shape[1:]).index_add(0, index[1], found) / share[:, None, None]
-        return list(words.view(*counts.shape, *found.shape[1:]).unbind(2))
+        counts = np.zeros((len(sentences), longest), dtype=np.int64)
+        for row, sentence in zip(counts, sentences, strict=True):
+            row[: len(sentence.counts)] = sentence.counts
+        word = np.repeat(np.arange(counts.size), counts.reshape(-1))
+        index = torch.from_numpy(np.stack([flat, word])).to(states.device, non_blocking=True)
+        divisors = torch.from_numpy(counts.reshape(-1)).clamp(min=1).to(states.device, non_blocking=True)
+        pieces = states.flatten(0, 1).index_select(0, index[0])
+        words = pieces.new_zeros(counts.size, *pieces.shape[1:]).index_add(0, index[1], pieces)
+        means = words / divisors[:, None, None]
+        return list(means.view(*counts.shape, *pieces.shape[1:]).unbind(2))
 
     def _run(self, rows: list[NDArray[np.int64]]) -> Tensor:
         """The encoder's states [windows, pieces, layers, size] for windows of ids."""
@@ -238,74 +240,71 @@ class Transformer(WordFeature):
         seen = np.arange(sizes.max()) < sizes[:, None]
         ids[seen] = np.concatenate(rows)
         parts = []
-        for some, mask in zip(
-            torch.from_numpy(ids).split(WINDOWS_AT_ONCE),
-            torch.from_numpy(seen).long().split(WINDOWS_AT_ONCE),
-            strict=True,
-        ):
+        inputs = (torch.from_numpy(ids), torch.from_numpy(seen).long())
+        for window_ids, mask in zip(*(tensor.split(WINDOWS_AT_ONCE) for tensor in inputs), strict=True):
             out = self.encoder(
-                input_ids=some.to(device, non_blocking=True),
+                input_ids=window_ids.to(device, non_blocking=True),
                 attention_mask=mask.to(device, non_blocking=True),
-                output_hidden_states=self.layered,
+                output_hidden_states=self.all_layers,
             )
-            parts.append(torch.stack(out.hidden_states if self.layered else [out.last_hidden_state], dim=2))
+            parts.append(torch.stack(out.hidden_states if self.all_layers else [out.last_hidden_state], dim=2))
         return torch.cat(parts)
 
 
 @dataclass(frozen=True)
-class _Share:
+class _PassagePart:
     """A sentence's part in what is read together."""
 
     ids: list[int]  # all the pieces that are read together
-    of_word: list[list[int]]  # the sentence's own, counted from its first
-    start: int  # where that one is
+    of_word: list[list[int]]  # the positions of each word's pieces, counted from the sentence's first piece
+    start: int  # where that piece is
 
 
 def _load(settings: TransformerSettings) -> tuple[Any, Any]:
     from transformers import AutoModel
 
     config = _config(settings)
-    asked = {"trust_remote_code": False, "output_loading_info": True}
+    options = {"trust_remote_code": False, "output_loading_info": True}
     try:
-        with _unreported():
-            encoder, told = AutoModel.from_pretrained(settings.name, config=config, **asked)
+        with _without_load_report():
+            encoder, info = AutoModel.from_pretrained(settings.name, config=config, **options)
     except Exception as error:  # transformers raises what it likes
-        raise unloadable(settings.name, error) from error
-    lacking = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))  # that one is not used
-    if lacking:
+        raise loading_error(settings.name, error) from error
+    missing = sorted(key for key in info["missing_keys"] if not key.startswith("pooler."))  # that one is not used
+    if missing:
         raise ResourceError(
-            f"the encoder {settings.name!r} lacks {len(lacking)} weights that its config.json asks for: {lacking[0]}"
-            f"{', ...' if lacking[1:] else ''}. Give a folder whose weights and config.json belong together."
+            f"the encoder {settings.name!r} lacks {len(missing)} weights that its config.json asks for: {missing[0]}"
+            f"{', ...' if missing[1:] else ''}. Give a folder whose weights and config.json belong together."
         )
     return encoder.float(), load_tokenizer(settings.name)
 
 
 def _config(settings: TransformerSettings) -> Any:
-    """The encoder's own configuration, with the layers and the dropout that were asked for."""
+    """The encoder's own configuration, with the layers and the dropout of the settings."""
     from transformers import AutoConfig
 
     try:
         config = AutoConfig.from_pretrained(settings.name, trust_remote_code=False)
-        own = getattr(config, "num_hidden_layers", 0)
-        if 0 < settings.layers < own:
+        layers = getattr(config, "num_hidden_layers", 0)
+        if 0 < settings.layers < layers:
             config.num_hidden_layers = settings.layers
-            for key in LAYERED:
-                if isinstance(each := getattr(config, key, None), list):
-                    setattr(config, key, each[: settings.layers])
+            for key in PER_LAYER:
+                if isinstance(values := getattr(config, key, None), list):
+                    setattr(config, key, values[: settings.layers])
         for key in DROPOUTS if settings.dropout is not None else ():
             if hasattr(config, key):
                 setattr(config, key, settings.dropout)
     except Exception as error:  # transformers raises what it likes
-        raise unloadable(settings.name, error) from error
-    if settings.layers > own:
+        raise loading_error(settings.name, error) from error
+    if settings.layers > layers:
         raise ResourceError(
-            f"the encoder {settings.name!r} has {own} layers; encoder.transformer.layers asks for {settings.layers}"
+            f"the encoder {settings.name!r} has {layers} layers; encoder.transformer.layers asks for {settings.layers}"
         )
     return config
 
 
 @contextmanager
-def _unreported() -> Iterator[None]:
+def _without_load_report() -> Iterator[None]:
     """Without transformers' report on the weights of heads, which are not used."""
     from transformers.utils import logging
 

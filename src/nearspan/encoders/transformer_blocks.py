@@ -1,4 +1,4 @@
-"""The layers of BERT and its relatives, taken apart so that something else than words can ask them."""
+"""The layers of BERT and its relatives, taken apart so that queries may come from something else than words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearspan.errors import ConfigError
 class Block(nn.Module):
     """One Transformer block: attention and feed-forward, each with a residual and a layer norm after it.
 
-    Queries, keys and values come from outside, so that a span may ask the words it is made of.
+    Queries, keys and values come from outside, so that a span may attend to the words it is made of.
     """
 
     def __init__(self, parts: dict[str, Any], heads: int) -> None:
@@ -31,11 +31,11 @@ class Block(nn.Module):
         self.end: nn.LayerNorm = parts["end"]
         self.heads = heads
 
-    def after(self, asking: Tensor, context: Tensor, dropout: float) -> Tensor:
-        """All that follows the attention [N, d], given who asked [N, d] and what the attention found [N, d]."""
-        states = self.middle(asking + functional.dropout(self.out(context), dropout))
-        grown = self.down(self.activation(self.up(states)))
-        out: Tensor = self.end(states + functional.dropout(grown, dropout))
+    def after_attention(self, inputs: Tensor, context: Tensor, dropout: float) -> Tensor:
+        """The block's output [N, d] from its inputs [N, d] and the attention's output [N, d]."""
+        states = self.middle(inputs + functional.dropout(self.out(context), dropout))
+        hidden = self.down(self.activation(self.up(states)))
+        out: Tensor = self.end(states + functional.dropout(hidden, dropout))
         return out
 
 
@@ -88,25 +88,25 @@ def blocks(encoder: Any) -> list[Block]:
     family = FAMILIES.get(encoder.config.model_type)
     if family is None:
         raise ConfigError(
-            f"deep spans cannot be built on an encoder of type {encoder.config.model_type!r}; "
+            f"a span Transformer cannot be built on an encoder of type {encoder.config.model_type!r}; "
             f"supported: {', '.join(FAMILIES)}"
         )
     heads = int(encoder.config.num_attention_heads)
     return [
-        Block({part: _at(layer, place) for part, place in family.items() if part != "layers"}, heads)
-        for layer in _at(encoder, family["layers"])
+        Block({part: _attribute(layer, place) for part, place in family.items() if part != "layers"}, heads)
+        for layer in _attribute(encoder, family["layers"])
     ]
 
 
 def position_bias(encoder: Any, length: int) -> Tensor | None:
-    """What places add to the scores of words that ask words [heads, length, length]; None where that is nothing."""
+    """What relative places add to attention scores [heads, length, length]; None for encoders without that."""
     if encoder.config.model_type != "mpnet":
         return None
     bias: Tensor = encoder.encoder.compute_position_bias(torch.zeros(1, length, 1))[0]
     return bias.detach()
 
 
-def _at(module: Any, place: str) -> Any:
+def _attribute(module: Any, place: str) -> Any:
     for name in place.split("."):
         module = getattr(module, name)
     return module

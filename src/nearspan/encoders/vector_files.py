@@ -35,15 +35,15 @@ def read_vectors(path: Path | str, limit: int, also: Collection[str] = ()) -> tu
         raise ResourceError(
             f"no vector file at {path}: set encoder.vectors.file to a GloVe, word2vec or fastText text file"
         )
-    words, vectors = _cached(path)
+    words, vectors = _read_cached(path)
     if limit >= len(words):
         return words, vectors
-    wanted = set(also)
-    keep = [row for row, word in enumerate(words) if row < limit or word in wanted]
+    rare = set(also)
+    keep = [row for row, word in enumerate(words) if row < limit or word in rare]
     return [words[row] for row in keep], vectors[keep]
 
 
-def _cached(path: Path) -> tuple[list[str], Vectors]:
+def _read_cached(path: Path) -> tuple[list[str], Vectors]:
     stat = path.stat()
     key = hashlib.sha256(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\0finite".encode()).hexdigest()[:24]
     folder = Path(os.environ.get("NEARSPAN_CACHE", Path.home() / ".cache" / "nearspan"))
@@ -87,20 +87,20 @@ def _parse(path: Path) -> tuple[list[str], Vectors]:
         if word and word not in seen:
             seen.add(word)
             words.append(word)
-            rows.append(_halved(row, path, number))
+            rows.append(_to_half(row, path, number))
     if not words:
         raise ResourceError(f"{path} holds no word vectors")
     return words, np.stack(rows)
 
 
-def _halved(row: NDArray[np.float32], path: Path, number: int) -> Vectors:
+def _to_half(row: NDArray[np.float32], path: Path, number: int) -> Vectors:
     with np.errstate(over="ignore"):
-        found = row.astype(np.float16)
-    if not np.isfinite(found).all():
+        half = row.astype(np.float16)
+    if not np.isfinite(half).all():
         raise ResourceError(
             f"{path}:{number}: the vector holds a number that is not finite or beyond 65504; mend the file"
         )
-    return found
+    return half
 
 
 def _numbers(text: str) -> NDArray[np.float32]:

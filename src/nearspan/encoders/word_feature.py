@@ -44,7 +44,7 @@ class WordFeature(nn.Module):
 
     @classmethod
     def from_corpus(cls, settings: Any, train: Sequence[Sentence], others: Sequence[Sentence]) -> Self:
-        """The feature for a corpus: vocabularies from `train`; `others` are read too, and nothing is learned of them."""
+        """The feature for a corpus: vocabularies from `train`, and what is known of words anyway for `others` too."""
         del train, others
         return cls.from_vocabulary(settings, None)
 

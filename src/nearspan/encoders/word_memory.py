@@ -22,7 +22,7 @@ from nearspan.encoders.batches import Batch, Features
 from nearspan.segment import Sentence, copies, digests
 from nearspan.settings import Settings
 
-WRITTEN = ("counts", "values", "keys", "sums")  # what writing changes
+WRITTEN_BUFFERS = ("counts", "values", "keys", "sums")  # what writing changes
 CELLS = 2**26  # numbers of keys and values that are looked at at once
 
 
@@ -44,7 +44,7 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class Silence:
+class ForgottenMask:
     """Slots that answer no more, because their sentences were forgotten."""
 
     forgotten: frozenset[int]  # digests of the sentences
@@ -73,7 +73,7 @@ class WordMemory(nn.Module):
         self.starts: Tensor  # [V + 1] each word's first slot; the last row is for words without any
         self.sizes: Tensor  # [V + 1] how many slots it has
         self.counts: Tensor  # [V + 1] how many of them are written: none, then all
-        self.places: Tensor  # [M, 2] sentence and word that a slot holds, -1 where it was emptied
+        self.places: Tensor  # [M, 2] sentence and word that a slot holds, -1 where it was erased
         self.digests: Tensor  # [S] what the training sentences are known by, whatever their number elsewhere
         self.values: Tensor  # [M + 1, H] the last row is 0
         self.keys: Tensor  # [M + 1, K], or nothing where a word's keys are all the same
@@ -85,35 +85,35 @@ class WordMemory(nn.Module):
         self.register_buffer("values", torch.zeros(slots + 1, values, dtype=torch.float16))
         self.register_buffer("keys", torch.zeros(slots + 1 if self.contextual else 0, keys, dtype=torch.float16))
         self.register_buffer("sums", torch.zeros(0 if self.contextual else words + 1, values))
-        self.silent: Silence | None = None  # replaced as a whole, while others may be reading
+        self.forgotten_mask: ForgottenMask | None = None  # replaced as a whole, while others may be reading
 
     @classmethod
     def from_corpus(cls, settings: WordMemorySettings, train: Sequence[Sentence], keys: int, values: int) -> WordMemory:
         """Slots for the words of the training sentences; nothing is written to them yet."""
-        found: dict[str, list[tuple[int, int]]] = {}
+        occurrences: dict[str, list[tuple[int, int]]] = {}
         for number, sentence in enumerate(train):
             for place, token in enumerate(sentence.tokens):
-                found.setdefault(normalize_digits(token), []).append((number, place))
-        for word, places in found.items():
+                occurrences.setdefault(normalize_digits(token), []).append((number, place))
+        for word, places in occurrences.items():
             if len(places) > settings.most:
                 drawn = torch.randperm(len(places))[: settings.most].sort().values
-                found[word] = [places[i] for i in drawn.tolist()]
-        sizes = torch.tensor([len(places) for places in found.values()], dtype=torch.long)
+                occurrences[word] = [places[i] for i in drawn.tolist()]
+        sizes = torch.tensor([len(places) for places in occurrences.values()], dtype=torch.long)
         slots, most = int(sizes.sum()), int(sizes.max())
-        content = {"words": list(found), "slots": slots, "most": most, "sentences": len(train)}
-        module = cls(settings, content, keys, values)
-        module.sizes[:-1] = sizes
-        module.starts[:-1] = sizes.cumsum(0) - sizes
-        module.places.copy_(torch.tensor([place for places in found.values() for place in places]).view(-1, 2))
-        module.digests.copy_(torch.tensor(digests(sentence.tokens for sentence in train)))
-        return module
+        content = {"words": list(occurrences), "slots": slots, "most": most, "sentences": len(train)}
+        memory = cls(settings, content, keys, values)
+        memory.sizes[:-1] = sizes
+        memory.starts[:-1] = sizes.cumsum(0) - sizes
+        memory.places.copy_(torch.tensor([place for places in occurrences.values() for place in places]).view(-1, 2))
+        memory.digests.copy_(torch.tensor(digests(sentence.tokens for sentence in train)))
+        return memory
 
-    def prepare(self, sentences: Sequence[Sentence], own: bool = False) -> Features:
-        """Each word's number [R]; and for the training sentences themselves (`own`) the slot that holds it [R]."""
+    def prepare(self, sentences: Sequence[Sentence], training: bool = False) -> Features:
+        """Each word's number [R]; and for the training sentences themselves the slot that holds it [R]."""
         none = len(self.index)
         rows = [self.index.get(normalize_digits(token), none) for sentence in sentences for token in sentence.tokens]
         features: Features = {"words": torch.tensor(rows, dtype=torch.long)}
-        if own:
+        if training:
             lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long)
             sentence, place = self.places.long().cpu().unbind(1)
             slots = torch.full((len(rows),), len(self.places))
@@ -128,144 +128,143 @@ class WordMemory(nn.Module):
         if self.contextual:
             self.keys[slots] = keys.flatten(0, 1).half()
 
-    def close(self) -> None:
+    def finish_writing(self) -> None:
         """All training sentences have been written: answer from now on."""
         self.values[-1] = 0
         self.counts.copy_(self.sizes)
         if not self.contextual:
-            self.sums.zero_().index_add_(0, self._owners(), self.values[:-1].float())
+            self.sums.zero_().index_add_(0, self._slot_words(), self.values[:-1].float())
 
-    def _owners(self) -> Tensor:
-        """The words [M] whose slots they are."""
+    def _slot_words(self) -> Tensor:
+        """The word of each slot [M]."""
         words = torch.arange(len(self.sizes), device=self.sizes.device)
         return torch.repeat_interleave(words, self.sizes, output_size=len(self.places))
 
-    def silence(self, forgotten: frozenset[int]) -> None:
-        """Let all slots answer but those of the sentences with these digests, and emptied ones."""
-        device = self.values.device
-        if self.silent and (self.silent.forgotten, self.silent.slots.device) == (forgotten, device):
+    def mask_forgotten(self, forgotten: frozenset[int]) -> None:
+        """Let all slots answer but erased ones and those of the sentences with these digests."""
+        device, mask = self.values.device, self.forgotten_mask
+        if mask and (mask.forgotten, mask.slots.device) == (forgotten, device):
             return
         sentences = torch.isin(self.digests, torch.tensor(sorted(forgotten), dtype=torch.long, device=device))
         number = self.places[:, 0].long()
         slots = sentences[number.clamp(min=0)] | (number < 0) if len(sentences) else number < 0
         if not bool(slots.any()):
-            self.silent = None
+            self.forgotten_mask = None
             return
-        owners = self._owners()
-        gone = torch.bincount(owners[slots], minlength=len(self.counts))
-        words = gone.nonzero().flatten()
-        rows = torch.full_like(gone, -1)
+        slot_words = self._slot_words()
+        lost = torch.bincount(slot_words[slots], minlength=len(self.counts))
+        words = lost.nonzero().flatten()
+        rows = torch.full_like(lost, -1)
         rows[words] = torch.arange(len(words), device=device)
         sums = self.sums.new_zeros(len(words) + 1, self.sums.shape[1])
         if not self.contextual:
-            left = (~slots & (rows[owners] >= 0)).nonzero().flatten()
-            sums.index_add_(0, rows[owners[left]], self.values[left].float())
-        counts = (self.counts - gone).clamp(min=0)
-        self.silent = Silence(forgotten, functional.pad(slots, (0, 1)), counts, rows, sums)
+            left = (~slots & (rows[slot_words] >= 0)).nonzero().flatten()
+            sums.index_add_(0, rows[slot_words[left]], self.values[left].float())
+        counts = (self.counts - lost).clamp(min=0)
+        self.forgotten_mask = ForgottenMask(forgotten, functional.pad(slots, (0, 1)), counts, rows, sums)
 
-    def slots_of(self, forgotten: Collection[int]) -> int:
+    def count_slots(self, forgotten: Collection[int]) -> int:
         """How many slots hold words of the sentences with these digests."""
-        wanted = torch.tensor(sorted(forgotten), dtype=torch.long, device=self.digests.device)
-        sentences = torch.isin(self.digests, wanted).nonzero().flatten()
+        chosen = torch.tensor(sorted(forgotten), dtype=torch.long, device=self.digests.device)
+        sentences = torch.isin(self.digests, chosen).nonzero().flatten()
         return int(torch.isin(self.places[:, 0], sentences.to(self.places.dtype)).sum())
 
-    def copies_of(self, sentences: Iterable[Sequence[str]], forgotten: Collection[int]) -> list[int]:
+    def find_copies(self, sentences: Iterable[Sequence[str]], forgotten: Collection[int]) -> list[int]:
         """The digests of these sentences, given as their words, as far as they are here and not `forgotten` already.
 
         Copies of a sentence say the same, so any of them will do.
         """
         known = set(self.digests.tolist())
-        found: list[int] = []
+        copies_here: list[int] = []
         for words, count in Counter(map(tuple, sentences)).items():
-            here = takewhile(known.__contains__, copies(words))
-            found += islice((digest for digest in here if digest not in forgotten), count)
-        return found
+            present = takewhile(known.__contains__, copies(words))
+            copies_here += islice((digest for digest in present if digest not in forgotten), count)
+        return copies_here
 
-    def emptied(self) -> dict[str, Tensor]:
-        """The buffers of which silent slots have a part, without what is in these: for saving."""
-        if self.silent is None:
+    def masked_buffers(self) -> dict[str, Tensor]:
+        """The buffers that hold something of forgotten slots, with that erased: for saving."""
+        mask = self.forgotten_mask
+        if mask is None:
             return {}
-        silent, owned = self.silent, self.silent.rows >= 0
-        empty = {
-            "values": self.values.masked_fill(silent.slots[:, None], 0),
-            "places": self.places.masked_fill(silent.slots[:-1, None], -1),
+        buffers = {
+            "values": self.values.masked_fill(mask.slots[:, None], 0),
+            "places": self.places.masked_fill(mask.slots[:-1, None], -1),
         }
         if self.contextual:
-            return empty | {"keys": self.keys.masked_fill(silent.slots[:, None], 0)}
-        return empty | {"sums": torch.where(owned[:, None], silent.sums[silent.rows], self.sums)}
+            return buffers | {"keys": self.keys.masked_fill(mask.slots[:, None], 0)}
+        return buffers | {"sums": torch.where((mask.rows >= 0)[:, None], mask.sums[mask.rows], self.sums)}
 
     def forward(self, batch: Batch, features: Features, queries: Tensor, states: Tensor) -> Tensor:
         """Blend answers into states [B, T, H]; `queries` [B, T, K] are the words as keys are."""
-        silent = self.silent  # the same one throughout, whatever an editor does meanwhile
-        words, slots = self._asked(batch, features, silent)
-        answers = (
-            self._streamed(queries, words, slots, silent) if self.contextual else self._means(words, slots, silent)
-        )
-        known = (self._left(words, slots, silent) > 0) & batch.mask
+        mask = self.forgotten_mask  # the same one throughout, whatever an editor does meanwhile
+        words, slots = self._words_and_slots(batch, features, mask)
+        answers = self._attend(queries, words, slots, mask) if self.contextual else self._means(words, slots, mask)
+        known = (self._answering(words, slots, mask) > 0) & batch.mask
         blended = torch.lerp(states.float(), answers, self.settings.weight)  # equation 13
         return torch.where(known[..., None], blended, states)
 
     def attention(self, batch: Batch, features: Features, queries: Tensor) -> Attention:
         """What the words of a batch [B, T] attend to, sentence after sentence, padding included."""
-        silent = self.silent
-        words, slots = (tensor.flatten() for tensor in self._asked(batch, features, silent))
-        place, weights = self._weights(queries.flatten(0, 1), words, slots, silent)
-        known = (self._left(words, slots, silent) > 0) & batch.mask.flatten()
+        mask = self.forgotten_mask
+        words, slots = (tensor.flatten() for tensor in self._words_and_slots(batch, features, mask))
+        place, weights = self._weights(queries.flatten(0, 1), words, slots, mask)
+        known = (self._answering(words, slots, mask) > 0) & batch.mask.flatten()
         return Attention(place, weights, known * self.settings.weight)
 
-    def _asked(self, batch: Batch, features: Features, silent: Silence | None) -> tuple[Tensor, Tensor]:
+    def _words_and_slots(self, batch: Batch, features: Features, mask: ForgottenMask | None) -> tuple[Tensor, Tensor]:
         """Numbers of the words [B, T], and their own slots, which do not answer them."""
         words: Tensor = features["words"][batch.rows]
-        own = features.get("slots")
-        if own is None:
+        if "slots" not in features:
             return words, torch.full_like(words, len(self.places))
-        slots: Tensor = own[batch.rows]
-        return words, slots if silent is None else slots.masked_fill(silent.slots[slots], len(self.places))
+        slots: Tensor = features["slots"][batch.rows]
+        return words, slots if mask is None else slots.masked_fill(mask.slots[slots], len(self.places))
 
-    def _left(self, words: Tensor, slots: Tensor, silent: Silence | None) -> Tensor:
+    def _answering(self, words: Tensor, slots: Tensor, mask: ForgottenMask | None) -> Tensor:
         """How many slots answer each word."""
-        counts = self.counts if silent is None else silent.counts
+        counts = self.counts if mask is None else mask.counts
         return counts[words] - (slots < len(self.places)).long()
 
-    def _means(self, words: Tensor, slots: Tensor, silent: Silence | None) -> Tensor:
+    def _means(self, words: Tensor, slots: Tensor, mask: ForgottenMask | None) -> Tensor:
         """Equation 12 where all keys of a word are the same: the mean of its values [B, T, H], its own left out."""
-        left = self._left(words, slots, silent).clamp(min=1)
+        answering = self._answering(words, slots, mask).clamp(min=1)
         sums = self.sums[words]
-        if silent is not None:
-            rows = silent.rows[words]
-            sums = torch.where(rows[..., None] < 0, sums, silent.sums[rows])
-        return (sums - self.values[slots].float()) / left[..., None]
+        if mask is not None:
+            rows = mask.rows[words]
+            sums = torch.where(rows[..., None] < 0, sums, mask.sums[rows])
+        return (sums - self.values[slots].float()) / answering[..., None]
 
-    def _streamed(self, queries: Tensor, words: Tensor, slots: Tensor, silent: Silence | None) -> Tensor:
+    def _attend(self, queries: Tensor, words: Tensor, slots: Tensor, mask: ForgottenMask | None) -> Tensor:
         """Equation 12 [B, T, H], for as many words at once as `CELLS` allows."""
         size = max(1, CELLS // (self.most * (self.keys.shape[1] + self.values.shape[1])))
-        found = []
+        answers = []
         flat = (queries.flatten(0, 1), words.flatten(), slots.flatten())
         for query, word, slot in zip(*(tensor.split(size) for tensor in flat), strict=True):
-            place, weights = self._weights(query, word, slot, silent)
-            found.append((weights[:, None] @ self.values[place].float())[:, 0])
-        return torch.cat(found).view(*words.shape, -1)
+            place, weights = self._weights(query, word, slot, mask)
+            answers.append((weights[:, None] @ self.values[place].float())[:, 0])
+        return torch.cat(answers).view(*words.shape, -1)
 
-    def _weights(self, queries: Tensor, words: Tensor, slots: Tensor, silent: Silence | None) -> tuple[Tensor, Tensor]:
+    def _weights(
+        self, queries: Tensor, words: Tensor, slots: Tensor, mask: ForgottenMask | None
+    ) -> tuple[Tensor, Tensor]:
         """Slots and alpha [N, T] for words [N] with queries [N, K]."""
         steps = torch.arange(self.most, device=words.device)
         place = self.starts[words][:, None] + steps
         real = (steps < self.counts[words][:, None]) & (place != slots[:, None])
         place = place.masked_fill(~real, len(self.places))
-        if silent is not None:
-            real &= ~silent.slots[place]
+        if mask is not None:
+            real &= ~mask.slots[place]
             place = place.masked_fill(~real, len(self.places))
-        scores = self._likeness(queries.float(), place) if self.contextual else real.float()
+        scores = self._similarity(queries.float(), place) if self.contextual else real.float()
         weights = scores.masked_fill(~real, torch.finfo(scores.dtype).min).softmax(1)
         return place, weights * real
 
-    def _likeness(self, queries: Tensor, place: Tensor) -> Tensor:
+    def _similarity(self, queries: Tensor, place: Tensor) -> Tensor:
         """u [N, T] of queries [N, K] and the keys at some slots [N, T]: equations 9 to 11."""
         keys = self.keys[place].float()  # [N, T, K]
         if self.settings.similarity == "cosine":
             queries, keys = functional.normalize(queries, dim=-1), functional.normalize(keys, dim=-1)
-        found = (keys @ queries[..., None])[..., 0]
-        return found / queries.shape[-1] ** 0.5 if self.settings.similarity == "scaled" else found
+        products = (keys @ queries[..., None])[..., 0]
+        return products / queries.shape[-1] ** 0.5 if self.settings.similarity == "scaled" else products
 
 
 def normalize_digits(word: str) -> str:

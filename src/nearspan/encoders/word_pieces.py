@@ -16,12 +16,12 @@ CAPITAL = re.compile("[A-Z]")
 
 
 @dataclass(frozen=True)
-class Coded:
-    """The pieces of some words."""
+class PieceCodes:
+    """The pieces of a sentence's words."""
 
     ids: list[int]
     places: list[Fragment]  # the characters of each piece, counted from the beginning of its word
-    of_word: list[list[int]]  # the positions of each word's pieces; every word has one
+    of_word: list[list[int]]  # the positions of each word's pieces; every word has one or more
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Splitter:
         if self.tokenizer is None:
             return sentences
         views: list[Sentence] = []
-        pieces = coded(sentences, self.tokenizer)
-        views.extend(_over_pieces(sentence, own, views) for sentence, own in zip(sentences, pieces, strict=True))
+        pairs = zip(sentences, encode_pieces(sentences, self.tokenizer), strict=True)
+        views.extend(_over_pieces(sentence, pieces, views) for sentence, pieces in pairs)
         return views
 
 
@@ -50,22 +50,24 @@ def load_tokenizer(name: str) -> Any:
     """A pretrained encoder's tokenizer, by folder or by hub id."""
     from transformers import AutoTokenizer
 
-    only = {"use_fast": True, "trust_remote_code": False}
+    safe = {"use_fast": True, "trust_remote_code": False}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, **only)
+        tokenizer = AutoTokenizer.from_pretrained(name, **safe)
         if getattr(tokenizer, "add_prefix_space", None) is False:  # RoBERTa: a word has its blank in its first piece
-            tokenizer = AutoTokenizer.from_pretrained(name, add_prefix_space=True, **only)
-        if _lowers_what_it_knows(tokenizer):  # a BERT published without its tokenizer's settings: uncased by default
-            tokenizer = AutoTokenizer.from_pretrained(name, do_lower_case=False, **only)
+            tokenizer = AutoTokenizer.from_pretrained(name, add_prefix_space=True, **safe)
+        if _lowers_known_capitals(tokenizer):  # a BERT published without its tokenizer's settings: uncased by default
+            tokenizer = AutoTokenizer.from_pretrained(name, do_lower_case=False, **safe)
     except Exception as error:  # transformers and tokenizers raise what they like
-        raise unloadable(name, error) from error
+        raise loading_error(name, error) from error
     if not tokenizer.is_fast:
-        raise ResourceError(f"the tokenizer of {name!r} has no fast version, which offsets need")
+        raise ResourceError(
+            f"the tokenizer of {name!r} has no fast version, which offsets need: choose an encoder that has one"
+        )
     return tokenizer
 
 
-def _lowers_what_it_knows(tokenizer: Any) -> bool:
-    """Whether a tokenizer makes small letters of all, though its vocabulary has many pieces with capital ones."""
+def _lowers_known_capitals(tokenizer: Any) -> bool:
+    """Whether a tokenizer lowers all letters, though its vocabulary has many pieces with capital ones."""
     normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer.is_fast else None
     if normalizer is None or normalizer.normalize_str("A") != "a":
         return False
@@ -74,38 +76,40 @@ def _lowers_what_it_knows(tokenizer: Any) -> bool:
     return capital > len(tokenizer) / 100
 
 
-def unloadable(name: str, error: Exception) -> ResourceError:
-    """What to say where a pretrained encoder cannot be loaded."""
+def loading_error(name: str, error: Exception) -> ResourceError:
+    """The error for a pretrained encoder that cannot be loaded."""
     return ResourceError(
         f"cannot load the encoder {name!r}: {first_line(error)} "
         "Give a folder with config.json, weights and tokenizer, or the id of a model on the hub."
     )
 
 
-def coded(sentences: Sequence[Sentence], tokenizer: Any) -> list[Coded]:
+def encode_pieces(sentences: Sequence[Sentence], tokenizer: Any) -> list[PieceCodes]:
     """The pieces of sentences' whole words. A word whose characters the tokenizer drops is read as unknown."""
-    backend = tokenizer.backend_tokenizer  # asked directly: it takes many sentences at once, on all cores
+    backend = tokenizer.backend_tokenizer  # called directly: it takes many sentences at once, on all cores
     backend.no_truncation()
     backend.no_padding()
-    found = backend.encode_batch([_wholes(one) for one in sentences], is_pretokenized=True, add_special_tokens=False)
-    return [_coded(len(one.runs), pieces, tokenizer.unk_token_id) for one, pieces in zip(sentences, found, strict=True)]
+    words = [_whole_words(sentence) for sentence in sentences]
+    encodings = backend.encode_batch(words, is_pretokenized=True, add_special_tokens=False)
+    pairs = zip(sentences, encodings, strict=True)
+    return [_piece_codes(len(sentence.runs), encoding, tokenizer.unk_token_id) for sentence, encoding in pairs]
 
 
-def _wholes(sentence: Sentence) -> list[str]:
+def _whole_words(sentence: Sentence) -> list[str]:
     """The texts of a sentence's whole words."""
     text, words = sentence.document.text, sentence.words
     return [text[words[first][0] : words[stop - 1][1]] for first, stop in sentence.runs]
 
 
-def _coded(words: int, pieces: Any, unknown: int) -> Coded:
+def _piece_codes(words: int, encoding: Any, unknown: int) -> PieceCodes:
     of_word: list[list[int]] = [[] for _ in range(words)]
-    for position, word in enumerate(pieces.word_ids):
+    for position, word in enumerate(encoding.word_ids):
         of_word[word].append(position)
-    found = Coded(pieces.ids, pieces.offsets, of_word)
-    return found if all(of_word) else _with_unknown(found, unknown)
+    pieces = PieceCodes(encoding.ids, encoding.offsets, of_word)
+    return pieces if all(of_word) else _with_unknown(pieces, unknown)
 
 
-def shares(sentence: Sentence, pieces: Coded) -> list[list[int]]:
+def unit_pieces(sentence: Sentence, pieces: PieceCodes) -> list[list[int]]:
     """The positions of the pieces that each word of a sentence has; over pieces, that each of its units has.
 
     A piece belongs to the unit in which it begins. Where a tokenizer sees a word differently in a part of
@@ -114,23 +118,23 @@ def shares(sentence: Sentence, pieces: Coded) -> list[list[int]]:
     if sentence.wholes is None:
         return pieces.of_word
     of_unit: list[list[int]] = [[] for _ in sentence.words]
-    for (first, stop), own in zip(sentence.wholes, pieces.of_word, strict=True):
+    for (first, stop), positions in zip(sentence.wholes, pieces.of_word, strict=True):
         begin = sentence.words[first][0]
         starts = [start - begin for start, _ in sentence.words[first:stop]]
-        for position in own:
+        for position in positions:
             of_unit[first + bisect_right(starts, pieces.places[position][0]) - 1].append(position)
         for unit in range(first, stop):
-            of_unit[unit] = of_unit[unit] or own[:1]
+            of_unit[unit] = of_unit[unit] or positions[:1]
     return of_unit
 
 
-def units(places: Sequence[Fragment], size: int) -> list[Fragment]:
+def split_units(places: Sequence[Fragment], size: int) -> list[Fragment]:
     """The parts of a word of `size` characters that its pieces tell apart, in order and without gaps.
 
     Pieces that share characters are one unit, a piece without characters goes with one that has some, and
     characters without a piece go with those before them.
 
-    >>> units([(0, 3), (3, 4)], size=4), units([(0, 0), (0, 1), (0, 1), (2, 3)], size=3)
+    >>> split_units([(0, 3), (3, 4)], size=4), split_units([(0, 0), (0, 1), (0, 1), (2, 3)], size=3)
     ([(0, 3), (3, 4)], [(0, 2), (2, 3)])
     """
     starts, reached = [0], 0
@@ -142,24 +146,24 @@ def units(places: Sequence[Fragment], size: int) -> list[Fragment]:
     return list(zip(starts, [*starts[1:], size], strict=True))
 
 
-def _over_pieces(sentence: Sentence, pieces: Coded, around: Sequence[Sentence]) -> Sentence:
+def _over_pieces(sentence: Sentence, pieces: PieceCodes, around: Sequence[Sentence]) -> Sentence:
     """The same sentence, with pieces of its words for words."""
-    found: list[Fragment] = []
+    units: list[Fragment] = []
     wholes: list[Fragment] = []
-    for (start, end), own in zip(sentence.words, pieces.of_word, strict=True):
-        parts = units([pieces.places[position] for position in own], end - start)
-        wholes.append((len(found), len(found) + len(parts)))
-        found.extend((start + first, start + last) for first, last in parts)
-    return Sentence(sentence.document, sentence.index, tuple(found), around, tuple(wholes))
+    for (start, end), positions in zip(sentence.words, pieces.of_word, strict=True):
+        parts = split_units([pieces.places[position] for position in positions], end - start)
+        wholes.append((len(units), len(units) + len(parts)))
+        units.extend((start + first, start + last) for first, last in parts)
+    return Sentence(sentence.document, sentence.index, tuple(units), around, tuple(wholes))
 
 
-def _with_unknown(pieces: Coded, unknown: int) -> Coded:
+def _with_unknown(pieces: PieceCodes, unknown: int) -> PieceCodes:
     """The same pieces, with an unknown one for each word that has none."""
     ids: list[int] = []
     places: list[Fragment] = []
     of_word: list[list[int]] = []
-    for own in pieces.of_word:
-        of_word.append(list(range(len(ids), len(ids) + max(len(own), 1))))
-        ids.extend([pieces.ids[position] for position in own] or [unknown])
-        places.extend([pieces.places[position] for position in own] or [(0, 0)])
-    return Coded(ids, places, of_word)
+    for positions in pieces.of_word:
+        of_word.append(list(range(len(ids), len(ids) + max(len(positions), 1))))
+        ids.extend([pieces.ids[position] for position in positions] or [unknown])
+        places.extend([pieces.places[position] for position in positions] or [(0, 0)])
+    return PieceCodes(ids, places, of_word)

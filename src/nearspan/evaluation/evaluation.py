@@ -31,6 +31,9 @@ class Evaluation:
         """The number by which the best epoch is chosen."""
         return self.scores.value
 
+    def __repr__(self) -> str:
+        return f"Evaluation({self.measure} {100 * self.value:.2f}, {self.coverage})"
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         content = {**self.scores.to_dict(), "coverage": self.coverage.to_dict()}

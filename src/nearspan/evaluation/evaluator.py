@@ -35,8 +35,10 @@ class Evaluator:
 
 
 def evaluate(model: Model, documents: Documents) -> Evaluation:
-    """Score a model on gold documents: a file of any format, a corpus, or documents.
+    """Score a model on gold documents.
 
-    nearspan.evaluate(nearspan.load("runs/mine"), "test.conll").scores.f1
+        nearspan.evaluate(nearspan.load("runs/mine"), "test.conll").scores.f1
+
+    The documents are a path of any format, a corpus, or a list of documents.
     """
     return Evaluator(model, documents).evaluate()

@@ -26,7 +26,8 @@ class SpanClassification:
         for (position, entity), relabelled_entity in zip(self.given.entities, classified, strict=True):
             relabelled[position][entity] = relabelled_entity
         gold = list(self._entities())
-        labels = [new.label if (new := relabelled[position].get(entity)) else None for position, entity in gold]
+        predictions = (relabelled[position].get(entity) for position, entity in gold)
+        labels = [prediction.label if prediction else None for prediction in predictions]
         predicted = [
             document.with_entities(dict.fromkeys(entities.values()))
             for document, entities in zip(self.documents, relabelled, strict=True)

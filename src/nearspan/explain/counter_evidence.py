@@ -50,8 +50,8 @@ def fewest_to_remove(weights: Tensor, labels: Tensor, predicted: int, count: int
 
     Without a neighbour of another label its sum never rises, so only neighbours of the predicted label are worth
     removing, and of these the heaviest: of any set of the same size they leave the least behind. So the shortest prefix
-    of them that is enough is the smallest set. Where sums are equal the label with the lower number wins, as in `argmax`; where
-    nobody is left it is null. None: all of them together are not enough.
+    of them that is enough is the smallest set. Where sums are equal the label with the lower number wins, as in
+    `argmax`; where nobody is left it is null. None: all of them together are not enough.
     """
     sums = torch.zeros(count, dtype=torch.double).index_add_(0, labels.cpu(), weights.double().cpu())
     own = (labels == predicted).nonzero().flatten()

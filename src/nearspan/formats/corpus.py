@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict, overload
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, count_of
 from nearspan.errors import CorpusError, ResourceError, did_you_mean
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ class Corpus(Sequence[Document]):
         return len(self.documents)
 
     def __repr__(self) -> str:
-        parts = [_count(len(self), "document", "documents"), _count(self.entity_count, "entity", "entities")]
+        parts = [count_of(len(self), "document", "documents"), count_of(self.entity_count, "entity", "entities")]
         parts += [self.format] if self.format else []
-        parts += [_count(len(self.problems), "problem", "problems")] if self.problems else []
+        parts += [count_of(len(self.problems), "problem", "problems")] if self.problems else []
         return f"Corpus({', '.join(parts)})"
 
     @property
@@ -182,7 +182,3 @@ def excerpt(text: str, limit: int = 60) -> str:
 def count_scores(corpus: Corpus) -> int:
     """How many entities have a score."""
     return sum(entity.score is not None for document in corpus for entity in document.entities)
-
-
-def _count(count: int, singular: str, plural: str) -> str:
-    return f"{count:,} {singular if count == 1 else plural}"

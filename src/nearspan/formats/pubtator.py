@@ -22,7 +22,7 @@ from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
-from nearspan.formats.unkept import unkept_ids, unkept_scores, unkept_words
+from nearspan.formats.unkept import list_changes, plain_text_changes
 from nearspan.io.atomic import write_file
 
 _TEXT = re.compile(r"([^|\t]{1,200})\|([ta])\|(.*)", re.DOTALL)
@@ -57,7 +57,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write the text up to its first newline as the title and the rest as the abstract."""
     ids = list(_ids(corpus))
     write_file(path, _pieces(corpus, ids))
-    return unkept_words(corpus, path, "pubtator") + unkept_scores(corpus, path) + unkept_ids(corpus, ids, path)
+    return list_changes(path, plain_text_changes(corpus, ids, "pubtator"))
 
 
 def _blocks(source: Source) -> Iterator[list[Line]]:

@@ -45,7 +45,7 @@ class WordSumEngine:
         sizes = torch.full((len(ends),), WORDS // 8) if shared else sizes[sentences].sum(1)
         order = sizes.argsort()  # pools of like size together
         parts = [
-            self._span_probabilities(ends.some(ids), sentences if shared else sentences[ids])
+            self._span_probabilities(ends.select(ids), sentences if shared else sentences[ids])
             for ids in order.split(self._group_size(ends, sizes))
         ]
         return torch.cat(parts)[order.argsort()[candidates.sentence], candidates.first, widths]
@@ -94,7 +94,7 @@ class WordSumEngine:
         sizes = self.table.counts[few].sum(1) + max_width * self.table.entity_counts[sentences].sum(1)
         order = sizes.argsort()
         parts = [
-            may_be_entities(ends.some(ids), self.table.pool(few[ids], sentences[ids]), max_width)
+            may_be_entities(ends.select(ids), self.table.pool(few[ids], sentences[ids]), max_width)
             for ids in order.split(self._group_size(ends, sizes))
         ]
         widths = candidates.stop - candidates.first - 1

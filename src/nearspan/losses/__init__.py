@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from nearspan.losses.boundary_smoothing import BoundarySmoothingSettings, smoothed
+from nearspan.losses.boundary_smoothing import BoundarySmoothingSettings, smooth_targets
 from nearspan.losses.generators import Generators, GeneratorSettings, zero_loss
 from nearspan.losses.span_texts import SpanTexts, SynonymSource, Vocabulary
 from nearspan.settings import Settings
@@ -25,6 +25,6 @@ __all__ = [
     "SpanTexts",
     "SynonymSource",
     "Vocabulary",
-    "smoothed",
+    "smooth_targets",
     "zero_loss",
 ]

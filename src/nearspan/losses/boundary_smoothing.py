@@ -17,7 +17,7 @@ class BoundarySmoothingSettings(Settings):
     distance: int = Field(default=1, ge=1, le=10_000)  # D: how far its ends may move, both together
 
 
-def smoothed(hot: Tensor, candidates: Candidates, settings: BoundarySmoothingSettings) -> Tensor:
+def smooth_targets(one_hot: Tensor, candidates: Candidates, settings: BoundarySmoothingSettings) -> Tensor:
     """Soft targets [S, 1 + Y] for gold labels that are ones in [S, 1 + Y], null first.
 
     For d = 1..D the 4d spans whose ends have moved by d words in all get epsilon / (4d D) of an entity's label each;
@@ -30,7 +30,8 @@ def smoothed(hot: Tensor, candidates: Candidates, settings: BoundarySmoothingSet
     >>> from nearspan.spans import enumerate_spans
     >>> spans = enumerate_spans(torch.tensor([3]), max_width=3)
     >>> gold = torch.eye(2)[[0, 0, 0, 0, 1, 0]]  # the words [1, 3)
-    >>> for first, stop, target in zip(spans.first, spans.stop, smoothed(gold, spans, BoundarySmoothingSettings())):
+    >>> targets = smooth_targets(gold, spans, BoundarySmoothingSettings())
+    >>> for first, stop, target in zip(spans.first, spans.stop, targets):
     ...     print(first.item(), stop.item(), [round(share, 3) for share in target.tolist()])
     0 1 [1.0, 0.0]
     0 2 [1.0, 0.0]
@@ -39,16 +40,16 @@ def smoothed(hot: Tensor, candidates: Candidates, settings: BoundarySmoothingSet
     1 3 [0.075, 0.925]
     2 3 [0.975, 0.025]
     """
-    moves, shares = _around(settings, hot.device)
-    rows, there = _moved(candidates, moves)
-    lent = shares * there  # [S, O]
-    targets = hot * (1 - lent.sum(1, keepdim=True))
+    moves, shares = _moves(settings, one_hot.device)
+    rows, exists = _moved_rows(candidates, moves)
+    lent = shares * exists  # [S, O]
+    targets = one_hot * (1 - lent.sum(1, keepdim=True))
     for row, share in zip(rows.unbind(1), lent.unbind(1), strict=True):
-        targets.addcmul_(hot[row], share[:, None])
+        targets.addcmul_(one_hot[row], share[:, None])
     return targets
 
 
-def _around(settings: BoundarySmoothingSettings, device: torch.device) -> tuple[Tensor, Tensor]:
+def _moves(settings: BoundarySmoothingSettings, device: torch.device) -> tuple[Tensor, Tensor]:
     """The O ways to move a span's ends by 1..D words in all [2, O], and what is lent each way [O]."""
     most = settings.distance
     steps = range(-most, most + 1)
@@ -57,13 +58,13 @@ def _around(settings: BoundarySmoothingSettings, device: torch.device) -> tuple[
     return torch.tensor(moves).T.to(device, non_blocking=True), torch.tensor(shares).to(device, non_blocking=True)
 
 
-def _moved(candidates: Candidates, moves: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows of the moved spans among the candidates [S, O], and whether they are there at all (if not, row 0)."""
+def _moved_rows(candidates: Candidates, moves: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows of the moved spans among the candidates [S, O], and whether they are candidates (if not, row 0)."""
     first = candidates.first[:, None] + moves[0]
     stop = candidates.stop[:, None] + moves[1]
     length = candidates.lengths[candidates.sentence][:, None]
     width = stop - first
-    there = (first >= 0) & (stop <= length) & (width >= 1) & (width <= candidates.max_width)
+    exists = (first >= 0) & (stop <= length) & (width >= 1) & (width <= candidates.max_width)
     start = torch.arange(len(candidates), device=first.device) - candidates.number  # row of the sentence's first one
     rows = start[:, None] + candidate_number(first, stop, length, candidates.max_width)
-    return rows * there, there
+    return rows * exists, exists

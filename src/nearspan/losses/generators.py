@@ -1,7 +1,7 @@
-"""Generators: gold spans must be good for their own words, and for their synonyms (Nguyen et al., 2023, section 3.1).
+"""Generators: the vectors of gold spans must tell their words, and their synonyms (Nguyen et al., 2023, section 3.1).
 
 Two variational autoencoders read the span vectors of gold entities in training. Nothing of them runs when a model is
-used, but what they would say of a span can be asked for with `generate`.
+used, but `generate` gives the texts that they make of span vectors.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nearspan.losses.span_texts import END, PADDING, START, UNKNOWN, Sequences, Told, Vocabulary
+from nearspan.losses.span_texts import END, PADDING, START, UNKNOWN, BatchTexts, Sequences, Vocabulary
 from nearspan.settings import Settings
 from nearspan.spans import Gaussian
-from nearspan.spans.bottleneck import deviation_of
+from nearspan.spans.bottleneck import positive_deviation
 
 Task = Literal["reconstruction", "synonyms"]
 TASKS: tuple[Task, ...] = ("reconstruction", "synonyms")
@@ -44,7 +44,7 @@ class GeneratorSettings(Settings):
 
 
 class Generators(nn.Module):
-    """z = mean + deviation * noise from a gold span's vector; an LSTM that tells the words from z."""
+    """z = mean + deviation * noise from a gold span's vector; an LSTM that generates the words from z."""
 
     def __init__(self, settings: GeneratorSettings, inputs: int, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -62,39 +62,44 @@ class Generators(nn.Module):
         """Equation 2: q(z|s) of gold span vectors [G, H]. The deviation is a softplus, which is never negative."""
         number = TASKS.index(task)
         mean, spread = (layers[min(number, len(layers) - 1)] for layers in (self.means, self.spreads))
-        return Gaussian(mean(vectors).float(), deviation_of(spread(vectors)))
+        return Gaussian(mean(vectors).float(), positive_deviation(spread(vectors)))
 
-    def loss(self, vectors: Tensor, told: Told, done: float, weight: float = 1.0) -> Tensor:
-        """L_SR + L_SG for the vectors [S, H] of a batch's candidates, with a share of all training done.
+    def loss(self, vectors: Tensor, batch: BatchTexts, progress: float, weight: float = 1.0) -> Tensor:
+        """L_SR + L_SG for the vectors [S, H] of a batch's candidates, when a part of all training is done.
 
         The gradient that the vectors get is multiplied by a weight.
 
         Each is the surprise at all words of a text and the weighted divergence from N(0, I), the mean over gold spans;
         for synonyms over those that have any, and first over the synonyms of each. Only gold spans are read.
         """
-        gold = vectors.index_select(0, told.rows)  # [G, H]
+        gold = vectors.index_select(0, batch.rows)  # [G, H]
         gold = gold.detach() + weight * (gold - gold.detach())
-        silent = not len(gold) or (self.vocabulary.synonyms and not len(told.asked))
-        total = zero_loss(self) if silent else gold.new_zeros(())
+        skips_weights = not len(gold) or (self.vocabulary.synonyms and not len(batch.with_synonyms))
+        total = zero_loss(self) if skips_weights else gold.new_zeros(())
         if len(gold):
-            total = total + self._loss("reconstruction", gold, told.own, None, done)
-        if len(told.asked):
-            total = total + self._loss("synonyms", gold.index_select(0, told.asked), told.synonyms, told, done)
+            total = total + self._reconstruction_loss(gold, batch, progress)
+        if len(batch.with_synonyms):
+            total = total + self._synonym_loss(gold.index_select(0, batch.with_synonyms), batch, progress)
         return total
 
-    def _loss(self, task: Task, gold: Tensor, texts: Sequences, told: Told | None, done: float) -> Tensor:
-        found = self.latent(gold, task)
-        z = found.sample()
-        if told is None:
-            surprise = self._surprise(task, z, texts).mean()
-        else:
-            surprise = (self._surprise(task, z.index_select(0, told.owner), texts) * told.share).sum() / len(gold)
-        standard = Gaussian(z.new_zeros(()), z.new_ones(()))
-        return surprise + self.weight(done) * found.divergence(standard).mean()
+    def _reconstruction_loss(self, gold: Tensor, batch: BatchTexts, progress: float) -> Tensor:
+        latent = self.latent(gold, "reconstruction")
+        surprise = self._surprise("reconstruction", latent.sample(), batch.texts).mean()
+        return surprise + self._weighted_divergence(latent, progress)
 
-    def weight(self, done: float) -> float:
-        """The weight of the divergence when a share of all training is done: a logistic curve over the whole of it."""
-        return self.settings.divergence / (1 + math.exp(self.settings.slope * (0.5 - done)))
+    def _synonym_loss(self, gold: Tensor, batch: BatchTexts, progress: float) -> Tensor:
+        latent = self.latent(gold, "synonyms")
+        z = latent.sample().index_select(0, batch.owner)
+        surprise = (self._surprise("synonyms", z, batch.synonyms) * batch.share).sum() / len(gold)
+        return surprise + self._weighted_divergence(latent, progress)
+
+    def _weighted_divergence(self, latent: Gaussian, progress: float) -> Tensor:
+        standard = Gaussian(latent.mean.new_zeros(()), latent.mean.new_ones(()))
+        return self.weight(progress) * latent.divergence(standard).mean()
+
+    def weight(self, progress: float) -> float:
+        """The weight of the divergence when a part of all training is done: a logistic curve over the whole of it."""
+        return self.settings.divergence / (1 + math.exp(self.settings.slope * (0.5 - progress)))
 
     def _surprise(self, task: Task, z: Tensor, texts: Sequences) -> Tensor:
         """-log p(text|z) [P], summed over words, of P texts that end with an end; each word knows those before."""
@@ -103,25 +108,25 @@ class Generators(nn.Module):
             hidden = torch.rand(before.shape, device=z.device) < self.settings.word_dropout
             before = before.masked_fill(hidden & (before != PADDING) & (before != START), UNKNOWN)
         scores = self.decoders[task](z, self.words(before), texts.places)  # [W, V]
-        told = texts.rows.flatten().index_select(0, texts.places)
-        surprise = functional.cross_entropy(scores.float(), told, reduction="none")
+        words = texts.rows.flatten().index_select(0, texts.places)
+        surprise = functional.cross_entropy(scores.float(), words, reduction="none")
         return z.new_zeros(len(z)).index_add(0, texts.places // before.shape[1], surprise)
 
     @torch.no_grad()
     def generate(self, vectors: Tensor, task: Task = "reconstruction", sampled: bool = False) -> list[str]:
-        """What is said of span vectors [G, H]: the likeliest word after word from the mean, or all of it drawn."""
-        found, decoder = self.latent(vectors, task), self.decoders[task]
-        z = found.sample() if sampled else found.mean
-        told = torch.full((len(z), 1), START, device=z.device)
+        """Texts of span vectors [G, H]: the likeliest word after word from the mean, or all of it drawn."""
+        latent, decoder = self.latent(vectors, task), self.decoders[task]
+        z = latent.sample() if sampled else latent.mean
+        texts = torch.full((len(z), 1), START, device=z.device)
         for _ in range(self.settings.longest + 1):
-            last = torch.arange(1, len(z) + 1, device=z.device) * told.shape[1] - 1
-            scores = decoder(z, self.words(told), last).float()  # [G, V]
+            last = torch.arange(1, len(z) + 1, device=z.device) * texts.shape[1] - 1
+            scores = decoder(z, self.words(texts), last).float()  # [G, V]
             scores[:, [PADDING, START, UNKNOWN]] = -torch.inf
             word = scores.softmax(-1).multinomial(1) if sampled else scores.argmax(-1, keepdim=True)
-            told = torch.cat([told, word], dim=1)
-            if bool((told == END).any(1).all()):
+            texts = torch.cat([texts, word], dim=1)
+            if bool((texts == END).any(1).all()):
                 break
-        return [self.vocabulary.text(rows) for rows in told[:, 1:].tolist()]
+        return [self.vocabulary.text(rows) for rows in texts[:, 1:].tolist()]
 
 
 class Decoder(nn.Module):
@@ -134,11 +139,11 @@ class Decoder(nn.Module):
         self.out = nn.Linear(settings.hidden, words)
 
     def forward(self, z: Tensor, before: Tensor, places: Tensor) -> Tensor:
-        """Scores [W, V] of the words at some places [W] of the P * L, from the words before them [P, L, E]."""
+        """Scores [W, V] of the words at these places [W] of the P * L, from the words before them [P, L, E]."""
         state = self.begin(z)[None]
-        given = torch.cat([before, z[:, None].expand(-1, before.shape[1], -1).to(before.dtype)], dim=-1)
-        read, _ = self.recurrent(given, (state, torch.zeros_like(state)))
-        scores: Tensor = self.out(read.flatten(0, 1).index_select(0, places))
+        inputs = torch.cat([before, z[:, None].expand(-1, before.shape[1], -1).to(before.dtype)], dim=-1)
+        states, _ = self.recurrent(inputs, (state, torch.zeros_like(state)))
+        scores: Tensor = self.out(states.flatten(0, 1).index_select(0, places))
         return scores
 
 

@@ -1,4 +1,4 @@
-"""What gold spans say: their own words and their synonyms, as rows of a vocabulary."""
+"""The texts of gold spans: their own words and their synonyms, as rows of a vocabulary."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ class Vocabulary:
         >>> Vocabulary(("lung", "cancer")).text([4, 5, END, 4])
         'lung cancer'
         """
-        found = []
+        words = []
         for row in rows:
             if row == END:
                 break
-            found.append(self.words[row - SPECIAL] if row >= SPECIAL else "<unknown>")
-        return " ".join(found)
+            words.append(self.words[row - SPECIAL] if row >= SPECIAL else "<unknown>")
+        return " ".join(words)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"words": self.words, "synonyms": self.synonyms}
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> Vocabulary:
+    def from_dict(cls, content: dict[str, Any]) -> Vocabulary:
         """What `to_dict` made."""
-        return cls(tuple(str(word) for word in found["words"]), bool(found["synonyms"]))
+        return cls(tuple(str(word) for word in content["words"]), bool(content["synonyms"]))
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """P texts, and the places of their words: who knows these beforehand need not wait for a GPU to count them."""
+    """P texts, and the places of their words, which are counted here so that nobody waits for a GPU to do it."""
 
     rows: Tensor  # [P, L] rows of words, each with an end, then padding
     places: Tensor  # [W] of all words and ends among the P * L
@@ -78,34 +78,34 @@ class Sequences:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the G gold spans of a batch say."""
+class BatchTexts:
+    """The texts of the G gold spans of a batch, and their synonyms."""
 
     rows: Tensor  # [G] among the batch's candidates
-    own: Sequences  # their words, G texts
-    asked: Tensor  # [A] those of the G that have synonyms
+    texts: Sequences  # their words, G texts
+    with_synonyms: Tensor  # [A] those of the G that have synonyms
     owner: Tensor  # [P] which of the A a synonym belongs to
-    share: Tensor  # [P] one over how many synonyms it has
+    share: Tensor  # [P] one over how many synonyms that one has
     synonyms: Sequences  # P texts
 
-    def to(self, device: torch.device) -> Told:
+    def to(self, device: torch.device) -> BatchTexts:
         """The same on a device, which is not waited for."""
-        found = (self.rows, self.asked, self.owner, self.share)
-        rows, asked, owner, share = (tensor.to(device, non_blocking=True) for tensor in found)
-        return Told(rows, self.own.to(device), asked, owner, share, self.synonyms.to(device))
+        tensors = (self.rows, self.with_synonyms, self.owner, self.share)
+        rows, with_synonyms, owner, share = (tensor.to(device, non_blocking=True) for tensor in tensors)
+        return BatchTexts(rows, self.texts.to(device), with_synonyms, owner, share, self.synonyms.to(device))
 
 
 @dataclass(frozen=True)
 class SpanTexts:
-    """What the N gold spans of a corpus say, sentence after sentence; all on the CPU."""
+    """The texts of the N gold spans of a corpus and their synonyms, sentence after sentence; all on the CPU."""
 
     vocabulary: Vocabulary
     sequences: Tensor  # [Q, L] rows of words, each with an end, then padding
     number: Tensor  # [N] a span's number among its sentence's candidates
-    own: Tensor  # [N] its own sequence
+    texts: Tensor  # [N] the sequence of its own words
     counts: Tensor  # [M] gold spans of each sentence
     synonyms: Tensor  # [P] sequences, span after span
-    many: Tensor  # [N] synonyms of each span
+    synonym_counts: Tensor  # [N] synonyms of each span
 
     @classmethod
     def from_corpus(
@@ -121,58 +121,59 @@ class SpanTexts:
         index: dict[str, int] = {}
         sequences: dict[tuple[int, ...], int] = {}
 
-        def kept(tokens: Sequence[str]) -> int:
+        def sequence_number(tokens: Sequence[str]) -> int:
             rows = (*(index.setdefault(token, SPECIAL + len(index)) for token in tokens), END)
             return sequences.setdefault(rows, len(sequences))
 
-        spans, own, synonyms, many, counts = [], [], [], [], []
+        spans, texts, synonyms, synonym_counts, counts = [], [], [], [], []
         for sentence, golds in zip(sentences, entities, strict=True):
             places = list(dict.fromkeys((first, stop) for first, stop, _ in golds))
             counts.append(len(places))
             for first, stop in places:
                 text = sentence.span(first, stop).text(sentence.document.text)
-                others = [] if source is None else _synonyms(source, text, most, longest)
+                synonyms_of_span = [] if source is None else _synonyms(source, text, most, longest)
                 spans.append((first, stop, len(sentence)))
-                own.append(kept(spelled(text)))
-                synonyms += [kept(tokens) for tokens in others]
-                many.append(len(others))
+                texts.append(sequence_number(lowercase_words(text)))
+                synonyms += [sequence_number(tokens) for tokens in synonyms_of_span]
+                synonym_counts.append(len(synonyms_of_span))
         firsts, stops, lengths = torch.tensor(spans, dtype=torch.long).view(-1, 3).unbind(1)
         numbers = candidate_number(firsts, stops, lengths, max_width)
         padded = pad_sequence([torch.tensor(rows) for rows in sequences] or [torch.tensor([END])], batch_first=True)
-        tables = (torch.tensor(table, dtype=torch.long) for table in (own, counts, synonyms, many))
+        tables = (torch.tensor(table, dtype=torch.long) for table in (texts, counts, synonyms, synonym_counts))
         vocabulary = Vocabulary(tuple(index), source is not None)
         return cls(vocabulary, padded, numbers, *tables)
 
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that change with what is said."""
-        tables = (self.sequences, self.own, self.synonyms, self.many)
+        """Sixteen hexadecimal digits that change with the texts."""
+        tables = (self.sequences, self.texts, self.synonyms, self.synonym_counts)
         content = json.dumps([self.vocabulary.words, *(table.tolist() for table in tables)])
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
-    def of(self, ids: Tensor, candidates: Candidates) -> Told:
-        """What the gold spans of a batch say; `ids` [B] are its sentences. On the device of the candidates."""
+    def batch(self, ids: Tensor, candidates: Candidates) -> BatchTexts:
+        """The texts of the gold spans of a batch, on the candidates' device; `ids` [B] are its sentences."""
         ids = ids.cpu()
         starts, before = self.counts.cumsum(0) - self.counts, candidates.counts.cumsum(0) - candidates.counts
         spans = _ranges(starts[ids], self.counts[ids])  # [G]
         rows = before.repeat_interleave(self.counts[ids]) + self.number[spans]
-        many = self.many[spans]
-        asked = many.nonzero().flatten()
-        owner = torch.arange(len(asked)).repeat_interleave(many[asked])
-        synonyms = _ranges((self.many.cumsum(0) - self.many)[spans], many)
-        share = 1 / many[asked][owner].float()
-        told = Told(rows, self._padded(self.own[spans]), asked, owner, share, self._padded(self.synonyms[synonyms]))
-        return told.to(candidates.first.device)
+        counts = self.synonym_counts[spans]
+        with_synonyms = counts.nonzero().flatten()
+        owner = torch.arange(len(with_synonyms)).repeat_interleave(counts[with_synonyms])
+        synonyms = _ranges((self.synonym_counts.cumsum(0) - self.synonym_counts)[spans], counts)
+        share = 1 / counts[with_synonyms][owner].float()
+        sequences = self._select(self.texts[spans]), self._select(self.synonyms[synonyms])
+        batch = BatchTexts(rows, sequences[0], with_synonyms, owner, share, sequences[1])
+        return batch.to(candidates.first.device)
 
-    def _padded(self, numbers: Tensor) -> Sequences:
-        """Some sequences, no longer than the longest of them."""
-        found = self.sequences[numbers]
-        return Sequences.of(found[:, : int((found != PADDING).sum(1).max()) if len(found) else 0])
+    def _select(self, numbers: Tensor) -> Sequences:
+        """The sequences of these numbers, no longer than the longest of them."""
+        rows = self.sequences[numbers]
+        return Sequences.of(rows[:, : int((rows != PADDING).sum(1).max()) if len(rows) else 0])
 
 
-def spelled(text: str) -> list[str]:
+def lowercase_words(text: str) -> list[str]:
     """The words of a text as generators know them.
 
-    >>> spelled("IL-2 receptor")
+    >>> lowercase_words("IL-2 receptor")
     ['il', '-', '2', 'receptor']
     """
     return [text[start:end].lower() for start, end in words(text)]
@@ -180,9 +181,10 @@ def spelled(text: str) -> list[str]:
 
 def _synonyms(source: SynonymSource, text: str, most: int, longest: int) -> list[list[str]]:
     """The words of a text's synonyms; those that only differ in case or blanks are one, and the text is none."""
-    found = {tuple(tokens): tokens for other in source.of(text) if 0 < len(tokens := spelled(other)) <= longest}
-    found.pop(tuple(spelled(text)), None)
-    return list(found.values())[:most]
+    synonyms = (lowercase_words(synonym) for synonym in source.of(text))
+    distinct = {tuple(tokens): tokens for tokens in synonyms if 0 < len(tokens) <= longest}
+    distinct.pop(tuple(lowercase_words(text)), None)
+    return list(distinct.values())[:most]
 
 
 def _ranges(starts: Tensor, counts: Tensor) -> Tensor:

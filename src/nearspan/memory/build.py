@@ -26,7 +26,7 @@ from nearspan.segment import Coverage
 def rebuild(model: Model, datastore: Datastore) -> Datastore:
     """The datastore as it is; where words are recalled no more, with vectors in which they have no part either."""
     word_memory = model.network.encoder.word_memory
-    if word_memory is None or word_memory.silent is None:
+    if word_memory is None or word_memory.forgotten_mask is None:
         return datastore
     unit = model.recipe.suggester.unit
     documents = (as_document(sentences, unit) for sentences in by_document(datastore.sentences))
@@ -52,7 +52,7 @@ def erase_forgotten_words(folder: Path, network: Network) -> None:
     Until then an undo may bring it back. A crash before this leaves it for the next time: it is masked already.
     """
     word_memory = network.encoder.word_memory
-    if word_memory is None or word_memory.silent is None:
+    if word_memory is None or word_memory.forgotten_mask is None:
         return
     try:
         save_weights(network, folder)

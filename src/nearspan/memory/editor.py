@@ -318,8 +318,8 @@ class Editor:
         trained = [sentence.tokens for number, sentence in removed.items() if number < len(self._sync.base)]
         if word_memory is None or not trained:
             return change, []
-        change["forgotten"] = word_memory.copies_of(trained, self._sync.revision.forgotten)
-        return change, receipts.forgotten_words_lines(word_memory.slots_of(change["forgotten"]))
+        change["forgotten"] = word_memory.find_copies(trained, self._sync.revision.forgotten)
+        return change, receipts.forgotten_words_lines(word_memory.count_slots(change["forgotten"]))
 
     def _labels(self, sentence: int, span: Span) -> list[str] | None:
         """The labels of a span of a remembered sentence, none where it is no entity; None where it was removed."""

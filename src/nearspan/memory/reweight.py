@@ -72,7 +72,9 @@ class _Search:
         entities = [[(a, b, number[label]) for a, b, label in sentence] for sentence in target.entities]
         corpus = target.windows.corpus
         self.labels = self.network.suggester.span_labels(corpus.lengths, entities).to(model.device)
-        self.batches = [(ids, self.network.query(corpus.batch(ids), datastore)) for ids in corpus.order(model.device)]
+        self.batches = [
+            (ids, self.network.query(corpus.batch(ids), datastore)) for ids in corpus.reading_batches(model.device)
+        ]
         position = {number: place for place, number in enumerate(datastore.ids)}
         starts = datastore.starts.tolist()
         self.counts = [int(datastore.counts[position[ids[0]]]) for ids in target.ids]

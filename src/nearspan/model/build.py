@@ -12,7 +12,7 @@ from nearspan.heads import FragmentLinker, Head, HeadInputs
 from nearspan.losses import Vocabulary
 from nearspan.model.network import Network
 from nearspan.settings import Settings
-from nearspan.spans import AllSpans
+from nearspan.spans import AllSpans, Bottleneck
 
 
 def build_network(
@@ -26,7 +26,7 @@ def build_network(
     suggester = recipe.build_suggester()
     representation_class = registry.part("representation", recipe.representation.kind)
     representation = representation_class.build(recipe.representation, encoder, suggester.max_width)
-    bottleneck = recipe.bottleneck.build(representation.size) if recipe.bottleneck else None
+    bottleneck = Bottleneck(recipe.bottleneck, representation.size) if recipe.bottleneck else None
     span_size = bottleneck.size if bottleneck else representation.size
     head_class: type[Head] = registry.part("head", recipe.head.kind)
     _refuse_unfit(recipe, head_class, suggester)

@@ -87,7 +87,7 @@ def save(saved: SavedModel, path: Path, card: str) -> None:
 def save_weights(network: Network, path: Path) -> str:
     """Write the weights in one step, without what the encoder has forgotten; returns what identifies them."""
     memory = network.encoder.word_memory
-    erased = memory.emptied() if memory is not None else {}
+    erased = memory.masked_buffers() if memory is not None else {}
     weights = network.state_dict() | {f"{WORD_MEMORY}{name}": tensor for name, tensor in erased.items()}
     # words that are recalled no more do not make them other weights: the memory that says so is on disk before
     known_by = digest_of({name: tensor for name, tensor in weights.items() if not name.startswith(WORD_MEMORY)})
@@ -143,13 +143,13 @@ def load(path: Path) -> SavedModel:
 
 def _refuse_other_folders(path: Path) -> None:
     if not is_folder(path):
-        raise ModelError(f"no model folder at {path}: give the folder that `nearspan train --out` wrote")
+        raise ModelError(f"no model folder at {path}: give a folder that a training wrote")
     if not (path / CONFIG).is_file():
         hint = "" if any(path.iterdir()) else " (it is empty)"
         if (path / RESULT).exists():
             hint = " any more: writing it anew was cut off, so put back a copy, or train it again"
         elif (path / CHECKPOINT).exists():
-            hint = " yet: its training did not finish, so run it again with --resume"
+            hint = " yet: its training did not finish: resume it"
         raise ModelError(f"{path} holds no {CONFIG}, so it is not a nearspan model{hint}")
 
 

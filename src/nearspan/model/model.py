@@ -153,7 +153,7 @@ class Model:
     def _mask_forgotten(self, forgotten: frozenset[int]) -> None:
         word_memory = self.network.encoder.word_memory
         if word_memory is not None:
-            word_memory.silence(forgotten)
+            word_memory.mask_forgotten(forgotten)
 
     @property
     def device(self) -> torch.device:
@@ -182,7 +182,7 @@ class Model:
         if not head.search_modes:
             raise ConfigError(f"this model's head, {self.recipe.head.kind!r}, does not search its datastore")
         if search not in head.search_modes:
-            raise ConfigError(f"search is {search!r}; {did_you_mean(search, head.search_modes)}")
+            raise ConfigError(f"`search` is {search!r}; {did_you_mean(search, head.search_modes)}")
         self.recipe = self.recipe.override([f"head.search={search}"])
         head.search = search
         return self

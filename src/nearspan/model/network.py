@@ -12,7 +12,7 @@ from nearspan.encoders import Batch, Encoder
 from nearspan.heads import FragmentLinker, Head, Query, Targets
 from nearspan.heads.query import is_additive
 from nearspan.knn import Datastore, InterpolationSettings, Pool, knn_probabilities
-from nearspan.losses import Generators, LossSettings, SpanTexts, smoothed, zero_loss
+from nearspan.losses import Generators, LossSettings, SpanTexts, smooth_targets, zero_loss
 from nearspan.spans import (
     AllSpans,
     Bottleneck,
@@ -113,7 +113,7 @@ class Network(nn.Module):
 
         `neighbour_sentences` [B, K] are those of the datastore to compare with, instead of those that are searched.
         """
-        compress = self.bottleneck.compressed if self.bottleneck is not None else None
+        compress = self.bottleneck.compress if self.bottleneck is not None else None
         parts = (self.encoder, self.suggester, self.representation)
         return Query(batch, *parts, compress, datastore, neighbour_sentences)
 
@@ -177,7 +177,7 @@ class Network(nn.Module):
         alone, gamma = epoch < settings.pretraining, settings.gamma
         vectors = query.representations
         with torch.autocast(vectors.device.type, enabled=False):
-            texts = labelled.texts.of(batch.ids, query.candidates)
+            texts = labelled.texts.batch(batch.ids, query.candidates)
             generated = generators.loss(vectors.float(), texts, progress, 1.0 if alone else gamma)
         if alone:
             return generated + zero_loss(self)
@@ -192,7 +192,7 @@ class Network(nn.Module):
         pool = self.pool(neighbours) if neighbours is not None else None
         one_hot = labelled.labels.one_hot_targets(batch.ids, query.candidates, self.labels)
         smoothing = self.losses.boundary_smoothing
-        targets = Targets(one_hot if smoothing is None else smoothed(one_hot, query.candidates, smoothing))
+        targets = Targets(one_hot if smoothing is None else smooth_targets(one_hot, query.candidates, smoothing))
         count = len(batch) if self.losses.mean_over == "sentences" else max(1, len(query.candidates))
         if self.bottleneck is None:
             return self._losses_of_draws(query, [vectors], targets, pool, labelled) / count

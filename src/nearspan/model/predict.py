@@ -72,7 +72,7 @@ class Predictor:
         """For each sentence of a corpus the spans that may be entities, before decoding chooses among them."""
         spans: list[list[ScoredSpan]] = [[] for _ in range(len(corpus))]
         self.network.eval()
-        for ids in corpus.order(self.network.device):
+        for ids in corpus.reading_batches(self.network.device):
             by_sentence = self.network.predict(self.network.query(corpus.batch(ids), self.datastore))
             for number, own in zip(ids.tolist(), by_sentence, strict=True):
                 spans[number] = own
@@ -110,7 +110,7 @@ class Predictor:
         starts = (counts.cumsum(0) - counts).to(self.network.device)
         probabilities = torch.empty(int(counts.sum()), self.network.labels, device=self.network.device)
         self.network.eval()
-        for ids in corpus.order(self.network.device):
+        for ids in corpus.reading_batches(self.network.device):
             query = self.network.query(corpus.batch(ids), self.datastore)
             rows = starts[ids.to(starts.device)][query.candidates.sentence] + query.candidates.number
             probabilities[rows] = self.network.predict_proba(query)

@@ -37,7 +37,7 @@ def corpus_vectors(network: Network, corpus: EncodedCorpus) -> tuple[Tensor | Wo
     device = corpus.first.device
     spans = _WordVectors(corpus, network) if network.is_additive else _SpanVectors(corpus, network)
     sentence_vectors = torch.empty(len(corpus), 0, device=device)
-    for ids in corpus.order(device):
+    for ids in corpus.reading_batches(device):
         query = network.query(corpus.batch(ids))
         vectors = query.sentence_vectors.float()
         if not sentence_vectors.shape[1]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from nearspan.document import Document
 from nearspan.errors import NearspanError
 from nearspan.explain import Neighbour
 from nearspan.explain.neighbour import neighbour_at
+from nearspan.formats import Documents, as_documents
 from nearspan.io.atomic import write_file
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.model import Model
@@ -64,7 +64,7 @@ class Audit:
 
 def audit(
     model: Model,
-    documents: Iterable[Document],
+    documents: Documents,
     *,
     most: int | None = None,
     count: int = 3,
@@ -75,7 +75,7 @@ def audit(
     The corpus may be the one that the model was trained on: a sentence and its copies are left out of the memory
     whenever its own spans are asked about. `most` cuts the list; `count` training spans are given for each side.
 
-        result = nearspan.audit(model, nearspan.read("train.conll"))
+        result = nearspan.audit(model, "train.conll")
         for issue in result.issues[:10]:
             print(issue.kind, issue.entity.span.text(issue.document.text), issue.severity)
     """
@@ -84,14 +84,14 @@ def audit(
             "this model classifies given spans and has no opinion on what is an entity: audit with one that finds "
             "entities, trained with suggester.kind=all"
         )
-    documents, store = tuple(documents), leave_one_out_datastore(model)
-    sentences, coverage = split_corpus(model, documents)
+    corpus, store = as_documents(documents), leave_one_out_datastore(model)
+    sentences, coverage = split_corpus(model, corpus)
     if not sentences:
         raise NearspanError("the corpus holds no words, so there is nothing to audit")
     unknown = sum(label not in model.labels for sentence in sentences for _, _, label in sentence.entities)
     coverage += Coverage(unreachable={UNKNOWN: unknown} if unknown else {})
     predictions = predict_leave_one_out(model, sentences, store, progress or (lambda *_: None))
-    issues = find_label_issues(model, documents, predictions)
+    issues = find_label_issues(model, corpus, predictions)
     listed = _add_evidence(model, store, predictions, issues[:most], count)
     return Audit(listed, coverage, "exact" if decides_by_neighbours(model) else "nearest", len(issues))
 

@@ -48,9 +48,9 @@ def max_width(model: Model) -> int:
 def vector_vocabulary(model: Model) -> tuple[set[str], set[str]] | None:
     """Words of the training data and words with a pretrained vector; None for a model without such vectors."""
     vectors = model.network.encoder.vectors
-    if vectors is None or not vectors.pretrained:
+    if vectors is None or not vectors.pretrained_words:
         return None
-    return set(vectors.vocabulary["seen"]), set(vectors.pretrained)
+    return set(vectors.vocabulary["seen"]), set(vectors.pretrained_words)
 
 
 def evidence_of(model: Model, document: Document, span: Span, count: int) -> Evidence | None:
@@ -110,7 +110,7 @@ def audit_batches(
     number = {label: i for i, label in enumerate(model.labels)}
     known = [[(a, b, number[label]) for a, b, label in golds if label in number] for golds in entities]
     labels = SpanLabels.of_all_spans(encoded_corpus.lengths, known, network.max_width).to(model.device)
-    for ids in encoded_corpus.order(model.device):
+    for ids in encoded_corpus.reading_batches(model.device):
         query = network.query(encoded_corpus.batch(ids))
         own = groups[ids.to(model.device)]
         if network.head.sums_inner_products:
@@ -166,7 +166,7 @@ def span_batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[SpanBatch]
     for sentence, first, stop in places.tolist():
         entities[sentence].append((first, stop, ""))
     encoded_corpus: EncodedCorpus = model.encode(list(sentences.values()), entities)
-    for ids in encoded_corpus.order(model.device):
+    for ids in encoded_corpus.reading_batches(model.device):
         position = torch.full((len(sentences),), -1)
         position[ids] = torch.arange(len(ids))
         inside = (position[places[:, 0]] >= 0).nonzero().flatten()

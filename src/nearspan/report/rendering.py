@@ -36,9 +36,9 @@ def render_page(template: str, labels: Iterable[str], **content: Any) -> str:
 
 def explain_page(text: str, evidence: Sequence[Evidence], labels: Sequence[str]) -> str:
     """The evidence for spans of a text as a page of its own."""
-    flips = [describe_removal(one) if one.strength == "exact" else "" for one in evidence]
+    removals = [describe_removal(one) if one.strength == "exact" else "" for one in evidence]
     marks = [(one.span, "predicted") for one in evidence]
-    pairs = list(zip(evidence, flips, strict=True))
+    pairs = list(zip(evidence, removals, strict=True))
     return render_page("explain.html.j2", labels, text=text, marks=marks, evidence=pairs)
 
 
@@ -60,15 +60,14 @@ def weight(value: float, strength: str) -> str:
     return f"{100 * value:.1f}%" if strength == "exact" else f"{value:.3f}"
 
 
-def side_by_side(slices: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Any], int]]:
+def side_by_side(slices: Sequence[Mapping[str, Counts]]) -> list[tuple[str, list[Counts], int]]:
     """Counts of several models by something, with the most gold entities that any of them has.
 
     >>> side_by_side([{"PER": Counts(1, 2, 3)}, {}])
     [('PER', [Counts(correct=1, predicted=2, gold=3), Counts(correct=0, predicted=0, gold=0)], 3)]
     """
-    nothing = next((type(one)() for counts in slices for one in counts.values()), Counts())
     keys = dict.fromkeys(key for counts in slices for key in counts)
-    rows = ((key, [counts.get(key, nothing) for counts in slices]) for key in keys)
+    rows = ((key, [counts.get(key, Counts()) for counts in slices]) for key in keys)
     return [(key, row, max(counts.gold for counts in row)) for key, row in rows]
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from rich.console import Console
 
-from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError
-from nearspan.formats import Corpus
+from nearspan.formats import Corpus, Documents, as_documents
 from nearspan.io.atomic import write_file
 from nearspan.model import Model
 from nearspan.report.papers import PaperResults, add_curves, analyse, check_curves, papers_page
@@ -39,14 +38,14 @@ class Report:
 
 def report(
     model: Model | Path | str,
-    documents: Corpus | Sequence[Document],
+    documents: Documents,
     *,
     out: Path | str,
     corpus: str = "",
     compare: Model | Path | str | None = None,
     papers: bool = False,
-    train: Iterable[Document] = (),
-    dev: Iterable[Document] = (),
+    train: Documents = (),
+    dev: Documents = (),
     sizes: Sequence[Fraction] | None = None,
     occurrences: Sequence[int] = (),
     seeds: int = 1,
@@ -58,16 +57,15 @@ def report(
     The page has scores, a confusion matrix and every error with its evidence. `corpus` is the name that it gives the
     documents, by default those of their files. With `compare` a second model stands beside the first.
 
-        report("runs/instance", nearspan.read("test.jsonl"), out="report", compare="runs/classifier")
+        report("runs/instance", "test.jsonl", out="report", compare="runs/classifier")
 
     With `papers` the tables and figures of the papers are written to `out/papers.html` and `out/papers.json`. What
     follows is for their curves: the recipes are trained on shares (`sizes`) of `train` and scored on `dev`; with
     `occurrences`, recipes that recall training words are trained with at most so many of each word. A curve that was
     stopped goes on when it is called again.
     """
-    corpus = corpus or _file_names(documents)
-    documents, train, dev = tuple(documents), tuple(train), tuple(dev)
-    if not documents:
+    gold, train, dev = as_documents(documents), as_documents(train), as_documents(dev)
+    if not gold:
         raise ConfigError("there are no documents to report on")
     check_curves(papers, bool(train), bool(dev), sizes, occurrences)
     if papers:
@@ -85,10 +83,10 @@ def report(
         with_word_memory({str(number): each.recipe for number, (_, each) in enumerate(models)})
     say(console, "scoring")
     rows = zip(name_models(models), models, strict=True)
-    scored = [ScoredModel.of(name, each, documents, path) for name, (path, each) in rows]
-    results, paper_results = Results.of(scored, documents, corpus, console), None
+    scored = [ScoredModel.of(name, each, gold, path) for name, (path, each) in rows]
+    results, paper_results = Results.of(scored, gold, corpus or _file_names(gold), console), None
     if papers:
-        paper_results = analyse(scored, documents, console)
+        paper_results = analyse(scored, gold, console)
         if train:
             trainings = Trainings(dev, folder, device, console)
             paper_results = add_curves(
@@ -101,10 +99,9 @@ def report(
     return Report(results, folder / PAGE, folder / NUMBERS, paper_results)
 
 
-def _file_names(documents: Corpus | Sequence[Document]) -> str:
+def _file_names(corpus: Corpus) -> str:
     """The names of the files that documents were read from, where that is known."""
-    places = documents.places if isinstance(documents, Corpus) else ()
-    names = list(dict.fromkeys(Path(place.path).name for place in places))
+    names = list(dict.fromkeys(Path(place.path).name for place in corpus.places))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from nearspan.document import Document
-from nearspan.evaluation import Evaluation
+from nearspan.evaluation import Scores
 from nearspan.report.confusion import ConfusionMatrix
 from nearspan.report.explained_errors import KINDS, ExplainedError, count_kinds, error_kinds, explain_errors
 from nearspan.report.model_access import datastore, decides_by_neighbours, has_datastore
@@ -109,12 +109,13 @@ def _memory(scored: ScoredModel) -> str:
     return f"{len(store):,} spans of {len(store.sentences):,} training sentences"
 
 
-def _given_span_scores(models: Sequence[ScoredModel]) -> list[tuple[str, Any]]:
+def _given_span_scores(models: Sequence[ScoredModel]) -> list[tuple[str, Scores]]:
     """Names and scores of models that classify given spans, the last of them the majority by string."""
-    evaluations = [(scored.name, scored.evaluation) for scored in models]
-    columns = [(name, one.scores) for name, one in evaluations if not isinstance(one, Evaluation)]
-    baselines = [one.baseline for _, one in evaluations if not isinstance(one, Evaluation) and one.baseline]
-    return [*columns, *(("majority by string", baseline) for baseline in baselines[:1])]
+    if not models[0].model.classifies_given_spans:
+        return []
+    columns = [(scored.name, scored.evaluation.scores) for scored in models]
+    baseline = models[0].evaluation.baseline
+    return columns if baseline is None else [*columns, ("majority by string", baseline)]
 
 
 def _settings(models: Sequence[ScoredModel]) -> dict[str, list[str]]:

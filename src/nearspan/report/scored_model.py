@@ -96,7 +96,10 @@ class ScoredModel:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         store = datastore(self.model) if has_datastore(self.model) else None
-        slices = {"widths": self.widths, "structures": self.structures, "vocabularies": self.vocabularies}
+        slices = {
+            name: {key: counts.to_dict() for key, counts in getattr(self, name).items()}
+            for name in ("widths", "structures", "vocabularies")
+        }
         return {
             "name": self.name,
             "recipe": self.model.recipe.model_dump(exclude_none=True),
@@ -104,14 +107,7 @@ class ScoredModel:
             "overlap": self.model.overlap,
             "memory": {"sentences": len(store.sentences), "spans": len(store)} if store is not None else None,
             **self.evaluation.to_dict(),
-            **(
-                {}
-                if self.model.classifies_given_spans
-                else {
-                    name: {key: counts.to_dict() for key, counts in scores.items()} for name, scores in slices.items()
-                }
-            ),
-        }
+        } | ({} if self.model.classifies_given_spans else slices)
 
 
 def _totals(slices: Mapping[str, Scores]) -> dict[str, Counts]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nearspan.document import count_of
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -53,8 +55,8 @@ class Coverage:
         }
 
     def __str__(self) -> str:
-        line = f"{_count(self.entities, 'entity', 'entities')} in "
-        line += _count(self.sentences, "sentence", "sentences")
+        line = f"{count_of(self.entities, 'entity', 'entities')} in "
+        line += count_of(self.sentences, "sentence", "sentences")
         reasons = self._reasons()
         if not reasons:
             return f"{line}; all reachable" if self.entities else line
@@ -64,7 +66,3 @@ class Coverage:
     def _reasons(self) -> list[tuple[str, int]]:
         reasons = ((reason, count) for reason, count in self.unreachable.items() if count)
         return sorted(reasons, key=lambda item: (-item[1], item[0]))
-
-
-def _count(count: int, singular: str, plural: str) -> str:
-    return f"{count:,} {singular if count == 1 else plural}"

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
-from nearspan.memory import Edit
-from nearspan.memory.editor import Editor
+from nearspan.memory import Edit, Editor
 from nearspan.model import Model
 from nearspan.model.decode import Overlap
 from nearspan.segment import Sentence

@@ -87,7 +87,7 @@ class Guard:
     async def _read_body(self, headers: Headers, receive: Receive) -> bytes | None:
         host = headers.get("host", "")
         if self.hosts and _without_port(host) not in self.hosts:
-            raise Refusal(421, f"this server does not answer to the host {host!r}: start it with --host to open it")
+            raise Refusal(421, f"this server does not answer to the host {host!r}: start it on that host to open it")
         most = self.limits.body_bytes
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > most:

@@ -16,7 +16,7 @@ from nearspan.explain.neighbour import neighbour_at
 from nearspan.formats import Documents, as_documents
 from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY
-from nearspan.memory.editor import Editor
+from nearspan.memory import Editor
 from nearspan.model import Model
 from nearspan.report.papers.projection import principal
 from nearspan.server.error_browser import ErrorBrowser
@@ -88,7 +88,7 @@ class Service:
     def list_errors(self, kind: str, label: str, limit: int, offset: int) -> ErrorsOut:
         """A page of the errors on the corpus."""
         if self.error_browser is None:
-            raise Refusal(404, "no corpus to score: start the server with --corpus FILE")
+            raise Refusal(404, "no corpus to score: start the server with a corpus")
         edited = self.model.datastore is not self._scored
         return self.error_browser.page(kind, label, limit, offset, edited)
 

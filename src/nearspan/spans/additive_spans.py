@@ -1,4 +1,4 @@
-"""Span vectors that add up: over the words of a span, and of its two ends."""
+"""Span vectors that are sums: over the words of a span, or of its two ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WordSums:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def only(self, number: int) -> WordSums:
+    def sentence(self, number: int) -> WordSums:
         """One sentence [R, H] of a batch [B, R, H]."""
         return WordSums(self.begins if self.begins.dim() == 2 else self.begins[number], self.steps[number])
 
@@ -35,8 +35,8 @@ class EndSums:
     def __len__(self) -> int:
         return len(self.left)
 
-    def some(self, ids: Tensor) -> EndSums:
-        """Some of the sentences."""
+    def select(self, ids: Tensor) -> EndSums:
+        """The sentences `ids`."""
         return EndSums(self.left.index_select(0, ids), self.right.index_select(0, ids), self.shared)
 
     def double(self) -> EndSums:
@@ -49,7 +49,7 @@ class EndSums:
         return EndSums(self.left + middle, self.right - middle, self.shared)
 
     def rows(self) -> Tensor:
-        """Vectors [B, R, H] that `halves` wants the scores of; where left ends follow from right ones, R is T + 2."""
+        """Vectors [B, R, H] whose scores `halves` takes apart; where left ends follow from right ones, R is T + 2."""
         if self.shared is None:
             return torch.cat([self.left, self.right], dim=1)
         shared = self.shared.expand(len(self), 1, -1)

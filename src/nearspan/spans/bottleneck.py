@@ -31,10 +31,6 @@ class BottleneckSettings(Settings):
     growing: bool = True  # epoch t, from 1 on, has the weight min(1, t beta)
     samples: int = Field(default=5, ge=1, le=1_000)  # drawn from each span's distribution in training
 
-    def build(self, inputs: int) -> Bottleneck:
-        """The bottleneck for span vectors of a size."""
-        return Bottleneck(self, inputs)
-
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -81,42 +77,42 @@ class Bottleneck(nn.Module):
             activation(),
         )
         self.mean, self.spread = nn.Linear(second, size), nn.Linear(second, size)
-        one = torch.tensor(1.0 - LEAST).expm1().log()  # softplus of this is 1 - LEAST
-        self.prior_mean, self.prior_spread = nn.Parameter(torch.zeros(size)), nn.Parameter(one.repeat(size))
+        spread = torch.tensor(1.0 - LEAST).expm1().log()  # softplus of this is 1 - LEAST
+        self.prior_mean, self.prior_spread = nn.Parameter(torch.zeros(size)), nn.Parameter(spread.repeat(size))
 
     def forward(self, vectors: Tensor) -> Gaussian:
         """The distributions p(z|s) of span vectors [S, H]."""
-        read = self.layers(vectors)
-        return Gaussian(self.mean(read).float(), deviation_of(self.spread(read)))
+        hidden = self.layers(vectors)
+        return Gaussian(self.mean(hidden).float(), positive_deviation(self.spread(hidden)))
 
-    def compressed(self, vectors: Tensor) -> Tensor:
-        """Their means [S, D] alone: the compressed vectors, which annotating takes no more than."""
+    def compress(self, vectors: Tensor) -> Tensor:
+        """The means of the distributions [S, D]: the compressed vectors that annotating reads."""
         mean: Tensor = self.mean(self.layers(vectors))
         return mean.float()
 
     @property
     def prior(self) -> Gaussian:
         """r(z)."""
-        return Gaussian(self.prior_mean, deviation_of(self.prior_spread))
+        return Gaussian(self.prior_mean, positive_deviation(self.prior_spread))
 
     def weight(self, epoch: int) -> float:
         """The weight of the divergence in an epoch, counted from 0.
 
-        >>> bottleneck = BottleneckSettings(size=2, beta=0.4).build(2)
+        >>> bottleneck = Bottleneck(BottleneckSettings(size=2, beta=0.4), 2)
         >>> [bottleneck.weight(epoch) for epoch in range(3)]
         [0.4, 0.8, 1.0]
         """
         return min(1.0, (epoch + 1) * self.settings.beta) if self.settings.growing else self.settings.beta
 
-    def samples(self, found: Gaussian) -> list[Tensor]:
-        """What training lets a head read: draws [S, D] from each span's distribution."""
-        return [found.sample() for _ in range(self.settings.samples)]
+    def samples(self, distribution: Gaussian) -> list[Tensor]:
+        """Draws [S, D] from each span's distribution, which a head reads in training."""
+        return [distribution.sample() for _ in range(self.settings.samples)]
 
-    def loss(self, found: Gaussian, epoch: int) -> Tensor:
+    def loss(self, distribution: Gaussian, epoch: int) -> Tensor:
         """beta KL(p(z|s), r(z)), summed over spans."""
-        return self.weight(epoch) * found.divergence(self.prior).sum()
+        return self.weight(epoch) * distribution.divergence(self.prior).sum()
 
 
-def deviation_of(spread: Tensor) -> Tensor:
+def positive_deviation(spread: Tensor) -> Tensor:
     """A deviation, which is above 0, from the output of a linear layer."""
     return functional.softplus(spread.float()) + LEAST

@@ -44,9 +44,9 @@ class EndpointMean(Representation):
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, 3 H]."""
         states = self.dropout(encoded.states.float())  # [B, T, H]; sums want full precision
-        layout = SpanGrid.of(candidates, encoded.batch.lengths, states.shape[1], self.max_width)
+        grid = SpanGrid.of(candidates, encoded.batch.lengths, states.shape[1], self.max_width)
         words = states.flatten(0, 1)
-        means = gather_rows(torch.cat([words, self.pool(states, layout)]), layout.order)  # [S, H]
+        means = gather_rows(torch.cat([words, self.pool(states, grid)]), grid.order)  # [S, H]
         row = candidates.sentence * states.shape[1]
         firsts = words.index_select(0, row + candidates.first)
         lasts = words.index_select(0, row + candidates.stop - 1)

@@ -13,7 +13,7 @@ from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
 from nearspan.spans.representation import Representation
-from nearspan.spans.width_embedding import width_table
+from nearspan.spans.width_embedding import width_embedding
 
 
 class EndpointMLPSettings(Settings):
@@ -43,18 +43,18 @@ class EndpointMLP(Representation):
         for half in self.ends.weight.data.chunk(2):
             nn.init.orthogonal_(half)
         nn.init.zeros_(self.ends.bias)
-        self.widths = width_table(max_width, width)
+        self.widths = width_embedding(max_width, width)
         self.before, self.after = nn.Dropout(settings.dropout), nn.Dropout(settings.end_dropout)
         self.size = 2 * settings.end_size + width
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, 2 * end_size + width_size]."""
-        read = self.after(self.ends(self.before(encoded.states)).relu())  # [B, T, 2 * end_size]
-        begins, closes = read.flatten(0, 1).chunk(2, dim=-1)
-        row = candidates.sentence * read.shape[1]
-        parts = [begins.index_select(0, row + candidates.first), closes.index_select(0, row + candidates.stop - 1)]
+        ends = self.after(self.ends(self.before(encoded.states)).relu())  # [B, T, 2 * end_size]
+        first, last = ends.flatten(0, 1).chunk(2, dim=-1)
+        row = candidates.sentence * ends.shape[1]
+        parts = [first.index_select(0, row + candidates.first), last.index_select(0, row + candidates.stop - 1)]
         if self.widths is not None:
-            parts.append(self.widths(candidates.stop - candidates.first - 1).to(read.dtype))
+            parts.append(self.widths(candidates.stop - candidates.first - 1).to(ends.dtype))
         return torch.cat(parts, dim=-1)
 
 

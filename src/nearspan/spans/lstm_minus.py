@@ -45,6 +45,7 @@ class LstmMinus(Representation):
     @classmethod
     def build(cls, settings: LstmMinusSettings, encoder: Encoder, max_width: int) -> LstmMinus:
         """The representation over an encoder's states."""
+        del max_width
         if settings.size == 0 and settings.form == "nested":
             raise ConfigError("the nested form blends differences and sums by a projection: set representation.size")
         if encoder.bilstm is None:
@@ -57,8 +58,8 @@ class LstmMinus(Representation):
         self.minus = nn.Linear(inputs, settings.size) if settings.size else None
         self.plus = nn.Linear(inputs, settings.size, bias=False) if settings.form == "nested" else None
         self.dropout = nn.Dropout(settings.dropout)
-        together = inputs * (2 if self.plus is not None else 1)
-        bound = (6 / (together + settings.size)) ** 0.5  # Glorot's for the whole of W
+        columns = inputs * (2 if self.plus is not None else 1)
+        bound = (6 / (columns + settings.size)) ** 0.5  # Glorot's for the whole of W
         for name, parameter in self.named_parameters():
             nn.init.zeros_(parameter) if name.endswith("bias") else nn.init.uniform_(parameter, -bound, bound)
 
@@ -81,7 +82,7 @@ class LstmMinus(Representation):
 
     @property
     def begins_alike(self) -> bool:  # type: ignore[override]
-        """Whether `sums` begins every span with the same vector."""
+        """Whether `word_sums` begins every span with the same vector."""
         return self.plus is None
 
     def word_sums(self, states: Tensor) -> WordSums:

@@ -1,4 +1,4 @@
-"""Attended spans: a BiLSTM over a span's own words, which its final state attends to (the SNG paper, section 2)."""
+"""A BiLSTM over a span's own words, to which its final state attends (the SNG paper, section 2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from nearspan.encoders import Encoded, Encoder
-from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings, lstm
+from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings, build_lstm
 from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
@@ -40,16 +40,17 @@ class SpanBiLSTM(Representation):
     @classmethod
     def build(cls, settings: SpanBiLSTMSettings, encoder: Encoder, max_width: int) -> SpanBiLSTM:
         """The representation over an encoder's states."""
+        del max_width
         return cls(settings, encoder.size)
 
     def __init__(self, settings: SpanBiLSTMSettings, inputs: int) -> None:
         super().__init__()
         self.size = 2 * settings.size
         self.dropout = nn.Dropout(settings.dropout)
-        around = BiLSTMSettings(layers=1, size=settings.size, dropout=0)
-        self.sentences = BiLSTM(around, inputs) if settings.context else None
-        self.onwards = None if settings.context else lstm(inputs, settings.size)
-        self.back = None if settings.context else lstm(inputs, settings.size)
+        bilstm = BiLSTMSettings(layers=1, size=settings.size, dropout=0)
+        self.sentences = BiLSTM(bilstm, inputs) if settings.context else None
+        self.onwards = None if settings.context else build_lstm(inputs, settings.size)
+        self.back = None if settings.context else build_lstm(inputs, settings.size)
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, 2 * size]."""
@@ -63,19 +64,19 @@ class SpanBiLSTM(Representation):
                 onwards = back = states
             row = candidates.sentence * states.shape[1]
             width = candidates.stop - candidates.first
-            ahead = _Readings(self.onwards, onwards.flatten(0, 1), row + candidates.first, width, 1)
-            behind = _Readings(self.back, back.flatten(0, 1), row + candidates.stop - 1, width, -1)
+            ahead = _DirectionStates(self.onwards, onwards.flatten(0, 1), row + candidates.first, width, 1)
+            behind = _DirectionStates(self.back, back.flatten(0, 1), row + candidates.stop - 1, width, -1)
             # the word at step k from the left is at step width - 1 - k from the right
             steps = torch.arange(ahead.longest, device=width.device)
             inside = steps < width[:, None]  # [S, K]
-            turned = (width[:, None] - 1 - steps).clamp(min=0)
-            scores = ahead.scores + behind.scores.gather(1, turned)
+            reverse = (width[:, None] - 1 - steps).clamp(min=0)
+            scores = ahead.scores + behind.scores.gather(1, reverse)
             weights = scores.masked_fill(~inside, -torch.inf).softmax(1)
-            from_right = weights.gather(1, turned) * inside
+            from_right = weights.gather(1, reverse) * inside
             return torch.cat([ahead.sums(weights), behind.sums(from_right)], dim=-1)
 
 
-class _Readings:
+class _DirectionStates:
     """What one direction reads for S spans, from the word at which each begins for it.
 
     Spans with the same beginning share one of the U readings: states [U, K, h], K as far as the widest goes.
@@ -87,21 +88,21 @@ class _Readings:
         self.longest = int(reach.max())
         steps = torch.arange(self.longest, device=words.device)
         rows = begins[:, None] + step * steps.minimum(reach[:, None] - 1)  # [U, K]; steps too far stay on the last word
-        read = words[rows]  # [U, K, d]
+        states = words[rows]  # [U, K, d]
         if recurrent is not None:
-            packed = pack_padded_sequence(read, reach.cpu(), batch_first=True, enforce_sorted=False)
-            read, _ = pad_packed_sequence(recurrent(packed)[0], batch_first=True)
-        self.states = read
+            packed = pack_padded_sequence(states, reach.cpu(), batch_first=True, enforce_sorted=False)
+            states, _ = pad_packed_sequence(recurrent(packed)[0], batch_first=True)
+        self.states = states
         self.cell = self.reading * self.longest + width - 1  # [S] where a span's last state is
-        products = (read @ read.mT).flatten(0, 1)  # [U * K, K] of each state with all of its reading
+        products = (states @ states.mT).flatten(0, 1)  # [U * K, K] of each state with all of its reading
         self.scores = products.index_select(0, self.cell)  # [S, K]
 
     def sums(self, weights: Tensor) -> Tensor:
         """The weighted sums [S, h] of the spans' states, weights [S, K]."""
         count = self.states.shape[0] * self.longest
-        placed = weights.new_zeros(count, self.longest).index_copy(0, self.cell, weights)
-        found: Tensor = placed.unflatten(0, (-1, self.longest)) @ self.states  # [U, K, h]
-        return found.flatten(0, 1).index_select(0, self.cell)
+        cells = weights.new_zeros(count, self.longest).index_copy(0, self.cell, weights)
+        sums: Tensor = cells.unflatten(0, (-1, self.longest)) @ self.states  # [U, K, h]
+        return sums.flatten(0, 1).index_select(0, self.cell)
 
 
 register("representation", SpanBiLSTM)

@@ -39,16 +39,16 @@ class SpanGrid:
         shorter = (lengths - 1).clamp(min=0)
         widths = min(max_width, words) - 1
         if widths < 1:
-            none = candidates.first[:0]
+            empty = candidates.first[:0]
             order = candidates.sentence * words + candidates.first
-            return cls(none, none, none, order, lengths, max(0, words - 1), 0)
+            return cls(empty, empty, empty, order, lengths, max(0, words - 1), 0)
         wide = enumerate_spans(shorter, widths, device)
         before = (wide.counts.cumsum(0) - wide.counts).to(device, non_blocking=True)
-        alone = candidates.stop - candidates.first == 1
+        is_word = candidates.stop - candidates.first == 1
         length = (candidates.lengths - 1)[candidates.sentence]
         number = candidate_number(candidates.first, candidates.stop - 1, length, widths)
         order = torch.where(
-            alone,
+            is_word,
             candidates.sentence * words + candidates.first,
             len(lengths) * words + before[candidates.sentence] + number,
         )
@@ -63,43 +63,43 @@ class SpanGrid:
         return (self.sentence * self.starts + self.first) * self.widths + self.width - 2
 
     def window(self, first: int, stop: int) -> tuple[SpanGrid, Tensor]:
-        """The wide spans that begin at words `first` to `stop`, as a layout of their own, and which those are [N'].
+        """The wide spans that begin at words `first` to `stop` as a grid of their own, and their rows here [N'].
 
         Those of a sentence are neighbours, and how many they are is known from its length.
         """
-        every, begun, later = (self._from(word) for word in (0, first, stop))
-        counts = begun - later
+        of_sentence, from_first, from_stop = (self._count_from(word) for word in (0, first, stop))
+        counts = from_first - from_stop
         total, device = int(counts.sum()), self.first.device
-        shift = every.cumsum(0) - begun - (counts.cumsum(0) - counts)
-        shifts = torch.repeat_interleave(*_there(device, shift, counts), output_size=total)
+        shift = of_sentence.cumsum(0) - from_first - (counts.cumsum(0) - counts)
+        shifts = torch.repeat_interleave(*_send(device, shift, counts), output_size=total)
         rows = torch.arange(total, device=device) + shifts
         sentence, begin, width = (tensor[rows] for tensor in (self.sentence, self.first, self.width))
         part = SpanGrid(sentence, begin - first, width, self.order[:0], self.lengths - first, stop - first, self.widths)
         return part, rows
 
-    def _from(self, word: int) -> Tensor:
+    def _count_from(self, word: int) -> Tensor:
         """How many wide spans of each sentence begin at this word or later [B]."""
         return count_candidates((self.lengths - 1 - word).clamp(min=0), self.widths)
 
 
-def _there(device: torch.device, *tensors: Tensor) -> Tensor:
-    """CPU tensors, stacked, on a device that is not waited for."""
+def _send(device: torch.device, *tensors: Tensor) -> Tensor:
+    """CPU tensors, stacked, on a device; it is not waited for."""
     return torch.stack(tensors).to(device, non_blocking=True)
 
 
 def gather_rows(grid: Tensor, cells: Tensor) -> Tensor:
     """The rows [N, H] of a flat grid [C, H]; no cell is taken twice, which makes the way back cheap."""
-    found: Tensor = _Taken.apply(grid, cells)  # type: ignore[no-untyped-call]
-    return found
+    rows: Tensor = _GatherRows.apply(grid, cells)  # type: ignore[no-untyped-call]
+    return rows
 
 
 def scatter_rows(spans: Tensor, cells: Tensor, count: int) -> Tensor:
     """Spans [N, H] in their cells of a flat grid [count, H]; the other cells are 0."""
-    found: Tensor = _Placed.apply(spans, cells, count)  # type: ignore[no-untyped-call]
-    return found
+    rows: Tensor = _ScatterRows.apply(spans, cells, count)  # type: ignore[no-untyped-call]
+    return rows
 
 
-class _Taken(torch.autograd.Function):
+class _GatherRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, grid: Tensor, cells: Tensor) -> Tensor:
         ctx.save_for_backward(cells)
@@ -109,11 +109,11 @@ class _Taken(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         (cells,) = ctx.saved_tensors
-        given = gradients[0]
-        return given.new_zeros(ctx.count, given.shape[1]).index_copy_(0, cells, given), None
+        gradient = gradients[0]
+        return gradient.new_zeros(ctx.count, gradient.shape[1]).index_copy_(0, cells, gradient), None
 
 
-class _Placed(torch.autograd.Function):
+class _ScatterRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, spans: Tensor, cells: Tensor, count: int) -> Tensor:
         ctx.save_for_backward(cells)

@@ -1,6 +1,6 @@
-"""What follows a span's vector: a BiLSTM along the spans of one width, the width itself, and a smaller vector.
+"""From a span's states to its vector: a BiLSTM along the spans of one width, the width itself, and a smaller vector.
 
-The last one, the pre-logit vector, is what a head scores and what the memory keeps.
+The last one, the pre-logit vector, is what a head scores and what a datastore keeps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
 from nearspan.spans.span_grid import SpanGrid, gather_rows, scatter_rows
-from nearspan.spans.width_embedding import width_table
+from nearspan.spans.width_embedding import width_embedding
 
 
 class SpanProjectionSettings(Settings):
@@ -39,7 +39,7 @@ class SpanProjection(nn.Module):
         self.words = BiLSTM(recurrent, inputs) if recurrent else None
         self.wide = BiLSTM(recurrent, inputs) if recurrent and max_width > 1 else None
         width = settings.width_size
-        self.widths = width_table(max_width, width)
+        self.widths = width_embedding(max_width, width)
         self.reduce = nn.Linear((self.words.size if self.words else inputs) + width, settings.size)
         nn.init.xavier_uniform_(self.reduce.weight)
         nn.init.zeros_(self.reduce.bias)
@@ -48,15 +48,15 @@ class SpanProjection(nn.Module):
         self.after = nn.Dropout(settings.vector_dropout)
         self.size = settings.size
 
-    def forward(self, words: Tensor, wide: Tensor, layout: SpanGrid, candidates: Candidates, batch: Batch) -> Tensor:
+    def forward(self, words: Tensor, wide: Tensor, grid: SpanGrid, candidates: Candidates, batch: Batch) -> Tensor:
         """Pre-logit vectors [S, size] from word states [B, T, d] and the wide spans' [N, d]."""
         if self.words is not None:
             words = self.words(words, batch.mask)
         spans = words.flatten(0, 1)
-        if len(layout):
-            wide = wide if self.wide is None else along(self.wide, wide, layout, batch)
+        if len(grid):
+            wide = wide if self.wide is None else read_by_width(self.wide, wide, grid, batch)
             spans = torch.cat([spans, wide.to(spans.dtype)])
-        spans = gather_rows(spans, layout.order)  # [S, d]
+        spans = gather_rows(spans, grid.order)  # [S, d]
         if self.widths is not None:
             spans = torch.cat([spans, self.widths(candidates.stop - candidates.first - 1).to(spans.dtype)], dim=-1)
         reduced = self.reduce(self.before(spans))
@@ -64,12 +64,12 @@ class SpanProjection(nn.Module):
         return vectors
 
 
-def along(recurrent: BiLSTM, spans: Tensor, layout: SpanGrid, batch: Batch) -> Tensor:
+def read_by_width(recurrent: BiLSTM, spans: Tensor, grid: SpanGrid, batch: Batch) -> Tensor:
     """Read the wide spans [N, d] from first word to first word, those of each width as a sequence: [N, size]."""
-    sentences, starts, widths = len(batch), layout.starts, layout.widths
+    sentences, starts, widths = len(batch), grid.starts, grid.widths
     steps = torch.arange(starts, device=spans.device)
-    spare = batch.mask.sum(1)[:, None] - torch.arange(2, widths + 2, device=spans.device)  # [B, widths]
-    mask = (steps <= spare[..., None]).flatten(0, 1)  # [B * widths, starts]
-    cells = (layout.sentence * widths + layout.width - 2) * starts + layout.first
-    grid = scatter_rows(spans, cells, sentences * widths * starts).view(sentences * widths, starts, -1)
-    return gather_rows(recurrent(grid, mask).flatten(0, 1), cells)
+    last = batch.mask.sum(1)[:, None] - torch.arange(2, widths + 2, device=spans.device)  # [B, widths] first words
+    mask = (steps <= last[..., None]).flatten(0, 1)  # [B * widths, starts]
+    cells = (grid.sentence * widths + grid.width - 2) * starts + grid.first
+    sequences = scatter_rows(spans, cells, sentences * widths * starts).view(sentences * widths, starts, -1)
+    return gather_rows(recurrent(sequences, mask).flatten(0, 1), cells)

@@ -1,4 +1,4 @@
-"""Deep spans: a Transformer whose queries are spans and whose keys and values are their words (Zhu et al., 2023)."""
+"""The span Transformer: its queries are spans and whose keys and values are their words (Zhu et al., 2023)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nearspan.errors import ConfigError
 from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
-from nearspan.spans.pooling import How, Pool
+from nearspan.spans.pooling import Pool, PoolingKind
 from nearspan.spans.representation import Representation
 from nearspan.spans.span_grid import SpanGrid, gather_rows, scatter_rows
 from nearspan.spans.span_projection import SpanProjection, SpanProjectionSettings
@@ -30,7 +30,7 @@ class SpanTransformerSettings(Settings):
 
     kind: Literal["span_transformer"] = "span_transformer"
     depth: int | Literal["all"] = Field(default="all")  # of the encoder's highest layers, how many have one for spans
-    pooling: How = "max"  # how a span begins, from the states below its first layer
+    pooling: PoolingKind = "max"  # how a span begins, from the states below its first layer
     shared: bool = False  # use the encoder's own weights instead of a copy of them
     dropout: float = Field(default=0.2, ge=0, lt=1)  # in the span Transformer and on what is pooled
     single: Literal["states", "layers"] = "states"  # a span of one word is the encoder's last state, or a span as any
@@ -60,23 +60,23 @@ class SpanTransformer(Representation):
         super().__init__()
         transformer = encoder.transformer
         if transformer is None:
-            raise ConfigError("deep spans need a pretrained encoder's layers: set encoder.transformer.name")
+            raise ConfigError("a span Transformer needs a pretrained encoder's layers: set encoder.transformer.name")
         if encoder.highway is not None or encoder.bilstm is not None:
             raise ConfigError(
-                "deep spans are made of a transformer's layers, which encoder.highway and encoder.bilstm do not "
+                "a span Transformer reads a transformer's layers, which encoder.highway and encoder.bilstm do not "
                 "change: leave these parts out (representation.projection.bilstm reads the spans)"
             )
-        transformer.layered = True
-        every = blocks(transformer.encoder)
-        depth = len(every) if settings.depth == "all" else settings.depth
-        if not 1 <= depth <= len(every):
+        transformer.all_layers = True
+        encoder_blocks = blocks(transformer.encoder)
+        depth = len(encoder_blocks) if settings.depth == "all" else settings.depth
+        if not 1 <= depth <= len(encoder_blocks):
             raise ConfigError(
-                f"representation.depth is {depth} and the encoder has {len(every)} layers; "
+                f"representation.depth is {depth} and the encoder has {len(encoder_blocks)} layers; "
                 'give 1 to that many, or use representation.kind = "pooling" for depth 0'
             )
-        top = every[-depth:]
+        top = encoder_blocks[-depth:]
         self.copies = nn.ModuleList(() if settings.shared else copy.deepcopy(top)).requires_grad_()  # frozen or not
-        self.own = () if not settings.shared else tuple(top)  # a tuple: these weights are the encoder's
+        self.shared = tuple(top) if settings.shared else ()  # a tuple: these weights are the encoder's
         self.max_width = max_width
         self.bias: Tensor | None  # [heads, widths, words of a span]
         self.register_buffer("bias", mean_bias(position_bias(transformer.encoder, max_width)))
@@ -91,8 +91,8 @@ class SpanTransformer(Representation):
     @property
     def layers(self) -> Sequence[Block]:
         """The span Transformer's blocks, lowest first."""
-        found: Sequence[Block] = self.own or list(self.copies)  # type: ignore[arg-type]
-        return found
+        layers: Sequence[Block] = self.shared or list(self.copies)  # type: ignore[arg-type]
+        return layers
 
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """The copies of the encoder's weights."""
@@ -101,89 +101,93 @@ class SpanTransformer(Representation):
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, size]."""
         words, batch = encoded.layers[-1], encoded.batch
-        layout = SpanGrid.of(candidates, batch.lengths, words.shape[1], self.max_width)
+        grid = SpanGrid.of(candidates, batch.lengths, words.shape[1], self.max_width)
         below = encoded.layers[-len(self.layers) - 1 : -1]
-        spans = self.wide(below, layout)
+        spans = self.wide_states(below, grid)
         if self.single == "layers":
-            words = self.alone(below)
+            words = self.single_states(below)
         beside = encoded.beside_transformer
         if beside is not None:
-            spans = torch.cat([spans, self.beside(beside, layout)], dim=-1)
+            spans = torch.cat([spans, self.beside(beside, grid)], dim=-1)
             words = torch.cat([words, beside], dim=-1)
-        vectors: Tensor = self.projection(words, spans, layout, candidates, batch)
+        vectors: Tensor = self.projection(words, spans, grid, candidates, batch)
         return vectors
 
-    def alone(self, layers: Sequence[Tensor]) -> Tensor:
-        """Equation 3 for spans of one word [B, T, d], in parts like wide ones: who asks one word gets its value."""
+    def single_states(self, layers: Sequence[Tensor]) -> Tensor:
+        """Equation 3 for spans of one word [B, T, d], in parts like wide ones: attention to one word is its value."""
         parts = self._parts(layers[0], layers[0].shape[1], 1)
         if len(parts) == 1:
-            return self._through_alone(layers)
-        return torch.cat([_again(self._through_alone, [one[:, a:b] for one in layers]) for a, b in parts], dim=1)
+            return self._run_single(layers)
+        outputs = [_recompute(self._run_single, [states[:, a:b] for states in layers]) for a, b in parts]
+        return torch.cat(outputs, dim=1)
 
-    def wide(self, layers: Sequence[Tensor], layout: SpanGrid) -> Tensor:
+    def wide_states(self, layers: Sequence[Tensor], grid: SpanGrid) -> Tensor:
         """The top states of the wide spans [N, d], from the layers [B, T, d] below each of the span layers.
 
         What would take more than the budget is done for some first words after the other; in training these parts
         are then computed again on the way back instead of being kept.
         """
-        if not len(layout):
+        if not len(grid):
             return layers[0].new_zeros(0, layers[0].shape[-1])
-        parts = self._parts(layers[0], layout.starts, layout.widths)
+        parts = self._parts(layers[0], grid.starts, grid.widths)
         if len(parts) == 1:
-            return self._through(layers, layout)
-        out: list[Tensor] = []
+            return self._run_wide(layers, grid)
+        outputs: list[Tensor] = []
         rows: list[Tensor] = []
         for first, stop in parts:
-            part, own = layout.window(first, stop)
-            seen = [layer[:, first : stop + layout.widths] for layer in layers]
-            out.append(_again(self._through, seen, part))
-            rows.append(own)
-        return gather_rows(torch.cat(out), torch.cat(rows).argsort())
+            part, rows_of_part = grid.window(first, stop)
+            seen = [states[:, first : stop + grid.widths] for states in layers]
+            outputs.append(_recompute(self._run_wide, seen, part))
+            rows.append(rows_of_part)
+        return gather_rows(torch.cat(outputs), torch.cat(rows).argsort())
 
     def _parts(self, states: Tensor, starts: int, widths: int) -> list[tuple[int, int]]:
-        """First words to do together: all if that is within the budget, and else as many as leave room for the weights'
-        gradients, which are added up over the parts."""
-        learning = torch.is_grad_enabled()
-        one = span_bytes(self.layers if learning else self.layers[:1], widths) * len(states) * widths
-        summed = weight_bytes(self.layers) if learning and one * starts > self.budget else 0
-        step = max(1, (self.budget - summed) // one)
+        """Ranges of first words to compute together: all if that is within the budget, and else as many as leave room
+        for the weights' gradients, which are added up over the parts."""
+        training = torch.is_grad_enabled()
+        bytes_of_word = span_bytes(self.layers if training else self.layers[:1], widths) * len(states) * widths
+        gradients = weight_bytes(self.layers) if training and bytes_of_word * starts > self.budget else 0
+        step = max(1, (self.budget - gradients) // bytes_of_word)
         return [(first, min(first + step, starts)) for first in range(0, starts, step)]
 
-    def _through_alone(self, layers: Sequence[Tensor]) -> Tensor:
+    def _run_single(self, layers: Sequence[Tensor]) -> Tensor:
         spans: Tensor = self.dropout(layers[0])
         rate = self.dropout.p if self.training else 0.0
         for block, states in zip(self.layers, layers, strict=True):
-            spans = block.after(spans, block.value(states), rate)
+            spans = block.after_attention(spans, block.value(states), rate)
         return spans
 
-    def _through(self, layers: Sequence[Tensor], layout: SpanGrid) -> Tensor:
-        spans: Tensor = self.pool(self.dropout(layers[0]), layout)
-        groups = Groups.of(layout, None if self.bias is None else self.bias.to(spans.dtype))
+    def _run_wide(self, layers: Sequence[Tensor], grid: SpanGrid) -> Tensor:
+        spans: Tensor = self.pool(self.dropout(layers[0]), grid)
+        groups = Groups.of(grid, None if self.bias is None else self.bias.to(spans.dtype))
         for block, states in zip(self.layers, layers, strict=True):
-            spans = self._layer(block, spans, states, groups)
+            spans = self._run_block(block, spans, states, groups)
         return spans
 
-    def _layer(self, block: Block, spans: Tensor, states: Tensor, groups: Groups) -> Tensor:
+    def _run_block(self, block: Block, spans: Tensor, states: Tensor, groups: Groups) -> Tensor:
         """Equation 3 for all wide spans [N, d]; states [B, T, d] are the words'."""
         count = len(states) * groups.count
-        asked = scatter_rows(block.query(spans), groups.cells, count * groups.size * groups.widths)
-        query = asked.view(count, groups.size * groups.widths, block.heads, -1).transpose(1, 2)  # [G, heads, spans, h]
+        queries = scatter_rows(block.query(spans), groups.cells, count * groups.size * groups.widths)
+        query = queries.view(count, groups.size * groups.widths, block.heads, -1).transpose(
+            1, 2
+        )  # [G, heads, spans, h]
         key, value = (groups.words(project(states), block.heads) for project in (block.key, block.value))
         rate = self.dropout.p if self.training else 0.0
-        found = functional.scaled_dot_product_attention(query, key, value, attn_mask=groups.seen, dropout_p=rate)
-        context = gather_rows(found.transpose(1, 2).reshape(len(asked), -1), groups.cells)
-        return block.after(spans, context, rate)
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=groups.seen, dropout_p=rate)
+        context = gather_rows(attended.transpose(1, 2).reshape(len(queries), -1), groups.cells)
+        return block.after_attention(spans, context, rate)
 
 
-def _again(call: Callable[..., Tensor], *given: Any) -> Tensor:
+def _recompute(call: Callable[..., Tensor], *arguments: Any) -> Tensor:
     """What a call gives; in training it is computed once more on the way back instead of being kept."""
-    found: Tensor = checkpoint(call, *given, use_reentrant=False) if torch.is_grad_enabled() else call(*given)
-    return found
+    training = torch.is_grad_enabled()
+    output: Tensor = checkpoint(call, *arguments, use_reentrant=False) if training else call(*arguments)
+    return output
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The wide spans of a batch by neighbouring first words: those of a group ask the words of them all together.
+    """The wide spans of a batch by neighbouring first words: those of a group attend to all its words together.
 
     Each span sees its own words alone. That a few scores are computed for nothing costs less than an attention of its
     own for every first word, which fills no tile of a GPU and copies each word once for every word before it.
@@ -196,29 +200,29 @@ class Groups:
     seen: Tensor  # [size * widths, size + widths] which words a span sees, or [heads, ...] what is added to its scores
 
     @classmethod
-    def of(cls, layout: SpanGrid, bias: Tensor | None) -> Groups:
-        """The groups of a layout's first words, with a bias [heads, widths, words of a span] if there is one."""
-        size = min(group_size(layout.widths), layout.starts)
-        count = -(-layout.starts // size)
-        cells = (layout.sentence * (count * size) + layout.first) * layout.widths + layout.width - 2
-        device = layout.first.device
+    def of(cls, grid: SpanGrid, bias: Tensor | None) -> Groups:
+        """The groups of a grid's first words, with a bias [heads, widths, words of a span] if there is one."""
+        size = min(group_size(grid.widths), grid.starts)
+        count = -(-grid.starts // size)
+        cells = (grid.sentence * (count * size) + grid.first) * grid.widths + grid.width - 2
+        device = grid.first.device
         first = torch.arange(size, device=device)[:, None, None]
-        last = first + torch.arange(1, layout.widths + 1, device=device)[:, None]
-        word = torch.arange(size + layout.widths, device=device)
+        last = first + torch.arange(1, grid.widths + 1, device=device)[:, None]
+        word = torch.arange(size + grid.widths, device=device)
         inside = ((first <= word) & (word <= last)).flatten(0, 1)
         if bias is None:
-            return cls(cells, count, size, layout.widths, inside)
-        width = torch.arange(layout.widths, device=device)[:, None]
-        added = bias[:, width, (word - first).clamp(0, layout.widths)].flatten(1, 2)
-        return cls(cells, count, size, layout.widths, added.masked_fill(~inside, -torch.inf))
+            return cls(cells, count, size, grid.widths, inside)
+        width = torch.arange(grid.widths, device=device)[:, None]
+        added = bias[:, width, (word - first).clamp(0, grid.widths)].flatten(1, 2)
+        return cls(cells, count, size, grid.widths, added.masked_fill(~inside, -torch.inf))
 
     def words(self, states: Tensor, heads: int) -> Tensor:
         """The words of each group [B * count, heads, size + widths, h] from [B, T, d]; zeros beyond the end."""
         length = self.count * self.size + self.widths
         seen = functional.pad(states, (0, 0, 0, max(0, length - states.shape[1])))[:, :length]
-        parted = seen.unfold(1, self.size + self.widths, self.size)  # [B, count, d, size + widths]
-        split: Tensor = parted.unflatten(2, (heads, -1)).transpose(3, 4).flatten(0, 1)
-        return split
+        groups = seen.unfold(1, self.size + self.widths, self.size)  # [B, count, d, size + widths]
+        words: Tensor = groups.unflatten(2, (heads, -1)).transpose(3, 4).flatten(0, 1)
+        return words
 
 
 def mean_bias(bias: Tensor | None) -> Tensor | None:
@@ -240,8 +244,8 @@ def group_size(widths: int) -> int:
 
 def span_bytes(layers: Sequence[Block], widths: int) -> int:
     """What a span takes in full precision: all that these layers keep of it, and one layer's gradients."""
-    kept = [_floats(block, widths) for block in layers]
-    return 4 * (sum(kept) + max(kept))
+    floats = [_count_floats(block, widths) for block in layers]
+    return 4 * (sum(floats) + max(floats))
 
 
 def weight_bytes(layers: Sequence[Block]) -> int:
@@ -249,8 +253,8 @@ def weight_bytes(layers: Sequence[Block]) -> int:
     return 4 * sum(weight.numel() for block in layers for weight in block.parameters())
 
 
-def _floats(block: Block, widths: int) -> int:
-    """Its two feed-forward states, eleven others of the encoder's width, its shares of the words three times."""
+def _count_floats(block: Block, widths: int) -> int:
+    """A span's two feed-forward states, eleven others of the encoder's width, three attention rows for each head."""
     words = group_size(widths) + widths
     return 2 * block.up.out_features + 11 * block.up.in_features + 3 * block.heads * words
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from nearspan.document import Document
-from nearspan.encoders import Batch, EncodedCorpus, Given
+from nearspan.encoders import Batch, EncodedCorpus, SpanTable
 from nearspan.registry import register
 from nearspan.segment import Sentence
 from nearspan.settings import Settings
@@ -72,7 +72,7 @@ class GivenSpans(AllSpans):
 
     def candidates(self, batch: Batch) -> Candidates:
         """The candidates of a batch whose corpus was made `with_spans`."""
-        given, device = batch.prepared.given, batch.rows.device
+        given, device = batch.corpus.given_spans, batch.rows.device
         if given is None:
             raise ValueError("the corpus was encoded without the spans that are given: call `with_spans`")
         counts, starts = given.counts[batch.ids], given.starts[batch.ids]
@@ -86,13 +86,13 @@ class GivenSpans(AllSpans):
 
     def count(self, corpus: EncodedCorpus) -> Tensor:
         """How many candidates each sentence of a corpus has [M]."""
-        if corpus.given is None:
+        if corpus.given_spans is None:
             raise ValueError("the corpus was encoded without the spans that are given: call `with_spans`")
-        return corpus.given.counts
+        return corpus.given_spans.counts
 
     def with_spans(self, corpus: EncodedCorpus, entities: Sequence[Sequence[WordEntity]]) -> EncodedCorpus:
         """The corpus with the spans of its sentences' entities as candidates."""
-        return replace(corpus, given=Given.of([[entity[:2] for entity in sentence] for sentence in entities]))
+        return replace(corpus, given_spans=SpanTable.of([[entity[:2] for entity in sentence] for sentence in entities]))
 
     def label_sentences(self, documents: Iterable[Document], split: Split, rules: CandidateRules) -> LabelledSentences:
         """Sentences that have entities; each fragment of an entity is a span of its own."""
@@ -104,7 +104,7 @@ class GivenSpans(AllSpans):
 
     def layout(self, lengths: Tensor, entities: Sequence[Iterable[tuple[int, int]]]) -> Candidates:
         """The given spans of sentences of these lengths."""
-        given = Given.of(entities)
+        given = SpanTable.of(entities)
         sentence = torch.arange(len(lengths)).repeat_interleave(given.counts)
         number = torch.arange(len(sentence)) - given.starts[sentence]
         return Candidates(sentence, number, given.first, given.stop, given.counts, lengths, self.max_width)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import nn
 
 
-def width_table(max_width: int, size: int) -> nn.Embedding | None:
-    """A row for each width from 1 word on; none for size 0."""
+def width_embedding(max_width: int, size: int) -> nn.Embedding | None:
+    """An embedding with a row for each width from 1 word on; none for size 0."""
     if not size:
         return None
     table = nn.Embedding(max_width, size)

@@ -1,11 +1,10 @@
-"""Training: the loop, its checkpoints and what it tells on the way; and tuning."""
+"""Training: the loop, its checkpoints and callbacks; and tuning."""
 
 from nearspan.io.model_folder import CHECKPOINT, RESULT
 from nearspan.training.callbacks import ProgressBar, TrainingCallback
 from nearspan.training.loop import REFUSED, train
 from nearspan.training.run import Run
-from nearspan.training.space import Space
-from nearspan.training.tune import Tuned, tune
+from nearspan.training.tuning import Space, TuningResult, tune
 
 __all__ = [
     "CHECKPOINT",
@@ -15,7 +14,7 @@ __all__ = [
     "Run",
     "Space",
     "TrainingCallback",
-    "Tuned",
+    "TuningResult",
     "train",
     "tune",
 ]

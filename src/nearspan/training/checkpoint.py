@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from nearspan.encoders.word_memory import WRITTEN, WordMemory
+from nearspan.encoders.word_memory import WRITTEN_BUFFERS, WordMemory
 from nearspan.errors import ModelError
 from nearspan.io.model_folder import CHECKPOINT
 from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
@@ -48,7 +48,7 @@ def word_memories(network: nn.Module) -> Weights:
         f"{name}.{part}": getattr(module, part)
         for name, module in network.named_modules()
         if isinstance(module, WordMemory)
-        for part in WRITTEN
+        for part in WRITTEN_BUFFERS
     }
 
 
@@ -85,7 +85,7 @@ def read(folder: Path, begun: Progress, network: nn.Module, optimizer: Optimizer
     """Put network and optimizer where a checkpoint left them, if it is one of the run that has `begun`."""
     path = folder / CHECKPOINT
     if not path.is_file():
-        raise ModelError(f"nothing to resume in {folder}: there is no {CHECKPOINT}; leave --resume out to begin")
+        raise ModelError(f"nothing to resume in {folder}: there is no {CHECKPOINT}; leave `resume` out to begin")
     try:
         progress = Progress(**json.loads(metadata_of(path)["progress"]))
         tensors = load_tensors(path)
@@ -94,7 +94,7 @@ def read(folder: Path, begun: Progress, network: nn.Module, optimizer: Optimizer
     if progress.fingerprint != begun.fingerprint:
         raise ModelError(
             f"{path} belongs to another run: its data, recipe, settings or seed differ. "
-            "Give the same ones to resume, or another --out to begin anew."
+            "Give the same ones to resume, or another `out` to begin anew."
         )
     weights, best = _under("network/", tensors), _under("best/", tensors)
     memory = _under("memory/", tensors)
@@ -102,7 +102,7 @@ def read(folder: Path, begun: Progress, network: nn.Module, optimizer: Optimizer
     if not fits or progress.fixed != begun.fixed or (best and _shapes(best) != _shapes(weights | memory)):
         raise ModelError(
             f"the checkpoint {path} does not fit this network: it is damaged, or the word vectors or the "
-            "encoder have changed since. Give the same ones to resume, or another --out to begin anew."
+            "encoder have changed since. Give the same ones to resume, or another `out` to begin anew."
         )
     place = network.state_dict()
     for name, tensor in (weights | memory).items():

@@ -129,7 +129,7 @@ def _train(
         patience = recipe.training.patience
         progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
         if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
-            model.network.encoder.write(trainer.corpus)
+            model.network.encoder.write_word_memory(trainer.corpus)
         progress.seconds += time.monotonic() - began
         progress.history.append(epoch_metrics(progress, loss, evaluation))
         if callbacks.keeps_checkpoints and (progress.done or trainer.checkpoint_is_due()):
@@ -225,11 +225,11 @@ def _refuse(folder: Path, recipe: Recipe, resume: bool) -> None:
 def _refuse_used(folder: Path, recipe: Recipe) -> None:
     present = [name for name in REFUSED if exists(folder / name)]
     if recipe.encoder.transformer is not None and any(visible(folder / ENCODER)):
-        present.append(f"{ENCODER}/")  # perhaps the pretrained one, where its folder was given as --out
+        present.append(f"{ENCODER}/")  # perhaps the pretrained one, where its folder was given as `out`
     if present:
-        resume = ", or --resume to go on with it" if CHECKPOINT in present else ""
+        resume = ", or `resume` to go on with it" if CHECKPOINT in present else ""
         raise NearspanError(
-            f"{folder} already holds a model or a run: there is {', '.join(present)}. Give another --out{resume}"
+            f"{folder} already holds a model or a run: there is {', '.join(present)}. Give another `out`{resume}"
         )
 
 
@@ -238,7 +238,7 @@ def _refuse_edited(folder: Path) -> None:
     if is_folder(folder) and current_file(folder, JOURNAL).exists():
         raise NearspanError(
             f"nothing to resume in {folder}: its training is finished, and its memory was edited or built anew since, "
-            f"which {JOURNAL} tells. Give another --out to train anew"
+            f"which {JOURNAL} tells. Give another `out` to train anew"
         )
 
 
@@ -260,7 +260,7 @@ def _alone(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        raise NearspanError(f"another process is training in {folder}: wait for it, or give another --out") from None
+        raise NearspanError(f"another process is training in {folder}: wait for it, or give another `out`") from None
     except OSError as error:
         raise NearspanError(f"cannot make the folder {folder} or write to it: {error}") from error
     try:

@@ -30,7 +30,13 @@ class Run:
     dev: Evaluation | None
     test: Evaluation | None
     processes: int = 1
-    main: bool = True  # whether this process is the one that speaks
+    main: bool = True  # whether this process saved the model
+
+    def __repr__(self) -> str:
+        results = (("dev", self.dev), ("test", self.test))
+        scores = [f"{split} {result.measure} {100 * result.value:.2f}" for split, result in results if result]
+        epochs = f"best epoch {self.best_epoch} of {self.epochs}"
+        return f"Run({', '.join([self.model.recipe.name, epochs, *scores])})"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything needed to tell this run from another."""

@@ -151,7 +151,7 @@ class Trainer:
         """
         generator = torch.Generator().manual_seed(_seed(self.seed, epoch))
         size = self.settings.batch or PART
-        batches = [[ids] for ids in self.corpus.buckets(size, generator)]
+        batches = [[ids] for ids in self.corpus.training_batches(size, generator)]
         if not self.settings.batch:
             return [[ids for batch in batches for ids in batch]]
         rank, count = self.accelerator.process_index, self.accelerator.num_processes

@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from nearspan.config import Recipe
 from nearspan.document import Document, Entity
@@ -41,20 +42,24 @@ def test_a_stopped_curve_goes_on(
     tmp_path: Path, tiny: Callable[..., Recipe], documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ):
     recipes = {"classifier": tiny("classifier", "training.epochs=2")}
-    whole, stopped = (Trainings(documents, tmp_path / name, "cpu") for name in ("whole", "stopped"))
+    quiet = Console(quiet=True)
+    whole, stopped = (Trainings(documents, tmp_path / name, "cpu", quiet) for name in ("whole", "stopped"))
     expected = size_curve(recipes, documents, whole, sizes=HALVES)
 
     class Stopping(TrainingCallback):
         epochs_seen = 0
 
-        def step(self, progress, steps):
+        def __init__(self, console):
+            super().__init__()
+
+        def on_step(self, progress, steps):
             if progress.step == steps:
                 Stopping.epochs_seen += 1
             if Stopping.epochs_seen == 4:  # in the second point, after its first checkpoint
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(trainings, "TrainingCallback", Stopping)
+        patch.setattr(trainings, "ProgressBar", Stopping)
         with pytest.raises(KeyboardInterrupt):
             size_curve(recipes, documents, stopped, sizes=HALVES)
     resumed = []

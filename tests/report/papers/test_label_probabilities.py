@@ -19,7 +19,7 @@ def test_probabilities_are_those_of_the_evidence(name: str, folders, documents):
     spans = list(gold_spans(model, documents).values())
     found = label_probabilities(model, spans)
     for span, row in zip(spans[:5], found, strict=False):
-        said = model.neighbours(documents[span.document], span.entity.span).probabilities
+        said = model.explain_span(documents[span.document], span.entity.span).probabilities
         torch.testing.assert_close(row, torch.tensor([said[label] for label in model.labels]), rtol=1e-3, atol=1e-3)
 
 

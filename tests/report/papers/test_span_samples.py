@@ -5,17 +5,16 @@ import nearspan
 from nearspan.document import Document, Entity, Span
 from nearspan.model import Model
 from nearspan.report.explained_errors import reachable_entities
-from nearspan.report.model_access import WordSpan, span_vectors
+from nearspan.report.model_access import WordSpan, datastore, span_vectors
 from nearspan.report.papers.span_samples import gold_spans, negative_spans
-from nearspan.segment import sentence_windows, split
+from nearspan.segment import split, windows
 from nearspan.training.data import TrainingData
 
 
 def test_vectors_of_training_spans_are_those_of_the_memory(instance: Model, documents: list[Document]):
     spans = list(gold_spans(instance, documents).values())
     vectors = span_vectors(instance, spans)
-    memory = instance.memory
-    assert memory is not None
+    memory = datastore(instance)
     for span, vector in zip(spans, vectors, strict=True):
         own = (memory.sentence == span.document) & (memory.first == span.first) & (memory.stop == span.stop)
         assert torch.allclose(vector, memory.rows(own.nonzero().flatten())[0], atol=1e-5)
@@ -32,8 +31,9 @@ def test_spans_that_are_no_candidates_are_left_out(instance: Model):
 
 
 def test_wide_entities_are_no_candidates_but_in_reach_where_words_are_tagged(tiny, documents: list[Document]):
-    data = TrainingData.of(documents, split, 6, tagged=True)
-    model = Model.from_corpus(tiny("hire"), data.sentences, data.labels, entities=data.entities)
+    recipe = tiny("hire")
+    data = TrainingData.of(documents, recipe, split)
+    model = Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities)
     wide, inner, other = Entity.of(0, 36, "PLACE"), Entity.of(4, 7, "PERSON"), Entity.of(43, 46, "PERSON")
     document = Document("The Ada and Bob and Eve and Moon bay by us Ada", (wide, inner, other))
     assert reachable_entities(model, document) == {wide, other}
@@ -41,8 +41,8 @@ def test_wide_entities_are_no_candidates_but_in_reach_where_words_are_tagged(tin
 
 
 def test_a_very_long_sentence_is_read_in_windows(instance: Model, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sentence_windows, "LONGEST", 12)
-    monkeypatch.setattr(sentence_windows, "OVERLAP", 6)
+    monkeypatch.setattr(windows, "LONGEST", 12)
+    monkeypatch.setattr(windows, "OVERLAP", 6)
     document = nearspan.markup(" ".join(["rain"] * 60) + " in [Oslo](PLACE)")
     (span,) = gold_spans(instance, [document]).values()
     assert len(span.sentence) <= 24  # twice what the windows share, which is twice the widest span
@@ -90,8 +90,8 @@ def test_negatives_may_be_few_or_none(instance: Model):
 
 
 def test_negatives_of_a_very_long_sentence_lie_in_windows(instance: Model, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sentence_windows, "LONGEST", 12)
-    monkeypatch.setattr(sentence_windows, "OVERLAP", 6)
+    monkeypatch.setattr(windows, "LONGEST", 12)
+    monkeypatch.setattr(windows, "OVERLAP", 6)
     document = Document(" ".join(f"w{number}" for number in range(60)))
     spans = negative_spans(instance, [document], widest=2, most=1000)
     assert len(spans) == 60 + 59

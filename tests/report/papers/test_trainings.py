@@ -14,7 +14,7 @@ from nearspan.training import loop
 def test_an_outcome_counts_all_sentences_that_were_learned_from(
     tmp_path: Path, tiny: Callable[..., Recipe], documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(loop, "EVIDENCE", 2_000)  # so that the model's memory holds some of them
+    monkeypatch.setattr(loop, "EVIDENCE", 40_000)  # so that the model's memory holds some of them
     recipe = tiny("classifier", "training.epochs=1", "representation.kind=endpoint_mlp")
     assert Trainings(documents, tmp_path, "cpu").outcome(recipe, documents, 0).sentences == 12
 

@@ -6,14 +6,14 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from operator import ne
 from pathlib import Path
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.unkept import unkept_ids, unkept_scores, unkept_words
+from nearspan.formats.unkept import list_changes, plain_text_changes
 from nearspan.io.atomic import encode_text, let_read, name_in_errors, resolve_target, scratch, sync
-from nearspan.io.paths import display_path
 
 _UNSAFE = re.compile(r"[^\w.,#@+=-]+")
 _LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
@@ -47,15 +47,11 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
                 shutil.rmtree(beside)
             raise
         sync(target.parent)
-    problems = unkept_words(corpus, path, "brat") + unkept_scores(corpus, path)
-    return problems + unkept_ids(corpus, names, path) + _unkept_order(names, path)
-
-
-def _unkept_order(names: list[str], path: Path) -> tuple[Problem, ...]:
-    """The note that documents are read again in another order."""
     files = [f"{name}.ann" for name in names]
-    message = "the order of the documents was not kept, as they are read in the order of their names"
-    return (Problem("changed", message, display_path(path)),) if files != sorted(files, key=natural_order) else ()
+    changes = plain_text_changes(corpus, names, "brat")
+    change = "the order of the documents was not kept, as they are read in the order of their names; at another place"
+    changes[change] = sum(map(ne, files, sorted(files, key=natural_order)))
+    return list_changes(path, changes)
 
 
 def natural_order(path: str) -> tuple[list[str | int], str]:

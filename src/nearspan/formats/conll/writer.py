@@ -12,8 +12,8 @@ from typing import NoReturn
 from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, count_scores, excerpt
+from nearspan.formats.unkept import list_changes
 from nearspan.io.atomic import write_file
-from nearspan.io.paths import display_path
 from nearspan.segment import Sentence, split
 
 DOCSTART = "-DOCSTART-"
@@ -91,20 +91,19 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         _refuse(deepest, f"its entities need {depth} layers, more than {MOST_LAYERS}")
     docstarts = len(grids) != 1 or corpus.docstarts > 0 or not grids[0].words
     write_file(path, _lines(grids, max(depth, 1), docstarts))
-    changes: dict[str, list[int]] = {
-        "words cut where an entity begins or ends inside them": [grid.cut_words for grid in grids],
-        "sentences joined to the one before, as an entity spans both": [grid.joined_sentences for grid in grids],
-        "entities left out, as others have their words and label": [grid.same_entities for grid in grids],
-        "entities cut to their words, as they begin or end between words": [grid.trimmed_entities for grid in grids],
-        "documents with text that is in none of their words, which was not kept": [grid.loses_text for grid in grids],
-        "documents whose blanks, other than one between words and a newline between sentences, were not kept": [
+    changes = {
+        "words cut where an entity begins or ends inside them": sum(grid.cut_words for grid in grids),
+        "sentences joined to the one before, as an entity spans both": sum(grid.joined_sentences for grid in grids),
+        "entities left out, as others have their words and label": sum(grid.same_entities for grid in grids),
+        "entities cut to their words, as they begin or end between words": sum(g.trimmed_entities for g in grids),
+        "documents with text that is in none of their words, which was not kept": sum(g.loses_text for g in grids),
+        "documents whose blanks, other than one between words and a newline between sentences, were not kept": sum(
             grid.loses_blanks for grid in grids
-        ],
-        "scores not kept": [count_scores(corpus)],
-        "document ids not kept": [_loses_id(document, docstarts, path.name) for document in corpus],
+        ),
+        "scores not kept": count_scores(corpus),
+        "document ids not kept": sum(_loses_id(document, docstarts, path.name) for document in corpus),
     }
-    problems = ((what, sum(counts)) for what, counts in changes.items())
-    return tuple(Problem("changed", f"{what}: {count}", display_path(path)) for what, count in problems if count)
+    return list_changes(path, changes)
 
 
 def _without_blanks(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from statistics import fmean
 
@@ -21,29 +21,21 @@ FEW = 64  # documents; fewer are cut into sentences before shares of them are dr
 
 
 def check_curves(
-    papers: bool,
-    train: bool,
-    dev: bool,
-    sizes: Sequence[Fraction] | None,
-    occurrences: Sequence[int],
-    named: Callable[[str], str] = str,
+    papers: bool, train: bool, dev: bool, sizes: Sequence[Fraction] | None, occurrences: Sequence[int]
 ) -> None:
-    """Refuse arguments of the curves that do not go together; `named` is how the user calls an argument."""
+    """Refuse arguments of the curves that do not go together."""
     given = {"train": train, "dev": dev, "sizes": sizes is not None, "occurrences": bool(occurrences)}
     if not papers and any(given.values()):
-        names = ", ".join(named(name) for name, present in given.items() if present)
-        raise ConfigError(f"{names}: for the curves of the papers, which come with {named('papers')}: add it")
+        names = ", ".join(f"`{name}`" for name, present in given.items() if present)
+        raise ConfigError(f"{names}: for the curves of the papers, which come with `papers`: add it")
     if train != dev:
-        raise ConfigError(f"a curve needs both {named('train')} and {named('dev')}")
+        raise ConfigError("a curve needs both `train` and `dev`")
     if occurrences and min(occurrences) < 1:
-        raise ConfigError(f"{named('occurrences')} takes numbers above 0, found {min(occurrences)}")
+        raise ConfigError(f"`occurrences` takes numbers above 0, found {min(occurrences)}")
     if (sizes or occurrences) and not train:
-        raise ConfigError(f"a curve needs {named('train')} and {named('dev')}")
+        raise ConfigError("a curve needs `train` and `dev`")
     if train and sizes is not None and not sizes and not occurrences:
-        raise ConfigError(
-            f"{named('train')} and {named('dev')} are for curves: give {named('sizes')} or {named('occurrences')}, "
-            "or leave them out"
-        )
+        raise ConfigError("`train` and `dev` are for curves: give `sizes` or `occurrences`, or leave them out")
 
 
 def subsets(documents: Sequence[Document], sizes: Sequence[Fraction], characters: bool = False) -> list[list[Document]]:

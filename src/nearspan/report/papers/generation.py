@@ -8,7 +8,7 @@ from typing import Any
 
 from nearspan.document import Document
 from nearspan.errors import ConfigError
-from nearspan.losses.span_texts import spelled
+from nearspan.losses.span_texts import lowercase_words
 from nearspan.model import Model
 from nearspan.report.model_access import generators_of, input_vectors
 from nearspan.report.papers.projection import missing_package
@@ -70,7 +70,7 @@ def generate_entities(model: Model, spans: Sequence[GoldSpan]) -> Generation:
     synonyms: list[str] | list[None] = [None] * len(spans)
     if generators.vocabulary.synonyms:
         synonyms = [text for batch in batches for text in generators.generate(batch, "synonyms")]
-    words = [spelled(span.entity.span.text(span.sentence.document.text)) for span in spans]
+    words = [lowercase_words(span.entity.span.text(span.sentence.document.text)) for span in spans]
     originals = [" ".join(each) for each in words]
     known = set(generators.vocabulary.words)
     best = [" ".join(word if word in known else UNKNOWN for word in each) for each in words]

@@ -16,14 +16,16 @@ from nearspan.training.run import Run
 
 
 class TrainingCallback:
-    """Hooks of a training, for the main process; override those that you need.
+    """Hooks of a training; override those that you need.
 
-    class Target(nearspan.training.TrainingCallback):
-        def on_epoch_end(self, progress, dev):
-            if dev.value > 0.9:
-                print("above 90 after epoch", progress.epoch)
+        class Target(nearspan.training.TrainingCallback):
+            def on_epoch_end(self, progress, dev):
+                if dev.value > 0.9:
+                    print("above 90 after epoch", progress.epoch)
 
-    nearspan.train("classifier", train, dev, out="runs/mine", callbacks=[Target()])
+        nearspan.train("classifier", train, dev, out="runs/mine", callbacks=[Target()])
+
+    Where several processes train together, the main process calls them.
     """
 
     logging_steps: int = 10  # steps between two calls of `on_step`, each of which waits for the device

@@ -35,7 +35,7 @@ class ProgressLog(TrainingCallback):
 
 
 class ProgressBar(TrainingCallback):
-    """Prints what is trained and what it scores; on a terminal it shows a progress bar too. Without a console, nothing."""
+    """Prints what is trained and what it scores, and shows a bar on a terminal. Without a console it does nothing."""
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The trials of a tuning: what was tried, what it scored, and the best of it as a recipe."""
+"""The trials of a tuning: their settings and scores, and the best of them as a recipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from nearspan.config import Recipe, value_of
 from nearspan.io.atomic import write_file
 
-STUDY, TRIALS, BEST = "study.db", "trials.jsonl", "best.toml"
+STUDY, TRIALS, BEST = FILES = ("study.db", "trials.jsonl", "best.toml")
 State = Literal["complete", "pruned", "failed", "interrupted"]
 
 
@@ -22,7 +22,7 @@ State = Literal["complete", "pruned", "failed", "interrupted"]
 class Trial:
     """One training with settings of the space."""
 
-    number: int  # from 1; a trial that was interrupted and the one that repeats it have the same
+    number: int  # from 1; an interrupted trial and the one that repeats it have the same
     state: State
     overrides: tuple[str, ...]  # the settings, as `Recipe.override` takes them
     scores: tuple[float, ...]  # development F1 by epoch
@@ -40,6 +40,11 @@ class Trial:
     def f1(self) -> float | None:
         """The best development F1."""
         return max(self.scores, default=None)
+
+    @property
+    def percent(self) -> str:
+        """The best development F1 as it is shown."""
+        return f"{100 * (self.f1 or 0.0):.2f}"
 
     @property
     def best_epoch(self) -> int | None:
@@ -60,48 +65,56 @@ class Trial:
         row |= {"same_as": self.same_as} if self.same_as is not None else {}
         return row | ({"error": self.error} if self.error else {})
 
-    def shown(self) -> str:
-        """The settings in a few words."""
-        return "  ".join(f"{key}={_short(value)}" for key, value in self.settings.items())
+    def __str__(self) -> str:
+        settings = "  ".join(f"{key}={format_value(value)}" for key, value in self.settings.items())
+        return f"trial {self.number}: {self._outcome()}  {settings}"
+
+    def _outcome(self) -> str:
+        if self.state == "failed":
+            return f"failed: {self.error}"
+        if self.same_as is not None:
+            return f"as trial {self.same_as}, the same settings"
+        pruned = f"pruned after epoch {len(self.scores)}, " if self.state == "pruned" else ""
+        return f"{pruned}dev F1 {self.percent}"
 
 
-def ranked(trials: Sequence[Trial]) -> list[Trial]:
+def rank_trials(trials: Sequence[Trial]) -> list[Trial]:
     """The trials that ran to their end, the best first; of equals the first."""
     complete = [trial for trial in trials if trial.state == "complete"]
     return sorted(complete, key=lambda trial: (-(trial.f1 or 0.0), trial.number))
 
 
-def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
-    """Write `trials.jsonl`."""
+def write_trials(folder: Path, trials: Sequence[Trial], best: Recipe | None = None) -> None:
+    """Write `trials.jsonl`, and `best.toml` where there is a new best recipe."""
     lines = (json.dumps(trial.to_dict(), ensure_ascii=False, default=str) + "\n" for trial in trials)
     write_file(folder / TRIALS, lines)
+    if best is not None:
+        write_file(folder / BEST, [tomli_w.dumps(best.model_dump(exclude_none=True))])
 
 
-def write_best(folder: Path, recipe: Recipe) -> None:
-    """Write `best.toml`."""
-    write_file(folder / BEST, [tomli_w.dumps(recipe.model_dump(exclude_none=True))])
-
-
-def tuned(recipe: Recipe, trial: Trial, seed: int) -> Recipe:
-    """A recipe with a trial's settings in it, that says so."""
-    note = f"Tuned: trial {trial.number} with seed {seed}, development F1 {100 * (trial.f1 or 0.0):.2f}."
+def tuned_recipe(recipe: Recipe, trials: Sequence[Trial], seed: int) -> Recipe:
+    """A recipe with the settings of the best trial, which says so in its name and description."""
+    trial = rank_trials(trials)[0]
+    recipe = recipe.override(trial.overrides)
+    note = f"Tuned: trial {trial.number} with seed {seed}, development F1 {trial.percent}."
     name = recipe.name.removesuffix("-tuned") + "-tuned"
     return recipe.model_copy(update={"name": name, "about": f"{recipe.about} {note}".strip()})
 
 
-def table(trials: Sequence[Trial], count: int = 5) -> Table:
+def trials_table(trials: Sequence[Trial], count: int = 5) -> Table:
     """The best trials."""
-    made = Table(box=None)
-    for name in ("trial", "dev F1", "epoch", "seconds"):
-        made.add_column(name, justify="right")
+    table = Table(box=None)
+    for title in ("trial", "dev F1", "epoch", "seconds"):
+        table.add_column(title, justify="right")
     keys = list(dict.fromkeys(key for trial in trials for key in trial.settings))
     for key in keys:
-        made.add_column(key, justify="right", overflow="fold")
-    for trial in ranked(trials)[:count]:
-        cells = (f"{100 * (trial.f1 or 0.0):.2f}", str(trial.best_epoch), f"{trial.seconds:.0f}")
-        made.add_row(str(trial.number), *cells, *(_short(trial.settings.get(key, "")) for key in keys))
-    return made
+        table.add_column(key, justify="right", overflow="fold")
+    for trial in rank_trials(trials)[:count]:
+        cells = (str(trial.number), trial.percent, str(trial.best_epoch), f"{trial.seconds:.0f}")
+        table.add_row(*cells, *(format_value(trial.settings.get(key, "")) for key in keys))
+    return table
 
 
-def _short(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """The value of a setting in few digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

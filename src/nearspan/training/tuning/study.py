@@ -1,7 +1,7 @@
-"""The study of a tuning: Optuna draws the settings and remembers the trials, in a file that survives a kill.
+"""The study of a tuning: Optuna draws the settings and keeps the trials, in a file that survives a kill.
 
-The file is SQLite's: a write that was cut short is rolled back when it is next opened. (Optuna's journal
-file is not: after half a line it can no longer be read.)
+The file is SQLite's: a write that was cut short is rolled back when it is next opened. (Optuna's journal file cannot be
+read any more after half a line.)
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import random
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,68 +23,67 @@ from sqlalchemy.pool import NullPool
 
 from nearspan.config import Recipe
 from nearspan.errors import NearspanError
-from nearspan.training.space import Choice, Range, Space
-from nearspan.training.trials import STUDY, State, Trial
+from nearspan.training.tuning.space import Space
+from nearspan.training.tuning.trials import STUDY, State, Trial
+from nearspan.training.tuning.variables import Choice, Variable
 
 LOCK = "study.lock"
 STARTUP = 5  # trials that have to end before one may be pruned
 
 
 class Study:
-    """Trials in a file. What is drawn for a trial depends on seed, number and the results before it, and on no more."""
+    """Trials in a file. The settings of a trial depend on the seed, its number and the results before it alone."""
 
     def __init__(self, study: optuna.Study, space: Space, seed: int) -> None:
         self.study = study
-        self.space = {one.key: _distribution(one) for one in space.variables}
+        self.space = {variable.key: _distribution(variable) for variable in space.variables}
         self.seed = seed
 
     def trials(self) -> list[Trial]:
         """All trials, with those that were interrupted."""
-        made: list[Trial] = []
-        count = 0
-        for frozen in self._frozen():
-            trial = _trial(frozen, count + 1, self._overrides(frozen.params))
-            count += trial.state != "interrupted"
-            made.append(trial)
-        return made
+        trials: list[Trial] = []
+        ended = 0
+        for frozen in self._frozen_trials():
+            trial = _trial(frozen, ended + 1, self._overrides(frozen.params))
+            ended += trial.state != "interrupted"
+            trials.append(trial)
+        return trials
 
-    def ask(self) -> Asked:
-        """The next trial."""
+    def next_trial(self) -> RunningTrial:
+        """Begin the next trial."""
         trials = self.trials()
         number = 1 + sum(trial.state != "interrupted" for trial in trials)
         chance = random.Random(f"{self.seed} {number}").getrandbits(32)
         self.study.sampler = optuna.samplers.TPESampler(seed=chance, multivariate=False, constant_liar=False)
-        asked = self.study.ask(self.space)
-        drawn = self._overrides(asked.params)
-        same = next((one for one in trials if one.state != "interrupted" and one.overrides == drawn), None)
-        return Asked(self.study, asked, number, drawn, same)
+        drawn = self.study.ask(self.space)
+        overrides = self._overrides(drawn.params)
+        earlier = (trial for trial in trials if trial.state != "interrupted" and trial.overrides == overrides)
+        return RunningTrial(self.study, drawn, number, overrides, next(earlier, None))
 
     def recover(self) -> None:
         """Give up the trials that ran when a process was killed; their numbers are free again."""
-        for frozen in self._frozen():
+        for frozen in self._frozen_trials():
             if frozen.state == TrialState.RUNNING:
                 self.study.tell(frozen.number, state=TrialState.FAIL)
 
-    def _overrides(self, drawn: Mapping[str, Any]) -> tuple[str, ...]:
-        """What was drawn, in the space's order; a choice is text already."""
-        values = ((key, drawn[key]) for key in self.space if key in drawn)
+    def _overrides(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """The settings that were drawn, in the order of the space; a choice is text already."""
+        values = ((key, parameters[key]) for key in self.space if key in parameters)
         return tuple(f"{key}={value if isinstance(value, str) else repr(value)}" for key, value in values)
 
-    def _frozen(self) -> Sequence[FrozenTrial]:
+    def _frozen_trials(self) -> Sequence[FrozenTrial]:
         return self.study.get_trials(deepcopy=False)
 
 
-class Asked:
+@dataclass(frozen=True)
+class RunningTrial:
     """A trial that is under way."""
 
-    def __init__(
-        self, study: optuna.Study, trial: optuna.Trial, number: int, overrides: tuple[str, ...], same: Trial | None
-    ) -> None:
-        self.study = study
-        self.trial = trial
-        self.number = number
-        self.overrides = overrides
-        self.same = same  # an earlier trial with the same settings
+    study: optuna.Study
+    trial: optuna.Trial
+    number: int
+    overrides: tuple[str, ...]
+    same: Trial | None  # an earlier trial with the same settings
 
     def begin(self, recipe: Recipe) -> None:
         """Before training; a third of the epochs passes before the trial may be pruned."""
@@ -91,15 +91,15 @@ class Asked:
         self.study.pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=warmup)
 
     def report(self, epoch: int, f1: float) -> bool:
-        """Tell an epoch's F1, and hear whether the trial may as well end."""
+        """Report the F1 of an epoch; whether the trial may be pruned."""
         self.trial.report(f1, epoch)
         return self.trial.should_prune()
 
     def end(self, state: State, seconds: float, error: str = "") -> None:
-        """The trial has ended."""
+        """Record how the trial ended."""
         self.trial.set_user_attr("seconds", seconds)
         if state == "complete":
-            self.study.tell(self.trial, self._best())
+            self.study.tell(self.trial, self._best_f1())
         elif state == "pruned":
             self.study.tell(self.trial, state=TrialState.PRUNED)
         else:
@@ -113,20 +113,20 @@ class Asked:
         self.trial.set_user_attr("same_as", earlier.number)
         self.end(earlier.state, 0.0, earlier.error)
 
-    def _best(self) -> float:
+    def _best_f1(self) -> float:
         frozen = self.study.get_trials(deepcopy=False)[self.trial.number]
         return max(frozen.intermediate_values.values())
 
 
 @contextmanager
-def opened(folder: Path, name: str, space: Space, seed: int, *, resume: bool) -> Iterator[Study]:
+def open_study(folder: Path, name: str, space: Space, seed: int, *, resume: bool) -> Iterator[Study]:
     """The study of this name in a folder: a new one, or with `resume` the one that is there."""
     path = folder / STUDY
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
-        with _alone(folder):
-            study = Study(_study(path, name, resume=resume), space, seed)
+        with _lock(folder):
+            study = Study(_load_study(path, name, resume=resume), space, seed)
             study.recover()
             yield study
     except (SQLAlchemyError, OptunaError) as error:
@@ -135,22 +135,22 @@ def opened(folder: Path, name: str, space: Space, seed: int, *, resume: bool) ->
         optuna.logging.set_verbosity(verbosity)
 
 
-def _study(path: Path, name: str, *, resume: bool) -> optuna.Study:
+def _load_study(path: Path, name: str, *, resume: bool) -> optuna.Study:
     options = {"creator": lambda: sqlite3.connect(path), "poolclass": NullPool}
     try:
         storage = optuna.storages.RDBStorage("sqlite://", engine_kwargs=options)
     except RuntimeError as error:
         raise NearspanError(f"{path} was written by another version of optuna: {error}") from error
-    if resume and any(other != name for other in optuna.get_all_study_names(storage)):
+    if resume and any(known != name for known in optuna.get_all_study_names(storage)):
         raise NearspanError(
             f"{path} belongs to another tuning: its data, recipe, settings, space or seed differ. "
-            "Give the same ones to resume, or another --out to begin anew."
+            "Give the same ones to resume, or another `out` to begin anew."
         )
     return optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=resume)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Iterator[None]:
     """Keep a second process away; the system lets go of the lock when this one ends, however it ends."""
     try:
         lock = sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)
@@ -163,19 +163,20 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _distribution(one: Range | Choice) -> BaseDistribution:
-    if isinstance(one, Choice):
-        return CategoricalDistribution(one.values)
-    if one.whole:
-        return IntDistribution(int(one.low), int(one.high), one.log, 1 if one.step is None else int(one.step))
-    return FloatDistribution(float(one.low), float(one.high), one.log, one.step)
+def _distribution(variable: Variable) -> BaseDistribution:
+    if isinstance(variable, Choice):
+        return CategoricalDistribution(variable.values)
+    low, high, log, step = variable.low, variable.high, variable.log, variable.step
+    if variable.whole:
+        return IntDistribution(int(low), int(high), log, 1 if step is None else int(step))
+    return FloatDistribution(float(low), float(high), log, step)
 
 
 def _trial(frozen: FrozenTrial, number: int, overrides: tuple[str, ...]) -> Trial:
     scores = tuple(f1 for _, f1 in sorted(frozen.intermediate_values.items()))
-    kept = frozen.user_attrs
-    seconds, error = float(kept.get("seconds", 0.0)), str(kept.get("error", ""))
-    return Trial(number, _state(frozen), overrides, scores, seconds, error, kept.get("same_as"))
+    attributes = frozen.user_attrs
+    seconds, error = float(attributes.get("seconds", 0.0)), str(attributes.get("error", ""))
+    return Trial(number, _state(frozen), overrides, scores, seconds, error, attributes.get("same_as"))
 
 
 def _state(frozen: FrozenTrial) -> State:

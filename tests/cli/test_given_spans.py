@@ -1,4 +1,4 @@
-"""A model for the typing task on the command line."""
+"""A model that classifies given spans, on the command line."""
 
 import json
 import re
@@ -21,8 +21,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Documen
 
 
 @pytest.fixture(scope="module")
-def typed(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Document]) -> Path:
-    out = tmp_path_factory.mktemp("typing") / "run"
+def model(tmp_path_factory: pytest.TempPathFactory, documents: Sequence[Document]) -> Path:
+    out = tmp_path_factory.mktemp("given") / "run"
     nearspan.train(
         nearspan.recipe("sng").override([*TINY, "suggester.kind=given"]), documents, documents, out=out, device="cpu"
     )
@@ -38,12 +38,12 @@ def test_training_shows_accuracy(nearspan_command, corpus: Path, tmp_path: Path)
     assert "F1" not in ran.err
 
 
-def test_evaluate_prints_typing_scores_only(nearspan_command, typed: Path, corpus: Path):
-    ran = nearspan_command("evaluate", typed, corpus)
+def test_evaluate_prints_scores_of_classification_alone(nearspan_command, model: Path, corpus: Path):
+    ran = nearspan_command("evaluate", model, corpus)
     assert ran.code == 0, ran.err
     assert "accuracy" in " ".join(ran.out.split())
     assert "recall" not in ran.out
-    found = json.loads(nearspan_command("evaluate", typed, corpus, "--json").out)
+    found = json.loads(nearspan_command("evaluate", model, corpus, "--json").out)
     assert found["task"] == "span classification"
     assert 0 <= found["accuracy"] <= 1
     assert found["baseline"]["accuracy"] == 1.0
@@ -51,35 +51,35 @@ def test_evaluate_prints_typing_scores_only(nearspan_command, typed: Path, corpu
 
 
 def test_annotate_labels_a_corpus_anew_and_refuses_raw_text(
-    nearspan_command, typed: Path, corpus: Path, tmp_path: Path
+    nearspan_command, model: Path, corpus: Path, tmp_path: Path
 ):
-    ran = nearspan_command("annotate", typed, corpus)
+    ran = nearspan_command("annotate", model, corpus)
     spans = [[(e["start"], e["end"]) for e in json.loads(line)["entities"]] for line in ran.out.splitlines()]
     assert spans == [[(e.start, e.end) for e in document.entities] for document in nearspan.read(corpus).documents]
     text = tmp_path / "notes.txt"
     text.write_text("Ada lives in Oslo")
-    for given in (("-",), (text,)):
-        ran = nearspan_command("annotate", typed, *given, stdin=b"Ada lives in Oslo\n")
+    for source in ("-", text):
+        ran = nearspan_command("annotate", model, source, stdin=b"Ada lives in Oslo\n")
         assert ran.code == 2
         assert "Give it a corpus with entities" in ran.err
 
 
-def test_explain_asks_for_a_span(nearspan_command, typed: Path):
-    assert "--span" in nearspan_command("explain", typed, "Ada lives in Oslo").err
-    ran = nearspan_command("explain", typed, "Ada lives in Oslo", "--span", "Oslo", "--json")
+def test_explain_asks_for_a_span(nearspan_command, model: Path):
+    assert "--span" in nearspan_command("explain", model, "Ada lives in Oslo").err
+    ran = nearspan_command("explain", model, "Ada lives in Oslo", "--span", "Oslo", "--json")
     assert json.loads(ran.out)["evidence"][0]["label"] in ("PERSON", "PLACE")
 
 
 @pytest.mark.parametrize("command", [("serve",), ("memory", "list")])
-def test_what_is_for_models_that_find_entities_is_refused(nearspan_command, typed: Path, command: tuple[str, ...]):
+def test_what_is_for_models_that_find_entities_is_refused(nearspan_command, model: Path, command: tuple[str, ...]):
     name, *rest = command
-    ran = nearspan_command(name, typed, *rest)
+    ran = nearspan_command(name, model, *rest)
     assert ran.code == 2
-    assert "trained for typing" in ran.err
+    assert "classifies spans that are given" in ran.err
 
 
-def test_a_report_on_typing_has_no_score_of_recognition(nearspan_command, typed: Path, corpus: Path, folders, tmp_path):
-    ran = nearspan_command("report", typed, corpus, "--out", tmp_path / "report", "--papers")
+def test_a_report_has_no_score_of_recognition(nearspan_command, model: Path, corpus: Path, folders, tmp_path):
+    ran = nearspan_command("report", model, corpus, "--out", tmp_path / "report", "--papers")
     assert ran.code == 0, ran.err
     page, papers = ((tmp_path / f"report/{name}.html").read_text() for name in ("report", "papers"))
     assert "majority by string" in page
@@ -89,6 +89,6 @@ def test_a_report_on_typing_has_no_score_of_recognition(nearspan_command, typed:
     (found,) = json.loads((tmp_path / "report/report.json").read_text())["models"]
     assert "f1" not in found
     assert len(json.loads((tmp_path / "report/papers.json").read_text())["models"][0]["losses"]) == 2
-    mixed = nearspan_command("report", typed, corpus, "--out", tmp_path / "mixed", "--compare", folders["classifier"])
+    mixed = nearspan_command("report", model, corpus, "--out", tmp_path / "mixed", "--compare", folders["classifier"])
     assert mixed.code == 2
     assert "cannot be compared" in mixed.err

@@ -6,11 +6,12 @@ import pytest
 
 import nearspan
 from nearspan.errors import ConfigError
-from nearspan.training.space import Choice, Range, Space
+from nearspan.training.tuning.space import Space
+from nearspan.training.tuning.variables import Choice, Range, Variable
 
 
-def checked(*searches: str, recipe: str = "instance") -> Space:
-    return Space.parse(searches).checked(nearspan.recipe(recipe))
+def space_for(recipe: str, *searches: str) -> Space:
+    return Space.parse(searches).for_recipe(nearspan.recipe(recipe))
 
 
 @pytest.mark.parametrize(
@@ -27,12 +28,12 @@ def checked(*searches: str, recipe: str = "instance") -> Space:
         ("training.batch=8 | 16|32", Choice("training.batch", ("8", "16", "32"))),
     ],
 )
-def test_ranges_and_choices_take_the_type_of_their_setting(search: str, expected: Range | Choice):
-    (found,) = checked(search).variables
-    assert found == expected
+def test_ranges_and_choices_take_the_type_of_their_setting(search: str, expected: Variable):
+    (variable,) = space_for("instance", search).variables
+    assert variable == expected
     if isinstance(expected, Range):
-        assert type(found.low) is type(expected.low)
-        assert type(found.step) is type(expected.step)
+        assert type(variable.low) is type(expected.low)
+        assert type(variable.step) is type(expected.step)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_ranges_and_choices_take_the_type_of_their_setting(search: str, expected
         ("training.decay=0..one", "'one' is not a number"),
         ("training.decay=0..inf", "'inf' is not a number"),
         ("training.decay=..1", "'' is not a number"),
-        ("training.decay=1", "--set is for a single value"),
+        ("training.decay=1", "a single value is a setting"),
         ("training.decay", "takes part.key=VALUES"),
         ("=1|2", "takes part.key=VALUES"),
         ("training.batch=8|", "none of them empty"),
@@ -67,30 +68,31 @@ def test_ranges_and_choices_take_the_type_of_their_setting(search: str, expected
 )
 def test_what_cannot_be_tried_is_refused(search: str, message: str):
     with pytest.raises(ConfigError, match=message):
-        checked(search)
+        space_for("instance", search)
 
 
 def test_a_setting_given_twice_is_refused():
     with pytest.raises(ConfigError, match=r"twice for training\.batch"):
-        checked("training.batch=1..3", "training.batch=4..5")
+        space_for("instance", "training.batch=1..3", "training.batch=4..5")
 
 
 def test_nothing_to_tune_is_refused():
     with pytest.raises(ConfigError, match="nothing to tune"):
-        checked()
+        space_for("instance")
 
 
 def test_kinds_come_first_and_every_setting_has_to_suit_each_of_them():
-    space = checked("suggester.max_width=3..6", "representation.kind=lstm_minus|endpoint_mlp")
-    assert [one.key for one in space.variables] == ["representation.kind", "suggester.max_width"]
+    space = space_for("instance", "suggester.max_width=3..6", "representation.kind=lstm_minus|endpoint_mlp")
+    assert [variable.key for variable in space.variables] == ["representation.kind", "suggester.max_width"]
     with pytest.raises(ConfigError, match=r"cannot be tried \(beside representation\.kind=endpoint_mlp\)"):
-        checked("representation.form=flat|nested", "representation.kind=lstm_minus|endpoint_mlp")
+        space_for("instance", "representation.form=flat|nested", "representation.kind=lstm_minus|endpoint_mlp")
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        'training.learning_rate = "1e-4..1e-2:log"\ntraining.batch = [8, 16]\nencoder.vectors.trainable = [true, false]',
+        'training.learning_rate = "1e-4..1e-2:log"\ntraining.batch = [8, 16]\n'
+        "encoder.vectors.trainable = [true, false]",
         '[training]\nbatch = "8|16"\nlearning_rate = "1e-4..1e-2:log"\n[encoder.vectors]\ntrainable = "true|false"',
         '"training.batch" = [8, 16]\n"training.learning_rate" = "1e-4..1e-2:log"\n'
         'encoder.vectors.trainable = "true|false"',
@@ -106,7 +108,7 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path: Path, text: str):
 def test_words_of_a_file_that_look_like_numbers_stay_words():
     space = Space.of({"encoder.vectors.file": ["none", "7", "vectors.txt"]})
     assert space.variables[0].values == ("none", '"7"', "vectors.txt")
-    assert nearspan.recipe("instance").override(space.variables[0].tests()[1:2]).encoder.vectors.file == "7"
+    assert nearspan.recipe("instance").override(space.variables[0].settings()[1:2]).encoder.vectors.file == "7"
 
 
 def test_the_command_line_goes_before_the_file():
@@ -125,4 +127,4 @@ def test_a_wrong_file_is_a_clear_error(tmp_path: Path, text: str):
 
 @pytest.mark.parametrize("name", ["instance", "classifier", "dspert", "shallow", "biaffine"])
 def test_every_recipe_can_be_searched(name: str):
-    assert checked("training.learning_rate=1e-4..1e-2:log", "suggester.max_width=4..12:2", recipe=name).variables
+    assert space_for(name, "training.learning_rate=1e-4..1e-2:log", "suggester.max_width=4..12:2").variables

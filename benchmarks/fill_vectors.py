@@ -1,10 +1,12 @@
 """Complete a vector file that lacks words by another of the same training text, and cut it to corpora's words.
 
-    python benchmarks/fill_vectors.py glove.6B.100d.txt glove.6B.50d.txt OUT.txt.gz CORPUS... [--plain]
+    python benchmarks/fill_vectors.py glove.6B.100d.txt glove.6B.50d.txt OUT.txt.gz CORPUS... [--plain] [--known F]
 
 The 100-dimensional GloVe file at hand lacks "a", "i", digits and most punctuation; the 50-dimensional one has
 them all. A linear map from 50 to 100 dimensions, fitted by least squares on the 50,000 most frequent words that
-both files know, gives the missing words a vector. `--plain` leaves the holes as they are.
+both files know, gives the missing words a vector. `--plain` leaves the holes as they are. `--known` is a file with true
+vectors of some missing words, which come before the guesses; numbers are then kept as they are written and as a shape
+(`encoder.vectors.numbers`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from nearspan.encoders.static_vectors import normalize
 from nearspan.encoders.vector_files import read_vectors
+from nearspan.encoders.word_memory import normalize_digits
 from nearspan.formats import read
 from nearspan.segment import split
 
@@ -35,13 +38,19 @@ def main() -> None:
     arguments.add_argument("out", type=Path)
     arguments.add_argument("corpora", type=Path, nargs="+")
     arguments.add_argument("--plain", action="store_true")
+    arguments.add_argument("--known", type=Path)
     options = arguments.parse_args()
 
-    wanted, table = words_of(options.corpora), table_of(options.holes)
+    wanted = written_forms(options.corpora) if options.known else words_of(options.corpora)
+    table = table_of(options.holes)
     print(f"{len(wanted)} words in the corpora, {len(wanted & table.keys())} in {options.holes.name}")
+    fitting = table.keys()
+    if options.known:
+        table = table_of(options.known) | table
+        print(f"{len(wanted & table.keys())} with {options.known.name}")
     if not options.plain:
         complete = table_of(options.complete)
-        both = [word for word in complete if word in table][:FITTED]
+        both = [word for word in complete if word in fitting][:FITTED]
         guess = fitted(np.stack([complete[word] for word in both]), np.stack([table[word] for word in both]))
         table |= {word: guess(row) for word, row in complete.items() if word in wanted and word not in table}
         print(f"{len(wanted & table.keys())} after filling")
@@ -57,6 +66,12 @@ def words_of(corpora: list[Path]) -> set[str]:
         for sentence in split(document)
         for token in sentence.tokens
     }
+
+
+def written_forms(corpora: list[Path]) -> set[str]:
+    """The words of corpora as they are written, in lower case, and each of these with a 0 for each digit."""
+    tokens = {token for path in corpora for document in read(path) for s in split(document) for token in s.tokens}
+    return {form for token in tokens for word in (token, normalize_digits(token)) for form in (word, word.lower())}
 
 
 def table_of(path: Path) -> Table:

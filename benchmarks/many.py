@@ -1,14 +1,16 @@
 """Train several recipes, corpora and seeds side by side and gather what they score.
 
-    python benchmarks/many.py JOBS.toml OUT [--at-once 6] [--seconds 500]
+    python benchmarks/many.py JOBS.toml OUT [--at-once 6] [--seconds 500] [--commit HASH]
 
 JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` and `synonyms` (may be left out),
 `seeds`, `set` (a list of part.key=value), `slices` (true: benchmarks/slices.py on the test set), `bleu`
-(true: benchmarks/bleu.py on the development set), `whole` (true: the instance head's scores once more, with its whole
-memory instead of the nearest sentences), `ways` (true: benchmarks/neighbours.py with fifty sentences, nearest, drawn
-and half and half), `vectors` (a file: benchmarks/search_vectors.py with it).
-OUT gets `results.jsonl` (one `result.json` a run, with its name and its curve) and no models. A run that is not
-ready after `--seconds` is stopped, and only its curve is kept.
+(true: benchmarks/bleu.py on the development set), `gradients` (true: benchmarks/gradient_ratio.py), `whole` (true: the
+instance head's scores once more, with its whole memory instead of the nearest sentences), `ways` (true:
+benchmarks/neighbours.py with fifty sentences, nearest, drawn and half and half), `vectors` (a file:
+benchmarks/search_vectors.py with it).
+Runs begin in the order of the file, which is read again whenever one ends: what is added to it is run too.
+OUT gets `results.jsonl` (one `result.json` a run, with its name, its curve and the commit) and no models. A run that is
+not ready after `--seconds` is stopped, and only its curve is kept.
 """
 
 from __future__ import annotations
@@ -21,16 +23,17 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 
-def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) -> dict[str, Any]:
+def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float, commit: str) -> dict[str, Any]:
     name = f"{job['name']}-{seed}"
-    command = [sys.executable, "-m", "nearspan", "train", job["recipe"], "--seed", str(seed)]
+    scripts = Path(__file__).parent
+    command = [sys.executable, str(scripts / "lean.py"), "train", job["recipe"], "--seed", str(seed)]
     command += ["--out", str(scratch / name)]
     for split in ("train", "dev", "test", "synonyms"):
         command += [f"--{split}", job[split]] if split in job else []
@@ -41,57 +44,68 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float) 
     with (scratch / f"{name}.log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         try:
-            code = process.wait(limit - began)
+            code = process.wait(max(0.0, limit - began))
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
     result = scratch / name / "result.json"
     metrics = scratch / name / "metrics.jsonl"
-    found: dict[str, Any] = json.loads(result.read_text()) if result.is_file() else {"failed": code}
+    record: dict[str, Any] = json.loads(result.read_text()) if result.is_file() else {"failed": code}
     if code > 0:
-        found["log"] = (scratch / f"{name}.log").read_text()[-2000:]
-    found |= {"name": job["name"], "seed": seed, "wall": round(time.monotonic() - began, 1)}
+        record["log"] = (scratch / f"{name}.log").read_text()[-2000:]
+    record |= {"name": job["name"], "seed": seed, "commit": commit, "wall": round(time.monotonic() - began, 1)}
     if metrics.is_file():
-        found["curve"] = [json.loads(line) for line in metrics.read_text().splitlines()]
-    beside = Path(__file__).parent
+        record["curve"] = [json.loads(line) for line in metrics.read_text().splitlines()]
     if job.get("slices") and code == 0:
-        found["slices"] = told([str(beside / "slices.py"), str(scratch / name), job["test"]], environment)
+        record["slices"] = json_line([str(scripts / "slices.py"), str(scratch / name), job["test"]], environment)
     if job.get("bleu") and code == 0:
-        found["bleu"] = told([str(beside / "bleu.py"), str(scratch / name), job["dev"]], environment)
+        record["bleu"] = json_line([str(scripts / "bleu.py"), str(scratch / name), job["dev"]], environment)
+    if job.get("gradients") and code == 0:
+        synonyms = ["--synonyms", job["synonyms"]] if "synonyms" in job else []
+        command = [str(scripts / "gradient_ratio.py"), str(scratch / name), job["train"], *synonyms]
+        record["gradients"] = json_line(command, environment)
     if job.get("whole") and code == 0:
-        asked = ["-m", "nearspan", "evaluate", str(scratch / name)]
-        found["whole"] = {
-            split: told([*asked, job[split], "--search", "whole", "--json"], environment)
+        command = ["-m", "nearspan", "evaluate", str(scratch / name)]
+        record["whole"] = {
+            split: json_line([*command, job[split], "--search", "whole", "--json"], environment)
             for split in ("dev", "test")
             if split in job
         }
     if job.get("ways") and code == 0:
-        asked = ["--counts", "50", "--ways", "nearest", "drawn", "half"]
-        found["ways"] = {
-            split: told([str(beside / "neighbours.py"), str(scratch / name), job[split], *asked], environment)
+        options = ["--counts", "50", "--ways", "nearest", "drawn", "half"]
+        record["ways"] = {
+            split: json_line([str(scripts / "neighbours.py"), str(scratch / name), job[split], *options], environment)
             for split in ("dev", "test")
             if split in job
         }
     if job.get("vectors") and code == 0:
         files = [str(scratch / name), *(job[split] for split in ("train", "dev", "test") if split in job)]
-        found["vectors"] = told([str(beside / "search_vectors.py"), *files, "--vectors", job["vectors"]], environment)
+        record["vectors"] = json_line(
+            [str(scripts / "search_vectors.py"), *files, "--vectors", job["vectors"]], environment
+        )
     shutil.rmtree(scratch / name, ignore_errors=True)
     with (out / "results.jsonl").open("a") as file:
-        file.write(json.dumps(found) + "\n")
-    scores = [found[split]["f1"] if found.get(split) else float("nan") for split in ("dev", "test")]
-    best = max((row.get("f1", 0.0) for row in found.get("curve", [])), default=0.0)
+        file.write(json.dumps(record) + "\n")
+    scores = [record[split]["f1"] if record.get(split) else float("nan") for split in ("dev", "test")]
+    best = max((row.get("f1", 0.0) for row in record.get("curve", [])), default=0.0)
     print(
-        f"{name}: best dev {100 * best:.2f} of {len(found.get('curve', []))} epochs, dev {100 * scores[0]:.2f}, "
-        f"test {100 * scores[1]:.2f}, {found.get('seconds', '-')} s training, {found['wall']} s in all",
+        f"{name}: best dev {100 * best:.2f} of {len(record.get('curve', []))} epochs, dev {100 * scores[0]:.2f}, "
+        f"test {100 * scores[1]:.2f}, {record.get('seconds', '-')} s training, {record['wall']} s in all",
         flush=True,
     )
-    return found
+    return record
 
 
-def told(command: list[str], environment: dict[str, str]) -> Any:
+def json_line(command: list[str], environment: dict[str, str]) -> Any:
     """What a script says in JSON in its last line, or its complaint."""
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, env=environment, check=False)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr[-1000:]
+
+
+def current_commit() -> str:
+    """The commit of the code that runs."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def main() -> None:
@@ -100,18 +114,45 @@ def main() -> None:
     arguments.add_argument("out", type=Path)
     arguments.add_argument("--at-once", type=int, default=6)
     arguments.add_argument("--seconds", type=float, default=1e6)
+    arguments.add_argument("--commit", default="", help="where the code is no checkout of git")
     options = arguments.parse_args()
-    jobs = tomllib.loads(options.jobs.read_text())["job"]
     options.out.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp())
     limit = time.monotonic() + options.seconds
-    pairs = [(job, seed) for job in jobs for seed in job["seeds"]]
-    with ThreadPoolExecutor(options.at_once) as pool:
-        found = list(pool.map(lambda pair: run(*pair, options.out, scratch, limit), pairs))
-    for job in jobs:
-        runs = [one for one in found if one["name"] == job["name"]]
+    commit = options.commit or current_commit()
+    begun: set[tuple[str, int]] = set()
+    records: list[dict[str, Any]] = []
+    lock = threading.Lock()
+
+    def next_run() -> tuple[dict[str, Any], int] | None:
+        """The next run that nobody has begun."""
+        with lock:
+            for job in tomllib.loads(options.jobs.read_text())["job"]:
+                for seed in job["seeds"]:
+                    if (job["name"], seed) not in begun and time.monotonic() < limit:
+                        begun.add((job["name"], seed))
+                        return job, seed
+        return None
+
+    def work() -> None:
+        while True:
+            pair = next_run()
+            if pair is not None:
+                records.append(run(*pair, options.out, scratch, limit, commit))
+            elif len(records) == len(begun):
+                return
+            else:
+                time.sleep(1)  # while others run, more may be added
+
+    workers = [threading.Thread(target=work) for _ in range(options.at_once)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for job in tomllib.loads(options.jobs.read_text())["job"]:
+        runs = [record for record in records if record["name"] == job["name"]]
         for split in ("dev", "test"):
-            scores = [100 * one[split]["f1"] for one in runs if one.get(split)]
+            scores = [100 * record[split]["f1"] for record in runs if record.get(split)]
             if scores:
                 spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
                 mean = f"{statistics.fmean(scores):.2f} ± {spread:.2f}"

@@ -154,7 +154,9 @@ def test_what_cannot_be_reported_is_refused(tmp_path: Path, instance: Model):
     some = [Document("Ada")]
     with pytest.raises(ConfigError, match="no documents"):
         report(instance, [], out=tmp_path)
-    with pytest.raises(ConfigError, match="`train`, `dev`: for the curves of the papers, which come with `papers`: add it"):
+    with pytest.raises(
+        ConfigError, match="`train`, `dev`: for the curves of the papers, which come with `papers`: add it"
+    ):
         report(instance, some, out=tmp_path, train=some, dev=some)
     with pytest.raises(ConfigError, match="both `train` and `dev`"):
         report(instance, some, out=tmp_path, papers=True, train=some)

@@ -8,6 +8,7 @@ import nearspan
 from nearspan.document import Document, Entity, Span
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
+from nearspan.model.sentence_windows import SentenceWindows
 from nearspan.training import loop
 
 SMALL = (
@@ -112,8 +113,8 @@ def test_of_a_document_of_20_000_words_nothing_is_lost(model: Model, documents, 
 
 def test_a_sentence_of_20_000_words_is_read_in_windows_that_own_each_word_once(model: Model, batches: list[int]):
     [sentence] = model.split(Document("Ada lives in Oslo and " * 4000))
-    given = model.read([sentence])
-    owned = [part.start + word for part in given.parts for word in range(part.first, part.stop)]
+    windows = SentenceWindows.of(model.network, [sentence]).windows
+    owned = [window.start + word for window in windows for word in range(window.first, window.stop)]
     assert owned == list(range(20_000))
     list(model.pipe([sentence.document]))
     assert max(batches) <= 2048

@@ -97,9 +97,9 @@ def test_predictions_and_evidence_rest_on_the_sentences_that_the_vectors_find(fo
         near = naive(whole(sentence), there, model.recipe.head.neighbours)
         means = model.network.encoder.sentence_vectors(model.network.encoder(batch))
         assert nearest_sentences(model.datastore, means, len(near)).tolist() == [near]
-        said, _ = model.network.probabilities(batch, model.datastore)
-        expected, _ = model.network.probabilities(batch, model.datastore, torch.tensor([near]))
-        assert torch.equal(said, expected)
+        searched = model.network.query(batch, model.datastore)
+        chosen = model.network.query(batch, model.datastore, torch.tensor([near]))
+        assert torch.equal(model.network.predict_proba(searched), model.network.predict_proba(chosen))
         for evidence in model.explain(text):
             used = {one.sentence_id for some in evidence.neighbours.values() for one in some}
             assert used <= set(near)
@@ -149,7 +149,7 @@ def test_they_are_no_feature_and_do_not_learn(file: str):
         ("instance", ["encoder.vectors.file="], r"give encoder\.vectors\.file, and leave"),
         ("instance", ["encoder.vectors.trainable=true"], r"give encoder\.vectors\.file, and leave"),
         ("instance", ["encoder.characters=none"], "something to read"),
-        ("classifier", [], "are for the instance head"),
+        ("classifier", [], "are for a head that searches for similar sentences"),
     ],
 )
 def test_vectors_that_nothing_asks_for_are_refused(

@@ -19,8 +19,11 @@ from nearspan.encoders.word_pieces import PieceCodes, encode_pieces, split_units
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
+from nearspan.model.predict import Predictor
+from nearspan.model.sentence_windows import SentenceWindows
 from nearspan.segment import Sentence, align
 from nearspan.segment.windows import split_windows
+from nearspan.spans import ScoredSpan
 
 KINDS = ("bert", "roberta")
 SENTENCES = (  # the tiny BERT has adas as ada ##s, oslosx as oslo ##s ##x
@@ -259,7 +262,7 @@ def test_a_saved_model_over_pieces_predicts_the_same(encoders, corpus, tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_entities_are_whole_words_though_guesses_are_not(encoders, corpus, kind: str):
+def test_entities_are_whole_words_though_predicted_spans_are_not(encoders, corpus, kind: str):
     torch.manual_seed(1)
     chosen = recipe(encoders[kind], "shallow")
     split = chosen.splitter()
@@ -269,44 +272,40 @@ def test_entities_are_whole_words_though_guesses_are_not(encoders, corpus, kind:
     inside = 0
     for found in model.pipe(texts):
         [view] = model.split(found)
-        [guesses] = model.guesses(model.read([view]).prepared)
-        whole = [one for one in guesses if one.first in view.starts.values() and one.stop in view.stops.values()]
-        inside += len(guesses) - len(whole)
+        [spans] = model.predictor.predict_spans(model.encode([view]))
+        whole = [span for span in spans if span.first in view.starts.values() and span.stop in view.stops.values()]
+        inside += len(spans) - len(whole)
         assert len(found.entities) == len(whole) > 0
         words = nearspan.segment.split(found)[0]
         assert all(entity.start in words.starts and entity.end in words.stops for entity in found.entities)
     assert inside > 0
 
 
-def test_a_guess_inside_a_word_does_not_stand_in_the_way(model: Model, monkeypatch):
-    from nearspan.model.decode import ScoredSpan
-
-    guesses = [[ScoredSpan.of(0, 1, 1, 0.9), ScoredSpan.of(0, 2, 1, 0.8), ScoredSpan.of(1, 3, 2, 0.7)]]
-    monkeypatch.setattr(model, "guesses", lambda _: guesses)
+def test_a_span_inside_a_word_does_not_stand_in_the_way(model: Model, monkeypatch):
+    spans = [[ScoredSpan.of(0, 1, 1, 0.9), ScoredSpan.of(0, 2, 1, 0.8), ScoredSpan.of(1, 3, 2, 0.7)]]
+    monkeypatch.setattr(Predictor, "predict_spans", lambda *_: spans)
     view = Sentence(Document("Adas in"), 0, ((0, 3), (3, 4), (5, 7)), wholes=((0, 2), (2, 3)))
-    [[entity]] = model.entities(model.read([view]))
+    [[entity]] = model.predictor.predict_sentences([view])
     assert (entity.start, entity.end, entity.score) == (0, 4, 0.8)
 
 
 def test_a_sentence_of_3000_words_is_read_whole(model: Model, monkeypatch):
-    """Every whole word of one to seven pieces is guessed in some window; each comes out once."""
-    from nearspan.model.decode import ScoredSpan
-
+    """Every whole word of one to seven pieces is predicted in some window; each comes out once."""
     text = " ".join(["Adas", "in", "Oslosx"] * 1000)
     [view] = model.split(Document(text))
     assert len(view) > 3000
-    spans = [len(part.sentence) for part in model.read([view]).parts]
-    assert len(spans) > 3
+    lengths = [len(window.sentence) for window in SentenceWindows.of(model.network, [view]).windows]
+    assert len(lengths) > 3
 
-    def guess(prepared):
-        assert prepared.lengths.tolist() == spans
+    def predict_spans(predictor, corpus):
+        assert corpus.lengths.tolist() == lengths
         return [
             [ScoredSpan.of(first, stop, 1, 0.5) for first, stop in part.sentence.wholes]
             for part in split_windows(view, 7)
         ]
 
     list(model.pipe([text]))  # read for real, too
-    monkeypatch.setattr(model, "guesses", guess)
+    monkeypatch.setattr(Predictor, "predict_spans", predict_spans)
     [found] = model.pipe([text])
     assert [(entity.start, entity.end) for entity in found.entities] == list(nearspan.segment.split(found)[0].words)
 

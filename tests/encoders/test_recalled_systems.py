@@ -31,7 +31,7 @@ def test_sentences_are_read_in_their_documents_again(encoders, tiny, tmp_path: P
     editor.forget("gone")
     model, added = editor.model, Document("Bob met Ada", (), "new")
     sentences = [sentence for one in (*documents[:2], added, added) for sentence in model.split(one)]
-    expected = model.datastore.with_vectors(*model.vectors(model.encode(sentences)))
+    expected = model.datastore.with_vectors(*model.span_vectors(model.encode(sentences)))
     editor.build()
     torch.testing.assert_close(model.datastore.rows(slice(None)), expected.rows(slice(None)))
 

@@ -447,7 +447,7 @@ def test_code_in_a_model_folder_is_not_run_and_not_asked_for(saved: Path, tmp_pa
 
     import tomli_w
 
-    from nearspan.knn.datastore import digest
+    from nearspan.io.model_folder import file_digest
 
     folder = shutil.copytree(saved, tmp_path / "model")
     path, code = folder / "encoder" / "config.json", folder / "encoder" / "mine.py"
@@ -456,7 +456,7 @@ def test_code_in_a_model_folder_is_not_run_and_not_asked_for(saved: Path, tmp_pa
     path.write_text(json.dumps(config))
     code.write_text(f"open({str(tmp_path / 'run')!r}, 'w').close()\n")
     told = tomllib.loads((folder / "config.toml").read_text())  # who can change the one can change the other
-    told["model"]["files"] |= {f"encoder/{file.name}": digest(file) for file in (path, code)}
+    told["model"]["files"] |= {f"encoder/{file.name}": file_digest(file) for file in (path, code)}
     (folder / "config.toml").write_text(tomli_w.dumps(told))
     monkeypatch.setattr("builtins.input", lambda *_: "y")
     with pytest.raises(ModelError, match="the encoder in"):

@@ -29,7 +29,7 @@ def sample(documents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_demo_is_replaced_and_what_is_not_its_own_stays(nearspan_command, tmp_path: Path):
     out = tmp_path / "demo"
-    assert nearspan_command("demo", "--out", out, "--seed", "1").code == 0
+    assert nearspan_command("-q", "demo", "--out", out, "--seed", "1").code == 0
     (out / "notes.txt").write_text("mine")
     (out / "vocabularies" / "mine.json").write_text("[]")
     ran = nearspan_command("demo", "--out", out, "--seed", "2")
@@ -56,6 +56,7 @@ def test_a_demo_that_was_stopped_goes_on(nearspan_command, tmp_path: Path):
         "no JSON",
         json.dumps({"command": ["nearspan", "train"], "data": "0"}),
         json.dumps({"command": ["nearspan", "demo"], "data": "0"}),
+        json.dumps({"command": ["nearspan", 1], "data": "0"}),
     ],
 )
 def test_a_folder_that_is_no_demo_is_left_as_it_is(nearspan_command, tmp_path: Path, record: str):

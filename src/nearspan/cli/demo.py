@@ -65,6 +65,7 @@ def _is_demo(folder: Path, documents: Sequence[Document]) -> bool:
 
     try:
         record = json.loads((folder / training.RESULT).read_text(encoding="utf-8"))
-        return bool(record["command"][1] == "demo" and record["data"] == digest(documents))
-    except (OSError, ValueError, LookupError, TypeError):  # no record, or no record of ours
+        called = next(word for word in record["command"][1:] if not word.startswith("-"))
+        return bool(called == "demo" and record["data"] == digest(documents))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):  # no record, or not ours
         return False

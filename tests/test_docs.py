@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from typer.core import TyperGroup
 
 from nearspan.cli import app
-from nearspan.config import Recipe, _models, load
+from nearspan.config import Recipe, _models, _part_fields, load
+from nearspan.settings import PartField, PartTable
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -118,11 +119,15 @@ def test_the_rows_of_the_papers_tables_are_overrides_of_a_recipe(name: str, leas
 
 def settings(model: type[BaseModel], prefix: str = "", kind: str = "") -> Iterator[tuple[tuple[str, str], str]]:
     """Every setting with its default as the page writes it; each kind of a part has a section of its own."""
+    if issubclass(model, PartTable) and model.by_kind:
+        for name, part in PartField(model.role).settings().items():
+            yield from settings(part, f"{prefix}{name}.", kind)
     for name, field in model.model_fields.items():
-        parts = _models(field.annotation)
+        kinds = {part: kind for fields in _part_fields(field) for kind, part in fields.settings().items()}
+        parts = _models(field)
         for part in parts:
-            own = part.model_fields["kind"].default if field.discriminator else kind
-            yield from settings(part, f"{prefix}{name}.", own)
+            several = len(parts) > 1 and (kinds or field.discriminator)
+            yield from settings(part, f"{prefix}{name}.", part.model_fields["kind"].default if several else kind)
         if not parts and name != "kind":
             yield (kind, prefix + name), "required" if field.is_required() else shown(field.default)
 

@@ -29,7 +29,7 @@ def test_arguments_in_backticks_become_options():
         (["convert", "{tmp}/odd", "{tmp}/out.jsonl"], "name it with --from"),
         (["convert", "{data}", "{tmp}/out.odd"], "name it with --to"),
         (["tune", "instance", "--train", "{data}", "--dev", "{data}", "--out", "{tmp}/t", "--search", "head.kind=1"],
-         "--search head.kind takes"),
+         "head.kind takes"),
         (["vectors", "{data}", "--out", "{tmp}/v.txt", "--least", "99"], "lower --least"),
     ],
 )  # fmt: skip

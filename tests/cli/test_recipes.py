@@ -8,7 +8,7 @@ from nearspan.recipes import FOLDER, names
 
 
 def test_all_are_listed_with_what_they_are_and_need(nearspan_command, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.setenv("COLUMNS", "400")
     ran = nearspan_command("recipes")
     assert ran.code == 0
     rows = {line.split()[0]: line for line in ran.out.splitlines()}

@@ -57,7 +57,7 @@ def without(model: Model, gone: set[int]) -> torch.Tensor:
     held = {tuple(place): slot for slot, place in enumerate(old.places.tolist())}
     for slot, (sentence, word) in enumerate(new.places.tolist()):
         new.values[slot] = old.values[held[numbers[sentence], word]]
-    new.close()
+    new.finish_writing()
     model.network.encoder.word_memory = new
     found = states(model)
     model.network.encoder.word_memory = old
@@ -103,8 +103,8 @@ def test_a_text_is_read_before_or_after_an_edit_not_between(editor: Editor, monk
     after, silent = states(editor.model), recall.forgotten_mask
     for first in ([None, silent], [silent, None]):  # what another thread does after each look at it
         seen = cycle(first)
-        monkeypatch.setattr(WordMemory, "silent", property(lambda _, seen=seen: next(seen)), raising=False)
-        monkeypatch.delitem(recall.__dict__, "silent", raising=False)
+        monkeypatch.setattr(WordMemory, "forgotten_mask", property(lambda _, seen=seen: next(seen)), raising=False)
+        monkeypatch.delitem(recall.__dict__, "forgotten_mask", raising=False)
         corpus = editor.model.encode(editor.model.split(Document(TEXTS[0])))
         with torch.inference_mode():
             found = editor.model.network.encoder(corpus.batch(torch.tensor([0]))).states[0]

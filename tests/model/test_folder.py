@@ -327,7 +327,7 @@ def test_a_model_without_a_memory_leaves_no_old_one_behind(classifier: Model, tm
     classifier.save(tmp_path)
     classifier.datastore = None
     classifier.save(tmp_path)
-    assert nearspan.load(tmp_path, device="cpu").memory is None
+    assert nearspan.load(tmp_path, device="cpu").datastore is None
 
 
 @pytest.mark.parametrize(("limit", "stays"), [(1, True), (300, True), (3000, False), (5000, False)])

@@ -193,7 +193,7 @@ def test_characters_as_words(tiny, tmp_path):
 def test_searching_the_whole_memory_is_only_for_the_instance_head(instance: Model, classifier: Model):
     with pytest.raises(ConfigError, match="does not search its datastore"):
         classifier.set_search("whole")
-    with pytest.raises(ConfigError, match="search is 'everywhere'; known: nearest, whole"):
+    with pytest.raises(ConfigError, match="`search` is 'everywhere'; known: nearest, whole"):
         instance.set_search("everywhere")
     assert instance.set_search("whole").recipe.head.search == "whole"
     assert instance.set_search("nearest").network.head.search == "nearest"

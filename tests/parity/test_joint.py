@@ -20,7 +20,7 @@ from nearspan.model import Model
 from nearspan.model.network import LabelledBatch
 from nearspan.segment import split
 from nearspan.spans import Bottleneck, BottleneckSettings, Gaussian, enumerate_spans
-from nearspan.spans.endpoint_mean import EndpointMeanSettings
+from nearspan.spans.endpoint_mean import EndpointMean, EndpointMeanSettings
 from nearspan.training.data import TrainingData
 from nearspan.training.thresholds import best_threshold
 
@@ -45,7 +45,7 @@ def test_a_span_is_its_ends_and_its_mean(max_width: int):
     lengths = torch.tensor([5, 1, 3])
     states = 100 + torch.randn(3, 5, 4)
     encoded = SimpleNamespace(states=states, batch=SimpleNamespace(lengths=lengths))
-    spans = EndpointMeanSettings(dropout=0).build(SimpleNamespace(size=4), max_width)
+    spans = EndpointMean.build(EndpointMeanSettings(dropout=0), SimpleNamespace(size=4), max_width)
     candidates = enumerate_spans(lengths, max_width)
     found = spans(encoded, candidates)
     assert found.shape == (len(candidates), spans.size)
@@ -59,7 +59,8 @@ def test_the_gradient_reaches_each_word_of_a_span():
     states = torch.randn(1, 4, 2, requires_grad=True)
     encoded = SimpleNamespace(states=states, batch=SimpleNamespace(lengths=torch.tensor([4])))
     candidates = enumerate_spans(torch.tensor([4]), 3)
-    vectors = EndpointMeanSettings(dropout=0).build(SimpleNamespace(size=2), 3)(encoded, candidates)
+    spans = EndpointMean.build(EndpointMeanSettings(dropout=0), SimpleNamespace(size=2), 3)
+    vectors = spans(encoded, candidates)
     wanted = ((candidates.first == 0) & (candidates.stop == 3)).nonzero().item()
     vectors[wanted].sum().backward()
     torch.testing.assert_close(states.grad[0, :, 0], torch.tensor([4 / 3, 1 / 3, 4 / 3, 0]))

@@ -100,14 +100,14 @@ def generating(
     tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Recipe], documents: list[Document]
 ) -> Model:
     """A joint model that knows its training entities by heart."""
-    generation = ("size=16", "word_size=8", "hidden=24", "divergence=0.001", "pretraining=60")
+    generation = ("size=16", "word_size=8", "hidden=24", "divergence=0.001", "pretraining=120")
     recipe = tiny(
         "classifier",
         "representation.kind=endpoint_mean",
         "bottleneck.size=6",
         "head.kind=sigmoid",
         "training.learning_rate=0.02",
-        "training.epochs=61",
+        "training.epochs=121",
         *(f"losses.generators.{setting}" for setting in generation),
     )
     out = tmp_path_factory.mktemp("generating") / "m"

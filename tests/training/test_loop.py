@@ -185,6 +185,14 @@ def test_documents_may_come_from_generators(tiny, documents, tmp_path: Path):
     assert weights(tmp_path / "m") == weights(tmp_path / "n")
 
 
+def test_documents_may_be_paths_and_corpora(tiny, documents, tmp_path: Path):
+    path = tmp_path / "data.jsonl"
+    nearspan.write(documents, path)
+    nearspan.train(tiny("classifier"), path, nearspan.read(path), str(path), out=tmp_path / "m", device="cpu")
+    nearspan.train(tiny("classifier"), documents, documents, documents, out=tmp_path / "n", device="cpu")
+    assert weights(tmp_path / "m") == weights(tmp_path / "n")
+
+
 def test_a_folder_that_could_not_be_read_again_is_refused(tiny, documents, tmp_path: Path):
     with pytest.raises(NearspanError, match="is not UTF-8, and no model could be read there"):
         nearspan.train(tiny("classifier"), documents, out=f"{tmp_path}/m\udcff", device="cpu")

@@ -18,6 +18,7 @@ from nearspan.document import Document
 from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Evaluator
+from nearspan.formats import Documents, as_documents
 from nearspan.io.model_folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
 from nearspan.io.paths import display_path, exists, is_folder
 from nearspan.knn.storage import FILES, JOURNAL, current_file
@@ -40,9 +41,9 @@ EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span
 
 def train(
     recipe: Recipe | str,
-    train: Sequence[Document],
-    dev: Sequence[Document] = (),
-    test: Sequence[Document] = (),
+    train: Documents,
+    dev: Documents = (),
+    test: Documents = (),
     *,
     out: Path | str,
     seed: int = 0,
@@ -64,7 +65,7 @@ def train(
     edited since is refused.
     """
     recipe = load(recipe) if isinstance(recipe, str) else recipe
-    train, dev, test = tuple(train), tuple(dev), tuple(test)
+    train, dev, test = (as_documents(split).documents for split in (train, dev, test))
     folder, seed = _usable(out), usable_seed(seed)
     accelerator = accelerator_for(recipe, device)
     hooks = assemble_callbacks(callbacks, track) if accelerator.is_main_process else CallbackList(())

@@ -40,8 +40,8 @@ def model_of(recipe: str, options: argparse.Namespace) -> Model:
         chosen = nearspan.recipe(recipe).override(settings)
         run = nearspan.train(chosen, documents[:PART], out=Path(folder) / recipe, device=options.device)
     if recipe == "instance":
-        data = TrainingData.of(documents, run.model.split, run.model.network.max_width)
-        run.model.remember(data.sentences, data.entities)
+        data = TrainingData.of(documents, run.model.recipe, run.model.split)
+        run.model.build_datastore(data.labelled)
     return run.model
 
 

@@ -29,7 +29,7 @@ from nearspan.training.trainer import Trainer, accelerator_for
 class Variant:
     def __init__(self, settings: list[str], documents: Any, device: str) -> None:
         recipe = nearspan.recipe("hire").override(settings)
-        data = TrainingData.of(documents, recipe.splitter(), recipe.suggester.max_width, tagged=True)
+        data = TrainingData.of(documents, recipe, recipe.splitter())
         accelerator = accelerator_for(recipe, device)
         torch.manual_seed(0)
         model = Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)

@@ -47,7 +47,7 @@ def main() -> None:
     arguments.add_argument("--out", type=Path)
     options = arguments.parse_args()
     model = Model.load(options.model)
-    data = TrainingData.of(nearspan.read(options.train).documents, model.split, model.network.max_width)
+    data = TrainingData.of(nearspan.read(options.train).documents, model.recipe, model.split)
     encoder = model.network.encoder
     if options.vectors:
         finder = StaticVectors.from_corpus(
@@ -60,7 +60,7 @@ def main() -> None:
     kept = list(range(len(data.sentences)))
     if options.distinct:
         kept = sorted({tuple(sentence.tokens): number for number, sentence in enumerate(data.sentences)}.values())
-    model.remember([data.sentences[number] for number in kept], [data.entities[number] for number in kept])
+    model.build_datastore(data.labelled.select(kept))
     found = {"sentences": len(kept)}
     for file in options.files:
         scores = evaluate(model, nearspan.read(file).documents).scores

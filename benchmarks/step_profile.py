@@ -39,7 +39,7 @@ def main() -> None:
     options = arguments.parse_args()
     recipe = nearspan.recipe(options.recipe).override(options.set)
     documents = nearspan.read(options.train).documents[: options.documents]
-    data = TrainingData.of(documents, recipe.splitter(), recipe.suggester.max_width, tagged=recipe.head.tags_words)
+    data = TrainingData.of(documents, recipe, recipe.splitter())
     accelerator = accelerator_for(recipe, options.device)
     torch.manual_seed(0)
     model = Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)

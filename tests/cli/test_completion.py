@@ -21,6 +21,8 @@ def test_bash_gets_commands_options_and_recipes(start, finish, words: str, expec
 
 
 def test_the_script_for_a_shell_can_be_printed(start, finish):
-    code, out, _ = finish(start("--show-completion", "bash", environment={"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}))
+    code, out, _ = finish(
+        start("--show-completion", "bash", environment={"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})
+    )
     assert code == 0
     assert "_NEARSPAN_COMPLETE" in out

@@ -83,7 +83,7 @@ def test_the_models_score_does_not_count() -> None:
 def test_labels_of_either_side_are_counted() -> None:
     scores = score([document(Entity.of(0, 1, "B"))], [document(Entity.of(0, 1, "A"))])
     assert scores.labels == {"A": Counts(0, 1, 0), "B": Counts(0, 0, 1)}
-    assert scores.labels["B"].support == 1
+    assert scores.labels["B"].gold == 1
     assert scores.macro_f1 == 0.0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from accelerate.tracking import GeneralTracker
 from rich.console import Console
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import nearspan
 from nearspan.errors import ConfigError, ResourceError
@@ -175,6 +176,25 @@ def test_a_tracker_gets_the_recipe_the_losses_the_rates_and_the_scores(train, do
         None,
     )
     assert fake.finished == 1
+
+
+@pytest.mark.parametrize("settings", [(), ("losses.generators.pretraining=1", "losses.generators.size=4")])
+def test_the_tracked_learning_rates_are_those_of_the_optimizer(train, settings: tuple[str, ...]):
+    rates: list[float] = []
+    hook = register_optimizer_step_pre_hook(lambda optimizer, *_: rates.append(optimizer.param_groups[0]["lr"]))
+    fake = FakeTracker()
+    try:
+        train(
+            "training.schedule=linear",
+            "training.epochs=3",
+            *settings,
+            track=[fake],
+            callbacks=[Recorder(logging_steps=1)],
+        )
+    finally:
+        hook.remove()
+    assert [values["train/learning_rate"] for values, _ in fake.logged if "train/loss" in values] == rates
+    assert len(set(rates)) > 4
 
 
 def test_a_tracker_that_fails_does_not_stop_the_training(train, caplog: pytest.LogCaptureFixture):

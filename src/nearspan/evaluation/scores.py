@@ -14,8 +14,8 @@ class Counts:
     """How many entities are correct, predicted and in the gold standard. A measure that divides by zero is 0.0.
 
     >>> counts = Counts(correct=1, predicted=2, gold=4)
-    >>> counts.precision, counts.recall, counts.tp, counts.fp, counts.fn
-    (0.5, 0.25, 1, 1, 3)
+    >>> counts.precision, counts.recall, counts.fp, counts.fn
+    (0.5, 0.25, 1, 3)
     """
 
     correct: int = 0
@@ -26,11 +26,6 @@ class Counts:
         return Counts(self.correct + other.correct, self.predicted + other.predicted, self.gold + other.gold)
 
     @property
-    def tp(self) -> int:
-        """True positives."""
-        return self.correct
-
-    @property
     def fp(self) -> int:
         """False positives."""
         return self.predicted - self.correct
@@ -39,11 +34,6 @@ class Counts:
     def fn(self) -> int:
         """False negatives."""
         return self.gold - self.correct
-
-    @property
-    def support(self) -> int:
-        """Entities in the gold standard."""
-        return self.gold
 
     @property
     def precision(self) -> float:

@@ -41,8 +41,9 @@ class Trackers(TrainingCallback):
 
     def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:  # noqa: ARG002
         """Begin a run of each tracker."""
-        transformer = recipe.encoder.transformer
+        transformer, generators = recipe.encoder.transformer, recipe.losses.generators
         self.settings, self.peaks = recipe.training, {"learning_rate": recipe.training.learning_rate}
+        self.pretraining = generators.pretraining if generators else 0
         if transformer is not None and not transformer.frozen:
             self.peaks["encoder_learning_rate"] = transformer.learning_rate
         accelerator.project_configuration.set_directories(str(folder))
@@ -87,8 +88,8 @@ class Trackers(TrainingCallback):
 
     def _rates(self, epoch: int, step: int) -> dict[str, float]:
         """The learning rates of an epoch's step, counted from 1."""
-        rates = ((name, rate(self.settings, peak, epoch, step - 1, self.steps)) for name, peak in self.peaks.items())
-        return {f"train/{name}": value for name, value in rates}
+        place = (epoch, step - 1, self.steps, self.pretraining)
+        return {f"train/{name}": rate(self.settings, peak, *place) for name, peak in self.peaks.items()}
 
     def _send(self, values: Mapping[str, float], step: int | None) -> None:
         for tracker in tuple(self.trackers):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import resource
 import shutil
@@ -20,6 +21,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 import nearspan
+from nearspan.cli.terminal import terminal
 from nearspan.config import Recipe
 from nearspan.document import Document
 from nearspan.model import Model
@@ -64,6 +66,17 @@ SENTENCES = (
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEARSPAN_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def _fresh_console() -> Iterator[None]:
+    """What a command says of its console, --quiet or a width, ends with the test."""
+    terminal.cache_clear()
+    yield
+    terminal.cache_clear()
+    logger = logging.getLogger("nearspan")
+    logger.handlers = []
+    logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture

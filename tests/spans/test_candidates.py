@@ -4,7 +4,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearspan.spans import SpanLabels, count_candidates, enumerate_spans
+import nearspan
+from nearspan.segment import split
+from nearspan.spans import CandidateRules, LabelledSentences, SpanLabels, count_candidates, enumerate_spans
 
 lengths_ = st.lists(st.integers(0, 12), min_size=1, max_size=6)
 widths = st.integers(1, 8)
@@ -77,3 +79,9 @@ def test_a_long_sentence_is_numbered_without_rounding():
 
 def test_no_sentences_have_no_candidates():
     assert len(enumerate_spans(torch.tensor([], dtype=torch.long), 3)) == 0
+
+
+def test_no_labelled_sentences_can_be_selected_too():
+    labelled = LabelledSentences.of([nearspan.markup("[Ada](PER) left")], split, CandidateRules(2))
+    assert labelled.select([]).sentences == []
+    assert labelled.select([0]).entities == [[(0, 1, "PER")]]

@@ -46,9 +46,9 @@ class LabelledSentences:
 
     def select(self, numbers: Iterable[int]) -> LabelledSentences:
         """Some of the sentences."""
-        chosen = [(self.sentences[i], self.entities[i], self.discontinuous[i]) for i in numbers]
-        sentences, entities, discontinuous = (list(column) for column in zip(*chosen, strict=True))
-        return LabelledSentences(sentences, entities, discontinuous, self.coverage)
+        chosen = list(numbers)
+        entities, discontinuous = [self.entities[i] for i in chosen], [self.discontinuous[i] for i in chosen]
+        return LabelledSentences([self.sentences[i] for i in chosen], entities, discontinuous, self.coverage)
 
     @classmethod
     def of_given_spans(

@@ -231,6 +231,14 @@ def test_only_the_sentences_that_are_misread_count_more(open_editor):
     assert editor.sentences(document="two")[1].span_weights
 
 
+def test_a_sentence_that_was_right_before_another_counted_more_is_looked_at_again(open_editor):
+    """They read the same, so what puts the one right puts the other wrong: no weights are enough for both."""
+    editor = open_editor("words")
+    edit = editor.add(nearspan.markup("[Ada](PERSON) met Bob. [Ada](PLACE) met Bob.", id="both"))
+    assert "no weight is enough" in edit.summary
+    assert "is still misread" in edit.receipt[-1]
+
+
 @pytest.mark.parametrize("kind", ["words", "spans", "vote"])
 def test_a_correction_counts_among_any_number_of_copies(open_editor, kind: str):
     """More sentences, or spans, are equally near than are asked."""

@@ -75,6 +75,24 @@ def test_hooks_are_called_in_order(train):
     assert (end, close) == (("train end", 2), ("close",))
 
 
+def test_an_epoch_that_is_short_beside_the_writing_of_a_checkpoint_gets_none(train, monkeypatch):
+    """Writing takes a tenth of the time at most: here it takes a second, and an epoch takes four."""
+    now = [1000.0]
+
+    class Clock(Recorder):
+        def on_checkpoint(self, progress) -> None:
+            super().on_checkpoint(progress)
+            now[0] += 1
+
+        def on_epoch_begin(self, progress, steps) -> None:
+            now[0] += 4
+
+    monkeypatch.setattr("nearspan.training.trainer.time.monotonic", lambda: now[0])
+    clock = Clock()
+    train("training.epochs=8", "training.checkpoint_minutes=9", callbacks=[clock])
+    assert [call[1] for call in clock.calls if call[0] == "checkpoint"] == [1, 4, 7, 8]
+
+
 def test_steps_are_told_as_often_as_the_callback_asks_for(train):
     recorder = Recorder(logging_steps=1)
     train("training.epochs=1", callbacks=[TrainingCallback(), recorder])

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 from nearspan.document import Fragment
-from nearspan.formats.corpus import Problem, excerpt
+from nearspan.formats.corpus import excerpt
 from nearspan.formats.draft import Draft, word_fragments, word_offsets
-from nearspan.formats.jsonl.conflicts import (
-    list_differing_keys,
-    list_differing_offsets,
-    list_differing_tags,
-    list_text_beside_words,
-    list_unread_entities,
-)
-from nearspan.formats.jsonl.shapes import (
+from nearspan.formats.json_shapes import (
     ENTITIES,
     IDS,
     TEXTS,
@@ -26,46 +18,35 @@ from nearspan.formats.jsonl.shapes import (
     first_value,
     is_pair,
     json_type,
+    list_differing_keys,
+    list_differing_offsets,
+    list_differing_tags,
+    list_text_beside_words,
+    list_unread_entities,
     words_of,
 )
+from nearspan.formats.source import Source
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
-
-def read_record(record: Any, name: str, path: str, line: int, problems: list[Problem]) -> Draft:
-    """A record as a draft of a document; `name` is its id if it gives none."""
+def read_record(record: Any, name: str, source: Source, line: int) -> Draft:
+    """A record of a line as a draft of a document; `name` is its id if it gives none."""
     if not isinstance(record, dict):
         raise Malformed(f"found {json_type(record)}, expected an object")
     id = first_value(record, IDS)
-    about: dict[str, Any] = {"id": name if id is None else str(id), "path": path, "line": line, "problems": problems}
+    id = name if id is None else str(id)
     if "sentence" in record or "tokens" in record:
-        return _read_words(record, about)
+        return _read_words(record, source, line, id)
     text = first_value(record, TEXTS)
     if text is None:
         keys = ", ".join(map(excerpt, list(record)[:8])) or "none"
         raise Malformed(f"found the keys {keys}; expected text and entities, tokens and entities, or sentence and ner")
     if not isinstance(text, str):
         raise Malformed(f"the text is {json_type(text)}, expected a string")
-    return _read_text(record, text, about)
+    return _read_text(record, Draft(text, source, line, id=id))
 
 
-def replace_surrogates(value: Any) -> tuple[int, Any]:
-    """How many lone surrogates a JSON value holds, and the value with U+FFFD instead."""
-    if isinstance(value, str):
-        text, count = _SURROGATE.subn("\ufffd", value)
-        return count, text
-    if isinstance(value, list):
-        items = [replace_surrogates(item) for item in value]
-        return sum(count for count, _ in items), [item for _, item in items]
-    if isinstance(value, dict):
-        pairs = [(replace_surrogates(key), replace_surrogates(item)) for key, item in value.items()]
-        return sum(key[0] + item[0] for key, item in pairs), {key[1]: item[1] for key, item in pairs}
-    return 0, value
-
-
-def _read_text(record: dict[str, Any], text: str, about: dict[str, Any]) -> Draft:
+def _read_text(record: dict[str, Any], draft: Draft) -> Draft:
     """A record with a text: offsets are characters."""
-    draft = Draft(text, **about)
     draft.words = _offsets(record, "words", draft)
     draft.sentences = _offsets(record, "sentences", draft)
     list_differing_keys(record, TEXTS, draft)
@@ -81,14 +62,15 @@ def _read_text(record: dict[str, Any], text: str, about: dict[str, Any]) -> Draf
     return draft
 
 
-def _read_words(record: dict[str, Any], about: dict[str, Any]) -> Draft:
+def _read_words(record: dict[str, Any], source: Source, line: int, id: str) -> Draft:
     """A record with words: offsets are word indexes, and the text is the words joined by blanks."""
     words = first_value(record, WORDS)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise Malformed("the words are not a list of strings")
     offsets = word_offsets(words)
     full = [(start, end) for start, end in offsets if start < end]
-    draft = Draft(" ".join(words), words=full, sentences=[(full[0][0], full[-1][1])] if full else [], **about)
+    sentences = [(full[0][0], full[-1][1])] if full else []
+    draft = Draft(" ".join(words), source, line, id=id, words=full, sentences=sentences)
     for number, word in enumerate(words):
         if not word:
             draft.add_problem("empty", f"word {number} is empty; it is left out")

@@ -1,6 +1,6 @@
-"""What `joining` costs on a corpus without discontinuous entities: training and annotating with it and without.
+"""What `fragment_linker` costs on a corpus without discontinuous entities: training and annotating with it and without.
 
-    python benchmarks/joining_cost.py TRAIN DEV [--recipe classifier] [--sentences 2000] [--turns 3]
+    python benchmarks/fragment_linker_cost.py TRAIN DEV [--recipe classifier] [--sentences 2000] [--turns 3]
         [--set part.key=value] [--device cpu] [--out results.json]
 
 The two take turns, and the best turn of each counts. Where the training data holds no discontinuous entity the part is
@@ -39,7 +39,7 @@ def main() -> None:
         for path in (options.train, options.dev)
     )
     recipe = nearspan.recipe(options.recipe).override(options.set)
-    recipes = {"joining": recipe, "without": recipe.override(["fragment_linker=none"])}
+    recipes = {"linker": recipe, "without": recipe.override(["fragment_linker=none"])}
     training, annotating = (dict.fromkeys(recipes, float("inf")) for _ in range(2))
     scores: dict[str, float] = {}
     weights: dict[str, dict[str, torch.Tensor]] = {}
@@ -55,8 +55,8 @@ def main() -> None:
             scores[name] = run.dev.scores.f1 if run.dev else 0.0
             weights[name] = run.model.network.state_dict()
             print(f"{name}: {run.seconds:.1f} s, F1 {100 * scores[name]:.2f}", flush=True)
-    same = weights["joining"].keys() == weights["without"].keys() and all(
-        torch.equal(tensor, weights["without"][key]) for key, tensor in weights["joining"].items()
+    same = weights["linker"].keys() == weights["without"].keys() and all(
+        torch.equal(tensor, weights["without"][key]) for key, tensor in weights["linker"].items()
     )
     found: dict[str, Any] = {
         "recipe": options.recipe,
@@ -65,8 +65,8 @@ def main() -> None:
         "hardware": torch.cuda.get_device_name() if options.device != "cpu" else f"CPU {platform.machine()}, 1 thread",
         "training seconds": {name: round(value, 2) for name, value in training.items()},
         "annotating seconds": {name: round(value, 2) for name, value in annotating.items()},
-        "time with joining to time without": [
-            round(own["joining"] / own["without"], 3) for own in (training, annotating)
+        "time with linker to time without": [
+            round(own["linker"] / own["without"], 3) for own in (training, annotating)
         ],
         "development f1": scores,
         "equal weights": same,

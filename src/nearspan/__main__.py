@@ -39,8 +39,8 @@ PATIENCE = 5  # looks until an import is cut short
 class CtrlC:
     """What Ctrl-C does while a command runs: one `KeyboardInterrupt`. A second Ctrl-C ends the process at once.
 
-    In an import nothing is raised, for packages swallow it there or crash: it comes when the import ends. An import that
-    takes long is cut short.
+    In an import nothing is raised, for packages swallow it there or crash: it comes when the import ends, and an import
+    that takes long is cut short.
     """
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 import nearspan
 from nearspan.errors import ConfigError, ResourceError
 from nearspan.training import ProgressBar, TrainingCallback
-from nearspan.training.callbacks import Trackers, trackers
+from nearspan.training.trackers import Trackers
 
 STEPS = 3  # a dozen sentences in batches of four
 
@@ -264,7 +264,7 @@ def test_tensorboard_has_its_events_in_the_folder_of_the_run(train, tmp_path: Pa
 def test_an_unknown_tracker_and_a_missing_package_are_named_before_training(train, tmp_path: Path, monkeypatch):
     with pytest.raises(ConfigError, match="there is no tracker 'tensorbord'; did you mean 'tensorboard'"):
         train(track=["tensorbord"])
-    monkeypatch.setattr(trackers, "get_available_trackers", list)
+    monkeypatch.setattr("nearspan.training.trackers.get_available_trackers", list)
     with pytest.raises(ResourceError, match="needs the package wandb, which is not installed: pip install wandb"):
         Trackers(["wandb"])
     assert not (tmp_path / "m").exists()

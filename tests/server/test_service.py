@@ -1,5 +1,5 @@
 import nearspan
-from nearspan.server.error_browser import ErrorBrowser
+from nearspan.server.service import ErrorBrowser
 
 GOLD = "It rained. [Ada](PLACE) lives in [Oslo](PLACE)"
 

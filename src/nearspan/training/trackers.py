@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from accelerate.tracking import GeneralTracker, filter_trackers, get_available_t
 from nearspan.config import Recipe
 from nearspan.errors import ConfigError, ResourceError, did_you_mean, first_line
 from nearspan.evaluation import Evaluation
-from nearspan.training.callbacks.callback import TrainingCallback
+from nearspan.training.callbacks import TrainingCallback, logger
 from nearspan.training.checkpoint import Progress
 from nearspan.training.data import TrainingData
 from nearspan.training.run import Run
@@ -21,7 +20,6 @@ from nearspan.training.schedule import rate
 
 PROJECT = "nearspan"
 TRACKERS = ("tensorboard", "wandb", "mlflow")  # each named like its package
-logger = logging.getLogger("nearspan.training")
 
 
 class Trackers(TrainingCallback):

@@ -14,11 +14,10 @@ from pathlib import Path
 import nearspan
 from nearspan.evaluation import Scores, by_structure, by_width, evaluate
 from nearspan.model import Model
-from nearspan.report.model_access import max_width, span_vectors
-from nearspan.report.papers.coupling import coupling
-from nearspan.report.papers.geometry import geometry
+from nearspan.report.papers.geometry import coupling, geometry
 from nearspan.report.papers.results import MOST_SPANS
 from nearspan.report.papers.span_samples import gold_spans, negative_spans
+from nearspan.report.papers.span_vectors import span_vectors
 
 
 def numbers(scores: Scores) -> dict[str, float]:
@@ -36,7 +35,7 @@ def main() -> None:
     predicted = evaluate(model, documents).predicted
     golds = list(gold_spans(model, documents).values())
     spans = random.Random(0).sample(golds, min(MOST_SPANS, len(golds)))
-    widest = max_width(model)
+    widest = model.network.max_width
     negatives = span_vectors(model, negative_spans(model, documents, widest, MOST_SPANS))
     labels = [span.entity.label for span in spans]
     found = {

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearspan.document import Entity, Span
-from nearspan.evaluation.overlaps import Overlaps
+from nearspan.evaluation.matching import Overlaps
 
 SPANS = st.builds(
     lambda fragments: Span.union((a, a + w) for a, w in fragments),

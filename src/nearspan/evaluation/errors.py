@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from nearspan.document import Document, Entity, Span
-from nearspan.evaluation.matching import pair_documents
-from nearspan.evaluation.overlaps import Overlaps
+from nearspan.evaluation.matching import Overlaps, pair_documents
 
 ErrorKind = Literal["missed", "spurious", "wrong label", "wrong boundary", "wrong label and boundary"]
 Pair = tuple[ErrorKind, Entity, Entity]
@@ -94,10 +93,6 @@ class FalsePositives:
     def span_share(self) -> float:
         """Span errors as a part of all predictions."""
         return self.span / self.predicted if self.predicted else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"predicted": self.predicted, "category": self.category, "span": self.span}
 
 
 def false_positives(gold: Iterable[Document], predicted: Iterable[Document]) -> FalsePositives:

@@ -1,12 +1,57 @@
-"""Score a model on documents."""
+"""Score a model on documents: by the entities that it finds or, where spans are given, by the labels that they get."""
 
 from __future__ import annotations
 
-from nearspan.evaluation.evaluation import Evaluation
-from nearspan.evaluation.recognition import Recognition
-from nearspan.evaluation.span_classification import SpanClassification
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nearspan.document import Document, Entity
+from nearspan.evaluation.matching import score
+from nearspan.evaluation.scores import ClassificationScores, Counts, Scores
+from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
 from nearspan.formats import Documents, as_documents
 from nearspan.model import Model
+from nearspan.model.decode import decode
+from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.segment import Coverage, Sentence
+from nearspan.spans import Fragments, ScoredSpan, align_to_candidates
+
+UNKNOWN_LABEL = "with a label unknown to the model"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores, the entities that the settings put out of reach, and the predicted documents."""
+
+    scores: Scores  # ClassificationScores where spans were given
+    coverage: Coverage
+    predicted: Sequence[Document]
+    discontinuous: Mapping[str, Scores] = field(default_factory=dict)  # of these `entities`, of `sentences` with them
+    baseline: ClassificationScores | None = None  # the majority by string, where spans were given and it is known
+
+    @property
+    def measure(self) -> str:
+        """The name of `value`: F1, or accuracy where spans were given."""
+        return self.scores.measure
+
+    @property
+    def value(self) -> float:
+        """The number by which the best epoch is chosen."""
+        return self.scores.value
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.measure} {100 * self.value:.2f}, {self.coverage})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        content = {**self.scores.to_dict(), "coverage": self.coverage.to_dict()}
+        if self.discontinuous:
+            content["discontinuous"] = {name: part.total.to_dict() for name, part in self.discontinuous.items()}
+        if self.baseline is not None:
+            content["baseline"] = self.baseline.to_dict()
+        return content
 
 
 class Evaluator:
@@ -22,12 +67,7 @@ class Evaluator:
     def __init__(self, model: Model, documents: Documents) -> None:
         self.model = model
         self.documents = as_documents(documents)
-        self._task = (SpanClassification if self.gives_spans else Recognition)(model, self.documents)
-
-    @property
-    def gives_spans(self) -> bool:
-        """Whether the model labels spans that documents give, rather than find entities."""
-        return self.model.classifies_given_spans
+        self._task = (_SpanClassification if model.classifies_given_spans else _Recognition)(model, self.documents)
 
     def evaluate(self) -> Evaluation:
         """Score the model as it is now."""
@@ -42,3 +82,111 @@ def evaluate(model: Model, documents: Documents) -> Evaluation:
     The documents are a path of any format, a corpus, or a list of documents.
     """
     return Evaluator(model, documents).evaluate()
+
+
+def score_labels(gold: Sequence[str], predicted: Sequence[str | None]) -> ClassificationScores:
+    """Compare the labels that spans have with those that they got; None for a span that got none.
+
+    >>> scores = score_labels(["PER", "LOC", "LOC"], ["PER", "LOC", None])
+    >>> scores.labels["LOC"], round(scores.accuracy, 3)
+    (Counts(correct=1, predicted=1, gold=2), 0.667)
+    """
+    has = Counter(gold)
+    got = Counter(label for label in predicted if label is not None)
+    right = Counter(label for label, guess in zip(gold, predicted, strict=True) if label == guess)
+    return ClassificationScores({label: Counts(right[label], got[label], has[label]) for label in sorted(has | got)})
+
+
+def linked_labels(model: Model) -> set[str]:
+    """The labels whose discontinuous entities a model can find."""
+    linker = model.network.fragment_linker
+    return {model.labels[number] for number in linker.labels} if linker is not None else set()
+
+
+class _Recognition:
+    """Documents whose entities are to be found."""
+
+    def __init__(self, model: Model, documents: Sequence[Document]) -> None:
+        self.model = model
+        self.documents = documents
+        self.sentences = [model.split(document) for document in documents]
+        all_sentences = [sentence for sentences in self.sentences for sentence in sentences]
+        self.windows = SentenceWindows.of(model.network, all_sentences)
+        coverages = (_coverage(model, *pair) for pair in zip(self.sentences, documents, strict=True))
+        self.coverage = sum(coverages, Coverage())
+
+    def evaluate(self) -> Evaluation:
+        """Precision, recall and F1 of the entities that the model finds now."""
+        predictor = self.model.predictor
+        spans = predictor.predict_spans(self.windows.corpus)
+        entities = iter(predictor.decode_windows(self.windows, spans))  # by sentence
+        predicted = [
+            document.with_entities(entity for _ in sentences for entity in next(entities))
+            for document, sentences in zip(self.documents, self.sentences, strict=True)
+        ]
+        scores = score(self.documents, predicted)
+        return Evaluation(scores, self.coverage, predicted, _discontinuous(self.documents, predicted))
+
+
+class _SpanClassification:
+    """Documents whose entities are given, to be labelled."""
+
+    def __init__(self, model: Model, documents: Sequence[Document]) -> None:
+        self.model = model
+        self.documents = documents
+        self.given, self.corpus = model.predictor.encode_given(documents)
+        # the entities with their documents' positions; an entity that is listed twice comes once
+        self.entities = [
+            (position, entity)
+            for position, document in enumerate(documents)
+            for entity in dict.fromkeys(document.entities)
+        ]
+        self.labels = [entity.label for _, entity in self.entities]
+
+    def evaluate(self) -> Evaluation:
+        """The accuracy of the labels that the model gives now, and of the majority by string."""
+        relabelled: list[dict[Entity, Entity]] = [{} for _ in self.documents]  # an entity to itself with a new label
+        classified = self.model.predictor.classify_given(self.given, self.corpus)
+        for (position, entity), relabelled_entity in zip(self.given.entities, classified, strict=True):
+            relabelled[position][entity] = relabelled_entity
+        predictions = (relabelled[position].get(entity) for position, entity in self.entities)
+        labels = [prediction.label if prediction else None for prediction in predictions]
+        predicted = [
+            document.with_entities(dict.fromkeys(entities.values()))
+            for document, entities in zip(self.documents, relabelled, strict=True)
+        ]
+        strings = self.model.strings
+        majority = None
+        if strings is not None:
+            majority = score_labels(self.labels, [strings.label(entity.text) for _, entity in self.entities])
+        return Evaluation(score_labels(self.labels, labels), self.given.coverage, predicted, baseline=majority)
+
+
+def _discontinuous(gold: Sequence[Document], predicted: Sequence[Document]) -> dict[str, Scores]:
+    """The scores of discontinuous entities, and of the sentences with them, where there are any."""
+    if not any(entity.span.discontinuous for document in (*gold, *predicted) for entity in document.entities):
+        return {}
+    slices = {"entities": by_continuity(gold, predicted), "sentences": by_sentence_continuity(gold, predicted)}
+    return {name: scores.get("discontinuous", Scores()) for name, scores in slices.items()}
+
+
+def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -> Coverage:
+    """The entities of a document that a model can predict: by width, by its labels, and by how they overlap."""
+    linked = linked_labels(model)
+    reached = align_to_candidates(sentences, document.entities, model.network.rules)
+    never_linked = "discontinuous, of a label that was not so in training"
+    overlapping = f"overlapping more than {model.overlap} decoding allows"
+    reasons = {UNKNOWN_LABEL: 0, never_linked: 0, overlapping: 0}
+    for contiguous, discontinuous in zip(reached.entities, reached.discontinuous, strict=True):
+        spans: list[tuple[Fragments, str]] = [(((first, stop),), label) for first, stop, label in contiguous]
+        spans += [(gold.fragments, gold.label) for gold in discontinuous]
+        known = [(fragments, label) for fragments, label in spans if label in model.labels]
+        predictable = [
+            ScoredSpan(fragments, 1, -sum(stop - first for first, stop in fragments))  # the narrower stand
+            for fragments, label in known
+            if len(fragments) == 1 or label in linked
+        ]
+        reasons[UNKNOWN_LABEL] += len(spans) - len(known)
+        reasons[never_linked] += len(known) - len(predictable)
+        reasons[overlapping] += len(predictable) - len(decode(predictable, model.overlap, model.linked_overlap))
+    return reached.coverage + Coverage(unreachable={reason: count for reason, count in reasons.items() if count})

@@ -1,14 +1,16 @@
-"""Matching: which predicted entities are exactly those of the gold standard."""
+"""Matching: which predicted entities are exactly those of the gold standard, and which overlap."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, Span
 from nearspan.errors import NearspanError
 from nearspan.evaluation.scores import Counts, Scores
+
+_BUCKET = 64  # characters; about a dozen words
 
 
 def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
@@ -71,3 +73,33 @@ class Tally:
         """The scores so far, labels in alphabetical order."""
         labels = sorted(self._gold.keys() | self._predicted.keys())
         return Scores({y: Counts(self._correct[y], self._predicted[y], self._gold[y]) for y in labels})
+
+
+class Overlaps:
+    """An index of entities by their characters, so that not all are compared with all.
+
+    >>> index = Overlaps([Entity.of(0, 6, "ORG"), Entity.of(4, 9, "LOC")])
+    >>> [entity.label for entity in index.of(Span.of(5, 8))]
+    ['ORG', 'LOC']
+    >>> index.of(Span.of(9, 12))
+    []
+    """
+
+    def __init__(self, entities: Iterable[Entity]) -> None:
+        self._buckets: defaultdict[int, list[Entity]] = defaultdict(list)
+        for entity in dict.fromkeys(entities):
+            for bucket in _buckets(entity.span):
+                self._buckets[bucket].append(entity)
+
+    def of(self, span: Span) -> list[Entity]:
+        """The entities that share a character with `span`, sorted."""
+        near = {entity for bucket in _buckets(span) for entity in self._buckets.get(bucket, ())}
+        return sorted(entity for entity in near if entity.span.overlaps(span))
+
+
+def _buckets(span: Span) -> Iterator[int]:
+    last = -1
+    for start, end in span.fragments:
+        first = max(start // _BUCKET, last + 1)
+        last = (end - 1) // _BUCKET
+        yield from range(first, last + 1)

@@ -161,19 +161,13 @@ class ClassificationScores(Scores):
         return self.accuracy
 
     @property
-    def precision(self) -> float:
-        """Refused."""
-        raise _no_recognition()
+    def _recognition(self) -> float:
+        raise NearspanError(
+            "these scores are of spans that were given, so they have no precision, recall or F1 of recognition: read "
+            "`accuracy`, or train the recipe with suggester.kind=all"
+        )
 
-    @property
-    def recall(self) -> float:
-        """Refused."""
-        raise _no_recognition()
-
-    @property
-    def f1(self) -> float:
-        """Refused."""
-        raise _no_recognition()
+    precision = recall = f1 = _recognition
 
     def metrics(self) -> dict[str, float]:
         """The measures of all labels together, under names that recognition does not use."""
@@ -194,10 +188,3 @@ class ClassificationScores(Scores):
             numbers = f"{counts.gold:4}  {counts.predicted:9}  {counts.correct:7}"
             lines.append(f"{label:{width}}  {100 * counts.recall:8.2f}  {numbers}")
         return "\n".join(lines)
-
-
-def _no_recognition() -> NearspanError:
-    return NearspanError(
-        "these scores are of spans that were given, so they have no precision, recall or F1 of recognition: read "
-        "`accuracy`, or train the recipe with suggester.kind=all"
-    )

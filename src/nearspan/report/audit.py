@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nearspan.errors import NearspanError
+from nearspan.evaluation.evaluator import UNKNOWN_LABEL
 from nearspan.explain import Neighbour
 from nearspan.explain.neighbour import neighbour_at
 from nearspan.formats import Documents, as_documents
@@ -25,12 +26,9 @@ from nearspan.report.leave_one_out_predictions import (
     predict_leave_one_out,
     split_corpus,
 )
-from nearspan.report.model_access import decides_by_neighbours
 from nearspan.report.progress import Progress
 from nearspan.report.rendering import render_page
 from nearspan.segment import Coverage
-
-UNKNOWN = "with a label unknown to the model"
 
 
 @dataclass(frozen=True)
@@ -89,11 +87,11 @@ def audit(
     if not sentences:
         raise NearspanError("the corpus holds no words, so there is nothing to audit")
     unknown = sum(label not in model.labels for sentence in sentences for _, _, label in sentence.entities)
-    coverage += Coverage(unreachable={UNKNOWN: unknown} if unknown else {})
+    coverage += Coverage(unreachable={UNKNOWN_LABEL: unknown} if unknown else {})
     predictions = predict_leave_one_out(model, sentences, store, progress or (lambda *_: None))
     issues = find_label_issues(model, corpus, predictions)
     listed = _add_evidence(model, store, predictions, issues[:most], count)
-    return Audit(listed, coverage, "exact" if decides_by_neighbours(model) else "nearest", len(issues))
+    return Audit(listed, coverage, "exact" if model.network.head.sums_inner_products else "nearest", len(issues))
 
 
 @torch.inference_mode()

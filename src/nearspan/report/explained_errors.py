@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 
 from nearspan.document import Document, Entity, Span
+from nearspan.errors import NearspanError
 from nearspan.evaluation import Error
+from nearspan.evaluation.evaluator import linked_labels
 from nearspan.explain import Evidence, Neighbour
 from nearspan.model import Model
-from nearspan.report.model_access import evidence_of, has_datastore, linked_labels, reachability
 from nearspan.report.progress import each
 from nearspan.report.scored_model import ScoredModel
 from nearspan.segment import Gold, align
+from nearspan.spans import align_to_candidates
 
 UNREACHABLE = "out of reach"
 KINDS = ("wrong label", "wrong boundary", "wrong label and boundary", "spurious", "missed", UNREACHABLE)
@@ -87,26 +90,23 @@ class ExplainedError:
         return {
             "kind": self.kind,
             "document": self.document.id,
-            "gold": _entity(self.gold, self.document.text),
-            "predicted": _entity(self.predicted, self.document.text),
+            "gold": self.gold and self.gold.to_dict(),
+            "predicted": self.predicted and self.predicted.to_dict(),
             "evidence": [evidence.to_dict() for evidence in self.evidence],
         }
 
 
 def error_kinds(scored: ScoredModel) -> list[str]:
     """The kind of each error; a missed entity that the model cannot find is out of reach."""
-    reachable: dict[int, set[Entity]] = {}
-    kinds: list[str] = []
-    for error in scored.errors:
-        key, kind = id(error.document), str(error.kind)
-        if kind == "missed":
-            if key not in reachable:
-                reachable[key] = (
-                    set() if scored.model.classifies_given_spans else reachable_entities(scored.model, error.document)
-                )
-            kind = kind if error.gold in reachable[key] else UNREACHABLE
-        kinds.append(kind)
-    return kinds
+    documents = {id(error.document): error.document for error in scored.errors if error.kind == "missed"}
+    reachable = {
+        key: set() if scored.model.classifies_given_spans else reachable_entities(scored.model, document)
+        for key, document in documents.items()
+    }
+    return [
+        UNREACHABLE if error.kind == "missed" and error.gold not in reachable[id(error.document)] else error.kind
+        for error in scored.errors
+    ]
 
 
 def count_kinds(kinds: Sequence[str]) -> dict[str, int]:
@@ -119,7 +119,6 @@ def explain_errors(
     scored: ScoredModel, kinds: Sequence[str], count: int = 4, console: Console | None = None
 ) -> list[ExplainedError]:
     """All errors, with evidence from `count` training spans of each label; none for a model without a memory."""
-    explain = has_datastore(scored.model)
     pairs = list(zip(kinds, scored.errors, strict=True))
     return [
         ExplainedError(
@@ -127,38 +126,26 @@ def explain_errors(
             error.document,
             error.gold,
             error.predicted,
-            _explain(scored.model, error, count) if explain and kind != UNREACHABLE else [],
+            list(_evidence(scored.model, error, count)) if scored.model.datastore and kind != UNREACHABLE else [],
         )
         for kind, error in each(pairs, console, "explaining errors")
     ]
 
 
-def _explain(model: Model, error: Error, count: int) -> list[SpanEvidence]:
-    spans = dict.fromkeys(entity.span for entity in (error.predicted, error.gold) if entity is not None)
-    explained = (evidence_of(model, error.document, span, count) for span in spans)
-    return [SpanEvidence.of(evidence) for evidence in explained if evidence is not None]
+def _evidence(model: Model, error: Error, count: int) -> Iterator[SpanEvidence]:
+    for span in dict.fromkeys(entity.span for entity in (error.predicted, error.gold) if entity is not None):
+        with suppress(NearspanError):  # a gold span that is too wide, or discontinuous where no fragments are linked
+            yield SpanEvidence.of(model.explain_span(error.document, span, count))
 
 
 def reachable_entities(model: Model, document: Document) -> set[Entity]:
     """The gold entities that a model can find; some, as wide ones that words are tagged for, are no candidates."""
     sentences, linked = model.split(document), linked_labels(model)
-    aligned, reached = align(sentences, document.entities), reachability(model, sentences, document.entities)
+    aligned = align(sentences, document.entities)
+    reached = align_to_candidates(sentences, document.entities, model.network.rules)
     entities: set[Entity] = set()
     for position, (golds, sources) in enumerate(zip(aligned.golds, aligned.sources, strict=True)):
         known = {Gold(((first, stop),), label) for first, stop, label in reached.entities[position]}
         known.update(gold for gold in reached.discontinuous[position] if gold.label in linked)
         entities.update(entity for gold, entity in zip(golds, sources, strict=True) if gold in known)
     return entities
-
-
-def _entity(entity: Entity | None, text: str) -> dict[str, Any] | None:
-    if entity is None:
-        return None
-    return {
-        "text": entity.span.text(text),
-        "label": entity.label,
-        "start": entity.start,
-        "end": entity.end,
-        "fragments": entity.span.fragments,
-        "score": entity.score,
-    }

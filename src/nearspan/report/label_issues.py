@@ -11,7 +11,6 @@ from nearspan.explain import Neighbour
 from nearspan.model import Model
 from nearspan.model.decode import Overlap, decode
 from nearspan.report.leave_one_out_predictions import AuditedSentence, LeaveOneOutPredictions
-from nearspan.report.model_access import choose_labels, multilabel
 from nearspan.spans import ScoredSpan
 
 Kind = Literal["wrong label", "wrong boundary", "no entity", "missing"]
@@ -81,7 +80,7 @@ def find_label_issues(
 ) -> list[LabelIssue]:
     """All issues, the gravest first; of equal ones the first in the corpus."""
     suggested = predictions.annotated.new_zeros(predictions.annotated.shape)
-    suggested[choose_labels(model, predictions.probabilities)] = 1
+    suggested[model.network.head.choose(predictions.probabilities)] = 1
     spans = zip(
         *(column.tolist() for column in (predictions.sentence, predictions.first, predictions.stop)), strict=True
     )
@@ -113,7 +112,7 @@ def _label_pairs(has: Sequence[float], should: Sequence[float]) -> Iterator[tupl
 
 def _severity(model: Model, shares: Sequence[float], annotated: int, suggested: int) -> float:
     """What the neighbours do not give to the annotation; to a label that is missing, what they give to it."""
-    if not annotated and multilabel(model):
+    if not annotated and model.network.head.multilabel:
         return shares[suggested]
     return 1 - shares[annotated]
 

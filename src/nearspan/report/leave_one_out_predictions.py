@@ -10,24 +10,17 @@ from torch import Tensor
 
 from nearspan.document import Document
 from nearspan.errors import ModelError
+from nearspan.heads.query import Query
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
-from nearspan.report.model_access import (
-    NEIGHBOURS,
-    audit_batches,
-    datastore,
-    decides_by_neighbours,
-    has_datastore,
-    max_width,
-    reachability,
-)
 from nearspan.report.progress import Progress
 from nearspan.segment import Coverage, Gold, align
 from nearspan.segment.windows import Window, split_windows
-from nearspan.spans import Candidates, Fragments, WordEntity
+from nearspan.spans import Candidates, Fragments, SpanLabels, WordEntity, align_to_candidates
 
 NO_CANDIDATE = "no single span that is asked about"  # in reach of linked fragments, or of tags, and no candidate
+NEIGHBOURS = 32  # other spans that have a say beside a head that does not sum over the datastore
 DOUBT = 0.05  # the whole memory is asked about spans whose annotation a first look gives less than the rest of this
 
 
@@ -58,10 +51,10 @@ class LeaveOneOutPredictions:
 
 def split_corpus(model: Model, documents: Sequence[Document]) -> tuple[list[AuditedSentence], Coverage]:
     """The sentences of a corpus with their annotations, and how many of these can be asked about."""
-    sentences, coverage, width = [], Coverage(), max_width(model)
+    sentences, coverage, width = [], Coverage(), model.network.max_width
     for number, document in enumerate(documents):
         parts = model.split(document)
-        reached = reachability(model, parts, document.entities)
+        reached = align_to_candidates(parts, document.entities, model.network.rules)
         narrow = [[gold for gold in golds if gold[1] - gold[0] <= width] for golds in reached.entities]
         lost = sum(map(len, reached.entities)) - sum(map(len, narrow)) + sum(map(len, reached.discontinuous))
         coverage += reached.coverage + Coverage(unreachable={NO_CANDIDATE: lost})
@@ -87,18 +80,24 @@ def predict_leave_one_out(
     model: Model, sentences: Sequence[AuditedSentence], store: LeaveOneOut, progress: Progress
 ) -> LeaveOneOutPredictions:
     """Ask the memory about the spans of sentences, each time without the sentence itself and its copies."""
-    groups = torch.tensor([_duplicate_group(store, each.window) for each in sentences], device=model.device)  # [M]
-    texts, entities = [each.window.sentence for each in sentences], [each.entities for each in sentences]
+    network, windows = model.network.eval(), [each.window for each in sentences]
+    groups = torch.tensor([_duplicate_group(store, window) for window in windows], device=model.device)  # [M]
+    corpus = model.encode([window.sentence for window in windows])
+    number = {label: i for i, label in enumerate(model.labels)}
+    known = [[(a, b, number[label]) for a, b, label in each.entities if label in number] for each in sentences]
+    labels = SpanLabels.of_all_spans(corpus.lengths, known, network.max_width).to(model.device)
     kept: list[tuple[Tensor, ...]] = []
-    for batch in audit_batches(model, texts, entities, store, groups):
-        candidates, ids = batch.candidates, batch.ids.to(model.device)
-        doubtful = (batch.probabilities - batch.annotated).abs().amax(1) > DOUBT
-        owned = _owned([sentences[i].window for i in batch.ids.tolist()], candidates)
-        rows = (doubtful & owned).nonzero().flatten()
-        sentence = ids[candidates.sentence[rows]]
+    for ids in corpus.reading_batches(model.device):
+        query, on_device = network.query(corpus.batch(ids)), ids.to(model.device)
+        candidates = query.candidates
+        likely = _predict_batch(model, query, store, groups[on_device])  # [S, 1 + Y]
+        annotated = labels.one_hot_targets(ids, candidates, network.labels)  # [S, 1 + Y]
+        doubtful = (likely - annotated).abs().amax(1) > DOUBT
+        rows = (doubtful & _owned([windows[i] for i in ids.tolist()], candidates)).nonzero().flatten()
+        sentence = on_device[candidates.sentence[rows]]
         places = (sentence, candidates.first[rows], candidates.stop[rows], groups[sentence])
-        kept.append((*places, batch.annotated[rows], batch.probabilities[rows], batch.vectors[rows].float()))
-        progress("reading", len(batch.ids), len(sentences))
+        kept.append((*places, annotated[rows], likely[rows], query.vectors[rows].float()))
+        progress("reading", len(ids), len(sentences))
     columns = (torch.cat(column) for column in zip(*kept, strict=True))
     sentence, first, stop, groups, annotated, probabilities, vectors = columns
     totals = None
@@ -106,7 +105,7 @@ def predict_leave_one_out(
     def watch(done: int, total: int) -> None:
         progress("asking", done, total)
 
-    if decides_by_neighbours(model):
+    if network.head.sums_inner_products:
         # of a few nearest sentences a label is often absent, and its probability of 0 ranks nothing: ask all
         probabilities, totals = store.probabilities(vectors, groups, watch)
     else:
@@ -114,11 +113,22 @@ def predict_leave_one_out(
     return LeaveOneOutPredictions(sentences, sentence, first, stop, annotated, probabilities, vectors, groups, totals)
 
 
+def _predict_batch(model: Model, query: Query, store: LeaveOneOut, groups: Tensor) -> Tensor:
+    """P(y|s) [S, 1 + Y] by the nearest other sentences, or by a head with weights; `groups` [B] are left out."""
+    head = model.network.head
+    if head.uses_datastore and not head.sums_inner_products:  # the head itself cannot leave a sentence out
+        return store.knn_probabilities(query.vectors, groups[query.candidates.sentence], NEIGHBOURS)
+    if head.sums_inner_products:
+        near = store.nearest_sentences(query.sentence_vectors, groups, head.training_neighbours)
+        query = query.with_datastore(store.datastore, near)
+    return head.predict_proba(query)
+
+
 def leave_one_out_datastore(model: Model) -> LeaveOneOut:
     """The memory of a model without what a sentence says of itself; an error where no other sentence is left."""
-    if not has_datastore(model):
+    if not model.datastore:
         raise ModelError(f"this model has no memory to audit with: {NO_MEMORY}")
-    store = LeaveOneOut.of(datastore(model), model.labels)
+    store = LeaveOneOut.of(model.datastore, model.labels)
     if len(store.groups) < 2:
         raise ModelError("the memory holds a single sentence, and a sentence does not speak for itself: remember more")
     return store

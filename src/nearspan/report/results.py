@@ -10,9 +10,9 @@ from rich.console import Console
 
 from nearspan.document import Document
 from nearspan.evaluation import Scores
+from nearspan.model import Model
 from nearspan.report.confusion import ConfusionMatrix
 from nearspan.report.explained_errors import KINDS, ExplainedError, count_kinds, error_kinds, explain_errors
-from nearspan.report.model_access import datastore, decides_by_neighbours, has_datastore
 from nearspan.report.rendering import render_page
 from nearspan.report.scored_model import ScoredModel
 from nearspan.training.data import digest
@@ -84,29 +84,21 @@ class Results:
             most=max((count for _, counts in present for count in counts), default=1),
             kind_choices=[(kind, kind) for kind in self.error_counts[0]],
             label_choices=label_choices,
-            strength=_strength(self.models[0]),
+            strength=_strength(self.models[0].model),
             given_spans=_given_span_scores(self.models),
             nested=any(set(scored.structures) - {"flat"} for scored in self.models),
-            memories=list(map(_memory, self.models)),
             settings=_settings(self.models),
             papers=papers,
         )
 
 
-def _strength(scored: ScoredModel) -> str:
+def _strength(model: Model) -> str:
     """The kind of most of a model's evidence; "" where it has none."""
-    if not has_datastore(scored.model):
+    if not model.datastore:
         return ""
-    if decides_by_neighbours(scored.model):
+    if model.network.head.sums_inner_products:
         return "exact"
-    return "attended" if scored.model.recipe.encoder.word_memory is not None else "nearest"
-
-
-def _memory(scored: ScoredModel) -> str:
-    if not has_datastore(scored.model):
-        return "none"
-    store = datastore(scored.model)
-    return f"{len(store):,} spans of {len(store.sentences):,} training sentences"
+    return "attended" if model.recipe.encoder.word_memory is not None else "nearest"
 
 
 def _given_span_scores(models: Sequence[ScoredModel]) -> list[tuple[str, Scores]]:

@@ -8,9 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document
 from nearspan.evaluation import (
-    VOCABULARIES,
     Counts,
     Error,
     Evaluation,
@@ -22,7 +21,6 @@ from nearspan.evaluation import (
     find_errors,
 )
 from nearspan.model import Model
-from nearspan.report.model_access import datastore, has_datastore, vector_vocabulary
 
 WIDEST = 10  # words; wider entities are counted together
 STRUCTURES = ("flat", "nested", "covering", "both")
@@ -52,8 +50,7 @@ class ScoredModel:
     def widths(self) -> dict[str, Counts]:
         """Scores by width in words, the narrowest first."""
         characters = self.model.recipe.characters_as_words
-        widths = _totals(by_width(self.documents, self.predicted, widest=WIDEST, characters=characters))
-        return dict(sorted(widths.items(), key=lambda item: int(item[0].rstrip("+"))))
+        return _totals(by_width(self.documents, self.predicted, widest=WIDEST, characters=characters))
 
     @cached_property
     def structures(self) -> dict[str, Counts]:
@@ -64,11 +61,11 @@ class ScoredModel:
     @cached_property
     def vocabularies(self) -> dict[str, Counts]:
         """Scores by whether an entity's words are known; none for a model without pretrained word vectors."""
-        vocabulary, characters = vector_vocabulary(self.model), self.model.recipe.characters_as_words
-        if vocabulary is None:
+        vectors, characters = self.model.network.encoder.vectors, self.model.recipe.characters_as_words
+        if vectors is None or not vectors.pretrained_words:
             return {}
-        slices = _totals(by_vocabulary(self.documents, self.predicted, *vocabulary, characters=characters))
-        return {name: slices[name] for name in VOCABULARIES if name in slices}
+        vocabularies = set(vectors.vocabulary["seen"]), set(vectors.pretrained_words)
+        return _totals(by_vocabulary(self.documents, self.predicted, *vocabularies, characters=characters))
 
     @cached_property
     def discontinuous(self) -> dict[str, Counts]:
@@ -80,22 +77,9 @@ class ScoredModel:
         """Everything it got wrong."""
         return find_errors(self.documents, self.predicted)
 
-    @cached_property
-    def _labels_by_span(self) -> list[dict[tuple[tuple[int, int], ...], list[str]]]:
-        by_document: list[dict[tuple[tuple[int, int], ...], list[str]]] = []
-        for document in self.predicted:
-            by_document.append({})
-            for entity in document.entities:
-                by_document[-1].setdefault(entity.span.fragments, []).append(entity.label)
-        return by_document
-
-    def predicted_labels(self, document: int, entity: Entity) -> list[str]:
-        """The labels that it predicts for the span of an entity, of the document at a position."""
-        return self._labels_by_span[document].get(entity.span.fragments, [])
-
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        store = datastore(self.model) if has_datastore(self.model) else None
+        store = self.model.datastore
         slices = {
             name: {key: counts.to_dict() for key, counts in getattr(self, name).items()}
             for name in ("widths", "structures", "vocabularies")
@@ -105,7 +89,7 @@ class ScoredModel:
             "recipe": self.model.recipe.model_dump(exclude_none=True),
             "labels": self.model.labels[1:],
             "overlap": self.model.overlap,
-            "memory": {"sentences": len(store.sentences), "spans": len(store)} if store is not None else None,
+            "memory": {"sentences": len(store.sentences), "spans": len(store)} if store else None,
             **self.evaluation.to_dict(),
         } | ({} if self.model.classifies_given_spans else slices)
 

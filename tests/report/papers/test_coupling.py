@@ -7,9 +7,9 @@ import torch
 import nearspan
 from nearspan.document import Document
 from nearspan.model import Model
-from nearspan.report.model_access import WordSpan, span_vectors
-from nearspan.report.papers.coupling import LEVELS, coupling, neighbouring, overlap_levels
+from nearspan.report.papers.geometry import LEVELS, coupling, neighbouring, overlap_levels
 from nearspan.report.papers.span_samples import gold_spans
+from nearspan.report.papers.span_vectors import WordSpan, span_vectors
 
 
 def cosine(one: list[float], other: list[float]) -> float:

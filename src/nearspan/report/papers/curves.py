@@ -1,23 +1,26 @@
 """Curves of other trainings of a recipe: on shares of the training set (figure 2 of Ouchi et al., 2020), and with at
-most T occurrences of a word to recall (figure 3 of Luo et al., 2020)."""
+most T occurrences of a word to recall (figure 3 of Luo et al., 2020); with their pictures."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from statistics import fmean
+from statistics import fmean, stdev
+from typing import Any
 
 from nearspan.config import Recipe
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError
-from nearspan.report.papers.trainings import CurvePoint, Trainings
+from nearspan.report.papers.figures import Series, lines
+from nearspan.report.papers.trainings import CurvePoint, Outcome, Trainings
 from nearspan.report.progress import say
 from nearspan.segment import split
 
 SIZES = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 8))
 FEW = 64  # documents; fewer are cut into sentences before shares of them are drawn
+FAR = 20  # numbers so many times another are drawn on a logarithmic scale, or the small ones would be one
 
 
 def check_curves(
@@ -81,16 +84,12 @@ def size_curve(
 ) -> list[CurvePoint]:
     """Train each recipe on each share of the documents; `recipes` by the name that the curve gives them."""
     todo = [
-        (name, recipe, size, subset, seed)
+        (name, recipe, float(size), subset, f"on {size} of the data", seed)
         for name, recipe in recipes.items()
         for size, subset in zip(sizes, subsets(documents, sizes, recipe.characters_as_words), strict=True)
         for seed in range(seeds)
     ]
-    points = []
-    for number, (name, recipe, size, subset, seed) in enumerate(todo, start=1):
-        say(trainings.console, f"data-size curve {number}/{len(todo)}: {name} on {size} of the data, seed {seed}")
-        points.append(CurvePoint(name, float(size), seed, trainings.outcome(recipe, subset, seed)))
-    return points
+    return _train_points("data-size curve", todo, trainings)
 
 
 def with_word_memory(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
@@ -113,22 +112,26 @@ def occurrence_curve(
     seeds: int = 1,
 ) -> list[CurvePoint]:
     """Train each recipe without its memory of training words, T = 0, and with at most so many occurrences of a word."""
+    variants = {0: ("encoder.word_memory=none", "without its memory of words")} | {
+        count: (f"encoder.word_memory.most={count}", f"with at most {count:,} occurrences of a word") for count in most
+    }
     todo = [
-        (
-            name,
-            recipe.override([f"encoder.word_memory.most={count}" if count else "encoder.word_memory=none"]),
-            count,
-            seed,
-        )
+        (name, recipe.override([setting]), count, documents, what, seed)
         for name, recipe in recipes.items()
         for seed in range(seeds)
-        for count in (0, *most)
+        for count, (setting, what) in variants.items()
     ]
+    return _train_points("memory curve", todo, trainings)
+
+
+def _train_points(
+    title: str, todo: Sequence[tuple[str, Recipe, float, Sequence[Document], str, int]], trainings: Trainings
+) -> list[CurvePoint]:
+    """The points by name, recipe, place on the curve, documents, what is said of it, and seed."""
     points = []
-    for number, (name, recipe, count, seed) in enumerate(todo, start=1):
-        what = f"with at most {count:,} occurrences of a word" if count else "without its memory of words"
-        say(trainings.console, f"memory curve {number}/{len(todo)}: {name} {what}, seed {seed}")
-        points.append(CurvePoint(name, count, seed, trainings.outcome(recipe, documents, seed)))
+    for number, (name, recipe, at, documents, what, seed) in enumerate(todo, start=1):
+        say(trainings.console, f"{title} {number}/{len(todo)}: {name} {what}, seed {seed}")
+        points.append(CurvePoint(name, at, seed, trainings.outcome(recipe, documents, seed)))
     return points
 
 
@@ -137,9 +140,77 @@ def epoch_times(points: Sequence[CurvePoint], name: str) -> dict[float, list[flo
 
     The mean over all seeds is 1, so that T = 0 shows how much times differ by themselves.
     """
-    measured = [(point.at, point.outcome.seconds / point.outcome.epochs) for point in points if point.name == name]
-    base = fmean(seconds for count, seconds in measured if not count)
-    times: dict[float, list[float]] = {}
-    for count, seconds in measured:
-        times.setdefault(count, []).append(seconds / base)
-    return times
+    times = _series(points, name, lambda outcome: outcome.seconds / outcome.epochs)
+    base = fmean(times[0])
+    return {count: [seconds / base for seconds in measured] for count, measured in times.items()}
+
+
+def size_figure(points: Sequence[CurvePoint], names: Sequence[str]) -> dict[str, Any]:
+    """The data-size curve of models by their names, as a picture and as rows of a table."""
+    sentences = {point.at: point.outcome.sentences for point in points}
+    series = [_f1(points, name) for name in names]
+    ticks = {share: share_text(share) for share in sorted(sentences)}
+    axes = ("share of the training set", "development F1")
+    return {
+        "figure": lines(dict(enumerate(series)), "curve", axes, ticks, log=True),
+        "rows": [
+            [share_text(share), f"{sentences[share]:,}", *(_plus_minus(measured[share]) for measured in series)]
+            for share in sorted(sentences, reverse=True)
+        ],
+    }
+
+
+def occurrence_figures(points: Sequence[CurvePoint], names: Sequence[str]) -> dict[str, Any]:
+    """F1 and time against the most occurrences of a word that are recalled, of those models that recall any."""
+    recalling = {point.name for point in points}
+    numbers = [number for number, name in enumerate(names) if name in recalling]
+    f1 = {number: _f1(points, names[number]) for number in numbers}
+    times = {number: epoch_times(points, names[number]) for number in numbers}
+    counts = sorted({point.at for point in points})
+    ticks = {count: f"{count:,.0f}" for count in counts if count}
+    base = {number: fmean(series[0]) for number, series in f1.items()}
+    axis, log = "T, the most occurrences of a word", max(ticks) > FAR * min(ticks)
+    measured = [series for number in numbers for series in (f1[number], times[number])]
+    return {
+        "numbers": numbers,
+        "figures": [
+            lines(_recalling(f1), "recalled", (axis, "development F1"), ticks, log=log, levels=base),
+            lines(_recalling(times), "recalling", (axis, "time of an epoch"), ticks, log=log, levels={numbers[0]: 1.0}),
+        ],
+        "rows": [
+            [ticks.get(count, "no memory"), *(_plus_minus(series[count]) for series in measured)] for count in counts
+        ],
+    }
+
+
+def _series(points: Sequence[CurvePoint], name: str, measure: Callable[[Outcome], float]) -> dict[float, list[float]]:
+    """What is measured of a model, by where it is on the curve."""
+    series: dict[float, list[float]] = {}
+    for point in points:
+        if point.name == name:
+            series.setdefault(point.at, []).append(measure(point.outcome))
+    return series
+
+
+def _f1(points: Sequence[CurvePoint], name: str) -> dict[float, list[float]]:
+    return _series(points, name, lambda outcome: 100 * outcome.f1)
+
+
+def _recalling(measured: Mapping[int, Series]) -> dict[int, Series]:
+    """All but what was measured without a memory."""
+    return {number: {at: values for at, values in series.items() if at} for number, series in measured.items()}
+
+
+def _plus_minus(values: Sequence[float]) -> str:
+    deviation = stdev(values) if len(values) > 1 else 0.0
+    return f"{fmean(values):.2f} ± {deviation:.2f}" if deviation else f"{fmean(values):.2f}"
+
+
+def share_text(share: float) -> str:
+    """A share as people write it.
+
+    >>> share_text(0.125), share_text(1.0), share_text(0.3)
+    ('1/8', '1', '0.3')
+    """
+    parts = 1 / share
+    return f"{share:.2g}" if abs(parts - round(parts)) > 1e-6 else f"1/{round(parts)}" if round(parts) > 1 else "1"

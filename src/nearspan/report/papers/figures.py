@@ -67,8 +67,7 @@ def scatter(
         for group in sorted(set(groups)):
             members = [i for i, number in enumerate(groups) if number == group]
             order += members
-            style = {"color": colour(group).light, "markersize": 3.6, "alpha": 0.75, "markeredgewidth": 0}
-            plane.plot(*points[members].T, MARKERS[group % len(MARKERS)], **style)
+            _plot_points(plane, points[members], group, MARKERS[group % len(MARKERS)], markersize=3.6, alpha=0.75)
         return _svg(figure, name, [titles[i] for i in order])
 
 
@@ -95,12 +94,10 @@ def correctness_scatter(
             plane.tick_params(colors=_INK, length=0)
         order: list[int] = []
         for group in sorted(set(groups)):
-            for correct in (True, False):
+            for correct, marker, size, height in ((True, "^", 4.2, 2), (False, "o", 3.8, 3)):
                 members = [i for i, number in enumerate(groups) if number == group and right[i] == correct]
                 order += members
-                style = {"color": colour(group).light, "markersize": 4.2 if correct else 3.8, "markeredgewidth": 0}
-                marker, height = ("^", 2) if correct else ("o", 3)
-                plane.plot(*points[members].T, marker, alpha=0.7, zorder=height, **style)
+                _plot_points(plane, points[members], group, marker, markersize=size, alpha=0.7, zorder=height)
         return _svg(figure, name, [titles[i] for i in order])
 
 
@@ -189,6 +186,10 @@ def summary(series: Series) -> tuple[list[float], list[float], list[float]]:
     places = sorted(series)
     deviations = [stdev(series[place]) if len(series[place]) > 1 else 0.0 for place in places]
     return places, [fmean(series[place]) for place in places], deviations
+
+
+def _plot_points(plane: Any, points: NDArray[np.float32], group: int, marker: str, **style: float) -> None:
+    plane.plot(*points.T, marker, color=colour(group).light, markeredgewidth=0, **style)
 
 
 def _rule(axes: Any) -> None:

@@ -10,9 +10,9 @@ from nearspan.document import Document
 from nearspan.errors import ConfigError
 from nearspan.losses.span_texts import lowercase_words
 from nearspan.model import Model
-from nearspan.report.model_access import generators_of, input_vectors
 from nearspan.report.papers.projection import missing_package
 from nearspan.report.papers.span_samples import GoldSpan, gold_spans
+from nearspan.report.papers.span_vectors import input_vectors
 
 EXAMPLES = 200  # that JSON holds
 BATCH = 1024  # spans whose words are generated at once
@@ -61,7 +61,7 @@ def generation(model: Model, documents: Sequence[Document]) -> Generation:
 
 def generate_entities(model: Model, spans: Sequence[GoldSpan]) -> Generation:
     """The same for some gold spans."""
-    generators = generators_of(model)
+    generators = model.network.generators
     if generators is None:
         raise ConfigError("this model has no generators: train with a recipe that has losses.generators")
     generators.eval()

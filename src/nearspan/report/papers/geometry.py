@@ -1,17 +1,20 @@
-"""Geometry: how long span vectors are and how alike within and between labels (table 5 of Zhu et al., 2023)."""
+"""Geometry of span vectors: how long they are, how alike within and between labels (table 5 of Zhu et al., 2023), and
+how alike where spans overlap (table 4)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from nearspan.model import Model
-from nearspan.report.model_access import head_weight
+from nearspan.report.papers.span_vectors import WordSpan, span_batches
+
+LEVELS = ("non-overlapping", "weakly overlapping", "strongly overlapping")
+NEAR = 5  # words on either side of an entity that its neighbouring spans may reach into
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,6 @@ class Geometry:
     against: Cosine  # between entities and negatives
     templates: Templates | None  # None: the head has none
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
 
 @torch.inference_mode()
 def geometry(model: Model, vectors: Tensor, labels: Sequence[str], negatives: Tensor) -> Geometry:
@@ -87,8 +86,8 @@ def geometry(model: Model, vectors: Tensor, labels: Sequence[str], negatives: Te
 @torch.inference_mode()
 def templates(model: Model) -> Templates | None:
     """The vectors of the labels in the head's weight matrix, if it has one with a row a label, null first or not."""
-    weight, count = head_weight(model), len(model.labels) - 1  # without null
-    if weight is None or not count or len(weight) not in (count, count + 1):
+    weight, count = getattr(model.network.head, "weight", None), len(model.labels) - 1  # without null
+    if not isinstance(weight, Tensor) or weight.ndim != 2 or not count or len(weight) not in (count, count + 1):
         return None
     null, entities = weight.double().tensor_split([len(weight) - count])
     units, null_units = _units(entities), _units(null)
@@ -98,6 +97,55 @@ def templates(model: Model) -> Templates | None:
         cosine=Cosine.of(float((units @ units.T).abs().triu(1).sum()), pairs),
         null=Cosine.of(float((units @ null_units.T).abs().sum()), count * len(null)),
     )
+
+
+@torch.inference_mode()
+def coupling(model: Model, spans: Sequence[WordSpan], widest: int, near: int = NEAR) -> dict[str, Cosine]:
+    """The mean cosine between entities and their neighbouring spans, by how much the two overlap.
+
+    The neighbouring spans of an entity are the candidates of its sentence that begin at most `near` words before
+    it, end at most `near` words after it and have at most `widest` words; not its own span. What is within it,
+    around it, across its ends and beside it is among them. One sentence's vectors are held at a time.
+    """
+    sums = torch.zeros(len(LEVELS), dtype=torch.double, device=model.device)
+    counts = torch.zeros(len(LEVELS), dtype=torch.long, device=model.device)
+    for batch in span_batches(model, spans):
+        query = model.network.query(batch.batch)
+        vectors, candidates = query.vectors, query.candidates
+        sizes = candidates.counts
+        starts = (sizes.cumsum(0) - sizes).tolist()
+        for sentence, row in zip(batch.places[:, 0].tolist(), batch.rows(candidates).tolist(), strict=True):
+            mine = slice(starts[sentence], starts[sentence] + int(sizes[sentence]))
+            first, stop = candidates.first[mine], candidates.stop[mine]  # [C]
+            units = functional.normalize(vectors[mine].float(), dim=1)  # [C, H]
+            entity = row - mine.start
+            close = neighbouring(first, stop, entity, widest, near)
+            level = overlap_levels(first, stop, entity)[close]
+            cosines = (units[close] @ units[entity]).double()
+            sums.index_add_(0, level, cosines)
+            counts += torch.bincount(level, minlength=len(LEVELS))
+    totals = zip(LEVELS, sums.tolist(), counts.tolist(), strict=True)
+    return {level: Cosine.of(total, pairs) for level, total, pairs in totals}
+
+
+def neighbouring(first: Tensor, stop: Tensor, entity: int, widest: int, near: int = NEAR) -> Tensor:
+    """Which of a sentence's candidates [C] are neighbouring spans of the one with number `entity`."""
+    close = (first >= first[entity] - near) & (stop <= stop[entity] + near) & (stop - first <= widest)
+    close[entity] = False
+    return close
+
+
+def overlap_levels(first: Tensor, stop: Tensor, entity: int) -> Tensor:
+    """The level [C] at which candidates overlap one of them: alpha = 0, up to 0.5, above.
+
+    alpha is the overlapping ratio: the words that two spans share, as a part of the words that are in either.
+
+    >>> overlap_levels(torch.tensor([0, 0, 0, 2]), torch.tensor([2, 3, 4, 3]), entity=0).tolist()
+    [2, 2, 1, 0]
+    """
+    shared = (torch.minimum(stop, stop[entity]) - torch.maximum(first, first[entity])).clamp(min=0)
+    union = (stop - first) + (stop[entity] - first[entity]) - shared
+    return (shared > 0).long() + (2 * shared > union).long()
 
 
 def _units(vectors: Tensor) -> Tensor:

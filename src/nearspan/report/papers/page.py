@@ -9,11 +9,9 @@ import numpy as np
 from markupsafe import Markup
 
 from nearspan.evaluation import Counts
-from nearspan.report.model_access import max_width
 from nearspan.report.papers import figures
-from nearspan.report.papers.coupling import LEVELS, NEAR
-from nearspan.report.papers.curve_figures import occurrence_figures, size_figure
-from nearspan.report.papers.geometry import Cosine, Geometry
+from nearspan.report.papers.curves import occurrence_figures, size_figure
+from nearspan.report.papers.geometry import LEVELS, NEAR
 from nearspan.report.papers.label_probabilities import LabelProbabilities
 from nearspan.report.papers.projection import FEWEST
 from nearspan.report.papers.results import PaperResults
@@ -29,22 +27,26 @@ RATIOS = ("0", "above 0, up to 0.5", "above 0.5, below 1")
 
 def papers_page(results: PaperResults, title: str, labels: Sequence[str]) -> str:
     """The page as HTML; `labels` give the colours."""
-    names = [scored.name for scored in results.models]
+    models, names = results.models, [scored.name for scored in results.models]
+    pairs = zip(names, results.spaces, strict=bool(results.spaces))
     enough = all(len(spans.gold) >= FEWEST for spans in results.probabilities)
     return render_page(
         "papers.html.j2",
         labels,
         title=title,
         results=results,
-        models=results.models,
+        models=models,
         fewest=FEWEST,
         near=NEAR,
         slices=_slices(results) if results.spaces else None,
-        measures=[distance_measure(scored.model) for scored in results.models],
-        vectors=_vectors(results) if results.spans else None,
+        measures=[distance_measure(scored.model) for scored in models],
+        levels=zip(LEVELS, RATIOS, strict=True),
+        widest=min(scored.model.network.max_width for scored in models),
+        unit=" or ".join(sorted({scored.model.recipe.suggester.unit for scored in models})),
         space=_space(results, labels) if len(results.spans) >= FEWEST else None,
-        posteriors=_posteriors(results, labels),
+        without_templates=[name for name, space in pairs if space.geometry.templates is None],
         generation=_generation(results),
+        without_losses=[name for name, losses in zip(names, results.losses, strict=True) if not losses],
         loss=figures.losses(results.losses) if any(results.losses) else None,
         probabilities=_probabilities(results.probabilities, labels) if enough else None,
         sizes=size_figure(results.sizes, names) if results.sizes else None,
@@ -68,81 +70,18 @@ def _slices(results: PaperResults) -> dict[str, Markup | None]:
     }
 
 
-def _vectors(results: PaperResults) -> dict[str, Any]:
-    """Coupling, norms and cosines (tables 4 and 5 of Zhu et al., 2023)."""
-    geometries = [space.geometry for space in results.spaces]
-    coupling = [
-        (level, ratio, *_cosines([space.coupling[level] for space in results.spaces]))
-        for level, ratio in zip(LEVELS, RATIOS, strict=True)
-    ]
-    cosines = {
-        "cosine of entities of one label": [geometry.within for geometry in geometries],
-        "cosine of entities of different labels": [geometry.between for geometry in geometries],
-        "cosine of entities and spans that are none": [geometry.against for geometry in geometries],
-    }
-    without = [
-        scored.name for scored, geometry in zip(results.models, geometries, strict=True) if geometry.templates is None
-    ]
-    return {
-        "widest": min(max_width(scored.model) for scored in results.models),
-        "unit": " or ".join(sorted({scored.model.recipe.suggester.unit for scored in results.models})),
-        "coupling": coupling,
-        "geometry": [
-            ("l2-norm of entities", [_number(geometry.norm) for geometry in geometries], ""),
-            *((title, *_cosines(row)) for title, row in cosines.items()),
-        ],
-        "templates": _templates(geometries),
-        "without": without,
-    }
-
-
-def _templates(geometries: Sequence[Geometry]) -> list[tuple[str, list[str], str]]:
-    """What the heads compare vectors with, where they have a vector a label."""
-    templates = [geometry.templates for geometry in geometries]
-    if not any(templates):
-        return []
-    none = Cosine(None, 0)
-    rows = [("l2-norm of templates", [_number(vectors.norm if vectors else None) for vectors in templates], "")]
-    rows.append(
-        ("absolute cosine of templates", *_cosines([vectors.cosine if vectors else none for vectors in templates]))
-    )
-    if any(vectors and vectors.null.pairs for vectors in templates):
-        cosines = [vectors.null if vectors else none for vectors in templates]
-        rows.append(("absolute cosine of templates and null's", *_cosines(cosines)))
-    return rows
-
-
-def _cosines(cosines: Sequence[Cosine]) -> tuple[list[str], str]:
-    """The models' means, and how many pairs they are over, once if they are the same."""
-    pairs = dict.fromkeys(f"{cosine.pairs:,}" for cosine in cosines if cosine.pairs)
-    return [_number(cosine.mean) for cosine in cosines], " / ".join(pairs) or "0"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
 def _space(results: PaperResults, labels: Sequence[str]) -> dict[str, Any]:
-    """The vectors of gold spans in two dimensions: t-SNE and principal components."""
+    """The vectors of gold spans in two dimensions: t-SNE, principal components and, where a model has any, latents."""
     groups, titles = _groups(results.spans, labels), _titles(results.spans)
-    placed, directed = [], []
+    placed, directed, latents = [], [], []
     for number, space in enumerate(results.spaces):
         placed.append(figures.scatter(space.projection, groups, titles, f"space{number}"))
         axes, points = _component_axes(space.components.explained), space.components.points
         directed.append(figures.scatter(points, groups, titles, f"components{number}", axes))
-    return {"labels": _present(results.spans, labels), "placed": placed, "directed": directed}
-
-
-def _posteriors(results: PaperResults, labels: Sequence[str]) -> dict[str, Any] | None:
-    """The latents of gold spans by t-SNE, where a model has any."""
-    if len(results.spans) < FEWEST or all(len(space.posteriors) == 1 for space in results.spaces):
-        return None
-    groups, titles = _groups(results.spans, labels), _titles(results.spans)
-    rows = [
-        {key: figures.scatter(points, groups, titles, f"posteriors{number}{key}") for key, points in drawn.items()}
-        for number, drawn in enumerate(space.posteriors for space in results.spaces)
-    ]
-    return {"labels": _present(results.spans, labels), "rows": rows}
+        if any(len(other.posteriors) > 1 for other in results.spaces):
+            named = ((key, points, f"posteriors{number}{key}") for key, points in space.posteriors.items())
+            latents.append({key: figures.scatter(points, groups, titles, name) for key, points, name in named})
+    return {"labels": _present(results.spans, labels), "placed": placed, "directed": directed, "latents": latents}
 
 
 def _generation(results: PaperResults) -> dict[str, Any] | None:
@@ -172,42 +111,36 @@ def _generation(results: PaperResults) -> dict[str, Any] | None:
 
 def _probabilities(probabilities: Sequence[LabelProbabilities], labels: Sequence[str]) -> dict[str, Any]:
     """Probabilities of gold spans: components, violins and discrepancy (figures 4 to 6 of the SNG paper)."""
-    return {
-        "labels": _present([span for each in probabilities for span in each.spans], labels),
-        "counts": [_count_correct(each) for each in probabilities],
-        "components": [_components(each, labels, f"outputs{i}") for i, each in enumerate(probabilities)],
-        "violins": [_violins(each, f"violins{i}") for i, each in enumerate(probabilities)],
-        "discrepancy": [_discrepancy(each, labels, f"discrepancy{i}") for i, each in enumerate(probabilities)],
-    }
+    pictures: dict[str, list[Markup]] = {"components": [], "violins": [], "discrepancy": []}
+    for number, spans in enumerate(probabilities):
+        groups = _groups(spans.spans, labels)
+        pairs = zip(_titles(spans.spans), spans.gold_probability, strict=True)
+        titles = [f"{title} ({likely:.3f})" for title, likely in pairs]
+        axes, points = _component_axes(spans.components.explained), spans.components.points
+        drawn = figures.correctness_scatter(points, groups, spans.right, titles, f"outputs{number}", axes)
+        pictures["components"].append(drawn)
+        points = np.stack([spans.discrepancy, spans.dispersion], axis=1).astype(np.float32)
+        axes, name = ["log2 (highest P / P of gold)", "log10 (variance / P of gold)"], f"discrepancy{number}"
+        drawn = figures.correctness_scatter(points, groups, spans.right, titles, name, axes, line=OBVIOUS)
+        pictures["discrepancy"].append(drawn)
+        pictures["violins"].append(_violins(spans, f"violins{number}"))
+    present = _present([span for spans in probabilities for span in spans.spans], labels)
+    return {"labels": present, "counts": list(map(_count_correct, probabilities)), **pictures}
 
 
-def _count_correct(each: LabelProbabilities) -> list[str]:
+def _count_correct(spans: LabelProbabilities) -> list[str]:
     """Right and wrong spans, each with the median of the gold label's probability; and those wrong by far."""
     cells = []
-    for which in (each.right, ~each.right):
-        median = percent(float(np.median(each.gold_probability[which]))) if which.any() else "–"
+    for which in (spans.right, ~spans.right):
+        median = percent(float(np.median(spans.gold_probability[which]))) if which.any() else "–"
         cells += [f"{int(which.sum()):,}", median]
-    return [*cells, f"{int((each.discrepancy > OBVIOUS).sum()):,}"]
+    return [*cells, f"{int((spans.discrepancy > OBVIOUS).sum()):,}"]
 
 
-def _components(each: LabelProbabilities, labels: Sequence[str], name: str) -> Markup:
-    axes, points = _component_axes(each.components.explained), each.components.points
-    return figures.correctness_scatter(
-        points, _groups(each.spans, labels), each.right, _likely_titles(each), name, axes
-    )
-
-
-def _discrepancy(each: LabelProbabilities, labels: Sequence[str], name: str) -> Markup:
-    points = np.stack([each.discrepancy, each.dispersion], axis=1).astype(np.float32)
-    axes = ["log2 (highest P / P of gold)", "log10 (variance / P of gold)"]
-    groups, titles = _groups(each.spans, labels), _likely_titles(each)
-    return figures.correctness_scatter(points, groups, each.right, titles, name, axes, line=OBVIOUS)
-
-
-def _violins(each: LabelProbabilities, name: str) -> Markup:
-    label_of = np.array([span.entity.label for span in each.spans], dtype=object)
+def _violins(spans: LabelProbabilities, name: str) -> Markup:
+    label_of = np.array([span.entity.label for span in spans.spans], dtype=object)
     groups = {
-        label: [each.gold_probability[(label_of == label) & which] for which in (each.right, ~each.right)]
+        label: [spans.gold_probability[(label_of == label) & which] for which in (spans.right, ~spans.right)]
         for label in sorted(set(label_of))
     }
     return figures.violins(groups, name)
@@ -229,8 +162,3 @@ def _present(spans: Sequence[GoldSpan], labels: Sequence[str]) -> list[str]:
 
 def _titles(spans: Sequence[GoldSpan]) -> list[str]:
     return [f"{span.entity.label}: {span.text}" for span in spans]
-
-
-def _likely_titles(each: LabelProbabilities) -> list[str]:
-    pairs = zip(_titles(each.spans), each.gold_probability, strict=True)
-    return [f"{title} ({likely:.3f})" for title, likely in pairs]

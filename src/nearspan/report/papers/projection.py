@@ -1,16 +1,21 @@
 """Projection: span vectors in two dimensions, by t-SNE (figure 3 of Ouchi et al., 2020) and by principal components
-(figure 4 of Zhu et al., 2023)."""
+(figure 4 of Zhu et al., 2023), also before and after the parts that compress them (figure 2 of Nguyen et al., 2023)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from nearspan.errors import ResourceError
+from nearspan.model import Model
+from nearspan.report.papers.span_vectors import WordSpan, input_vectors
 
 FEWEST = 5  # points; fewer have no picture
+INPUT, RECONSTRUCTION, COMPRESSED = "input", "z1", "z3"  # the paper's names of the latents
 
 
 def project(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:
@@ -58,6 +63,27 @@ def principal(vectors: NDArray[np.float32]) -> Components:
     points[:, : two.shape[1]] = centred @ two
     first, second = [*share[:2].tolist(), 0.0][:2]
     return Components(points, (first, second))
+
+
+@torch.inference_mode()
+def posteriors(
+    model: Model, spans: Sequence[WordSpan], projection: NDArray[np.float32]
+) -> dict[str, NDArray[np.float32]]:
+    """t-SNE [N, 2] of the representation's vectors and, where a model has them, of z1 and z3.
+
+    z1 is the mean of the reconstruction's latent and z3 that of the bottleneck's. `projection` is the picture of the
+    vectors that the head reads: z3 with a bottleneck, else the representation's.
+    """
+    generators, compressed = model.network.generators, model.network.bottleneck is not None
+    if not compressed and generators is None:
+        return {INPUT: projection}
+    vectors = input_vectors(model, spans)
+    pictures = {INPUT: project(vectors.cpu().numpy()) if compressed else projection}
+    if generators is not None:
+        pictures[RECONSTRUCTION] = project(generators.latent(vectors, "reconstruction").mean.cpu().numpy())
+    if compressed:
+        pictures[COMPRESSED] = projection
+    return pictures
 
 
 def missing_package(package: str) -> ResourceError:

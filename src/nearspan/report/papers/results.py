@@ -15,19 +15,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 from torch import Tensor
 
-from nearspan.document import Document
+from nearspan.document import Document, Span
 from nearspan.errors import ModelError
 from nearspan.evaluation import FalsePositives, false_positives
 from nearspan.explain import Neighbour
 from nearspan.model import Model
-from nearspan.report.model_access import generators_of, max_width, span_vectors
-from nearspan.report.papers.coupling import coupling
 from nearspan.report.papers.curves import SIZES, occurrence_curve, size_curve, with_word_memory
 from nearspan.report.papers.generation import Generation, generate_entities
-from nearspan.report.papers.geometry import Cosine, Geometry, geometry
+from nearspan.report.papers.geometry import Cosine, Geometry, coupling, geometry
 from nearspan.report.papers.label_probabilities import LabelProbabilities
-from nearspan.report.papers.posteriors import posteriors
-from nearspan.report.papers.projection import Components, principal, project
+from nearspan.report.papers.projection import Components, posteriors, principal, project
 from nearspan.report.papers.retrieval import (
     Agreement,
     agreement,
@@ -36,6 +33,7 @@ from nearspan.report.papers.retrieval import (
     sample_queries,
 )
 from nearspan.report.papers.span_samples import GoldSpan, gold_spans, negative_spans
+from nearspan.report.papers.span_vectors import span_vectors
 from nearspan.report.papers.trainings import CurvePoint, Trainings
 from nearspan.report.progress import say
 from nearspan.report.scored_model import ScoredModel
@@ -94,10 +92,10 @@ class PaperResults:
             return numbers
         rows = zip(numbers["models"], self.models, self.positives, self.spaces, self.generations, strict=True)
         for model, scored, positives, space, generation in rows:
-            model["false_positives"] = positives.to_dict()
-            model["retrieval"] = {"by": distance_measure(scored.model), **space.agreement.to_dict()}
+            model["false_positives"] = asdict(positives)
+            model["retrieval"] = {"by": distance_measure(scored.model), **asdict(space.agreement)}
             model["coupling"] = {level: asdict(cosine) for level, cosine in space.coupling.items()}
-            model["geometry"] = space.geometry.to_dict()
+            model["geometry"] = asdict(space.geometry)
             model["generation"] = generation.to_dict() if generation else None
         spaces = dict(zip(names, self.spaces, strict=True))
         numbers["retrieval"] = [
@@ -143,11 +141,11 @@ def analyse(models: list[ScoredModel], documents: Sequence[Document], console: C
     query_keys = sample_queries(keys, MOST_QUERIES)
     number = {key: i for i, key in enumerate(keys)}
     rows = [number[key] for key in query_keys]
-    widest = min(max_width(scored.model) for scored in models)  # the same pairs for all
+    widest = min(scored.model.network.max_width for scored in models)  # the same pairs for all
     spaces, neighbours, probabilities = [], [], []
-    for scored, own_spans in zip(models, by_key, strict=True):
+    for scored, spans_by_key in zip(models, by_key, strict=True):
         say(console, f"span vectors of {scored.name}: retrieval, likeness and pictures of {len(keys):,} spans")
-        spans = [own_spans[key] for key in keys]
+        spans = [spans_by_key[key] for key in keys]
         vectors = span_vectors(scored.model, spans)
         neighbours.append(nearest_neighbours(scored.model, [spans[i] for i in rows], vectors[rows]))
         probabilities.append(LabelProbabilities.of(scored.model, spans))
@@ -162,13 +160,13 @@ def analyse(models: list[ScoredModel], documents: Sequence[Document], console: C
         [
             RetrievalQuery(
                 by_key[0][key],
-                [scored.predicted_labels(*key) for scored in models],
+                [_labels_at(scored.predicted[key[0]], key[1].span) for scored in models],
                 [groups[i] for groups in neighbours],
             )
             for i, key in enumerate(query_keys)
         ],
         [
-            generate_entities(scored.model, list(spans.values())) if generators_of(scored.model) is not None else None
+            generate_entities(scored.model, list(spans.values())) if scored.model.network.generators else None
             for scored, spans in zip(models, by_key, strict=True)
         ],
     )
@@ -197,6 +195,10 @@ def _draw(items: list[Any]) -> list[Any]:
     """At most MOST_SPANS of the items, always the same ones, in their order."""
     drawn = random.Random(0).sample(range(len(items)), min(MOST_SPANS, len(items)))
     return [items[i] for i in sorted(drawn)]
+
+
+def _labels_at(document: Document, span: Span) -> list[str]:
+    return [entity.label for entity in document.entities if entity.span == span]
 
 
 def _span_space(

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nearspan.errors import ModelError
 from nearspan.explain import Neighbour
 from nearspan.explain.neighbour import neighbour_at
-from nearspan.knn import similarities
+from nearspan.knn import Datastore, similarities
+from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
-from nearspan.report.model_access import datastore, decides_by_neighbours
 from nearspan.report.papers.span_samples import EntityKey, GoldSpan
 
 BUDGET = 256 * 2**20  # bytes of scores at once
@@ -28,14 +29,17 @@ class Agreement:
     other: float  # another label
     null: float  # no entity
 
-    def to_dict(self) -> dict[str, float]:
-        """For JSON."""
-        return {"spans": self.spans, "same": self.same, "other": self.other, "null": self.null}
+
+def datastore(model: Model) -> Datastore:
+    """The training spans that evidence comes from, or an error where a model has none."""
+    if not model.datastore:
+        raise ModelError(f"this model has no memory to take evidence from: {NO_MEMORY}")
+    return model.datastore
 
 
 def distance_measure(model: Model) -> str:
     """How a model measures nearness: the instance head by its own scores, any other by cosine."""
-    return "inner product" if decides_by_neighbours(model) else "cosine"
+    return "inner product" if model.network.head.sums_inner_products else "cosine"
 
 
 @torch.inference_mode()
@@ -54,7 +58,7 @@ def nearest_rows(model: Model, spans: Sequence[GoldSpan], vectors: Tensor, count
     scores, rows = [vectors.new_empty(0, count)], [store.starts.new_empty(0, count)]
     for start in range(0, len(spans), size):
         queries = vectors[start : start + size].float()
-        likeness = similarities(store, queries, cosine=not decides_by_neighbours(model))  # [n, M]
+        likeness = similarities(store, queries, cosine=not model.network.head.sums_inner_products)  # [n, M]
         for line, span in zip(likeness, spans[start : start + size], strict=True):
             for number in known.get(span.sentence.text, ()):
                 first = int(store.starts[number])

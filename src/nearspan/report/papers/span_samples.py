@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from nearspan.document import Document, Entity, Span
 from nearspan.model import Model
-from nearspan.report.model_access import WordSpan, max_width
+from nearspan.report.papers.span_vectors import WordSpan
 from nearspan.segment import Sentence, align
 from nearspan.segment.windows import Window, split_windows
 
@@ -43,7 +43,7 @@ class GoldSpan(WordSpan):
 def gold_spans(model: Model, documents: Sequence[Document]) -> dict[EntityKey, GoldSpan]:
     """The gold entities whose spans are among a model's candidates, in order; of two labels on a span the first."""
     spans: dict[EntityKey, GoldSpan] = {}
-    widest = max_width(model)
+    widest = model.network.max_width
     for number, document in enumerate(documents):
         sentences = model.split(document)
         aligned = align(sentences, document.entities)
@@ -83,7 +83,7 @@ def negative_spans(
         sentence = sentences[position]
         first, stop = _candidate(number - (ends[position - 1] if position else 0), len(sentence), widest)
         if (first, stop) not in entities[position]:
-            spans.append(_in_window(split_windows(sentence, max_width(model)), first, stop))
+            spans.append(_in_window(split_windows(sentence, model.network.max_width), first, stop))
         if len(spans) == most:
             break
     return spans

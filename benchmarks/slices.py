@@ -16,8 +16,7 @@ from nearspan.evaluation import Scores, by_structure, by_width, evaluate
 from nearspan.model import Model
 from nearspan.report.papers.geometry import coupling, geometry
 from nearspan.report.papers.results import MOST_SPANS
-from nearspan.report.papers.span_samples import gold_spans, negative_spans
-from nearspan.report.papers.span_vectors import span_vectors
+from nearspan.report.papers.spans import gold_spans, negative_spans, span_vectors
 
 
 def numbers(scores: Scores) -> dict[str, float]:

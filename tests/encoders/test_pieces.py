@@ -354,8 +354,7 @@ def test_in_context_a_documents_entities_do_not_depend_on_the_other_documents(mo
 
 
 def test_the_report_of_a_model_over_pieces(folders, corpus):
-    from nearspan.report.papers.span_samples import gold_spans, negative_spans
-    from nearspan.report.papers.span_vectors import span_vectors
+    from nearspan.report.papers.spans import gold_spans, negative_spans, span_vectors
 
     model = nearspan.load(folders["shallow"], device="cpu")
     spans = list(gold_spans(model, corpus).values())

@@ -125,7 +125,7 @@ class _Recognition:
             for document, sentences in zip(self.documents, self.sentences, strict=True)
         ]
         scores = score(self.documents, predicted)
-        return Evaluation(scores, self.coverage, predicted, _discontinuous(self.documents, predicted))
+        return Evaluation(scores, self.coverage, predicted, _discontinuous_scores(self.documents, predicted))
 
 
 class _SpanClassification:
@@ -162,7 +162,7 @@ class _SpanClassification:
         return Evaluation(score_labels(self.labels, labels), self.given.coverage, predicted, baseline=majority)
 
 
-def _discontinuous(gold: Sequence[Document], predicted: Sequence[Document]) -> dict[str, Scores]:
+def _discontinuous_scores(gold: Sequence[Document], predicted: Sequence[Document]) -> dict[str, Scores]:
     """The scores of discontinuous entities, and of the sentences with them, where there are any."""
     if not any(entity.span.discontinuous for document in (*gold, *predicted) for entity in document.entities):
         return {}

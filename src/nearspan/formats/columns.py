@@ -37,9 +37,8 @@ class Block:
 class Columns:
     """How many columns most lines have, and which of them hold the word and the labels.
 
-    A label column is one most of whose values are `O` or PREFIX-LABEL. If all columns after the word are
-    label columns, each is a layer; otherwise only the last column is read. The word is in the first column,
-    or in the second if most lines of the first count the words of their sentence.
+    Label columns are found as `conll` says. The word is in the first column, or in the second if most lines of the
+    first count the words of their sentence.
 
     >>> rows = [(1, ["EU", "NNP", "I-NP", "I-ORG"]), (2, ["rejects", "VBZ", "I-VP", "O"])]
     >>> Columns.detect([Block("", 1, [rows])]).labels

@@ -8,14 +8,14 @@ touch are joined. A backslash takes the meaning from `[`, `]`, `\\` and, inside 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from heapq import heapify, heappop, heappush
 
 from nearspan.document import Document, Entity, Fragment, Span
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import excerpt
 
-_LABEL = re.compile(r"\(((?:[^\\()#]|\\.)+)(?:#(\d+))?\)", re.DOTALL)
+_TOKEN = re.compile(r"\\(?P<escaped>.?)|\[|\](?:\((?P<label>(?:[^\\()#]|\\.)+)(?:#(?P<number>\d+))?\))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -28,42 +28,37 @@ def parse(text: str, id: str = "") -> Document:
     >>> [(entity.label, entity.text) for entity in document.entities]
     [('SYMPTOM', 'pain in legs'), ('PART', 'arms'), ('PART', 'legs')]
     """
-    plain: list[str] = []
+    plain = ""
     open_brackets: list[tuple[int, int]] = []
     entities: list[Entity] = []
     pieces: defaultdict[tuple[str, str], list[Fragment]] = defaultdict(list)
-    at = 0
-    while at < len(text):
-        character = text[at]
-        if character == "\\":
-            if at + 1 == len(text):
+    done = 0
+    for token in _TOKEN.finditer(text):
+        plain += text[done : token.start()]
+        at, done = token.span()
+        if token["escaped"] is not None:
+            if not token["escaped"]:
                 raise _error(text, at, "a backslash at the end; write \\\\")
-            plain.append(text[at + 1])
-            at += 2
-        elif character == "[":
+            plain += token["escaped"]
+        elif text[at] == "[":
             open_brackets.append((len(plain), at))
-            at += 1
-        elif character == "]":
-            match = _LABEL.match(text, at + 1)
-            if match is None or not open_brackets:
-                raise _error(text, at, "expected (LABEL) after it" if open_brackets else "nothing to close; write \\]")
-            label, start = _ESCAPED.sub(r"\1", match[1]), open_brackets.pop()[0]
+        elif token["label"] is None or not open_brackets:
+            raise _error(text, at, "expected (LABEL) after it" if open_brackets else "nothing to close; write \\]")
+        else:
+            label, start = _ESCAPED.sub(r"\1", token["label"]), open_brackets.pop()[0]
             if start == len(plain):
                 raise _error(text, at, f"the {label} is empty")
-            if match[2] is None:
+            if token["number"] is None:
                 entities.append(Entity.of(start, len(plain), label))
             else:
-                pieces[label, match[2]].append((start, len(plain)))
-            at = match.end()
-        else:
-            plain.append(character)
-            at += 1
+                pieces[label, token["number"]].append((start, len(plain)))
+    plain += text[done:]
     if open_brackets:
         raise _error(text, open_brackets[-1][1], "it is never closed; write \\[")
     entities += [Entity(Span.union(fragments), label) for (label, _), fragments in pieces.items()]
     if len(set(entities)) < len(entities):
         raise CorpusError(f"markup: {excerpt(text)} holds the same entity twice")
-    return Document("".join(plain), tuple(sorted(entities)), id)
+    return Document(plain, tuple(sorted(entities)), id)
 
 
 def render(document: Document) -> str:
@@ -75,9 +70,7 @@ def render(document: Document) -> str:
     '[a [b](Y#1)](X)[ c](Y#1)'
     """
     pieces = _nested_pieces(document.entities)
-    counts = defaultdict[int, int](int)
-    for _, _, entity in pieces:
-        counts[entity] += 1
+    counts = Counter(entity for _, _, entity in pieces)
     numbers = {entity: number for number, entity in enumerate((e for e in sorted(counts) if counts[e] > 1), 1)}
     labels = {
         entity: re.sub(r"([\\()#])", r"\\\1", document.entities[entity].label)

@@ -69,7 +69,7 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
             width, aligned = _width(entity, starts, ends)
             widths[width] += 1
             if not aligned:
-                problems.append(_misaligned(entity, document, place))
+                problems.append(_misalignment(entity, document, place))
         inside, crossing = relations(entity.span for entity in document.entities)
         nested += inside
         overlapping += crossing
@@ -120,7 +120,7 @@ def _width(entity: Entity, starts: list[int], ends: list[int]) -> tuple[int, boo
     return max(width, 0), aligned
 
 
-def _misaligned(entity: Entity, document: Document, place: Place) -> Problem:
+def _misalignment(entity: Entity, document: Document, place: Place) -> Problem:
     text = excerpt(entity.span.text(document.text))
     message = f"{entity.label} {entity.span} {text} does not begin and end where words do"
     if place.path != document.id:

@@ -124,10 +124,10 @@ def _nearest(
     """For each span the nearest others with a label, with their shares in its probabilities or else their cosines."""
     totals, cosine = predictions.totals, predictions.totals is None
     vectors, groups = predictions.vectors[rows], predictions.groups[rows]
-    scores, near = store.nearest_spans(vectors, groups, label, count, cosine=cosine)
+    scores, rows_near = store.nearest_spans(vectors, groups, label, count, cosine=cosine)
     weights = scores if totals is None else (scores - totals[rows, None]).exp()
     sizes = scores.isfinite().sum(1).tolist()  # [n] fewer than `count` where the memory has no more
-    for size, *row in zip(sizes, near.tolist(), weights.tolist(), strict=True):
+    for size, *row in zip(sizes, rows_near.tolist(), weights.tolist(), strict=True):
         pairs = zip(*(column[:size] for column in row), strict=True)
         neighbours = (neighbour_at(store.datastore, model.labels, span, weight) for span, weight in pairs)
-        yield [replace(each, label=model.labels[label]) for each in neighbours]
+        yield [replace(near, label=model.labels[label]) for near in neighbours]

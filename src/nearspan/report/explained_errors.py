@@ -25,6 +25,7 @@ UNREACHABLE = "out of reach"
 KINDS = ("wrong label", "wrong boundary", "wrong label and boundary", "spurious", "missed", UNREACHABLE)
 LISTED = 5  # training spans for a span
 LIKELIEST = 3  # labels whose probabilities are given
+SHOWN = ("label", "weight", "text", "document", "sentence_id")  # of a training span, in JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,7 @@ class SpanEvidence:
             "strength": self.strength,
             "probabilities": {label or "null": round(value, 6) for label, value in self.probabilities.items()},
             "neighbours": [
-                {
-                    "label": near.label or None,
-                    "weight": round(near.weight, 6),
-                    "text": near.text,
-                    "document": near.document,
-                    "sentence_id": near.sentence_id,
-                }
+                {key: near.to_dict()[key] for key in SHOWN} | {"weight": round(near.weight, 6)}
                 for near in self.neighbours
             ],
         }
@@ -78,12 +73,6 @@ class ExplainedError:
     gold: Entity | None
     predicted: Entity | None
     evidence: Sequence[SpanEvidence]
-
-    @property
-    def marks(self) -> list[tuple[Span, str]]:
-        """The spans to mark in the document's text, and how."""
-        sides = ((self.gold, "gold"), (self.predicted, "predicted"))
-        return [(entity.span, name) for entity, name in sides if entity]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nearspan.document import Document, Entity, Span
+from nearspan.document import Document, Entity
 from nearspan.explain import Neighbour
 from nearspan.model import Model
 from nearspan.model.decode import Overlap, decode
@@ -35,12 +35,6 @@ class LabelIssue:
     def entity(self) -> Entity:
         """The annotation or, where there is none, the entity that is missing."""
         return self.annotated or self.suggested  # type: ignore[return-value]
-
-    @property
-    def marks(self) -> list[tuple[Span, str]]:
-        """The spans to mark in the document's text, and how."""
-        sides = ((self.annotated, "gold"), (self.suggested, "predicted"))
-        return [(entity.span, name) for entity, name in sides if entity]
 
     def to_dict(self) -> dict[str, Any]:
         """One line of the list."""

@@ -72,7 +72,7 @@ def _audited_sentence(
     inside = [(first, stop, label) for first, stop, label in moved if first >= 0 and stop <= length]
     spans = {((first, stop),) for first, stop, _ in inside}
     fragments = [gold.shift(-window.start).fragments for gold in golds]
-    return AuditedSentence(document, window, inside, [each for each in fragments if each not in spans])
+    return AuditedSentence(document, window, inside, [gold for gold in fragments if gold not in spans])
 
 
 @torch.inference_mode()
@@ -80,11 +80,11 @@ def predict_leave_one_out(
     model: Model, sentences: Sequence[AuditedSentence], store: LeaveOneOut, progress: Progress
 ) -> LeaveOneOutPredictions:
     """Ask the memory about the spans of sentences, each time without the sentence itself and its copies."""
-    network, windows = model.network.eval(), [each.window for each in sentences]
+    network, windows = model.network.eval(), [audited.window for audited in sentences]
     groups = torch.tensor([_duplicate_group(store, window) for window in windows], device=model.device)  # [M]
     corpus = model.encode([window.sentence for window in windows])
     number = {label: i for i, label in enumerate(model.labels)}
-    known = [[(a, b, number[label]) for a, b, label in each.entities if label in number] for each in sentences]
+    known = [[(a, b, number[label]) for a, b, label in audited.entities if label in number] for audited in sentences]
     labels = SpanLabels.of_all_spans(corpus.lengths, known, network.max_width).to(model.device)
     kept: list[tuple[Tensor, ...]] = []
     for ids in corpus.reading_batches(model.device):
@@ -93,7 +93,7 @@ def predict_leave_one_out(
         likely = _predict_batch(model, query, store, groups[on_device])  # [S, 1 + Y]
         annotated = labels.one_hot_targets(ids, candidates, network.labels)  # [S, 1 + Y]
         doubtful = (likely - annotated).abs().amax(1) > DOUBT
-        rows = (doubtful & _owned([windows[i] for i in ids.tolist()], candidates)).nonzero().flatten()
+        rows = (doubtful & _window_mask([windows[i] for i in ids.tolist()], candidates)).nonzero().flatten()
         sentence = on_device[candidates.sentence[rows]]
         places = (sentence, candidates.first[rows], candidates.stop[rows], groups[sentence])
         kept.append((*places, annotated[rows], likely[rows], query.vectors[rows].float()))
@@ -139,7 +139,7 @@ def _duplicate_group(store: LeaveOneOut, window: Window) -> int:
     return store.group_of(sentence.document.id, sentence.index, sentence.text, len(sentence))
 
 
-def _owned(windows: Sequence[Window], candidates: Candidates) -> Tensor:
+def _window_mask(windows: Sequence[Window], candidates: Candidates) -> Tensor:
     """Which candidates [S] consist of full words and belong to their window."""
     device = candidates.first.device
     longest = max(len(window.sentence) for window in windows) + 1

@@ -36,10 +36,8 @@ def render_page(template: str, labels: Iterable[str], **content: Any) -> str:
 
 def explain_page(text: str, evidence: Sequence[Evidence], labels: Sequence[str]) -> str:
     """The evidence for spans of a text as a page of its own."""
-    removals = [describe_removal(one) if one.strength == "exact" else "" for one in evidence]
-    marks = [(one.span, "predicted") for one in evidence]
-    pairs = list(zip(evidence, removals, strict=True))
-    return render_page("explain.html.j2", labels, text=text, marks=marks, evidence=pairs)
+    marks = [(explained.span, "predicted") for explained in evidence]
+    return render_page("explain.html.j2", labels, text=text, marks=marks, evidence=evidence)
 
 
 def percent(value: float, digits: int = 2) -> str:
@@ -120,6 +118,7 @@ def _environment() -> Environment:
         "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
         "style": Markup(stylesheet() + (TEMPLATES / "page.css").read_text(encoding="utf-8")),
         "script": Markup(script),
+        "describe_removal": describe_removal,
         "excerpt": excerpt,
         "side_by_side": side_by_side,
         "signs": SIGNS,

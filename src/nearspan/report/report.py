@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from nearspan.errors import ConfigError, NearspanError
 from nearspan.formats import Corpus, Documents, as_documents
 from nearspan.io.atomic import write_file
 from nearspan.model import Model
-from nearspan.report.papers import PaperResults, add_curves, analyse, check_curves, papers_page
-from nearspan.report.papers.curves import with_word_memory
+from nearspan.report.papers import PaperResults, analyse, check_curves, papers_page
+from nearspan.report.papers.curves import SIZES, occurrence_curve, size_curve, with_word_memory
 from nearspan.report.papers.figures import load_matplotlib
 from nearspan.report.papers.trainings import Trainings
 from nearspan.report.progress import say
@@ -72,26 +72,26 @@ def report(
         load_matplotlib()  # an error now rather than after the scoring
     folder = _make_folder(Path(out))
     models = [
-        (None, each) if isinstance(each, Model) else (Path(each), Model.load(each, device))
-        for each in ([model] if compare is None else [model, compare])
+        (None, source) if isinstance(source, Model) else (Path(source), Model.load(source, device))
+        for source in ([model] if compare is None else [model, compare])
     ]
-    if len({each.classifies_given_spans for _, each in models}) > 1:
+    if len({loaded.classifies_given_spans for _, loaded in models}) > 1:
         raise ConfigError("one model classifies given spans and the other finds entities: they cannot be compared")
     if train and models[0][1].classifies_given_spans:
         raise ConfigError("curves are of models that find entities, and this model classifies given spans")
-    if occurrences:
-        with_word_memory({str(number): each.recipe for number, (_, each) in enumerate(models)})
+    named = dict(zip(name_models(models), models, strict=True))
+    recipes = {name: loaded.recipe for name, (_, loaded) in named.items()}
+    recalling = with_word_memory(recipes) if occurrences else {}
     say(console, "scoring")
-    rows = zip(name_models(models), models, strict=True)
-    scored = [ScoredModel.of(name, each, gold, path) for name, (path, each) in rows]
+    scored = [ScoredModel.of(name, loaded, gold, path) for name, (path, loaded) in named.items()]
     results, paper_results = Results.of(scored, gold, corpus or _file_names(gold), console), None
     if papers:
         paper_results = analyse(scored, gold, console)
         if train:
             trainings = Trainings(dev, folder, device, console)
-            paper_results = add_curves(
-                paper_results, train, trainings, sizes=sizes, occurrences=occurrences, seeds=seeds
-            )
+            curve = size_curve(recipes, train, trainings, sizes=SIZES if sizes is None else sizes, seeds=seeds)
+            recalled = occurrence_curve(recalling, train, trainings, most=occurrences, seeds=seeds)
+            paper_results = replace(paper_results, sizes=curve, occurrences=recalled)
         write_file(folder / PAPERS_NUMBERS, [json.dumps(paper_results.to_dict(), indent=1), "\n"])
         write_file(folder / PAPERS_PAGE, [papers_page(paper_results, results.title, results.labels)])
     write_file(folder / NUMBERS, [json.dumps(results.to_dict(), indent=1), "\n"])

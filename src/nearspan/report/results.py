@@ -113,8 +113,8 @@ def _given_span_scores(models: Sequence[ScoredModel]) -> list[tuple[str, Scores]
 def _settings(models: Sequence[ScoredModel]) -> dict[str, list[str]]:
     """The models' settings by key; "" where a model has none of that key."""
     dumped = [dict(_flat(scored.model.recipe.model_dump())) for scored in models]
-    keys = [key for key in dict.fromkeys(key for each in dumped for key in each) if key not in ("name", "about")]
-    return {key: [str(each.get(key, "")) for each in dumped] for key in keys}
+    keys = dict.fromkeys(key for settings in dumped for key in settings if key not in ("name", "about"))
+    return {key: [str(settings.get(key, "")) for settings in dumped] for key in keys}
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -7,9 +7,8 @@ import torch
 import nearspan
 from nearspan.document import Document
 from nearspan.model import Model
-from nearspan.report.papers.geometry import LEVELS, coupling, neighbouring, overlap_levels
-from nearspan.report.papers.span_samples import gold_spans
-from nearspan.report.papers.span_vectors import WordSpan, span_vectors
+from nearspan.report.papers.geometry import LEVELS, coupling, neighbour_mask, overlap_levels
+from nearspan.report.papers.spans import WordSpan, gold_spans, span_vectors
 
 
 def cosine(one: list[float], other: list[float]) -> float:
@@ -50,9 +49,9 @@ def test_the_levels_meet_at_a_half():
 
 def test_neighbours_reach_some_words_beyond_the_entity():
     first, stop = torch.tensor([[4, 6], [2, 3], [1, 3], [6, 8], [6, 9], [2, 8], [5, 6]]).T
-    close = neighbouring(first, stop, entity=0, widest=6, near=2)
+    close = neighbour_mask(first, stop, entity=0, widest=6, near=2)
     assert close.tolist() == [False, True, False, True, False, True, True]
-    assert neighbouring(first, stop, entity=0, widest=5, near=2)[5].item() is False
+    assert neighbour_mask(first, stop, entity=0, widest=5, near=2)[5].item() is False
 
 
 def test_without_pairs_there_is_no_mean(model: Model):

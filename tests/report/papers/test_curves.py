@@ -11,7 +11,7 @@ from nearspan.config import Recipe
 from nearspan.document import Document, Entity
 from nearspan.errors import NearspanError
 from nearspan.report.papers import trainings
-from nearspan.report.papers.curves import cut, size_curve, subsets
+from nearspan.report.papers.curves import size_curve, split_sentences, subsets
 from nearspan.report.papers.trainings import CurvePoint, Trainings
 from nearspan.training import TrainingCallback
 
@@ -24,7 +24,7 @@ def test_few_documents_are_cut_into_sentences():
     whole, half = subsets([document], HALVES)
     assert whole == [document]
     assert len(half) == 2
-    assert cut(document)[0].entities == (Entity.of(0, 3, "PER"),)
+    assert split_sentences(document)[0].entities == (Entity.of(0, 3, "PER"),)
 
 
 def test_the_curve_has_a_point_for_each_recipe_size_and_seed(

@@ -9,8 +9,7 @@ from nearspan.errors import ModelError
 from nearspan.report.papers.figures import correctness_scatter, losses, violins
 from nearspan.report.papers.label_probabilities import LEAST, LabelProbabilities
 from nearspan.report.papers.results import training_losses
-from nearspan.report.papers.span_samples import gold_spans
-from nearspan.report.papers.span_vectors import label_probabilities
+from nearspan.report.papers.spans import gold_spans, label_probabilities
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])

@@ -5,8 +5,7 @@ from nearspan.document import Document, Entity
 from nearspan.model import Model
 from nearspan.report.papers import retrieval
 from nearspan.report.papers.retrieval import agreement, datastore, nearest_neighbours, nearest_rows, sample_queries
-from nearspan.report.papers.span_samples import gold_spans
-from nearspan.report.papers.span_vectors import span_vectors
+from nearspan.report.papers.spans import gold_spans, span_vectors
 
 
 def test_the_instance_head_is_searched_by_inner_product(instance: Model, corpus: list[Document]):

@@ -6,8 +6,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.model import Model
 from nearspan.report.explained_errors import reachable_entities
 from nearspan.report.papers.retrieval import datastore
-from nearspan.report.papers.span_samples import gold_spans, negative_spans
-from nearspan.report.papers.span_vectors import WordSpan, span_vectors
+from nearspan.report.papers.spans import WordSpan, gold_spans, negative_spans, span_vectors
 from nearspan.segment import split, windows
 from nearspan.training.data import TrainingData
 

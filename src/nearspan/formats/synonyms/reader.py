@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -34,18 +34,9 @@ FORMATS = {"umls": is_umls, "wordnet": is_wordnet, "obo": obo.detect, "tsv": is_
 SAMPLE = "sample"
 """The name of the table that goes with the sample corpus."""
 
-_IDENTIFIED = "tsv with identifiers"
+IDENTIFIED = "tsv with identifiers"
+Readers = dict[str, Callable[[Lines], Iterator[Concept]]]
 _ENDINGS = {".obo": "obo", ".rrf": "umls", ".tsv": "tsv"}
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """What to read of a file."""
-
-    format: str | None
-    scopes: tuple[str, ...]
-    languages: tuple[str, ...] | None
-    identifiers: bool | None
 
 
 def read(
@@ -74,12 +65,29 @@ def read(
     """
     if format is not None and format not in FORMATS:
         raise CorpusError(f"there is no format '{format}' of synonyms; {did_you_mean(format, FORMATS)}")
-    choice = _Choice(format, _scopes(scopes), None if languages is None else _languages(languages), identifiers)
+    scopes = _upper(scopes)
+    if not set(scopes) <= set(obo.SCOPES):
+        raise CorpusError(f"scopes are {', '.join(obo.SCOPES)}; found {', '.join(scopes)}")
+    codes = None if languages is None else _upper(languages)
+    if codes is not None and (not codes or not all(len(code) == 3 for code in codes)):
+        raise CorpusError(f"UMLS names languages by three letters, such as ENG; found {', '.join(codes) or 'none'}")
+    readers: Readers = {
+        "obo": partial(obo.read, scopes=scopes),
+        "umls": partial(read_umls, languages=codes),
+        "wordnet": read_wordnet,
+        "tsv": read_tsv,
+        IDENTIFIED: partial(read_tsv_with_identifiers, strict=identifiers is None),
+    }
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     files = [file for path in paths for file in _files(Path(fspath(path)))]
     if not files:
         raise CorpusError("no file to read; name at least one")
-    parts = [_read_file(file, choice) for file in files]
+    parts = [_read_file(file, format, identifiers, readers) for file in files]
+    for file, part in zip(files, parts, strict=True):
+        if not part.concepts:
+            within = f" in {', '.join(codes)}" if part.format == "umls" and codes else ""
+            message = f"no name{within} in the file, read as {part.format}"
+            part.problems += (Problem("empty", message, display_path(file)),)
     return parts[0] if len(parts) == 1 else Synonyms.merge(parts)
 
 
@@ -99,31 +107,15 @@ def _files(path: Path) -> list[Path]:
     )
 
 
-def _read_file(path: Path, choice: _Choice) -> Synonyms:
+def _read_file(path: Path, format: str | None, identifiers: bool | None, readers: Readers) -> Synonyms:
     lines = Lines(path)
-    format = choice.format or _find_format(lines)
-    if format == "tsv" and (has_identifiers(lines) if choice.identifiers is None else choice.identifiers):
-        format = _IDENTIFIED
-    namespace = lines.name if format == _IDENTIFIED else format  # a table's identifiers are its own
-    concepts = _concepts(lines, format, choice)
+    format = format or _find_format(lines)
+    if format == "tsv" and (has_identifiers(lines) if identifiers is None else identifiers):
+        format = IDENTIFIED
+    namespace = lines.name if format == IDENTIFIED else format  # a table's identifiers are its own
+    concepts = readers[format](lines)
     keyed = ((key_of(namespace, concept) if concept else 0, names) for concept, names in concepts)
-    synonyms = Synonyms.from_concepts(keyed, lines.problems, format)
-    if not synonyms.concepts:
-        languages = f" in {', '.join(choice.languages)}" if format == "umls" and choice.languages else ""
-        synonyms.problems += (Problem("empty", f"no name{languages} in the file, read as {format}", lines.name),)
-    return synonyms
-
-
-def _concepts(lines: Lines, format: str, choice: _Choice) -> Iterator[Concept]:
-    if format == "obo":
-        return obo.read(lines, choice.scopes)
-    if format == "umls":
-        return read_umls(lines, choice.languages)
-    if format == "wordnet":
-        return read_wordnet(lines)
-    if format == _IDENTIFIED:
-        return read_tsv_with_identifiers(lines, strict=choice.identifiers is None)
-    return read_tsv(lines)
+    return Synonyms.from_concepts(keyed, lines.problems, format)
 
 
 def _find_format(lines: Lines) -> str:
@@ -136,20 +128,6 @@ def _find_format(lines: Lines) -> str:
         return _ENDINGS[ending]
     message = f"the format of the synonyms in {lines.name} is not clear from its content; name it with `format`"
     raise CorpusError(f"{message}: {', '.join(sorted(FORMATS))}")
-
-
-def _scopes(scopes: str | Collection[str]) -> tuple[str, ...]:
-    names = _upper(scopes)
-    if not set(names) <= set(obo.SCOPES):
-        raise CorpusError(f"scopes are {', '.join(obo.SCOPES)}; found {', '.join(names)}")
-    return names
-
-
-def _languages(languages: str | Collection[str]) -> tuple[str, ...]:
-    names = _upper(languages)
-    if not names or not all(len(name) == 3 for name in names):
-        raise CorpusError(f"UMLS names languages by three letters, such as ENG; found {', '.join(names) or 'none'}")
-    return names
 
 
 def _upper(values: str | Collection[str]) -> tuple[str, ...]:

@@ -3,6 +3,6 @@
 from nearspan.report.papers.curves import check_curves
 from nearspan.report.papers.generation import Generation, generation
 from nearspan.report.papers.page import papers_page
-from nearspan.report.papers.results import PaperResults, add_curves, analyse
+from nearspan.report.papers.results import PaperResults, analyse
 
-__all__ = ["Generation", "PaperResults", "add_curves", "analyse", "check_curves", "generation", "papers_page"]
+__all__ = ["Generation", "PaperResults", "analyse", "check_curves", "generation", "papers_page"]

@@ -48,8 +48,9 @@ def subsets(documents: Sequence[Document], sizes: Sequence[Fraction], characters
     >>> len(half), len(quarter), set(quarter) <= set(half)
     (50, 25, True)
     """
-    few = len(documents) < FEW
-    units = [part for document in documents for part in cut(document, characters)] if few else list(documents)
+    units = list(documents)
+    if len(units) < FEW:
+        units = [part for document in documents for part in split_sentences(document, characters)]
     order = random.Random(0).sample(range(len(units)), len(units))
     return [
         list(documents) if size == 1 else [units[i] for i in sorted(order[: math.ceil(size * len(units))])]
@@ -57,11 +58,11 @@ def subsets(documents: Sequence[Document], sizes: Sequence[Fraction], characters
     ]
 
 
-def cut(document: Document, characters: bool = False) -> list[Document]:
+def split_sentences(document: Document, characters: bool = False) -> list[Document]:
     """A document as one document for each sentence; an entity that crosses sentences is in none of them.
 
     >>> document = Document("Ann left. Bo came.", (Entity.of(0, 3, "PER"), Entity.of(10, 12, "PER")))
-    >>> [(part.text, part.entities[0].start) for part in cut(document)]
+    >>> [(part.text, part.entities[0].start) for part in split_sentences(document)]
     [('Ann left.', 0), ('Bo came.', 0)]
     """
     parts = []
@@ -171,11 +172,12 @@ def occurrence_figures(points: Sequence[CurvePoint], names: Sequence[str]) -> di
     base = {number: fmean(series[0]) for number, series in f1.items()}
     axis, log = "T, the most occurrences of a word", max(ticks) > FAR * min(ticks)
     measured = [series for number in numbers for series in (f1[number], times[number])]
+    first = {numbers[0]: 1.0}
     return {
         "numbers": numbers,
         "figures": [
-            lines(_recalling(f1), "recalled", (axis, "development F1"), ticks, log=log, levels=base),
-            lines(_recalling(times), "recalling", (axis, "time of an epoch"), ticks, log=log, levels={numbers[0]: 1.0}),
+            lines(_with_memory(f1), "recalled", (axis, "development F1"), ticks, log=log, levels=base),
+            lines(_with_memory(times), "recalling", (axis, "time of an epoch"), ticks, log=log, levels=first),
         ],
         "rows": [
             [ticks.get(count, "no memory"), *(_plus_minus(series[count]) for series in measured)] for count in counts
@@ -196,7 +198,7 @@ def _f1(points: Sequence[CurvePoint], name: str) -> dict[float, list[float]]:
     return _series(points, name, lambda outcome: 100 * outcome.f1)
 
 
-def _recalling(measured: Mapping[int, Series]) -> dict[int, Series]:
+def _with_memory(measured: Mapping[int, Series]) -> dict[int, Series]:
     """All but what was measured without a memory."""
     return {number: {at: values for at, values in series.items() if at} for number, series in measured.items()}
 

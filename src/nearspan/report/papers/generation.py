@@ -11,8 +11,7 @@ from nearspan.errors import ConfigError
 from nearspan.losses.span_texts import lowercase_words
 from nearspan.model import Model
 from nearspan.report.papers.projection import missing_package
-from nearspan.report.papers.span_samples import GoldSpan, gold_spans
-from nearspan.report.papers.span_vectors import input_vectors
+from nearspan.report.papers.spans import GoldSpan, gold_spans, input_vectors
 
 EXAMPLES = 200  # that JSON holds
 BATCH = 1024  # spans whose words are generated at once
@@ -71,9 +70,9 @@ def generate_entities(model: Model, spans: Sequence[GoldSpan]) -> Generation:
     if generators.vocabulary.synonyms:
         synonyms = [text for batch in batches for text in generators.generate(batch, "synonyms")]
     words = [lowercase_words(span.entity.span.text(span.sentence.document.text)) for span in spans]
-    originals = [" ".join(each) for each in words]
+    originals = [" ".join(entity) for entity in words]
     known = set(generators.vocabulary.words)
-    best = [" ".join(word if word in known else UNKNOWN for word in each) for each in words]
+    best = [" ".join(word if word in known else UNKNOWN for word in entity) for entity in words]
     rows = zip(spans, originals, reconstructions, synonyms, strict=True)
     return Generation(
         [GeneratedEntity(*row) for row in rows], bleu2(reconstructions, originals), bleu2(best, originals)

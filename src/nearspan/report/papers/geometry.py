@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.model import Model
-from nearspan.report.papers.span_vectors import WordSpan, span_batches
+from nearspan.report.papers.spans import WordSpan, span_batches
 
 LEVELS = ("non-overlapping", "weakly overlapping", "strongly overlapping")
 NEAR = 5  # words on either side of an entity that its neighbouring spans may reach into
@@ -119,7 +119,7 @@ def coupling(model: Model, spans: Sequence[WordSpan], widest: int, near: int = N
             first, stop = candidates.first[mine], candidates.stop[mine]  # [C]
             units = functional.normalize(vectors[mine].float(), dim=1)  # [C, H]
             entity = row - mine.start
-            close = neighbouring(first, stop, entity, widest, near)
+            close = neighbour_mask(first, stop, entity, widest, near)
             level = overlap_levels(first, stop, entity)[close]
             cosines = (units[close] @ units[entity]).double()
             sums.index_add_(0, level, cosines)
@@ -128,7 +128,7 @@ def coupling(model: Model, spans: Sequence[WordSpan], widest: int, near: int = N
     return {level: Cosine.of(total, pairs) for level, total, pairs in totals}
 
 
-def neighbouring(first: Tensor, stop: Tensor, entity: int, widest: int, near: int = NEAR) -> Tensor:
+def neighbour_mask(first: Tensor, stop: Tensor, entity: int, widest: int, near: int = NEAR) -> Tensor:
     """Which of a sentence's candidates [C] are neighbouring spans of the one with number `entity`."""
     close = (first >= first[entity] - near) & (stop <= stop[entity] + near) & (stop - first <= widest)
     close[entity] = False

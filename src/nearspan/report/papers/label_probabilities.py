@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from nearspan.model import Model
 from nearspan.report.papers.projection import Components, principal
-from nearspan.report.papers.span_samples import GoldSpan
-from nearspan.report.papers.span_vectors import label_probabilities
+from nearspan.report.papers.spans import GoldSpan, label_probabilities
 
 LEAST = 1e-12  # a probability below it counts as this much, so that ratios stay finite
 

@@ -16,7 +16,7 @@ from nearspan.report.papers.label_probabilities import LabelProbabilities
 from nearspan.report.papers.projection import FEWEST
 from nearspan.report.papers.results import PaperResults
 from nearspan.report.papers.retrieval import distance_measure
-from nearspan.report.papers.span_samples import GoldSpan
+from nearspan.report.papers.spans import GoldSpan
 from nearspan.report.rendering import percent, render_page
 from nearspan.report.scored_model import STRUCTURES
 

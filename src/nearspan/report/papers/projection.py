@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nearspan.errors import ResourceError
 from nearspan.model import Model
-from nearspan.report.papers.span_vectors import WordSpan, input_vectors
+from nearspan.report.papers.spans import WordSpan, input_vectors
 
 FEWEST = 5  # points; fewer have no picture
 INPUT, RECONSTRUCTION, COMPRESSED = "input", "z1", "z3"  # the paper's names of the latents

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from nearspan.errors import ModelError
 from nearspan.evaluation import FalsePositives, false_positives
 from nearspan.explain import Neighbour
 from nearspan.model import Model
-from nearspan.report.papers.curves import SIZES, occurrence_curve, size_curve, with_word_memory
 from nearspan.report.papers.generation import Generation, generate_entities
 from nearspan.report.papers.geometry import Cosine, Geometry, coupling, geometry
 from nearspan.report.papers.label_probabilities import LabelProbabilities
@@ -32,9 +30,8 @@ from nearspan.report.papers.retrieval import (
     nearest_neighbours,
     sample_queries,
 )
-from nearspan.report.papers.span_samples import GoldSpan, gold_spans, negative_spans
-from nearspan.report.papers.span_vectors import span_vectors
-from nearspan.report.papers.trainings import CurvePoint, Trainings
+from nearspan.report.papers.spans import GoldSpan, gold_spans, negative_spans, span_vectors
+from nearspan.report.papers.trainings import CurvePoint
 from nearspan.report.progress import say
 from nearspan.report.scored_model import ScoredModel
 from nearspan.training.folder import METRICS
@@ -114,13 +111,13 @@ class PaperResults:
         ]
         numbers["projection"] = {
             "spans": [{"text": span.text, "label": span.entity.label} for span in self.spans],
-            "points": {name: _rounded(space.projection) for name, space in spaces.items()},
+            "points": {name: _round_points(space.projection) for name, space in spaces.items()},
             "posteriors": {
-                name: {key: _rounded(points) for key, points in space.posteriors.items()}
+                name: {key: _round_points(points) for key, points in space.posteriors.items()}
                 for name, space in spaces.items()
             },
             "components": {
-                name: {"explained": space.components.explained, "points": _rounded(space.components.points)}
+                name: {"explained": space.components.explained, "points": _round_points(space.components.points)}
                 for name, space in spaces.items()
             },
         }
@@ -172,25 +169,6 @@ def analyse(models: list[ScoredModel], documents: Sequence[Document], console: C
     )
 
 
-def add_curves(
-    results: PaperResults,
-    train: Sequence[Document],
-    trainings: Trainings,
-    *,
-    sizes: Sequence[Fraction] | None = None,
-    occurrences: Sequence[int] = (),
-    seeds: int = 1,
-) -> PaperResults:
-    """The results with the curves of other trainings of the models' recipes."""
-    recipes = {scored.name: scored.model.recipe for scored in results.models}
-    recalling = with_word_memory(recipes) if occurrences else {}
-    return replace(
-        results,
-        sizes=size_curve(recipes, train, trainings, sizes=SIZES if sizes is None else sizes, seeds=seeds),
-        occurrences=occurrence_curve(recalling, train, trainings, most=occurrences, seeds=seeds),
-    )
-
-
 def _draw(items: list[Any]) -> list[Any]:
     """At most MOST_SPANS of the items, always the same ones, in their order."""
     drawn = random.Random(0).sample(range(len(items)), min(MOST_SPANS, len(items)))
@@ -229,5 +207,5 @@ def training_losses(folder: Path | None) -> list[float]:
         raise ModelError(f"{folder / METRICS} cannot be read: {error}; delete it to do without the losses") from error
 
 
-def _rounded(points: NDArray[np.float32]) -> list[list[float]]:
+def _round_points(points: NDArray[np.float32]) -> list[list[float]]:
     return [[round(float(x), 3), round(float(y), 3)] for x, y in points]

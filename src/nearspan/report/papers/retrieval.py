@@ -15,7 +15,7 @@ from nearspan.explain.neighbour import neighbour_at
 from nearspan.knn import Datastore, similarities
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
-from nearspan.report.papers.span_samples import EntityKey, GoldSpan
+from nearspan.report.papers.spans import EntityKey, GoldSpan
 
 BUDGET = 256 * 2**20  # bytes of scores at once
 

@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +80,9 @@ class Trainings:
 
     def _train(self, recipe: Recipe, documents: Sequence[Document], seed: int, folder: Path) -> Outcome:
         resume, callbacks = (folder / CHECKPOINT).is_file(), [ProgressBar(self.console)] if self.console else []
-        place = partial(train, recipe, documents, self.dev, out=folder, device=self.device)
-        run = place(seed=seed, resume=resume, callbacks=callbacks)
+        run = train(
+            recipe, documents, self.dev, out=folder, device=self.device, seed=seed, resume=resume, callbacks=callbacks
+        )
         if run.dev is None or run.model.classifies_given_spans:
             raise ConfigError("a curve needs development documents and a recipe that finds entities")
         scores = run.dev.scores

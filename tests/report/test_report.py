@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 import nearspan
+from nearspan.colours import LabelColours, stylesheet
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError, ModelError, ResourceError
 from nearspan.evaluation import find_errors
+from nearspan.explain.render import label_text
 from nearspan.model import Model
 from nearspan.report import Report, report
 from nearspan.report.explained_errors import ExplainedError, SpanEvidence
+from nearspan.report.rendering import explain_page
 from nearspan.report.results import Results
 from nearspan.report.scored_model import ScoredModel
 
@@ -182,3 +185,28 @@ def test_rows_by_width_and_structure_are_in_order(made: Report, page: str):
     widths, structures = [row for row in rows if row[0].isdigit()], [row for row in rows if not row[0].isdigit()]
     assert widths == sorted({width for scored in made.results.models for width in scored.widths}, key=int)
     assert [name for name in ("flat", "nested", "covering", "both") if name in structures] == structures
+
+
+def test_errors_are_paged_and_none_is_cut(page: str, made: Report):
+    assert '<form class="pager" data-list="errors" data-size="25" hidden>' in page
+    errors = page[page.index('data-items="errors"') :]
+    assert errors.count("<details") - 1 == len(made.results.errors) > 25  # the last one holds the settings
+
+
+def test_a_label_has_one_colour_in_report_audit_evidence_and_terminal(
+    page: str, instance: Model, corpus: list[Document]
+):
+    colours = LabelColours(instance.labels)
+    audited = nearspan.audit(instance, corpus).page(instance.labels[1:])
+    evidence = instance.explain("Ada saw Oslo", 3)
+    explained = explain_page("Ada saw Oslo", evidence, instance.labels[1:])
+    assert evidence
+    for label in instance.labels[1:]:
+        expected = [(colours[label].name, colours[label].sign)]
+        for html in (page, audited, explained):
+            chips = re.findall(rf'<span class="chip (\S+)"><i>(.)</i>{re.escape(label)}</span>', html)
+            assert not chips or list(dict.fromkeys(chips)) == expected
+        assert re.findall(rf'<span class="chip (\S+)"><i>(.)</i>{re.escape(label)}</span>', page)
+        assert label_text(label, colours).style == colours[label].terminal
+    for html in (page, audited, explained):
+        assert stylesheet() in html

@@ -164,7 +164,7 @@ class _Grid:
                 raise _unwritable(document, f"the entity {excerpt(entity.text)} is discontinuous")
             refuse_label(document, entity, "CoNLL columns")
         sentences = split(document)
-        whole_words = [word for sentence in sentences for word in sentence.words]
+        uncut_words = [word for sentence in sentences for word in sentence.words]
         words, begins = _cut_words(document, [list(sentence.words) for sentence in sentences])
         _refuse_words(document, words)
         starts, ends = [start for start, _ in words], [end for _, end in words]
@@ -178,12 +178,12 @@ class _Grid:
             entities.add((first, stop, entity.label))
             trimmed += (starts[first], ends[stop - 1]) != (entity.start, entity.end)
             inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
-        in_words = "".join(text[start:end] for start, end in whole_words)
+        in_words = "".join(text[start:end] for start, end in uncut_words)
         loses_text = "".join(text.split()) != "".join(in_words.split())
         lines = (" ".join(text[start:end] for start, end in sentence.words) for sentence in sentences)
         blanks = "documents whose blanks, other than one between words and a newline between sentences, were not kept"
         changes = {
-            "words cut where an entity begins or ends inside them": len(words) - len(whole_words),
+            "words cut where an entity begins or ends inside them": len(words) - len(uncut_words),
             "sentences joined to the one before, as an entity spans both": len(inside),
             "entities left out, as others have their words and label": len(document.entities) - len(entities),
             "entities cut to their words, as they begin or end between words": trimmed,

@@ -23,7 +23,7 @@ class ConfusionMatrix:
     >>> gold = Document("Ann Li in Oslo", (Entity.of(0, 6, "PER"), Entity.of(10, 14, "LOC")))
     >>> predicted = gold.with_entities([Entity.of(0, 3, "PER"), Entity.of(10, 14, "ORG")])
     >>> matrix = ConfusionMatrix.of({"PER": 0, "LOC": 0}, find_errors([gold], [predicted]))
-    >>> matrix.boundary["PER"], matrix.count("LOC", "ORG"), matrix.count("LOC", None)
+    >>> matrix.boundary["PER"], matrix.counts["LOC", "ORG"], matrix.counts["LOC", None]
     (1, 1, 0)
     """
 
@@ -44,10 +44,6 @@ class ConfusionMatrix:
                 counts[gold, predicted] += 1
         labels = {label for cell in counts for label in cell if label is not None}
         return cls(sorted(labels | boundary.keys()), counts, boundary)
-
-    def count(self, gold: str | None, predicted: str | None) -> int:
-        """The count of a cell."""
-        return self.counts[gold, predicted]
 
     def total(self, gold: str | None) -> int:
         """The sum of a row: all gold entities of a label, or all spurious predictions."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
+from rich.progress import track
 
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import NearspanError
@@ -16,7 +17,6 @@ from nearspan.evaluation import Error
 from nearspan.evaluation.evaluator import linked_labels
 from nearspan.explain import Evidence, Neighbour
 from nearspan.model import Model
-from nearspan.report.progress import each
 from nearspan.report.scored_model import ScoredModel
 from nearspan.segment import Gold, align
 from nearspan.spans import align_to_candidates
@@ -117,7 +117,7 @@ def explain_errors(
             error.predicted,
             list(_evidence(scored.model, error, count)) if scored.model.datastore and kind != UNREACHABLE else [],
         )
-        for kind, error in each(pairs, console, "explaining errors")
+        for kind, error in track(pairs, "explaining errors", console=console, transient=True, disable=console is None)
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Literal
 
 from nearspan.document import Document, Entity
@@ -75,14 +76,10 @@ def find_label_issues(
     """All issues, the gravest first; of equal ones the first in the corpus."""
     suggested = predictions.annotated.new_zeros(predictions.annotated.shape)
     suggested[model.network.head.choose(predictions.probabilities)] = 1
-    spans = zip(
-        *(column.tolist() for column in (predictions.sentence, predictions.first, predictions.stop)), strict=True
-    )
-    labels = zip(
-        *(column.tolist() for column in (predictions.annotated, suggested, predictions.probabilities)), strict=True
-    )
+    places, annotated = (predictions.sentence, predictions.first, predictions.stop), predictions.annotated
+    columns = (column.tolist() for column in (*places, annotated, suggested, predictions.probabilities))
     changes: dict[int, list[_Change]] = {}
-    for row, ((sentence, first, stop), (has, should, shares)) in enumerate(zip(spans, labels, strict=True)):
+    for row, (sentence, first, stop, has, should, shares) in enumerate(zip(*columns, strict=True)):
         changes.setdefault(sentence, []).extend(
             _Change(row, first, stop, *pair, _severity(model, shares, *pair)) for pair in _label_pairs(has, should)
         )
@@ -100,8 +97,7 @@ def _label_pairs(has: Sequence[float], should: Sequence[float]) -> Iterator[tupl
     wrong = [label for label in range(1, len(has)) if has[label] and not should[label]]
     new = [label for label in range(1, len(has)) if should[label] and not has[label]]
     yield from ((label, label) for label in both)
-    for i in range(max(len(wrong), len(new))):
-        yield wrong[i] if i < len(wrong) else 0, new[i] if i < len(new) else 0
+    yield from zip_longest(wrong, new, fillvalue=0)
 
 
 def _severity(model: Model, shares: Sequence[float], annotated: int, suggested: int) -> float:

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nearspan
 from nearspan.document import Document
 from nearspan.model import Model
 from nearspan.report import Report, report
+from nearspan.report.papers import PaperResults, papers_page
+from nearspan.report.papers.label_probabilities import LabelProbabilities
 
 
 @pytest.fixture(scope="module")
@@ -156,3 +159,11 @@ def test_models_of_different_widths_are_compared_up_to_the_smaller(
     made = report(instance, corpus, out=tmp_path, compare=classifier, papers=True)
     one, other = (space.coupling for space in made.papers.spaces)
     assert [cosine.pairs for cosine in one.values()] == [cosine.pairs for cosine in other.values()]
+
+
+def test_models_without_a_record_of_losses_are_named(made: Report):
+    nothing = LabelProbabilities([], np.zeros((0, 3)), np.zeros(0, dtype=np.int64))
+    results = PaperResults(made.papers.models, [[0.5, 0.25], []], [nothing, nothing])
+    page = papers_page(results, "", [])
+    assert "there is no record: classifier.</p>" in page
+    assert 'aria-label="loss"' in page

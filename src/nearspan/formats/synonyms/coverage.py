@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TypedDict
 
@@ -53,18 +53,15 @@ def coverage(corpus: Corpus, synonyms: Synonyms) -> SynonymCoverage:
     >>> counts["entities"], counts["covered"], counts["labels"]["DISEASE"]["unknown"]
     (2, 1, ['flu'])
     """
-    counts: Counter[tuple[str, str]] = Counter()
+    by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
     spelling: dict[str, str] = {}
     for index, document in enumerate(corpus.documents):
         for entity in (*document.entities, *corpus.place(index).duplicates):
             text = entity.span.text(document.text)
             key = normal_form(text)
             spelling.setdefault(key, " ".join(text.split()))
-            counts[entity.label, key] += 1
+            by_label[entity.label][key] += 1
     known = {key: bool(synonyms.of(key)) for key in spelling if key in synonyms}
-    by_label: dict[str, Counter[str]] = {}
-    for (label, key), count in counts.items():
-        by_label.setdefault(label, Counter())[key] += count
     labels = sorted(by_label, key=lambda label: -by_label[label].total())
     return SynonymCoverage(
         **_counts(sum(by_label.values(), Counter()), known),

@@ -4,10 +4,8 @@ makes of them, vectors and probabilities, each sentence read once."""
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -18,7 +16,7 @@ from nearspan.heads.query import Query
 from nearspan.model import Model
 from nearspan.segment import Sentence, align
 from nearspan.segment.windows import Window, split_windows
-from nearspan.spans import Candidates, WordEntity
+from nearspan.spans import Candidates, WordEntity, enumerate_spans
 
 EntityKey = tuple[int, Entity]  # the document's position in the corpus, and the entity in it
 
@@ -106,19 +104,16 @@ def negative_spans(
         sentences += parts
         aligned = align(parts, document.entities).golds
         entities += [{gold.fragments[0] for gold in golds if not gold.discontinuous} for golds in aligned]
-    ends = list(accumulate(sum(_candidate_counts(len(sentence), widest)) for sentence in sentences))
-    total = ends[-1] if ends else 0
+    candidates = enumerate_spans(torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long), widest)
+    total = len(candidates.sentence)
     enough = min(total, most + sum(map(len, entities)))  # `most` are left without the gold ones
-    spans: list[WordSpan] = []
-    for number in random.Random(seed).sample(range(total), enough):
-        position = bisect_right(ends, number)
-        sentence = sentences[position]
-        first, stop = _candidate(number - (ends[position - 1] if position else 0), len(sentence), widest)
-        if (first, stop) not in entities[position]:
-            spans.append(_in_window(split_windows(sentence, model.network.max_width), first, stop))
-        if len(spans) == most:
-            break
-    return spans
+    drawn = random.Random(seed).sample(range(total), enough)
+    places = torch.stack([candidates.sentence, candidates.first, candidates.stop], dim=1)[drawn].tolist()
+    negatives = [place for place in places if tuple(place[1:]) not in entities[place[0]]]
+    return [
+        _in_window(split_windows(sentences[position], model.network.max_width), first, stop)
+        for position, first, stop in negatives[:most]
+    ]
 
 
 def span_batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[SpanBatch]:
@@ -176,24 +171,6 @@ def _gather_rows(
 def _sentence_key(sentence: Sentence) -> tuple[int, int, int]:
     """What tells sentences and windows apart, without a look at all the words of their documents."""
     return id(sentence.document), sentence.start, sentence.end
-
-
-def _candidate_counts(words: int, widest: int) -> Iterator[int]:
-    """How many candidates begin at each word of a sentence."""
-    return (min(widest, words - first) for first in range(words))
-
-
-def _candidate(number: int, words: int, widest: int) -> tuple[int, int]:
-    """First word and stop of a sentence's candidate by its number.
-
-    >>> [_candidate(number, words=3, widest=2) for number in range(5)]
-    [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
-    """
-    for first, count in enumerate(_candidate_counts(words, widest)):
-        if number < count:
-            return first, first + number + 1
-        number -= count
-    raise IndexError("the sentence has fewer candidates")
 
 
 def _in_window(windows: Sequence[Window], first: int, stop: int) -> WordSpan:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 
 from nearspan.document import Document, Entity, Fragment, Span
 from nearspan.errors import CorpusError
@@ -77,29 +78,15 @@ def render(document: Document) -> str:
         + (f"#{numbers[entity]}" if entity in numbers else "")
         for entity in counts
     }
-    markup: list[str] = []
-    done = 0
-    open_pieces: list[tuple[int, str]] = []
-
-    def copy_text(end: int) -> None:
-        nonlocal done
-        markup.append(re.sub(r"([\\\[\]])", r"\\\1", document.text[done:end]))
-        done = end
-
-    def close_pieces(limit: int) -> None:
-        while open_pieces and open_pieces[-1][0] <= limit:
-            end, label = open_pieces.pop()
-            copy_text(end)
-            markup.append(f"]({label})")
-
-    for start, end, entity in pieces:
-        close_pieces(start)
-        copy_text(start)
-        markup.append("[")
-        open_pieces.append((end, labels[entity]))
-    close_pieces(len(document.text))
-    copy_text(len(document.text))
-    return "".join(markup)
+    openers, closers = Counter(start for start, _, _ in pieces), defaultdict[int, str](str)
+    for _, end, entity in pieces:  # what is inside comes later, and is closed before
+        closers[end] = f"]({labels[entity]})" + closers[end]
+    markup = ""
+    size = len(document.text)
+    for start, end in pairwise(sorted({0, size, *openers, *closers})):
+        text = re.sub(r"([\\\[\]])", r"\\\1", document.text[start:end])
+        markup += closers[start] + "[" * openers[start] + text
+    return markup + closers[size]
 
 
 def _nested_pieces(entities: tuple[Entity, ...]) -> list[tuple[int, int, int]]:

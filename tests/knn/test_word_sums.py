@@ -38,7 +38,7 @@ def predict_proba(model: Model, documents: list[nearspan.Document], scale: float
 
 def scaled_query(model: Model, documents: list[nearspan.Document], scale: float) -> Query:
     sentences = [sentence for document in documents for sentence in model.split(document)]
-    query = model.network.query(model.encode(sentences).batch(torch.arange(len(sentences))), model.datastore)
+    query = Query(model.network, model.encode(sentences).batch(torch.arange(len(sentences))), model.datastore)
     query.encoded.states.mul_(scale)
     return query
 

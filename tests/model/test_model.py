@@ -8,7 +8,7 @@ import nearspan
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError
 from nearspan.model import Model, predict
-from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.model.predict import SentenceWindows
 from nearspan.segment import split
 
 TRICKY = (

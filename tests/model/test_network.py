@@ -26,7 +26,7 @@ TEXTS = (
 def query(model: Model, *texts: str) -> Query:
     """Some texts, of a sentence each, as the head is asked about them."""
     corpus = model.encode([sentence for text in texts for sentence in split(Document(text))])
-    return model.network.query(corpus.batch(torch.arange(len(texts))), model.datastore)
+    return Query(model.network, corpus.batch(torch.arange(len(texts))), model.datastore)
 
 
 @torch.inference_mode()
@@ -104,7 +104,7 @@ def test_the_memory_holds_what_the_network_sees(kept: Model, documents):
     """Span vectors of the memory are those of its sentences read one at a time."""
     for number, document in enumerate(documents):
         [sentence] = split(document)
-        vectors = kept.network.query(kept.encode([sentence]).batch(torch.tensor([0]))).vectors
+        vectors = Query(kept.network, kept.encode([sentence]).batch(torch.tensor([0]))).vectors
         start, count = int(kept.datastore.starts[number]), int(kept.datastore.counts[number])
         torch.testing.assert_close(kept.datastore.rows(slice(start, start + count)), vectors, atol=1e-5, rtol=1e-4)
 

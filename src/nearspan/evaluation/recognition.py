@@ -11,7 +11,7 @@ from nearspan.evaluation.scores import Scores
 from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
 from nearspan.model import Model
 from nearspan.model.decode import decode
-from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.model.predict import SentenceWindows
 from nearspan.segment import Coverage, Sentence
 from nearspan.spans import Fragments, ScoredSpan, align_to_candidates
 

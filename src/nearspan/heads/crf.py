@@ -14,12 +14,11 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.errors import ConfigError
-from nearspan.heads.protocol import Head, HeadInputs, Targets
-from nearspan.heads.query import Query
+from nearspan.heads.protocol import Head, HeadInputs, Query, Targets
 from nearspan.knn import Pool
 from nearspan.registry import register
 from nearspan.settings import Settings
-from nearspan.spans import ScoredSpan, WordTarget, spans_by_sentence
+from nearspan.spans import ScoredSpan, WordTarget
 
 OUT, BEGIN, INSIDE, END, SINGLE = 0, 0, 1, 2, 3  # the tag of no entity; where in its label's four a tag stands
 NEVER = -1e4  # the score of a transition that may not be: no sentence's other scores make up for it
@@ -193,13 +192,13 @@ class CrfHead(Head):
 
     def predict(self, query: Query) -> list[list[ScoredSpan]]:
         """The entities of the best tags."""
-        return spans_by_sentence(*self._best_entities(query), len(query.batch))
+        return _spans_by_sentence(*self._best_entities(query), len(query.batch.ids))
 
     def predict_beyond_candidates(self, query: Query) -> list[list[ScoredSpan]]:
         """The entities of the best tags that are wider than a candidate."""
         index, scores = self._best_entities(query)
-        wide = index[:, 2] - index[:, 1] > query.suggester.max_width
-        return spans_by_sentence(index[wide], scores[wide], len(query.batch))
+        wide = index[:, 2] - index[:, 1] > query.network.suggester.max_width
+        return _spans_by_sentence(index[wide], scores[wide], len(query.batch.ids))
 
     def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[WordTarget]]) -> Tensor:
         """The BIOES tags [R] of all words of a corpus."""
@@ -211,6 +210,14 @@ class CrfHead(Head):
         index = entities_of(chain.best())
         sentence, first, stop, label = index.unbind(1)
         return index, chain.segments(sentence, first, stop).gather(1, label[:, None] - 1)[:, 0]
+
+
+def _spans_by_sentence(index: Tensor, scores: Tensor, sentences: int) -> list[list[ScoredSpan]]:
+    """Scored spans of each of some sentences, from sentence, first word, stop and label [N, 4] and scores [N]."""
+    spans: list[list[ScoredSpan]] = [[] for _ in range(sentences)]
+    for (sentence, first, stop, label), score in zip(index.tolist(), scores.tolist(), strict=True):
+        spans[sentence].append(ScoredSpan(((first, stop),), label, score))
+    return spans
 
 
 def grammar(labels: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.knn.prefix_products import WordScores
+from nearspan.spans import EndSums
 
 
 class LabelledRows(Protocol):
@@ -64,25 +65,36 @@ class WordPool:
     labels: Tensor  # [B, E] the entities' labels, -1 for padding
     begins: bool
 
-    @property
-    def entities(self) -> slice:
-        """The columns of the entities."""
-        words = self.gaps.shape[1]
-        return slice(words, words + self.labels.shape[1])
+    def columns(self, scores: Tensor) -> tuple[WordScores, Tensor]:
+        """Of scores [..., X] those of words, and those of entities [..., E]."""
+        words, entities = self.gaps.shape[1], self.labels.shape[1]
+        begins = scores[..., -words:] if self.begins else None
+        return WordScores(scores[..., :words], begins), scores[..., words : words + entities]
 
-    def by_words(self, scores: Tensor) -> WordScores:
-        """Those of scores [..., X] that belong to words."""
-        words = self.gaps.shape[1]
-        return WordScores(scores[..., :words], scores[..., -words:] if self.begins else None)
+    def end_scores(self, ends: EndSums, scale: float) -> tuple[Tensor, Tensor]:
+        """What the left and right ends of B sentences' spans add to the spans' scores [B, T, X], times `scale`.
 
-    def scores(self, queries: Tensor) -> Tensor:
-        """Inner products [B, R, X] with vectors [B, R, H]; a single pool serves all of them."""
-        if len(self.index) == 1:
-            return queries @ self.table.index_select(0, self.index[0]).to(queries.dtype).T
-        return self.scores_of(queries.flatten(0, 1), [queries.shape[1]] * len(queries)).view(*queries.shape[:2], -1)
+        Where left ends follow from right ones, T + 2 vectors are compared instead of 2 T.
+        """
+        left, right, shared = ends.left, ends.right, ends.shared
+        words = left.shape[1]
+        if shared is None:
+            vectors = torch.cat([left, right], dim=1)
+        else:
+            between = shared.expand(len(left), 1, -1)
+            vectors = torch.cat([-left[:, :1], right - between, between], dim=1)
+        queries = vectors * scale
+        if len(self.index) == 1:  # a single pool serves all sentences
+            scores = queries @ self.table.index_select(0, self.index[0]).to(queries.dtype).T
+        else:
+            counts = [queries.shape[1]] * len(queries)
+            scores = self.scores_of(queries.flatten(0, 1), counts).view(*queries.shape[:2], -1)
+        if shared is None:
+            return scores[:, :words], scores[:, words:]
+        return -scores[:, :words], scores[:, 1:-1] + scores[:, -1:]
 
     def scores_of(self, queries: Tensor, counts: Sequence[int]) -> Tensor:
-        """The same [N, X] for vectors [N, H] of which so many belong to each pool, in order."""
+        """Inner products [N, X] with vectors [N, H] of which so many belong to each pool, in order."""
         scores = queries.new_empty(len(queries), self.index.shape[1])
         room = self.table.new_empty(self.index.shape[1], self.table.shape[1])
         for part, vectors, rows in zip(scores.split(counts), queries.split(counts), self.index, strict=True):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from nearspan.knn.pool import WordPool
 from nearspan.spans import WordSums
@@ -135,24 +133,8 @@ class WordTable:
         words = run_rows(self.starts[sentences], self.counts[sentences], gap)
         entities = run_rows(self.entity_starts[named], self.entity_counts[named], gap)
         columns = [words, entities] if self.alike else [words, entities, words + (len(self.gaps) + len(self.labels))]
-        labels = self._labels_from_gap[entities - gap]
+        labels = torch.where(entities > gap, self.labels[(entities - gap - 1).clamp(min=0)], -1)
         return WordPool(self.table, torch.cat(columns, dim=1), self.gaps.take(words), labels, not self.alike)
-
-    @cached_property
-    def _labels_from_gap(self) -> Tensor:
-        """-1 for a gap, then the labels of the entities [1 + E]."""
-        return functional.pad(self.labels, (1, 0), value=-1)
-
-    @cached_property
-    def any_set_apart(self) -> bool:
-        """Whether there are sentences set_apart at all."""
-        return bool(self.set_apart.any())
-
-    def pools(self, sentences: Tensor, most: int) -> Iterator[WordPool]:
-        """The same in parts of at most `most` words, or of one sentence; parts without words are left out."""
-        size = max(1, most // max(1, int(self.counts[sentences].max())))
-        parts = (self.pool(part) for part in sentences.split(size, dim=1))
-        return (part for part in parts if part.gaps.shape[1])
 
     def to(self, device: torch.device | str) -> WordTable:
         """The same words on a device."""

@@ -26,7 +26,7 @@ from nearspan.memory.reweight import TRIAL, Target, Weight, reweight
 from nearspan.memory.sentences import SentenceView, as_document, matching, with_boundaries
 from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
-from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.model.predict import SentenceWindows
 from nearspan.model.span_vectors import memory_sentences
 from nearspan.segment import Coverage
 from nearspan.spans import Fragments, LabelledSentences

@@ -28,11 +28,11 @@ def decode(
     kept: list[ScoredSpan] = []
     at_word: dict[int, list[Fragments]] = {}  # what stands, by the words it holds
     for fragments in taken:
-        for word in _words(fragments):
+        for word in (word for first, stop in fragments for word in range(first, stop)):
             at_word.setdefault(word, []).append(fragments)
     anything_goes = (overlap, linked) == ("any", "any")
     for span in sorted(spans, key=lambda span: (-span.score, span.fragments, span.label)):
-        words = _words(span.fragments)
+        words = [word for first, stop in span.fragments for word in range(first, stop)]
         rivals = (rival for word in words for rival in at_word.get(word, ()))
         if not anything_goes and any(_clash(span.fragments, rival, overlap, linked) for rival in rivals):
             continue
@@ -40,10 +40,6 @@ def decode(
         for word in words:
             at_word.setdefault(word, []).append(span.fragments)
     return kept
-
-
-def _words(span: Fragments) -> list[int]:
-    return [word for first, stop in span for word in range(first, stop)]
 
 
 def least_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:

@@ -36,13 +36,13 @@ def corpus_vectors(network: Network, corpus: EncodedCorpus) -> tuple[Tensor | Wo
     network.eval()
     device = corpus.first.device
     spans = _WordVectors(corpus, network) if network.is_additive else _SpanVectors(corpus, network)
-    sentence_vectors = torch.empty(len(corpus), 0, device=device)
-    for ids in corpus.reading_batches(device):
-        query = network.query(corpus.batch(ids))
-        vectors = query.sentence_vectors.float()
+    sentence_vectors = torch.empty(len(corpus.lengths), 0, device=device)
+    for batch in corpus.reading_batches():
+        query = Query(network, batch)
+        vectors = network.encoder.sentence_vectors(query.encoded).float()
         if not sentence_vectors.shape[1]:
-            sentence_vectors = sentence_vectors.new_empty(len(corpus), vectors.shape[1])
-        sentence_vectors[ids.to(device)] = vectors
+            sentence_vectors = sentence_vectors.new_empty(len(corpus.lengths), vectors.shape[1])
+        sentence_vectors[batch.ids.to(device)] = vectors
         spans.put(query)
     return spans.vectors, functional.normalize(sentence_vectors, dim=1)
 

@@ -13,6 +13,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Batch
 from nearspan.errors import ModelError, NearspanError
 from nearspan.explain import Evidence
+from nearspan.heads import Query
 from nearspan.knn import Datastore
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.storage import NO_MEMORY
@@ -110,11 +111,12 @@ def audit_batches(
     number = {label: i for i, label in enumerate(model.labels)}
     known = [[(a, b, number[label]) for a, b, label in golds if label in number] for golds in entities]
     labels = SpanLabels.of_all_spans(corpus.lengths, known, network.max_width).to(model.device)
-    for ids in corpus.reading_batches(model.device):
-        query = network.query(corpus.batch(ids))
+    for batch in corpus.reading_batches():
+        ids, query = batch.ids, Query(network, batch)
         left_out = groups[ids.to(model.device)]  # [B]
         if network.head.sums_inner_products:
-            near = store.nearest_sentences(query.sentence_vectors, left_out, network.head.training_neighbours)
+            vectors = network.encoder.sentence_vectors(query.encoded)
+            near = store.nearest_sentences(vectors, left_out, network.head.training_neighbours)
             query = query.with_datastore(store.datastore, near)
             probabilities = network.head.predict_proba(query)
         elif network.head.uses_datastore:  # the head itself cannot leave a sentence out
@@ -166,12 +168,12 @@ def span_batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[SpanBatch]
     for sentence, first, stop in places.tolist():
         entities[sentence].append((first, stop, ""))
     corpus = model.encode(list(sentences.values()), entities)
-    for ids in corpus.reading_batches(model.device):
+    for batch in corpus.reading_batches():
         position = torch.full((len(sentences),), -1)
-        position[ids] = torch.arange(len(ids))
+        position[batch.ids] = torch.arange(len(batch.ids))
         inside = (position[places[:, 0]] >= 0).nonzero().flatten()
         moved = torch.stack([position[places[inside, 0]], places[inside, 1], places[inside, 2]], dim=1)
-        yield SpanBatch(corpus.batch(ids), inside.to(model.device), moved)
+        yield SpanBatch(batch, inside.to(model.device), moved)
 
 
 def _sentence_key(sentence: Sentence) -> tuple[int, int, int]:
@@ -181,7 +183,7 @@ def _sentence_key(sentence: Sentence) -> tuple[int, int, int]:
 
 def candidate_vectors(model: Model, batch: SpanBatch) -> tuple[Tensor, Candidates]:
     """The vectors [S, H] of all candidates of a batch, as the head reads them."""
-    query = model.network.query(batch.batch)
+    query = Query(model.network, batch.batch)
     return query.vectors, query.candidates
 
 
@@ -200,7 +202,7 @@ def input_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """The representation's vectors [N, H'] of some spans: what a bottleneck and generators are given."""
     vectors = torch.empty(len(spans), model.network.representation.size, device=model.device)
     for batch in span_batches(model, spans):
-        query = model.network.query(batch.batch)
+        query = Query(model.network, batch.batch)
         vectors[batch.numbers] = query.representations[batch.rows(query.candidates)].float()
     return vectors
 
@@ -210,7 +212,7 @@ def label_probabilities(model: Model, spans: Sequence[WordSpan]) -> Tensor:
     """P(y|s) [N, 1 + Y] of some spans, null first; each sentence is read once."""
     rows = torch.empty(len(spans), len(model.labels), device=model.device)
     for batch in span_batches(model, spans):
-        query = model.network.query(batch.batch, model.datastore)
+        query = Query(model.network, batch.batch, model.datastore)
         rows[batch.numbers] = model.network.predict_proba(query)[batch.rows(query.candidates)].float()
     return rows
 

@@ -3,7 +3,7 @@
 from nearspan.segment.alignment import Alignment, Gold, align
 from nearspan.segment.coverage import Coverage
 from nearspan.segment.digests import copies, digests
-from nearspan.segment.sentences import Sentence, document_blocks, split
+from nearspan.segment.sentences import Sentence, split
 from nearspan.segment.windows import Window, split_windows
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "align",
     "copies",
     "digests",
-    "document_blocks",
     "split",
     "split_windows",
 ]

@@ -12,7 +12,7 @@ from nearspan.spans.lstm_minus import LstmMinus
 from nearspan.spans.pooling import Pooling
 from nearspan.spans.reachability import CandidateRules, Reachability, WordEntity, align_to_candidates
 from nearspan.spans.representation import Representation
-from nearspan.spans.scored_span import Fragments, ScoredSpan, spans_by_sentence
+from nearspan.spans.scored_span import Fragments, ScoredSpan
 from nearspan.spans.span_bilstm import SpanBiLSTM
 from nearspan.spans.span_labels import SpanLabels, WordTarget
 from nearspan.spans.span_transformer import SpanTransformer
@@ -52,5 +52,4 @@ __all__ = [
     "candidate_number",
     "count_candidates",
     "enumerate_spans",
-    "spans_by_sentence",
 ]

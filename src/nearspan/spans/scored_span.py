@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from torch import Tensor
-
 from nearspan.document import Fragment
 
 Fragments = tuple[Fragment, ...]  # over words, in order
@@ -42,11 +40,3 @@ class ScoredSpan:
     def shift(self, by: int) -> ScoredSpan:
         """The same words in a sentence that begins `by` words earlier."""
         return ScoredSpan(tuple((first + by, stop + by) for first, stop in self.fragments), self.label, self.score)
-
-
-def spans_by_sentence(index: Tensor, scores: Tensor, sentences: int) -> list[list[ScoredSpan]]:
-    """Scored spans of each sentence of a batch, from sentence, first word, stop and label [N, 4] and scores [N]."""
-    spans: list[list[ScoredSpan]] = [[] for _ in range(sentences)]
-    for (sentence, first, stop, label), score in zip(index.tolist(), scores.tolist(), strict=True):
-        spans[sentence].append(ScoredSpan.of(first, stop, label, score))
-    return spans

@@ -104,7 +104,7 @@ def test_the_whole_memory_is_exact_where_scores_are_large(tiny, documents, form,
     for some in [documents] if together else [[one] for one in documents]:
         query = scaled_query(model, some, scale)
         candidates = query.candidates
-        asked = query.end_sums.double().vectors(memory.max_width)
+        asked = query.network.representation.end_sums(query.encoded.states).double().vectors(memory.max_width)
         asked = asked[candidates.sentence, candidates.first, candidates.stop - candidates.first - 1]
         scores = asked @ memory.rows(slice(None)).double().T
         expected = torch.zeros(len(scores), network.head.labels, dtype=torch.double)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.model.predict import SentenceWindows
 
 import nearspan
 from nearspan.document import Document, Span

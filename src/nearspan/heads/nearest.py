@@ -75,9 +75,10 @@ class NearestHead(Head):
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
         """Equation 2: P(y|s) [S, 1 + Y], over the nearest sentences or over all of the datastore."""
         datastore, sentences = self._compared(query)
-        ends = query.end_sums if isinstance(datastore.vectors, WordTable) and not query.batch.rows.is_cuda else None
-        if ends is not None and isinstance(datastore.vectors, WordTable):
-            engine = WordSumEngine(datastore, datastore.vectors, self.labels, self.budget)
+        table = datastore.vectors
+        if query.network.is_additive and isinstance(table, WordTable) and not query.batch.rows.is_cuda:
+            ends = query.network.representation.end_sums(query.encoded.states)
+            engine = WordSumEngine(datastore, table, self.labels, self.budget)
             return engine.probabilities(ends, query.candidates, sentences, entities_only=entities_only)
         if sentences is None:
             return probabilities_over_all(query.vectors, datastore, self.labels, self.budget)

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.knn import Datastore, Pool
 from nearspan.settings import Settings
-from nearspan.spans import AllSpans, Bottleneck, Candidates, EndSums, Representation, ScoredSpan, WordTarget
+from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation, ScoredSpan, WordTarget
 
 
 class SpanEncoder(Protocol):
@@ -74,15 +74,9 @@ class Query:
         """The words' states [B, T, H] in full precision."""
         return self.encoded.states.float()
 
-    @cached_property
-    def end_sums(self) -> EndSums | None:
-        """The span vectors as sums of two ends, where they are additive as the head reads them."""
-        network = self.network
-        return network.representation.end_sums(self.encoded.states) if network.is_additive else None
-
     def with_datastore(self, datastore: Datastore, neighbour_sentences: Tensor | None = None) -> Query:
         """The same query of another datastore; what is computed of the batch serves both."""
-        _ = self.vectors, self.end_sums
+        _ = self.vectors
         query = copy(self)
         query.datastore, query.neighbour_sentences = datastore, neighbour_sentences
         return query

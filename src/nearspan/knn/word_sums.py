@@ -5,18 +5,19 @@ A pool holds what some sentences of the datastore offer to one sentence of a bat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore
-from nearspan.knn.pool import Pool, WordPool
+from nearspan.knn.pool import Pool
 from nearspan.knn.prefix_products import LN_2, row_sums, window_sums
 from nearspan.knn.search import pools_set_apart
-from nearspan.knn.word_table import WordTable
+from nearspan.knn.word_table import WordPool, WordTable
 from nearspan.spans import Candidates, EndSums
 
 CELLS = 2**19  # scores of ends of spans with words at once: what a CPU's caches like
@@ -51,14 +52,20 @@ class WordSumEngine:
             sentences, ends = torch.arange(len(self.table.starts))[None], ends.double()  # one pool for all
         elif entities_only and batch >= LEAST and self._fits(ends, sentences):
             return self._entity_probabilities(ends, candidates, sentences)
-        shared = len(sentences) == 1
-        sizes = self.table.counts + self.datastore.counts * self.table.set_apart  # [M]
+        table, shared = self.table, len(sentences) == 1
+        _, length, width = ends.left.shape
+        sizes = table.counts + self.datastore.counts * table.set_apart  # [M]
         sizes = torch.full((batch,), WORDS // 8) if shared else sizes[sentences].sum(1)
         order = sizes.argsort()  # pools of like size together
         parts = []
         for ids in order.split(1 if batch == 1 else self._group_size(ends, sizes)):
             group = ends if batch == 1 else ends.select(ids)
-            pools = self._pools(group, sentences if shared else sentences[ids])
+            near = sentences if shared else sentences[ids]
+            most = min(WORDS, self.budget // (len(ids) * ((length + 2) * CELL + 8 * width)))  # words at once
+            size = max(1, most // max(1, int(table.counts[near].max())))
+            pools: Iterable[WordPool | Pool] = (table.pool(part) for part in near.split(size, dim=1))
+            if bool(table.set_apart[near].any()):
+                pools = chain(pools, pools_set_apart(self.datastore, table, near, most))
             parts.append(span_probabilities(group, pools, self.datastore.max_width, self.labels))
         widths = candidates.stop - candidates.first - 1
         return torch.cat(parts)[order.argsort()[candidates.sentence], candidates.first, widths]
@@ -93,18 +100,6 @@ class WordSumEngine:
             probabilities[places] = _row_probabilities(queries, pools - pools[0], pool, max_width, self.labels)
         return probabilities
 
-    def _pools(self, ends: EndSums, sentences: Tensor) -> Iterator[WordPool | Pool]:
-        """What the datastore's `sentences` offer to the spans of a batch, as much at once as the budget allows."""
-        table = self.table
-        batch, length, size = ends.left.shape
-        most = min(WORDS, self.budget // (batch * ((length + 2) * CELL + 8 * size)))  # words
-        for part in sentences.split(max(1, most // max(1, int(table.counts[sentences].max()))), dim=1):
-            pool = table.pool(part)
-            if pool.gaps.shape[1]:
-                yield pool
-        if bool(table.set_apart[sentences].any()):
-            yield from pools_set_apart(self.datastore, table, sentences, most)
-
     def _possible_entities(self, ends: EndSums, candidates: Candidates, sentences: Tensor) -> Tensor:
         """The candidates [N] that may be entities, in order."""
         few, max_width = sentences[:, :FEW], self.datastore.max_width
@@ -129,13 +124,13 @@ def span_probabilities(ends: EndSums, pools: Iterable[WordPool | Pool], max_widt
     Nearly all spans are null, so the weights of all are summed, those of the entities too, and null has the rest.
     A pool of spans, for sentences that spans were removed from or that do not count once, goes by the same account.
     """
-    ends = ends.balanced()
     one_hot = functional.pad(torch.eye(labels), (0, 0, 0, 1))  # the last row is padding's, of label -1
     parts = (
         _weigh_word_pool(ends, pool, one_hot[pool.labels], max_width)
         if isinstance(pool, WordPool)
         else _weigh_span_pool(ends, pool, one_hot[pool.labels], max_width)
         for pool in pools
+        if not isinstance(pool, WordPool) or pool.gaps.shape[1]  # a pool may have no words
     )
     total, shares = next(parts)  # log2 of all weights so far [B, T, L], and what entities have of them
     for weight, entity_shares in parts:
@@ -143,7 +138,8 @@ def span_probabilities(ends: EndSums, pools: Iterable[WordPool | Pool], max_widt
         before, now = ((part - both).exp2().nan_to_num_(0).float() for part in (total, weight))  # NaN: no weight yet
         shares = shares * before[..., None] + entity_shares * now[..., None]
         total = both
-    return _normalize(shares)
+    shares[..., 0] = (1 - shares[..., 1:].sum(-1)).clamp(min=0)  # null has the rest
+    return shares.div_(shares.sum(-1, keepdim=True))
 
 
 def _may_be_entities(ends: EndSums, pool: WordPool, max_width: int) -> Tensor:
@@ -151,7 +147,6 @@ def _may_be_entities(ends: EndSums, pool: WordPool, max_width: int) -> Tensor:
 
     More words add to the weight of null alone, so that spans which are null with some are null with all.
     """
-    ends = ends.balanced()
     length = ends.left.shape[1]
     widths = min(max_width, length)
     (left, left_entities), (right, right_entities) = map(pool.columns, pool.end_scores(ends, LOG2_E))
@@ -165,12 +160,8 @@ def _row_probabilities(vectors: Tensor, pool_of: Tensor, pool: WordPool, max_wid
     """P(y|s) [N, 1 + Y] of spans [N, H] in the order of the sentences `pool_of` [N] that ask pools [B, ...]."""
     counts = torch.bincount(pool_of, minlength=len(pool.index)).tolist()
     scores = pool.scores_of(vectors * LOG2_E, counts)
-    return _normalize(_weigh_rows(scores, pool_of, pool, labels, max_width)[1])
-
-
-def _normalize(shares: Tensor) -> Tensor:
-    """P(y|s) [..., 1 + Y] from shares of which null has the rest."""
-    shares[..., 0] = (1 - shares[..., 1:].sum(-1)).clamp(min=0)
+    _, shares = _weigh_rows(scores, pool_of, pool, labels, max_width)
+    shares[:, 0] = (1 - shares[:, 1:].sum(-1)).clamp(min=0)  # null has the rest
     return shares.div_(shares.sum(-1, keepdim=True))
 
 

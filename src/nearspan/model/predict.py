@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, Span
 from nearspan.encoders import EncodedCorpus
 from nearspan.errors import NearspanError
 from nearspan.heads import Query
@@ -78,7 +78,7 @@ class Predictor:
             parts = (SentenceWindows.of(self.model.network, sentences[a:b]) for a, b in runs if a < b)
             entities = chain.from_iterable(self.decode_windows(part, self.predict_spans(part.corpus)) for part in parts)
             for document, views in block:
-                yield document.with_entities(entity for _ in views for entity in next(entities))
+                yield replace(document, entities=tuple(sorted(entity for _ in views for entity in next(entities))))
             block, words = [], 0
 
     def _classify(self, documents: Iterable[Document | str]) -> Iterator[Document]:
@@ -96,7 +96,7 @@ class Predictor:
     def predict_spans(self, corpus: EncodedCorpus) -> list[list[ScoredSpan]]:
         """For each sentence of a corpus the spans that may be entities, before decoding chooses among them."""
         spans: list[list[ScoredSpan]] = [[] for _ in corpus.lengths]
-        network, datastore = self.model.network.eval(), self.model.datastore
+        network, datastore = self.model.network.eval(), self.model._datastore
         for batch in corpus.reading_batches():
             by_sentence = network.predict(Query(network, batch, datastore))
             for number, predicted in zip(batch.ids.tolist(), by_sentence, strict=True):
@@ -115,13 +115,13 @@ class Predictor:
         for position, sentence in enumerate(windows.sentences):
             if sentence.wholes is not None:
                 by_sentence[position] = _of_whole_words(sentence, by_sentence[position])
-        return [
-            [
-                Entity(sentence.span_of(span.fragments), self.model.labels[span.label], span.score)
-                for span in decode(spans, self.model.overlap, self.model.linked_overlap)
-            ]
-            for sentence, spans in zip(windows.sentences, by_sentence, strict=True)
-        ]
+        entities: list[list[Entity]] = [[] for _ in windows.sentences]
+        for position, spans in enumerate(by_sentence):
+            words = windows.sentences[position].words
+            for span in decode(spans, self.model.overlap, self.model.linked_overlap):
+                characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
+                entities[position].append(Entity(characters, self.model.labels[span.label], span.score))
+        return entities
 
     def encode_given(self, documents: Sequence[Document]) -> tuple[GivenEntities, EncodedCorpus]:
         """The entities of documents as spans that are given, and the sentences that hold them."""
@@ -141,7 +141,7 @@ class Predictor:
 
     def _given_probabilities(self, corpus: EncodedCorpus) -> Tensor:
         """P(y|s) [N, 1 + Y] of the spans that a corpus is given with, in their order."""
-        network, datastore = self.model.network.eval(), self.model.datastore
+        network, datastore = self.model.network.eval(), self.model._datastore
         counts = network.suggester.count(corpus)
         starts = (counts.cumsum(0) - counts).to(network.device)
         probabilities = torch.empty(int(counts.sum()), network.labels, device=network.device)

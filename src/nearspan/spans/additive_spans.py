@@ -42,11 +42,6 @@ class EndSums:
         """The same in double precision."""
         return EndSums(self.left.double(), self.right.double(), None if self.shared is None else self.shared.double())
 
-    def balanced(self) -> EndSums:
-        """The same spans with ends that are alike in the mean, so that neither is far larger than the spans."""
-        middle = (self.right - self.left).mean(1, keepdim=True) / 2
-        return EndSums(self.left + middle, self.right - middle, self.shared)
-
     def vectors(self, widths: int) -> Tensor:
         """Span vectors [B, T, L, H] by their first word and width; what reaches beyond a sentence has no meaning.
 

@@ -1,6 +1,6 @@
 """Fix without training: how many development errors corrected examples in the memory mend, and what they break.
 
-    python benchmarks/fix_curve.py MODEL DEV [--search whole] [--vote 0.3] [--rest 400] [--counts 1 2 4 8]
+    python benchmarks/fix_curve.py MODEL DEV [--search whole] [--interpolate 0.3] [--rest 400] [--counts 1 2 4 8]
         [--weight enough] --out R.json
 
 Errors are of a kind where the text (in any case) and the gold label are the same; a spurious entity's gold label is
@@ -152,7 +152,7 @@ def main() -> None:
     arguments.add_argument("model", type=Path)
     arguments.add_argument("dev", type=Path)
     arguments.add_argument("--search", default="")
-    arguments.add_argument("--vote", type=float)
+    arguments.add_argument("--interpolate", type=float)
     arguments.add_argument("--rest", type=int, default=0, help="sentences of the rest to measure on; 0: all")
     arguments.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4, 8])
     arguments.add_argument("--weight", default="1", help="of the added sentences: a number, or enough")
@@ -166,8 +166,8 @@ def main() -> None:
         editor = Editor.open(folder, options.device)
         if options.search:
             editor.model.set_search(options.search)
-        if options.vote is not None:
-            editor.model.interpolate(options.vote)
+        if options.interpolate is not None:
+            editor.model.interpolate(options.interpolate)
         return editor
 
     rows: list[dict[str, Any]] = []
@@ -191,9 +191,9 @@ def main() -> None:
             row = measure(editor.model, sentences, before, found, few, added)
             kept = editor.sentences(document="corrections", limit=len(added)) if added else []
             times = sorted(times for one in kept for _, times in one.span_weights)
-            heavier = {"heavier_spans": len(times), "most_times": max(times, default=1.0)}
-            heavier["median_times"] = times[len(times) // 2] if times else 1.0
-            added_row = {"k": count, "added_sentences": len(added), "kinds_with_k_to_add": enough, **heavier}
+            weighted = {"weighted_spans": len(times), "most_times": max(times, default=1.0)}
+            weighted["median_times"] = times[len(times) // 2] if times else 1.0
+            added_row = {"k": count, "added_sentences": len(added), "kinds_with_k_to_add": enough, **weighted}
             rows.append({**added_row, "seconds_to_add": round(seconds, 1) if added else 0.0, **row})
             print(json.dumps(rows[-1]), flush=True)
             if added:
@@ -203,7 +203,7 @@ def main() -> None:
         "corpus": options.dev.name,
         "model": trained["recipe"]["name"],
         "search": options.search or "as trained",
-        "vote": options.vote,
+        "interpolate": options.interpolate,
         "weight": options.weight,
         "command": ["python", "benchmarks/fix_curve.py", *sys.argv[1:]],
         "commit": commit(),

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 import nearspan
-from nearspan.model.network import LabelledBatch, Network
 from nearspan.heads import Query
+from nearspan.model.network import LabelledBatch, Network
 from nearspan.training.data import TrainingData
 
 
@@ -43,7 +43,7 @@ def main() -> None:
     corpus = model.encode(data.sentences, data.entities, training=True)
     labels = network.suggester.span_labels(torch.tensor(data.lengths), data.numbered_entities()).to(network.device)
     torch.manual_seed(0)
-    batches = corpus.buckets(recipe.training.batch, torch.Generator().manual_seed(0))
+    batches = corpus.training_batches(recipe.training.batch, torch.Generator().manual_seed(0))
     pairs = [norms(network, LabelledBatch(corpus.batch(ids), labels, texts)) for ids in batches[: options.batches]]
     pairs = [(classifier, generators) for classifier, generators in pairs if generators > 0]  # some hold no entity
     ratios = sorted(generators / classifier for classifier, generators in pairs)
@@ -59,7 +59,7 @@ def norms(network: Network, labelled: LabelledBatch) -> tuple[float, float]:
     assert labelled.texts is not None
     weights = [weight for weight in network.encoder.parameters() if weight.requires_grad]
     query = Query(network, labelled.batch)
-    texts = labelled.texts.of(labelled.batch.ids, query.candidates)
+    texts = labelled.texts.batch(labelled.batch.ids, query.candidates)
     epochs = 9  # of beta's growth: as after ten epochs
     losses = (
         network._span_loss(query, labelled, None, epochs),

@@ -1,5 +1,7 @@
-"""The documentation: its snippets run, its commands parse, its settings page and its links are right."""
+"""The documentation: its snippets run, its commands parse, and the names, settings, files and links in it are right."""
 
+import importlib
+import inspect
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,7 +17,9 @@ from nearspan.config import Recipe, _models, _part_fields, load
 from nearspan.settings import PartField, PartTable
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+NOTES = sorted((ROOT / "benchmarks/notes").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *DOCS, *NOTES]
 FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`]+`")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -78,6 +82,42 @@ def test_every_option_is_on_the_commands_page(name):
     options = [option for one in (command, *inner) for parameter in one.params for option in parameter.opts]
     missing = [option for option in options if option.startswith("-") and f"`{option}`" not in section[1]]
     assert missing == []
+
+
+def test_every_name_of_the_python_page_is_there():
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (nearspan[.\w]*)\.(\w+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert len(sections) > 10
+    for module, name, section in sections:
+        described = getattr(importlib.import_module(module), name)
+        known = {*dir(described), *re.findall(r"self\.(\w+)", inspect.getsource(described))}
+        known |= set(getattr(described, "__dataclass_fields__", ()))
+        cells = re.findall(r"^\| (`.+?`) \|", section, re.MULTILINE)
+        listed = {name for cell in cells for name in re.findall(r"`(\w+)[`(]", cell)}
+        assert listed <= known, f"{module}.{name} has no {sorted(listed - known)}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=named)
+def test_files_of_the_repository_that_a_page_names_exist(page):
+    codes = CODE.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
+    files = [name for code in codes for name in re.findall(r"[\w-]+(?:/[\w.-]+)+\.(?:py|toml|jsonl?|png)\b", code)]
+    homes = (ROOT, ROOT / "src/nearspan", ROOT / "benchmarks")
+    patterns = [name.replace("NAME", "*") for name in files if not name.startswith(("runs/", "tuned/", "report/"))]
+    assert [name for name in patterns if not any(any(home.glob(name)) for home in homes)] == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=named)
+def test_settings_that_a_page_names_exist(page):
+    text = page.read_text(encoding="utf-8")
+    known = {name for _, name in dict(settings(Recipe))}
+    parts = {name[: match.start()] for name in known for match in re.finditer(r"\.", name)}
+    kinds = {f"{part}.kind" for part in parts}
+    roots = "|".join(sorted({name.partition(".")[0] for name in known if "." in name}))
+    codes = [*CODE.findall(FENCE.sub("", text)), *re.findall(r"--(?:set|search) '?([\w.]+)=", text)]
+    found = {name for code in codes for name in re.findall(rf"(?<![\w./-])(?:{roots})(?:\.[a-z_]+)+(?![\w(/])", code)}
+    found -= {name for name in found if name.endswith((".py", ".toml", ".json", ".jsonl", ".html"))}
+    python = {"training.TrainingCallback", "losses.smooth_targets"}  # names of modules that recipes have parts for
+    assert found - known - parts - kinds - python == set()
 
 
 def test_every_setting_is_on_the_settings_page_with_its_default():

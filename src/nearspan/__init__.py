@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from types import ModuleType
 
 # Before torch is loaded: its threads wait for each other in a loop, and for so long that nothing gets done where a core
@@ -95,6 +94,8 @@ def load(path: Path | str, device: str = "", memory: bool = True) -> Model:
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     for module, names in _DEFINED.items():
         if name in names:
             value = globals()[name] = getattr(import_module(module), names[name])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import nearspan
-from nearspan.cli.errors import name_options
+from nearspan.cli.terminal import name_options
 from nearspan.errors import ConfigError, NearspanError
 
 SOURCE = Path(nearspan.__file__).parent

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nearspan.cli.spans import span_at
+from nearspan.cli.explain import span_at
 from nearspan.document import Span
 
 TEXT = "Ada lives in Oslo"

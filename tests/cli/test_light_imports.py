@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nearspan.cli.commands import COMMANDS
+from nearspan.cli import COMMANDS
 from nearspan.formats.sample import path
 
 RUN = """

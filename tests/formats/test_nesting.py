@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearspan.document import Span
-from nearspan.formats.nesting import relations
+from nearspan.formats.statistics import relations
 
 
 def test_many_entities_in_one_document_are_counted_quickly():

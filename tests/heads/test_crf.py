@@ -31,6 +31,10 @@ def head(request) -> CrfHead:
     return head.eval()
 
 
+def test_what_is_learned_is_saved_and_the_grammar_is_not(head: CrfHead):
+    assert set(head.state_dict()) == {"emissions.weight", "emissions.bias", "transitions", "first", "last"}
+
+
 @pytest.fixture
 def batch() -> tuple[torch.Tensor, torch.Tensor]:
     torch.manual_seed(9)

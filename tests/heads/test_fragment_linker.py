@@ -151,3 +151,10 @@ def test_settings_have_ranges():
     for wrong in ({"most": 31}, {"contrasts": 1}, {"pair_threshold": 1.0}, {"weight": 0}):
         with pytest.raises(ValidationError):
             FragmentLinkerSettings(**wrong)
+
+
+def test_the_vectors_of_gaps_begin_with_a_length_of_about_one():
+    torch.manual_seed(0)
+    gaps = FragmentLinker(FragmentLinkerSettings(size=300), 1, [1]).gap.weight
+    assert gaps.norm(dim=1).tolist() == pytest.approx([1.0] * 9, abs=0.1)
+    assert gaps.mean().item() == pytest.approx(0, abs=0.005)

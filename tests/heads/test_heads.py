@@ -41,6 +41,15 @@ def test_the_nearest_head_has_no_weights():
     assert list(NearestHead.build(NearestSettings(), INPUTS).parameters()) == []
 
 
+def test_the_nearest_heads_budget_is_in_megabytes():
+    assert NearestHead.build(NearestSettings(budget_mb=3), INPUTS).budget == 3 * 1024 * 1024
+
+
+def test_a_classifier_learns_one_vector_a_label_and_nothing_else_unless_asked():
+    head = SoftmaxHead.build(SoftmaxSettings(), INPUTS)
+    assert {name: tuple(weight.shape) for name, weight in head.named_parameters()} == {"weight": (3, 6)}
+
+
 def test_a_classifier_may_learn_null_and_biases():
     head = SoftmaxHead.build(SoftmaxSettings(null="learned", bias=True), INPUTS)
     assert {name: tuple(weight.shape) for name, weight in head.named_parameters()} == {"weight": (4, 6), "bias": (4,)}

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from nearspan.errors import ModelError
 from nearspan.knn import Datastore, MemorySentence, assemble_datastore
-from nearspan.knn.storage import SENTENCES, VECTORS, load_datastore, save_datastore
+from nearspan.knn.storage import NEXT, SENTENCES, VECTORS, clear_memory, load_datastore, save_datastore
 from nearspan.segment import Gold
 from nearspan.spans import AllSpans, enumerate_spans
 
@@ -28,6 +28,29 @@ def test_rows_know_where_they_come_from(make_memory):
         labels = {(first, stop): label for first, stop, label in sentence.entities}
         expected = labels.get((int(memory.first[row]), int(memory.stop[row])), "")
         assert ["", "A", "B"][int(memory.labels[row])] == expected
+
+
+def test_it_says_what_it_holds(make_memory):
+    assert repr(make_memory(LENGTHS)) == "Datastore(4 sentences, 31 spans, 6 entities)"
+
+
+def test_the_fragments_of_discontinuous_entities_are_found_among_the_spans(make_memory):
+    memory, gold = make_memory(LENGTHS), Gold(((1, 2), (3, 5)), "A")
+    memory.sentences[2] = replace(memory.sentences[2], discontinuous=(gold,))
+    places = [
+        (int(memory.sentence[row]), int(memory.first[row]), int(memory.stop[row])) for row, _ in memory.fragments()
+    ]
+    assert places == [(2, 1, 2), (2, 3, 5)]
+    assert [each for _, each in memory.fragments()] == [gold, gold]
+
+
+def test_no_memory_is_left_where_it_is_cleared(make_memory, tmp_path: Path):
+    """Neither the one in its place nor one that was to take over."""
+    for place in (tmp_path, tmp_path / NEXT):
+        place.mkdir(exist_ok=True)
+        save_datastore(make_memory(LENGTHS), place, "w")
+    clear_memory(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("kept", ["words", "own"])

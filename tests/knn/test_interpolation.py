@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from nearspan.knn import Datastore, InterpolationSettings, MemorySentence, knn_probabilities
 from nearspan.spans import AllSpans
@@ -40,6 +41,14 @@ def test_the_nearest_spans_vote_with_their_weights(make_memory, monkeypatch, sim
     for row, vector in enumerate(vectors):
         assert found[row].tolist() == pytest.approx(naive(memory, vector, settings, 3), abs=1e-5)
     assert found.sum(1).tolist() == pytest.approx([1] * 6, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"neighbours": 0}, {"weight": -0.1}, {"weight": 1.1}, {"temperature": 0}, {"similarity": "dot"}]
+)
+def test_what_is_no_vote_is_refused(settings):
+    with pytest.raises(ValidationError, match=next(iter(settings))):
+        InterpolationSettings(**settings)
 
 
 def test_a_span_with_two_labels_says_yes_to_both():

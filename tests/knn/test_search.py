@@ -1,11 +1,13 @@
 """Search in a memory against loops."""
 
+import math
 from dataclasses import replace
 
 import pytest
 import torch
 
 from nearspan.knn import nearest_sentences, nearest_spans, search, sentence_rows, similarities
+from nearspan.knn.datastore import TIE
 from nearspan.knn.search import sentence_pools
 
 LENGTHS = [4, 1, 7, 2, 2, 5]
@@ -41,6 +43,23 @@ def test_of_equal_sentences_the_earlier_ones_are_nearest_whatever_is_asked_besid
         nearest = int((few @ vector).argmax())
         assert own.tolist() == [nearest + 4 * i for i in range(9)]
         assert nearest_sentences(memory, vector[None], 9)[0].tolist() == own.tolist()
+
+
+def test_of_equal_sentences_those_that_count_more_come_first(make_memory):
+    memory = make_memory([2] * 4)
+    log_weights = torch.zeros(len(memory))
+    log_weights[memory.starts[2]] = math.log(1.5)  # one span of the third sentence
+    memory = replace(memory, sentence_vectors=torch.eye(4)[[0, 0, 0, 0]], log_weights=log_weights)
+    assert nearest_sentences(memory, torch.eye(4)[:1], 4).tolist() == [[2, 0, 1, 3]]
+
+
+def test_sentences_that_are_nearly_alike_are_not_equal(make_memory):
+    near = torch.nn.functional.normalize(torch.tensor([[1.0, 0.02, 0, 0], [1.0, 0.01, 0, 0]]), dim=1)
+    memory = replace(make_memory([1, 1]), sentence_vectors=near)
+    least = torch.tensor([[0.0], [2**-12], [2**-14]])  # the last is what rounding leaves
+    offsets = replace(make_memory([1, 1, 1]), sentence_vectors=least).sentence_offsets
+    torch.testing.assert_close(offsets, torch.tensor([0.0, 0.0, -TIE]))
+    assert nearest_sentences(memory, torch.eye(4)[:1], 2).tolist() == [[1, 0]]
 
 
 def test_no_more_sentences_than_there_are(make_memory):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from nearspan.model.predict import SentenceWindows
 
 import nearspan
 from nearspan.document import Document, Entity, Span
@@ -15,6 +14,7 @@ from nearspan.heads import Query
 from nearspan.knn import Datastore
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
+from nearspan.model.predict import SentenceWindows
 
 TEXTS = ("Ada lives in Oslo", "Bob Stone met Eve Moon in New York", "Zed and Ada like unseen Paris", "Lima")
 ADDED = nearspan.markup("[Zed](PERSON) left. [Vienna](PLACE) is far from [Lima](PLACE)", id="new")

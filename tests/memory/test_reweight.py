@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from nearspan.model.predict import SentenceWindows
 
 import nearspan
 from nearspan.document import Document, Span
@@ -16,6 +15,7 @@ from nearspan.knn import assemble_datastore
 from nearspan.memory.editor import Editor
 from nearspan.memory.reweight import LIMIT
 from nearspan.model import Model
+from nearspan.model.predict import SentenceWindows
 from nearspan.spans import AllSpans
 
 TEXTS = ("Ada lives in Oslo", "Bob Stone met Eve Moon in New York", "Zed and Ada like unseen Paris", "Lima")
@@ -230,6 +230,14 @@ def test_only_the_sentences_that_are_misread_count_more(open_editor):
     assert said(editor.model, "Ada met Bob in Paris.") == [("Ada", "PLACE"), ("Bob", "PERSON")]
     assert said(editor.model, "Ada lives in Oslo.") == [("Ada", "PERSON"), ("Oslo", "PLACE")]
     assert editor.sentences(document="two")[1].span_weights
+
+
+def test_a_sentence_that_was_right_before_another_counted_more_is_looked_at_again(open_editor):
+    """They read the same, so what puts the one right puts the other wrong: no weights are enough for both."""
+    editor = open_editor("words")
+    edit = editor.add(nearspan.markup("[Ada](PERSON) met Bob. [Ada](PLACE) met Bob.", id="both"))
+    assert "no weight is enough" in edit.summary
+    assert "is still misread" in edit.receipt[-1]
 
 
 @pytest.mark.parametrize("kind", ["words", "spans", "vote"])

@@ -208,7 +208,7 @@ def raw(encoder: Encoder, prepared) -> tuple[list[Tensor], list[Tensor]]:
     """Keys and states of each sentence before anything is recalled, read one sentence at a time."""
     keys, states = [], []
     for number in range(len(prepared)):
-        encoded = encoder(prepared.batch(torch.tensor([number])))
+        encoded = encoder(prepared.batch(torch.tensor([number])), recall=False)
         name = "transformer" if "transformer" in encoded.features else "vectors"
         keys.append(encoded.features[name][0])
         states.append(encoded.states[0])
@@ -274,7 +274,7 @@ def test_the_memory_of_a_batch_is_that_of_its_sentences_one_by_one(build, data, 
     encoder.write_word_memory(prepared)
     before = [encoder.word_memory.values.clone(), encoder.word_memory.keys.clone()]
     for number in range(len(data.sentences)):
-        encoded = encoder(prepared.batch(torch.tensor([number])))
+        encoded = encoder(prepared.batch(torch.tensor([number])), recall=False)
         keys = encoded.features["transformer" if contextual else "vectors"]
         encoder.word_memory.write(encoded.batch, prepared.features["word_memory"], keys, encoded.states)
     encoder.word_memory.finish_writing()
@@ -291,11 +291,11 @@ def test_words_that_training_lacks_and_an_empty_memory_change_nothing(build, dat
     _, encoder = build()
     prepared = encoder.prepare(data.sentences, training=True)
     batch = prepared.batch(torch.arange(3))
-    assert torch.equal(encoder(batch).states, encoder(batch).states)  # nothing is written yet
+    assert torch.equal(encoder(batch).states, encoder(batch, recall=False).states)  # nothing is written yet
     encoder.write_word_memory(prepared)
-    assert not torch.equal(encoder(batch).states, encoder(batch).states)
+    assert not torch.equal(encoder(batch).states, encoder(batch, recall=False).states)
     other = encoder.prepare(split(nearspan.markup("Zorro lives"))).batch(torch.tensor([0]))
-    changed = (encoder(other).states - encoder(other).states)[0].abs().sum(1) > 0
+    changed = (encoder(other).states - encoder(other, recall=False).states)[0].abs().sum(1) > 0
     assert changed.tolist() == [False, True]
 
 

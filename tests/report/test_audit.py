@@ -57,6 +57,19 @@ def test_a_boundary_is_one_issue_and_not_two(classifier, noisy):
     assert [summary(one) for one in found] == [("d11", "wrong boundary", ("Ada", "PERSON"), ("Ada Moon", "PERSON"))]
 
 
+def test_a_wrong_boundary_is_as_grave_as_its_two_sides_on_average(classifier, noisy):
+    model = with_memory(classifier, noisy)
+    [boundary] = [issue for issue in nearspan.audit(model, noisy).issues if issue.kind == "wrong boundary"]
+    [missing] = [
+        issue
+        for issue in nearspan.audit(model, [boundary.document.with_entities([])]).issues
+        if issue.suggested.span == boundary.suggested.span
+    ]
+    no_entity = 1 - boundary.probabilities["PERSON"]
+    assert abs(no_entity - missing.severity) > 1e-3
+    assert boundary.severity == pytest.approx((no_entity + missing.severity) / 2)
+
+
 def test_the_gravest_come_first_and_the_list_can_be_cut(model, noisy):
     whole = nearspan.audit(model, noisy)
     assert [one.severity for one in whole.issues] == sorted((one.severity for one in whole.issues), reverse=True)

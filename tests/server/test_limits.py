@@ -4,12 +4,13 @@ import threading
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import BaseModel
 
 from nearspan.errors import ConfigError
 from nearspan.server import Limits, create_app
 from nearspan.server.guard import LOOPBACK, Guard, allowed_hosts
 from nearspan.server.limits import Refusal
-from nearspan.server.worker import Worker
+from nearspan.server.service import Worker
 
 
 @pytest.fixture(autouse=True)
@@ -148,21 +149,26 @@ def test_a_client_that_goes_is_not_answered(limits):
     assert ask(receive, limits) == []
 
 
+class Passed(BaseModel):
+    gate: bool
+
+
 def test_the_worker_refuses_beyond_what_may_wait():
     async def crowd() -> list[object]:
         worker, gate = Worker(most=3), threading.Event()
-        waiting = [asyncio.create_task(worker.run(gate.wait)) for _ in range(4)]
+        wait = [worker.answer(Passed, lambda: {"gate": gate.wait()}) for _ in range(4)]
+        waiting = [asyncio.create_task(answer) for answer in wait]
         await asyncio.sleep(0)
         gate.set()
         done = await asyncio.gather(*waiting, return_exceptions=True)
         assert worker.waiting == 0
-        return [*done, await worker.run(lambda: "and then")]
+        return [*done, await worker.answer(Passed, lambda: {"gate": False})]
 
     *served, refused, later = asyncio.run(crowd())
-    assert served == [True, True, True]
+    assert [answer.body for answer in served] == [b'{"gate":true}'] * 3
     assert isinstance(refused, Refusal)
     assert refused.status == 503
-    assert later == "and then"
+    assert later.body == b'{"gate":false}'
 
 
 def test_a_busy_server_says_when_to_come_back(service, monkeypatch):
@@ -171,7 +177,7 @@ def test_a_busy_server_says_when_to_come_back(service, monkeypatch):
     async def busy(*_):
         raise Refusal(503, "busy")
 
-    monkeypatch.setattr(Worker, "run", busy)
+    monkeypatch.setattr(Worker, "answer", busy)
     with TestClient(app) as client:
         answer = client.post("/annotate", json={"text": "x"})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")

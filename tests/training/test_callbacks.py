@@ -13,7 +13,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 import nearspan
 from nearspan.errors import ConfigError, ResourceError
 from nearspan.training import ProgressBar, TrainingCallback
-from nearspan.training.callbacks import Trackers, trackers
+from nearspan.training.trackers import Trackers
 
 STEPS = 3  # a dozen sentences in batches of four
 
@@ -73,6 +73,24 @@ def test_hooks_are_called_in_order(train):
     ]
     assert epochs[-2:] == [("checkpoint", 2), ("epoch end", 2, "F1", 2)]
     assert (end, close) == (("train end", 2), ("close",))
+
+
+def test_an_epoch_that_is_short_beside_the_writing_of_a_checkpoint_gets_none(train, monkeypatch):
+    """Writing takes a tenth of the time at most: here it takes a second, and an epoch takes four."""
+    now = [1000.0]
+
+    class Clock(Recorder):
+        def on_checkpoint(self, progress) -> None:
+            super().on_checkpoint(progress)
+            now[0] += 1
+
+        def on_epoch_begin(self, progress, steps) -> None:
+            now[0] += 4
+
+    monkeypatch.setattr("nearspan.training.trainer.time.monotonic", lambda: now[0])
+    clock = Clock()
+    train("training.epochs=8", "training.checkpoint_minutes=9", callbacks=[clock])
+    assert [call[1] for call in clock.calls if call[0] == "checkpoint"] == [1, 4, 7, 8]
 
 
 def test_steps_are_told_as_often_as_the_callback_asks_for(train):
@@ -246,7 +264,7 @@ def test_tensorboard_has_its_events_in_the_folder_of_the_run(train, tmp_path: Pa
 def test_an_unknown_tracker_and_a_missing_package_are_named_before_training(train, tmp_path: Path, monkeypatch):
     with pytest.raises(ConfigError, match="there is no tracker 'tensorbord'; did you mean 'tensorboard'"):
         train(track=["tensorbord"])
-    monkeypatch.setattr(trackers, "get_available_trackers", list)
+    monkeypatch.setattr("nearspan.training.trackers.get_available_trackers", list)
     with pytest.raises(ResourceError, match="needs the package wandb, which is not installed: pip install wandb"):
         Trackers(["wandb"])
     assert not (tmp_path / "m").exists()

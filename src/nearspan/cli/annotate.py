@@ -12,10 +12,18 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from nearspan.cli.corpus import is_plain_text, read_documents, read_plain_text, warn_of_problems
-from nearspan.cli.errors import name_options
-from nearspan.cli.options import Device, Interpolate, ModelFolder, Search, load_model
-from nearspan.cli.terminal import discard_output, terminal
+from nearspan.cli.options import (
+    Device,
+    Interpolate,
+    ModelFolder,
+    Search,
+    is_plain_text,
+    load_model,
+    read_documents,
+    read_plain_text,
+    warn_of_problems,
+)
+from nearspan.cli.terminal import discard_output, name_options, terminal
 from nearspan.document import Document
 from nearspan.errors import ConfigError
 

@@ -13,8 +13,7 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBars
 from rich.text import Text
 
-from nearspan.cli.corpus import read_documents
-from nearspan.cli.options import Columns, Device, Format, ModelFolder
+from nearspan.cli.options import Columns, Device, Format, ModelFolder, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.colours import LabelColours
 from nearspan.io.atomic import write_file

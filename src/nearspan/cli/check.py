@@ -8,14 +8,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from nearspan.cli.corpus import label_columns
-from nearspan.cli.errors import name_options
-from nearspan.cli.options import Columns, Format
-from nearspan.cli.terminal import terminal
+from nearspan.cli.options import Columns, Format, label_columns
+from nearspan.cli.terminal import name_options, number_table, terminal
 from nearspan.formats import Problem, Statistics, read, statistics
-from nearspan.formats.corpus import ProblemRecord
 from nearspan.formats.synonyms import SynonymCoverage
 from nearspan.formats.synonyms import read as read_synonyms
 
@@ -56,9 +53,7 @@ def check(
 
 def _print(counts: Statistics) -> None:
     console = terminal()
-    table = Table(title=f"{counts['format']} corpus", show_header=False)
-    table.add_column("what")
-    table.add_column("count", justify="right")
+    table = number_table("what", "count", title=f"{counts['format']} corpus", show_header=False)
     docstarts = ""
     if counts["docstarts"]:
         docstarts = f" (with {counts['docstarts']:,} -DOCSTART- lines, as CoNLL-2003 counts them)"
@@ -77,10 +72,13 @@ def _print(counts: Statistics) -> None:
     console.print(table)
     _print_bars(console, "label", counts["types"])
     _print_bars(console, "words in entity", _widths(counts["widths"]))
+    problems = counts["problems"]
     if "synonyms" in counts:
         _print_synonyms(console, counts["synonyms"])
-        _print_problems(console, counts["synonyms"]["problems"])
-    _print_problems(console, counts["problems"])
+        problems = counts["synonyms"]["problems"] + problems
+    for problem in problems:
+        line = Problem(problem["kind"], problem["message"], problem["file"], problem["line"])
+        console.print(str(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def _widths(widths: dict[int, int]) -> dict[str, int]:
@@ -94,10 +92,7 @@ def _widths(widths: dict[int, int]) -> dict[str, int]:
 def _print_bars(console: Console, name: str, counts: dict[str, int]) -> None:
     if not counts:
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column(name)
-    table.add_column("entities", justify="right")
-    table.add_column("")
+    table = Table(name, Column("entities", justify="right"), "", box=None, pad_edge=False)
     most = max(counts.values())
     for label, count in counts.items():
         table.add_row(label, f"{count:,}", "█" * max(1, round(BAR * count / most)))
@@ -105,18 +100,10 @@ def _print_bars(console: Console, name: str, counts: dict[str, int]) -> None:
     console.print(table, markup=False, highlight=False)
 
 
-def _print_problems(console: Console, problems: list[ProblemRecord]) -> None:
-    for report in problems:
-        problem = Problem(report["kind"], report["message"], report["file"], report["line"])
-        console.print(str(problem), markup=False, highlight=False, soft_wrap=True)
-
-
 def _print_synonyms(console: Console, coverage: SynonymCoverage) -> None:
     """Entities and distinct texts by label, with how many of them have another name; then some that are unknown."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("label")
-    for name in ("entities", "known", "covered", "", "texts", "known", "covered", ""):
-        table.add_column(name, justify="right")
+    columns = ("known", "covered", "")
+    table = number_table("label", "entities", *columns, "texts", *columns, box=None, pad_edge=False)
     for label, counts in (*coverage["labels"].items(), ("all labels", coverage)):
         entities = _shares(counts["entities"], counts["known"], counts["covered"])
         texts = _shares(counts["texts"], counts["known_texts"], counts["covered_texts"])

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.corpus import label_columns
-from nearspan.cli.errors import name_options
-from nearspan.cli.options import Columns
+from nearspan.cli.options import Columns, label_columns
+from nearspan.cli.terminal import name_options
 from nearspan.formats import read, write
 from nearspan.io.atomic import descriptor
 

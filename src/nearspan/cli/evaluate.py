@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from nearspan.cli.corpus import read_documents
-from nearspan.cli.options import Columns, Device, Format, Interpolate, ModelFolder, Search, load_model
-from nearspan.cli.terminal import terminal
+from nearspan.cli.options import Columns, Device, Format, Interpolate, ModelFolder, Search, load_model, read_documents
+from nearspan.cli.terminal import number_table, print_json, terminal
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from nearspan.evaluation import Evaluation
 
 COUNTS = ("gold", "predicted", "correct")
@@ -44,17 +43,15 @@ def evaluate(
     loaded = load_model(model, device, search, interpolate)
     evaluation = evaluate(loaded, documents)
     if as_json:
-        typer.echo(json.dumps(evaluation.to_dict(), ensure_ascii=False))
-    elif loaded.classifies_given_spans:
-        terminal().print(_classification_table(evaluation))
+        print_json(evaluation.to_dict())
     else:
-        terminal().print(_recognition_table(evaluation))
+        table = _classification_table if loaded.classifies_given_spans else _recognition_table
+        terminal().print(table(evaluation))
 
 
 def _recognition_table(evaluation: Evaluation) -> Table:
-    table = Table(title=str(evaluation.coverage), title_justify="left")
-    for column in ("label", "precision", "recall", "F1", *COUNTS):
-        table.add_column(column, justify="left" if column == "label" else "right")
+    title = str(evaluation.coverage)
+    table = number_table("label", "precision", "recall", "F1", *COUNTS, title=title, title_justify="left")
     total = evaluation.scores.to_dict()
     for label, row in sorted(total["labels"].items()):
         table.add_row(escape(label), *_percents(row), *_counts(row))
@@ -71,19 +68,16 @@ def _recognition_table(evaluation: Evaluation) -> Table:
 def _classification_table(evaluation: Evaluation) -> Table:
     """Scores of given spans have a table of their own, which nobody can take for recognition."""
     note = "the entities are given and only their labels are predicted, so this is no score of recognition"
-    table = Table(title=f"{evaluation.coverage}\n{note}", title_justify="left")
-    table.add_column("label")
-    for column in ("accuracy", "majority by string", *COUNTS):
-        table.add_column(column, justify="right")
+    columns = ("label", "accuracy", "majority by string", *COUNTS)
+    table = number_table(*columns, title=f"{evaluation.coverage}\n{note}", title_justify="left")
     scores, baseline = evaluation.scores, evaluation.baseline
     for label, counts in scores.labels.items():
         majority = baseline.labels.get(label) if baseline else None
-        numbers = (f"{count:,}" for count in (counts.gold, counts.predicted, counts.correct))
         share = f"{100 * majority.recall:.2f}" if majority else ""
-        table.add_row(escape(label), f"{100 * counts.recall:.2f}", share, *numbers)
+        table.add_row(escape(label), f"{100 * counts.recall:.2f}", share, *_counts(counts.to_dict()))
     table.add_section()
     for name, key in (("all", "accuracy"), ("macro-F1 of labels", "classification_macro_f1")):
-        values = [f"{100 * one.metrics()[key]:.2f}" if one else "" for one in (scores, baseline)]
+        values = (f"{100 * result.metrics()[key]:.2f}" if result else "" for result in (scores, baseline))
         table.add_row(name, *values, "", "", "", style="bold")
     return table
 

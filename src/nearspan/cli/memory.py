@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
 
-from nearspan.cli.commands import Command
-from nearspan.cli.corpus import read_documents
-from nearspan.cli.options import Columns, Device, Format, Interpolate, Json, ModelFolder, Search, apply_options
-from nearspan.cli.spans import explain_words, find_in_memory
-from nearspan.cli.terminal import terminal
+from nearspan.cli import Command
+from nearspan.cli.explain import explain_words, find_in_memory
+from nearspan.cli.options import (
+    Columns,
+    Device,
+    Format,
+    Interpolate,
+    Json,
+    ModelFolder,
+    Search,
+    apply_options,
+    read_documents,
+)
+from nearspan.cli.terminal import print_json, terminal
 from nearspan.colours import LabelColours
 from nearspan.errors import ConfigError
 
@@ -68,7 +76,7 @@ def build(
     datastore = editor.model.datastore
     sizes = {"sentences": len(datastore.sentences), "spans": len(datastore)} if datastore is not None else {}
     if as_json:
-        _print_json(sizes | ({"coverage": coverage.to_dict()} if documents is not None else {}))
+        print_json(sizes | ({"coverage": coverage.to_dict()} if documents is not None else {}))
         return
     typer.echo(f"the memory holds {sizes['sentences']:,} sentences with {sizes['spans']:,} spans")
     if documents is not None:
@@ -92,7 +100,7 @@ def list_(
     editor = _open(context, "cpu")
     sentences = editor.sentences(text, label, document, limit, offset)
     if as_json:
-        _print_json({"sentences": [sentence.to_dict() for sentence in sentences]})
+        print_json({"sentences": [sentence.to_dict() for sentence in sentences]})
         return
     colours = LabelColours(editor.model.labels)
     for sentence in sentences:
@@ -119,7 +127,7 @@ def search(
     model = _open(context, device, search, interpolate).model
     evidence = explain_words(model, text, span, count)
     if as_json:
-        _print_json(evidence.to_dict())
+        print_json(evidence.to_dict())
     else:
         terminal().print(render(evidence, LabelColours(model.labels)))
 
@@ -226,7 +234,7 @@ def log(context: typer.Context, as_json: Json = False) -> None:
 
     edits = _open(context, "cpu").log()
     if as_json:
-        _print_json({"edits": [edit.to_dict() for edit in edits]})
+        print_json({"edits": [edit.to_dict() for edit in edits]})
         return
     for edit in edits:
         typer.echo(f"{edit.number}  {edit.time}  {printable(edit.summary)}")
@@ -245,7 +253,7 @@ def _show(edits: list[Edit], as_json: bool) -> None:
     from nearspan.explain import printable
 
     if as_json:
-        _print_json({"edits": [edit.to_dict() for edit in edits]})
+        print_json({"edits": [edit.to_dict() for edit in edits]})
         return
     for edit in edits:
         typer.echo(f"{edit.number}  {printable(edit.summary)}")
@@ -261,7 +269,3 @@ def _render(sentence: SentenceView, colours: LabelColours) -> Text:
     text = mark_spans(sentence.text, [*labels, *((span, "removed") for span in sentence.removed)], colours)
     source = f"   {printable(sentence.document)}" + (f" ×{sentence.weight:g}" if sentence.weight != 1 else "")
     return Text.assemble((f"{sentence.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (source, "dim"))
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    typer.echo(json.dumps(content, ensure_ascii=False))

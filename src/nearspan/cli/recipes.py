@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from nearspan.cli.terminal import terminal
 from nearspan.errors import ConfigError
@@ -49,10 +49,7 @@ def _read(name: str) -> str:
 
 
 def _table() -> Table:
-    table = Table(box=None)
-    table.add_column("recipe", style="bold")
-    table.add_column("what it is")
-    table.add_column("what it needs")
+    table = Table(Column("recipe", style="bold"), "what it is", "what it needs", box=None)
     for name in names():
         content = tomllib.loads(_read(name))
         table.add_row(name, content["about"], "; ".join(_needs(content)))

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.corpus import read_documents
-from nearspan.cli.options import Columns, Device, Format, ModelFolder
+from nearspan.cli.options import Columns, Device, Format, ModelFolder, read_documents
 from nearspan.cli.terminal import terminal
 from nearspan.errors import ConfigError
 
@@ -64,7 +63,7 @@ def report(
 
     shares, counts = parse_sizes(sizes), parse_occurrences(occurrences)
     check_curves(papers, bool(train), bool(dev), shares, counts)
-    documents, training, development = (read_documents(paths or [], format, columns) for paths in (corpus, train, dev))
+    documents, training, development = (read_documents(paths, format, columns) for paths in (corpus, train, dev))
     result = write_report(
         model,
         documents,

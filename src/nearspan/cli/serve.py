@@ -8,8 +8,16 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.corpus import read_documents
-from nearspan.cli.options import Columns, Device, Format, Interpolate, ModelFolder, Search, apply_options
+from nearspan.cli.options import (
+    Columns,
+    Device,
+    Format,
+    Interpolate,
+    ModelFolder,
+    Search,
+    apply_options,
+    read_documents,
+)
 from nearspan.errors import ResourceError
 
 PATIENCE = 1.0  # seconds that an edit waits for another process's; who reads waits with it
@@ -51,7 +59,7 @@ def serve(
     from nearspan.memory import Editor
 
     limits = server.Limits().override(limit or [])
-    documents = read_documents(corpus or [], format, columns)
+    documents = read_documents(corpus, format, columns)
     editor = Editor.open(model, device, PATIENCE)
     apply_options(editor.model, search, interpolate)
     secret = token or secrets.token_urlsafe(24)

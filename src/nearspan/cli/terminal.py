@@ -1,17 +1,34 @@
-"""The standard streams: consoles that print texts as they are, log messages, and output that cannot be written."""
+"""The standard streams: consoles that print texts as they are, log messages, errors, output that cannot be written."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import re
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from nearspan.errors import NearspanError
+from nearspan.io.paths import display_path
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 STYLES = {logging.WARNING: "yellow", logging.ERROR: "bold red"}
+
+GPU_FULL = (
+    "the GPU's memory is full. End what else uses it, lower a budget_mb (representation, head; a training goes on with "
+    "--resume), or begin anew with a lower training.batch or suggester.max_width, or with --device cpu"
+)
+
+_ARGUMENT = re.compile(r"`([a-z_]+)`")
 
 
 @cache
@@ -20,6 +37,19 @@ def terminal(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, emoji=False)
+
+
+def number_table(*titles: str, **options: Any) -> Table:
+    """A table of numbers with their names in the first column."""
+    from rich.table import Column, Table
+
+    name, *numbers = titles
+    return Table(name, *(Column(title, justify="right") for title in numbers), **options)
+
+
+def print_json(content: Any) -> None:
+    """Print an object in one line."""
+    typer.echo(json.dumps(content, ensure_ascii=False))
 
 
 class ConsoleHandler(logging.Handler):
@@ -32,12 +62,43 @@ class ConsoleHandler(logging.Handler):
 
 
 def set_verbosity(verbose: bool, quiet: bool) -> None:
-    """Show warnings and progress; with --verbose what happens too, with --quiet errors alone."""
-    terminal(stderr=True).quiet = quiet
+    """Show warnings and progress; with --verbose what happens too, with --quiet errors alone.
+
+    Where standard error is no terminal and shows no progress bar, the epochs of a training are logged instead.
+    """
+    console = terminal(stderr=True)
+    console.quiet = quiet
     logger = logging.getLogger("nearspan")
     logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, ConsoleHandler)]
     logger.addHandler(ConsoleHandler())
     logger.setLevel(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING)
+    shows_epochs = not (quiet or console.is_terminal)
+    logging.getLogger("nearspan.training").setLevel(logging.INFO if shows_epochs else logging.NOTSET)
+
+
+@contextmanager
+def name_options(options: Mapping[str, str]) -> Iterator[None]:
+    """Put options in the place of the arguments that errors name, such as --resume for `resume`."""
+    try:
+        yield
+    except NearspanError as error:
+        message = _ARGUMENT.sub(lambda match: options.get(match[1], match[0]), str(error))
+        if message == str(error):
+            raise
+        raise type(error)(message) from error
+
+
+def message_of(error: Exception) -> str | None:
+    """What went wrong, in one line; None for an error that is neither ours nor the system's."""
+    torch = sys.modules.get("torch")  # where torch was not needed nothing is on a GPU
+    if torch is not None and isinstance(error, torch.OutOfMemoryError):
+        return GPU_FULL
+    if not isinstance(error, OSError):
+        return str(error) if isinstance(error, NearspanError) else None
+    reason = error.strerror or str(error)
+    if output_fails():
+        return f"standard output cannot be written: {reason}"
+    return reason if error.filename is None else f"{display_path(str(error.filename))}: {reason}"
 
 
 def print_error(message: str) -> None:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.corpus import read_documents
-from nearspan.cli.options import Columns, Device, Format, RecipeName, Settings, Synonyms, TrainCorpus
+from nearspan.cli.options import Columns, Device, Format, RecipeName, Settings, Synonyms, TrainCorpus, read_documents
 from nearspan.cli.terminal import terminal
 
 
@@ -40,7 +39,7 @@ def train(
 
     chosen = config.load(recipe).override(settings or [])
     console = terminal(stderr=True)
-    documents = [read_documents(paths or [], format, columns) for paths in (train, dev, test)]
+    documents = [read_documents(paths, format, columns) for paths in (train, dev, test)]
     try:
         run = training.train(
             chosen,

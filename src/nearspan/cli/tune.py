@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.corpus import read_documents
-from nearspan.cli.errors import name_options
-from nearspan.cli.options import Columns, Device, Format, RecipeName, Settings, Synonyms, TrainCorpus
-from nearspan.cli.terminal import terminal
+from nearspan.cli.options import Columns, Device, Format, RecipeName, Settings, Synonyms, TrainCorpus, read_documents
+from nearspan.cli.terminal import name_options, terminal
 
 
 def tune(

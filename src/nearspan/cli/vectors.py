@@ -10,8 +10,7 @@ import typer
 from pydantic import ValidationError
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from nearspan.cli.corpus import is_plain_text, read_documents, read_plain_text
-from nearspan.cli.options import Columns, Format
+from nearspan.cli.options import Columns, Format, is_plain_text, read_documents, read_plain_text
 from nearspan.cli.terminal import terminal
 from nearspan.document import Document
 from nearspan.errors import ConfigError, UnclearFormatError

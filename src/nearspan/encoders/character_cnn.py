@@ -32,6 +32,8 @@ class CharacterCNNSettings(Settings):
 class CharacterFeature(WordFeature):
     """Word vectors from the characters of words; `convolve` says how."""
 
+    capturable: ClassVar[bool] = True
+
     def __init__(self, settings: Any, vocabulary: dict[str, Any]) -> None:
         super().__init__()
         self.settings = settings

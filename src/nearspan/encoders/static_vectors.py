@@ -73,6 +73,7 @@ class StaticVectors(WordFeature):
     """Looks words up; rows [0, trained) learn, the rest are pretrained and frozen."""
 
     Settings: ClassVar[type[Settings]] = StaticVectorSettings
+    capturable: ClassVar[bool] = True
 
     def __init__(self, settings: StaticVectorSettings, vocabulary: dict[str, Any]) -> None:
         super().__init__()

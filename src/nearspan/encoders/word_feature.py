@@ -39,6 +39,7 @@ class WordFeature(nn.Module):
     """
 
     Settings: ClassVar[type[Settings]]
+    capturable: ClassVar[bool] = False  # reads a batch's rows and mask alone and never waits: for CUDA graphs
     size: int  # of a word's vector
     vocabulary: Any = None  # JSON content that `from_vocabulary` needs beside the weights
 

@@ -6,8 +6,7 @@
 """
 
 from nearspan.formats.corpus import Corpus, Place, Problem
-from nearspan.formats.detection import known_formats
-from nearspan.formats.files import Documents, as_documents, read, write
+from nearspan.formats.files import Documents, as_documents, known_formats, read, write
 from nearspan.formats.format import Format
 from nearspan.formats.statistics import Statistics, statistics
 from nearspan.formats.synonyms import Synonyms

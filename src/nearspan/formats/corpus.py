@@ -177,8 +177,3 @@ def excerpt(text: str, limit: int = 60) -> str:
     "'aaaaa'..."
     """
     return repr(text) if len(text) <= limit else repr(text[:limit]) + "..."
-
-
-def count_scores(corpus: Corpus) -> int:
-    """How many entities have a score."""
-    return sum(entity.score is not None for document in corpus for entity in document.entities)

@@ -6,28 +6,29 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from nearspan.document import Document, Entity, Fragment, Span
-from nearspan.formats.corpus import Corpus, Place, Problem, excerpt
+from nearspan.formats.corpus import Corpus, Place, excerpt
+from nearspan.formats.source import Source
 
 
 class Draft:
-    """Collects the annotations of one document of a file.
+    """Collects the annotations of one document of a file, which begins in a line.
 
-    >>> problems: list[Problem] = []
-    >>> draft = Draft("Ada wrote", id="1", path="a.jsonl", line=1, problems=problems)
+    >>> from pathlib import Path
+    >>> source = Source(Path("a.jsonl"), "Ada wrote")
+    >>> draft = Draft("Ada wrote", source, 1, id="1")
     >>> draft.add([(0, 3)], "PER")
     >>> draft.add([(4, 99)], "PER")
-    >>> len(draft.document().entities), problems[0].kind
+    >>> len(draft.document().entities), source.problems[0].kind
     (1, 'out of range')
     """
 
     def __init__(
         self,
         text: str,
+        source: Source,
+        line: int,
         *,
         id: str,
-        path: str,
-        line: int,
-        problems: list[Problem],
         words: Sequence[Fragment] | None = None,
         sentences: Sequence[Fragment] | None = None,
     ) -> None:
@@ -35,14 +36,13 @@ class Draft:
         self.id = id
         self.words = None if words is None else tuple(words)
         self.sentences = None if sentences is None else tuple(sentences)
-        self._path, self._line = path, line
-        self._problems = problems
+        self._source, self._line = source, line
         self._entities: dict[Entity, int] = {}
         self._duplicates: list[Entity] = []
 
     def add_problem(self, kind: str, message: str, line: int = 0) -> None:
         """List a problem of this document's file; its line is the document's first one if not given."""
-        self._problems.append(Problem(kind, message, self._path, line or self._line))
+        self._source.add_problem(kind, message, line or self._line)
 
     def add(
         self,
@@ -55,7 +55,6 @@ class Draft:
     ) -> None:
         """Add an annotation; `text` is what the file says that its characters are."""
         name = f"{excerpt(label)[1:-1]} " + ";".join(f"{start}-{end}" for start, end in fragments)
-        line = line or self._line
         if not label.strip():
             return self.add_problem("malformed", f"the annotation{name} has no label", line)
         size = len(self.text)
@@ -76,7 +75,7 @@ class Draft:
         if entity in self._entities:
             self._duplicates.append(entity)
             return self.add_problem("duplicate", f"{name} is also in line {self._entities[entity]}", line)
-        self._entities[entity] = line
+        self._entities[entity] = line or self._line
         return None
 
     def document(self) -> Document:
@@ -85,7 +84,7 @@ class Draft:
 
     def place(self) -> Place:
         """Where the document and its entities were read."""
-        return Place(self._path, self._line, self._entities, tuple(self._duplicates))
+        return Place(self._source.name, self._line, self._entities, tuple(self._duplicates))
 
     def _span(self, fragments: Sequence[Fragment], name: str, line: int) -> Span:
         ordered = sorted(fragments)
@@ -95,11 +94,10 @@ class Draft:
         return Span(tuple(ordered))
 
 
-def to_corpus(drafts: Iterable[Draft], problems: Iterable[Problem], format: str, docstarts: int = 0) -> Corpus:
-    """The documents of a file, and where each was read."""
-    drafts = list(drafts)
+def to_corpus(drafts: Sequence[Draft], source: Source, format: str, docstarts: int = 0) -> Corpus:
+    """The documents of a file with its problems, and where each was read."""
     documents = tuple(draft.document() for draft in drafts)
-    return Corpus(documents, tuple(problems), format, docstarts, tuple(draft.place() for draft in drafts))
+    return Corpus(documents, tuple(source.problems), format, docstarts, tuple(draft.place() for draft in drafts))
 
 
 def have_same_words(first: str, second: str, *, any_order: bool = False) -> bool:

@@ -1,30 +1,39 @@
-"""Corpora in files: read any known format, write any of them."""
+"""Corpora in files: read any known format, write any of them; formats are found by name, by content or by ending."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
 from nearspan.document import Document
-from nearspan.errors import CorpusError
+from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
+from nearspan.formats import brat, conll, indexed, jsonl, pubtator
 from nearspan.formats.corpus import Corpus, Problem
-from nearspan.formats.detection import (
-    find_format,
-    format_by_ending,
-    format_named,
-    known_formats,
-    refuse_empty,
-    refuse_folder,
-)
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
 from nearspan.io.atomic import name_in_errors, resolve_target
 from nearspan.io.paths import display_path
+from nearspan.registry import parts, register
+
+BUILT_IN = tuple(
+    register("format", part) for part in (brat.FORMAT, pubtator.FORMAT, indexed.FORMAT, conll.FORMAT, jsonl.FORMAT)
+)
+"""Our formats, in the order in which a file's content is compared with them."""
 
 AnyPath = str | PathLike[str]
 Documents = AnyPath | Iterable[AnyPath] | Iterable[Document]
 """What functions that need documents take: a path, several paths, a corpus, or any documents."""
+
+
+def known_formats() -> Mapping[str, Format]:
+    """All formats by name, in the order of detection: those of other packages first, as ours may take their files.
+
+    >>> list(known_formats())[-2:]
+    ['conll', 'jsonl']
+    """
+    outside = [part for part in parts("format").values() if part not in BUILT_IN]
+    return {part.name: part for part in (*outside, *BUILT_IN)}
 
 
 def read(
@@ -43,7 +52,7 @@ def read(
         CorpusError: a file is missing, empty, unreadable or of no known format. What is wrong inside a file
             is in `Corpus.problems` instead.
     """
-    chosen = None if format is None else format_named(format)
+    chosen = None if format is None else _format_named(format)
     if chosen is not None:
         _refuse_columns(columns, chosen)
     if isinstance(paths, str | PathLike):
@@ -63,7 +72,7 @@ def write(documents: Documents, path: AnyPath, format: str | None = None) -> tup
     is returned as problems; an entity that it cannot keep is a CorpusError.
     """
     target = Path(fspath(path))
-    chosen = format_by_ending(target) if format is None else format_named(format)
+    chosen = _format_by_ending(target) if format is None else _format_named(format)
     if chosen.write is None:
         names = ", ".join(sorted(part.name for part in known_formats().values() if part.write))
         raise CorpusError(f"the format {chosen.name} can be read but not written; write one of: {names}")
@@ -97,15 +106,67 @@ def as_documents(source: Documents) -> Corpus:
     return Corpus(documents)
 
 
+def _format_named(name: str) -> Format:
+    """The format of a name, or a CorpusError with the nearest name or all of them."""
+    known = known_formats()
+    if name not in known:
+        raise CorpusError(f"there is no format '{name}'; {did_you_mean(name, known)}")
+    return known[name]
+
+
+def _find_format(source: Source) -> Format:
+    """The format of a file or a folder by its content; formats of folders are asked first, as they need not read it."""
+    known = known_formats()
+    for part in known.values():
+        if part.folder and part.detect(source):
+            return part
+    _refuse_folder(source.path)
+    _refuse_empty(source)
+    for part in known.values():
+        if not part.folder and part.detect(source):
+            return part
+    names = ", ".join(known)
+    raise UnclearFormatError(
+        f"the format of {source.name} is not clear from its content; name it with `format`: {names}"
+    )
+
+
+def _format_by_ending(path: Path) -> Format:
+    """The format to write by the name of the file; where two have the same ending, ours goes first."""
+    with name_in_errors(path):
+        is_folder = path.is_dir()
+    writable = sorted((part for part in known_formats().values() if part.write), key=lambda part: part not in BUILT_IN)
+    for part in writable:
+        if part.folder if is_folder else path.suffix.lower() in part.endings:
+            return part
+    names = ", ".join(part.name for part in writable)
+    raise CorpusError(f"the ending of {display_path(path)} names no format; name it with `format`: {names}")
+
+
+def _refuse_folder(path: Path) -> None:
+    """Raise a CorpusError if a path that must be a file is a folder."""
+    if path.is_dir():
+        names = ", ".join(part.name for part in known_formats().values() if part.folder)
+        raise CorpusError(
+            f"{display_path(path)} is a folder; only {names} is read from a folder, name the files instead"
+        )
+
+
+def _refuse_empty(source: Source) -> None:
+    """Raise a CorpusError if a file holds nothing but white space."""
+    if not source.text.strip():
+        raise CorpusError(f"{source.name} is empty")
+
+
 def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None) -> Corpus:
     _refuse_missing(path)
     source = Source(path)
     if chosen is None:
-        chosen = find_format(source)
+        chosen = _find_format(source)
         _refuse_columns(columns, chosen, source.name)
     elif not chosen.folder:
-        refuse_folder(path)
-        refuse_empty(source)
+        _refuse_folder(path)
+        _refuse_empty(source)
     return chosen.read(source) if columns is None else chosen.read(source, columns)
 
 

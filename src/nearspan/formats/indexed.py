@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.corpus import Corpus, excerpt
 from nearspan.formats.draft import Draft, to_corpus, word_fragments, word_offsets
 from nearspan.formats.format import Format
 from nearspan.formats.source import Source
@@ -23,7 +23,6 @@ _MENTION = re.compile(r"(\d{1,9},\d{1,9}(?:,\d{1,9},\d{1,9})*) (\S+)")
 
 def read(source: Source) -> Corpus:
     """Read a file of indexed sentences."""
-    problems = list(source.problems)
     drafts: list[Draft] = []
     numbered = enumerate(source.lines, 1)
     due = 1  # the line of the next sentence
@@ -35,28 +34,20 @@ def read(source: Source) -> Corpus:
         late, due = number - due, number + max(3, len(lines) + 1)
         if len(lines) == 1 and late % 3 == 1 and _are_mentions(sentence):
             message = f"found {excerpt(sentence)} after an empty line, expected a sentence before mentions; not read"
-            problems.append(Problem("malformed", message, source.name, number))
+            source.add_problem("malformed", message, number)
             due = number + 2
             continue
         words = [word for word in sentence.split(" ") if word]
         offsets = word_offsets(words)
-        draft = Draft(
-            " ".join(words),
-            id=f"{source.file}#{len(drafts) + 1}",
-            path=source.name,
-            line=number,
-            problems=problems,
-            words=offsets,
-            sentences=[(0, offsets[-1][1])] if offsets else [],
-        )
+        sentences = [(0, offsets[-1][1])] if offsets else []
+        id = f"{source.file}#{len(drafts) + 1}"
+        draft = Draft(" ".join(words), source, number, id=id, words=offsets, sentences=sentences)
         drafts.append(draft)
         if len(lines) > 1:
             _add(draft, *lines[1])
-        problems += [
-            Problem("malformed", f"found {excerpt(line)}, expected a blank line; not read", source.name, at)
-            for at, line in lines[2:]
-        ]
-    return to_corpus(drafts, problems, "indexed")
+        for at, line in lines[2:]:
+            source.add_problem("malformed", f"found {excerpt(line)}, expected a blank line; not read", at)
+    return to_corpus(drafts, source, "indexed")
 
 
 def detect(source: Source) -> bool:

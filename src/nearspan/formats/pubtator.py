@@ -16,13 +16,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from nearspan.document import Document
-from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus
-from nearspan.formats.format import Format
-from nearspan.formats.source import Source
-from nearspan.formats.unkept import list_changes, plain_text_changes
+from nearspan.formats.format import Format, list_changes, plain_text_changes, unwritable
+from nearspan.formats.source import Line, Source
 from nearspan.io.atomic import write_file
 
 _TEXT = re.compile(r"([^|\t]{1,200})\|([ta])\|(.*)", re.DOTALL)
@@ -31,14 +28,11 @@ _RELATION = re.compile(r"[A-Za-z_]{3,}")
 _CONCEPT = re.compile(r"-|.*\d.*")
 _UNSAFE = re.compile(r"[|\t\r\n]")
 
-Line = tuple[int, str]
-
 
 def read(source: Source) -> Corpus:
     """Read a file of PubTator documents."""
-    problems = list(source.problems)
-    drafts = [draft for block in _join_abstracts(_blocks(source)) for draft in _drafts(block, source, problems)]
-    return to_corpus(drafts, problems, "pubtator")
+    drafts = [draft for block in _join_abstracts(_blocks(source)) for draft in _drafts(block, source)]
+    return to_corpus(drafts, source, "pubtator")
 
 
 def detect(source: Source) -> bool:
@@ -105,7 +99,7 @@ def _texts(block: list[Line]) -> tuple[str, str]:
     return id, "".join(match[2] for match in matches if match[1] == id)
 
 
-def _drafts(block: list[Line], source: Source, problems: list[Problem]) -> Iterator[Draft]:
+def _drafts(block: list[Line], source: Source) -> Iterator[Draft]:
     """The document of a block; none, and a problem, if it has no title or abstract."""
     parts: dict[str, str] = {}
     rest: list[Line] = []
@@ -116,15 +110,15 @@ def _drafts(block: list[Line], source: Source, problems: list[Problem]) -> Itera
             rest.append((number, line))
         elif match[2] in parts or (id and match[1] != id):
             message = f"{excerpt(line)} is a second text or one of another document than {excerpt(id)}; not read"
-            problems.append(Problem("malformed", message, source.name, number))
+            source.add_problem("malformed", message, number)
         else:
             id, parts[match[2]] = match[1], match[3]
     if not parts:
         message = f"found {excerpt(block[0][1])}, expected ID|t|TITLE; {len(block)} lines are not read"
-        problems.append(Problem("malformed", message, source.name, block[0][0]))
+        source.add_problem("malformed", message, block[0][0])
         return
     text = parts.get("t", "") + ("\n" + parts["a"] if "a" in parts else "")
-    draft = Draft(text, id=id, path=source.name, line=block[0][0], problems=problems)
+    draft = Draft(text, source, block[0][0], id=id)
     for number, line in rest:
         _add(draft, line, number)
     yield draft
@@ -159,22 +153,17 @@ def _pieces(corpus: Corpus, ids: Iterable[str]) -> Iterator[str]:
     for id, document in zip(ids, corpus, strict=True):
         title, newline, abstract = document.text.partition("\n")
         if "\n" in abstract or title.endswith("\r") or abstract.endswith("\r"):
-            _refuse(document, "the text has more lines than a title and an abstract")
+            raise unwritable(document, "the text has more lines than a title and an abstract", "PubTator")
         yield f"{id}|t|{title}\n" + (f"{id}|a|{abstract}\n" if newline else "")
         for entity in document.entities:
             if entity.span.discontinuous:
-                _refuse(document, f"the entity {excerpt(entity.text)} is discontinuous")
+                raise unwritable(document, f"the entity {excerpt(entity.text)} is discontinuous", "PubTator")
             if not entity.label.strip() or set(entity.label) & set("\t\r\n"):
-                _refuse(document, f"the label {excerpt(entity.label)} is empty or holds a tab or a line end")
+                reason = f"the label {excerpt(entity.label)} is empty or holds a tab or a line end"
+                raise unwritable(document, reason, "PubTator")
             text = re.sub(r"[\t\r\n]", " ", entity.text)
             yield f"{id}\t{entity.start}\t{entity.end}\t{text}\t{entity.label}\n"
         yield "\n"
-
-
-def _refuse(document: Document, reason: str) -> None:
-    raise CorpusError(
-        f"document {excerpt(document.id)}: {reason}, which PubTator cannot hold; write jsonl or brat instead"
-    )
 
 
 FORMAT = Format("pubtator", read, detect, write, endings=(".pubtator",))

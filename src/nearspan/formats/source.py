@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Problem
@@ -14,13 +20,18 @@ _WIDE = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first, as one of its marks begins with one of UTF-16
     "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
+_GZIP = b"\x1f\x8b"
+_HEAD = 200  # lines by which the format of a file of synonyms is found
+
+Line = tuple[int, str]
+"""A line's number, from 1, and its text."""
 
 
 class Source:
     """A file or a folder by its path. The text of a file is read when it is first needed.
 
     A byte order mark is left out of `text` and remembered in `has_mark`. Broken UTF-8 is listed line by line in
-    `problems` and read as U+FFFD; NUL bytes are listed and kept.
+    `problems` and read as U+FFFD; NUL bytes are listed and kept. Whoever reads the file lists there what else is wrong.
 
     >>> Source(Path("a.txt"), "one\\r\\ntwo\\u2028still two\\n").lines
     ['one', 'two\\u2028still two']
@@ -38,7 +49,7 @@ class Source:
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong with the bytes of the file."""
+        """What is wrong in the file."""
         return self._content[1]
 
     @property
@@ -48,18 +59,21 @@ class Source:
 
     @cached_property
     def _content(self) -> tuple[str, list[Problem], bool]:
-        data = _read_bytes(self.path)
-        refuse_wide(data, self.path)
+        with _name_in_errors(self.path):
+            data = self.path.read_bytes()
+        _refuse_wide(data, self.path)
         has_mark = data.startswith(codecs.BOM_UTF8)
         data = data.removeprefix(codecs.BOM_UTF8)
         problems: list[Problem] = []
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
-            text = _decode_lines(data, self.name, problems)
+            end = line_end(data.decode("utf-8", "replace"))
+            lines = enumerate(data.split(end.encode()), 1)
+            text = end.join(_decode_line(line, self.name, number, problems) for number, line in lines)
         if "\0" in text:
             for number, line in enumerate(text.split(line_end(text)), 1):
-                list_nuls(line, self.name, number, problems)
+                _list_nuls(line, self.name, number, problems)
         return text, problems, has_mark
 
     @property
@@ -80,6 +94,46 @@ class Source:
             lines.pop()
         return [line[:-1] if line.endswith("\r") else line for line in lines]
 
+    def add_problem(self, kind: str, message: str, line: int = 0) -> None:
+        """List something that is wrong in the file."""
+        self.problems.append(Problem(kind, message, self.name, line))
+
+
+class Lines:
+    """The numbered lines of a file, read once and never held together; `head` has the first of them.
+
+    The file may be compressed with gzip, whatever its name is. Broken UTF-8 is listed and read as U+FFFD.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = display_path(path)
+        self.problems: list[Problem] = []
+        self._rest = self._read()
+        self.head = list(islice(self._rest, _HEAD))
+        if len(self.head) < _HEAD and not any(line.strip() for _, line in self.head):
+            raise CorpusError(f"{self.name} is empty")
+
+    def __iter__(self) -> Iterator[Line]:
+        yield from self.head
+        yield from self._rest
+
+    def add_problem(self, kind: str, message: str, line: int = 0) -> None:
+        """List something that is wrong in the file."""
+        self.problems.append(Problem(kind, message, self.name, line))
+
+    def _read(self) -> Iterator[Line]:
+        with _name_in_errors(self.path), self.path.open("rb") as file:
+            packed = file.peek(2)[:2] == _GZIP
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+            for number, line in enumerate(stream, 1):
+                if number == 1:
+                    _refuse_wide(line, self.path)
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                text = _decode_line(line.removesuffix(b"\n").removesuffix(b"\r"), self.name, number, self.problems)
+                _list_nuls(text, self.name, number, self.problems)
+                yield number, text
+
 
 def line_end(text: str) -> str:
     """What ends the lines of a file: a carriage return if there is no newline, as on old Macintoshes.
@@ -90,19 +144,21 @@ def line_end(text: str) -> str:
     return "\r" if "\r" in text and "\n" not in text else "\n"
 
 
-def _read_bytes(path: Path) -> bytes:
-    """The bytes of a file, or a CorpusError that says why not."""
+@contextmanager
+def _name_in_errors(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while `path` is read into an error that names it."""
     try:
-        return path.read_bytes()
+        yield
     except FileNotFoundError:
         raise CorpusError(f"{display_path(path)} does not exist") from None
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise CorpusError(f"{display_path(path)} is a damaged gzip file: {error}") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CorpusError(f"{display_path(path)} cannot be read: {reason}") from None
 
 
-def refuse_wide(data: bytes, path: Path) -> None:
-    """Raise a CorpusError if the bytes begin with the byte order mark of UTF-16 or UTF-32."""
+def _refuse_wide(data: bytes, path: Path) -> None:
     for name, marks in _WIDE.items():
         if data.startswith(marks):
             raise CorpusError(
@@ -110,7 +166,7 @@ def refuse_wide(data: bytes, path: Path) -> None:
             )
 
 
-def decode_line(line: bytes, path: str, number: int, problems: list[Problem]) -> str:
+def _decode_line(line: bytes, path: str, number: int, problems: list[Problem]) -> str:
     """A line as text; bytes that are not UTF-8 are listed and read as U+FFFD."""
     try:
         return line.decode("utf-8")
@@ -120,13 +176,7 @@ def decode_line(line: bytes, path: str, number: int, problems: list[Problem]) ->
         return line.decode("utf-8", "replace")
 
 
-def list_nuls(line: str, path: str, number: int, problems: list[Problem]) -> None:
+def _list_nuls(line: str, path: str, number: int, problems: list[Problem]) -> None:
     """List the NUL bytes of a line, which are kept."""
     if nuls := line.count("\0"):
         problems.append(Problem("NUL byte", f"{nuls} NUL bytes in the line", path, number))
-
-
-def _decode_lines(data: bytes, path: str, problems: list[Problem]) -> str:
-    end = line_end(data.decode("utf-8", "replace"))
-    lines = data.split(end.encode())
-    return end.join(decode_line(line, path, number, problems) for number, line in enumerate(lines, 1))

@@ -141,6 +141,7 @@ class CrfHead(Head):
 
     Settings: ClassVar[type[Settings]] = CrfSettings
     reads_words: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
 
     def __init__(self, settings: CrfSettings, inputs: HeadInputs) -> None:
         super().__init__()

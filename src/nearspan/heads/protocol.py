@@ -126,6 +126,7 @@ class Head(nn.Module):
 
     Settings: ClassVar[type[Settings]]
     reads_words: ClassVar[bool] = False  # word states instead of span vectors: flat entities of any width
+    capturable: ClassVar[bool] = False  # whether its loss never waits for the device: steps may be CUDA graphs
     multilabel: ClassVar[bool] = False  # whether a span may have several labels
     uses_datastore: ClassVar[bool] = False  # whether it compares with the training spans of a datastore
     sums_inner_products: ClassVar[bool] = False  # whether P(y|s) is a sum of exp(s . s_j) over datastore spans

@@ -86,6 +86,12 @@ class Network(nn.Module):
         return next(self.parameters()).device
 
     @property
+    def is_capturable(self) -> bool:
+        """Whether its loss reads of a batch the rows and the mask alone and never waits for the device."""
+        features = self.encoder.word_features.values()
+        return self.head.reads_words and self.head.capturable and all(feature.capturable for feature in features)
+
+    @property
     def rules(self) -> CandidateRules:
         """Which entities this network can predict."""
         linked = self.fragment_linker is not None

@@ -21,8 +21,7 @@ from nearspan.server.guard import HEADERS, Guard
 from nearspan.server.limits import Limits, Refusal
 from nearspan.server.response_schemas import RefusalOut
 from nearspan.server.routes import memory_routes, model_routes
-from nearspan.server.service import Service
-from nearspan.server.worker import Worker
+from nearspan.server.service import Service, Worker
 
 PAGE = Path(__file__).with_name("page")
 ABOUT = "Named entity recognition that shows its evidence. Offsets are characters (code points), half-open."

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.memory import Edit, Editor
 from nearspan.model import Model
-from nearspan.model.decode import Overlap
+from nearspan.model.decode import Overlap, decode
 from nearspan.segment import Sentence
+from nearspan.spans import ScoredSpan
 
 CORRECTIONS = "corrections"  # the document that corrected sentences are kept under
 
@@ -23,6 +25,10 @@ class Correction:
 
     edit: Edit
     label: str  # "" for no entity
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"edit": self.edit.to_dict(), "label": self.label or None}
 
 
 def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
@@ -68,19 +74,10 @@ def _replace_entity(entities: Iterable[Entity], span: Span, label: str, overlaps
     """
     rest = [entity for entity in entities if entity.span != span]
     if label:
-        rest = [entity for entity in rest if _can_coexist(entity.span, span, overlaps)] + [Entity(span, label)]
+        spans = [ScoredSpan(entity.span.fragments, number, 1.0) for number, entity in enumerate(rest)]
+        kept = decode(spans, *overlaps, taken=[span.fragments])
+        rest = [*(rest[beside.label] for beside in kept), Entity(span, label)]
     return tuple(sorted(rest))
-
-
-def _can_coexist(left: Span, right: Span, overlaps: Overlaps) -> bool:
-    """Whether both can be entities: apart, or one inside the other where nesting is allowed, or in any way.
-
-    >>> [_can_coexist(Span.of(0, 5), Span.of(2, 5), (overlap, "any")) for overlap in ("flat", "nested", "any")]
-    [False, True, True]
-    """
-    overlap = overlaps[left.discontinuous or right.discontinuous]
-    nested = left.covers(right) or right.covers(left)
-    return overlap == "any" or not left.overlaps(right) or (overlap == "nested" and nested)
 
 
 def _as_document(sentence: Sentence) -> Document:

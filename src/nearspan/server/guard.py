@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Collection
 from contextlib import suppress
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nearspan.server.limits import Limits, Refusal
@@ -109,11 +109,9 @@ class Guard:
             raise Refusal(408, f"the request did not arrive within {self.limits.send_seconds:g} seconds") from None
 
     async def _refuse(self, refusal: Refusal, receive: Receive, send: Send) -> None:
-        body = json.dumps({"error": str(refusal)}).encode()
-        headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
-        raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": refusal.status, "headers": raw})
-        await send({"type": "http.response.body", "body": body, "more_body": True})
+        answer = JSONResponse({"error": str(refusal)}, refusal.status, {"connection": "close"})
+        await send({"type": "http.response.start", "status": refusal.status, "headers": answer.raw_headers})
+        await send({"type": "http.response.body", "body": answer.body, "more_body": True})
         left = 64 * self.limits.body_bytes
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER):

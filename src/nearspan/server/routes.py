@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from hmac import compare_digest
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from nearspan import __version__
 from nearspan.document import Span
 from nearspan.errors import did_you_mean
-from nearspan.memory import Edit
 from nearspan.server.correction import correct
 from nearspan.server.limits import Limits, Refusal
 from nearspan.server.request_schemas import AnnotateIn, CorrectionIn, DocumentIn, ExplainIn, NeighboursIn, RelabelIn
 from nearspan.server.response_schemas import (
     AnnotateOut,
     CorrectionOut,
-    DocumentOut,
     EditOut,
     ErrorsOut,
     EvidenceOut,
@@ -26,11 +24,9 @@ from nearspan.server.response_schemas import (
     HealthOut,
     LogOut,
     MapOut,
-    SentenceOut,
     SentencesOut,
 )
-from nearspan.server.service import Service
-from nearspan.server.worker import Worker
+from nearspan.server.service import Service, Worker
 
 Limit = Annotated[int, Query(ge=1, le=100)]
 Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
@@ -51,50 +47,40 @@ def model_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
         described = service.describe()
         return HealthOut(status="ok", version=__version__, waiting=worker.waiting, limits=limits, **described)
 
-    @router.post("/annotate", summary="Find the entities of a text or of a batch of texts", response_model=AnnotateOut)
-    async def annotate(body: AnnotateIn) -> Response:
+    @router.post("/annotate", summary="Find the entities of a text or of a batch of texts")
+    async def annotate(body: AnnotateIn) -> AnnotateOut:
         limits.check_texts(body.batch)
+        return await worker.answer(
+            AnnotateOut, lambda: {"documents": [document.to_dict() for document in service.annotate(body.batch)]}
+        )
 
-        def work() -> AnnotateOut:
-            return AnnotateOut(documents=[DocumentOut(**doc.to_dict()) for doc in service.annotate(body.batch)])
-
-        return await worker.answer(work)
-
-    @router.post(
-        "/explain", summary="The training spans that each entity of a text rests on", response_model=ExplainOut
-    )
-    async def explain(body: ExplainIn) -> Response:
+    @router.post("/explain", summary="The training spans that each entity of a text rests on")
+    async def explain(body: ExplainIn) -> ExplainOut:
         limits.check_texts([body.text], limits.explained_characters)
         limits.check_count(body.count)
+        return await worker.answer(
+            ExplainOut,
+            lambda: {"evidence": [entity.to_dict() for entity in service.explain(body.text, body.count, limits)]},
+        )
 
-        def work() -> ExplainOut:
-            explained = service.explain(body.text, body.count, limits)
-            return ExplainOut(evidence=[EvidenceOut(**evidence.to_dict()) for evidence in explained])
-
-        return await worker.answer(work)
-
-    @router.post("/neighbours", summary="What a span is near to, predicted or not", response_model=EvidenceOut)
-    async def neighbours(body: NeighboursIn) -> Response:
+    @router.post("/neighbours", summary="What a span is near to, predicted or not")
+    async def neighbours(body: NeighboursIn) -> EvidenceOut:
         limits.check_texts([body.text])
         limits.check_count(body.count)
         if body.label and body.label not in service.labels:
             hint = did_you_mean(body.label, service.labels)
             raise Refusal(422, f"label: {body.label!r} is none of the model's; {hint}")
         return await worker.answer(
-            lambda: EvidenceOut(**service.neighbours(body.text, body.span, body.label, body.count).to_dict())
+            EvidenceOut, lambda: service.neighbours(body.text, body.span, body.label, body.count).to_dict()
         )
 
-    @router.get("/map", summary="The memory's entities in two dimensions", response_model=MapOut)
-    async def memory_map() -> Response:
-        return await worker.answer(lambda: service.map(limits.points))
+    @router.get("/map", summary="The memory's entities in two dimensions")
+    async def memory_map() -> MapOut:
+        return await worker.answer(MapOut, lambda: service.map(limits.points))
 
-    @router.get(
-        "/errors",
-        summary="What the model gets wrong on the corpus that the server was started with",
-        response_model=ErrorsOut,
-    )
-    async def errors(kind: str = "", label: str = "", limit: Limit = 20, offset: Offset = 0) -> Response:
-        return await worker.answer(lambda: service.list_errors(kind, label, limit, offset))
+    @router.get("/errors", summary="What the model gets wrong on the corpus that the server was started with")
+    async def errors(kind: str = "", label: str = "", limit: Limit = 20, offset: Offset = 0) -> ErrorsOut:
+        return await worker.answer(ErrorsOut, lambda: service.list_errors(kind, label, limit, offset))
 
     return router
 
@@ -109,55 +95,50 @@ def memory_routes(service: Service, worker: Worker, limits: Limits, token: str) 
     reading = APIRouter(prefix="/memory")
     editing = APIRouter(prefix="/memory", dependencies=[Depends(check_token)])
 
-    @reading.get(
-        "",
-        summary="Sentences of the memory: all, or those with a text, a label or from a document",
-        response_model=SentencesOut,
-    )
+    @reading.get("", summary="Sentences of the memory: all, or those with a text, a label or from a document")
     async def sentences(
         text: str = "", label: str = "", document: str = "", limit: Limit = 20, offset: Offset = 0
-    ) -> Response:
-        def work() -> SentencesOut:
+    ) -> SentencesOut:
+        def work() -> dict[str, Any]:
             views = service.memory.sentences(text, label, document, limit, offset)
-            return SentencesOut(sentences=[SentenceOut(**view.to_dict()) for view in views])
+            return {"sentences": [view.to_dict() for view in views]}
 
-        return await worker.answer(work)
+        return await worker.answer(SentencesOut, work)
 
-    @reading.get("/log", summary="All edits since the memory was built", response_model=LogOut)
-    async def log(limit: Limit = 20, offset: Offset = 0) -> Response:
-        def work() -> LogOut:
+    @reading.get("/log", summary="All edits since the memory was built")
+    async def log(limit: Limit = 20, offset: Offset = 0) -> LogOut:
+        def work() -> dict[str, Any]:
             edits = service.memory.log()
-            return LogOut(total=len(edits), edits=list(map(_edit, edits[::-1][offset : offset + limit])))
+            return {"total": len(edits), "edits": [edit.to_dict() for edit in edits[::-1][offset : offset + limit]]}
 
-        return await worker.answer(work)
+        return await worker.answer(LogOut, work)
 
     @editing.post("", summary="Remember the sentences of a document with their entities")
     async def add(body: DocumentIn) -> EditOut:
         limits.check_texts([body.text])
-        return await worker.run(lambda: _edit(service.memory.add(body.document, body.weight)))
+        return await worker.answer(EditOut, lambda: service.memory.add(body.document, body.weight).to_dict())
 
     @editing.post("/corrections", summary="Remember a sentence as it should have been read")
     async def corrections(body: CorrectionIn) -> CorrectionOut:
         limits.check_texts([body.text])
-
-        def work() -> CorrectionOut:
-            correction = correct(service.memory, body.text, body.span, body.label or "")
-            return CorrectionOut(edit=_edit(correction.edit), label=correction.label or None)
-
-        return await worker.run(work)
+        return await worker.answer(
+            CorrectionOut, lambda: correct(service.memory, body.text, body.span, body.label or "").to_dict()
+        )
 
     @editing.post("/undo", summary="Take back the last edit that stands")
     async def undo(only: EditNumber = None) -> EditOut:
-        return await worker.run(lambda: _edit(service.memory.undo(only)))
+        return await worker.answer(EditOut, lambda: service.memory.undo(only).to_dict())
 
     @editing.put("/{sentence}/label", summary="Give a span of a remembered sentence another label, or none")
     async def relabel(sentence: int, body: RelabelIn) -> EditOut:
         label = body.label or ""
-        return await worker.run(lambda: _edit(service.memory.relabel(sentence, body.span, label, body.weight)))
+        return await worker.answer(
+            EditOut, lambda: service.memory.relabel(sentence, body.span, label, body.weight).to_dict()
+        )
 
     @editing.delete("", summary="Forget everything that came from a document")
     async def forget(document: Annotated[str, Query(min_length=1)]) -> EditOut:
-        return await worker.run(lambda: _edit(service.memory.forget(document)))
+        return await worker.answer(EditOut, lambda: service.memory.forget(document).to_dict())
 
     @editing.delete("/{sentence}", summary="Remove a sentence, or one span of it where start and end are given")
     async def remove(sentence: int, start: Edges, end: Edges) -> EditOut:
@@ -167,13 +148,9 @@ def memory_routes(service: Service, worker: Worker, limits: Limits, token: str) 
             span = Span(tuple(zip(start, end, strict=True))) if start else None
         except ValueError as error:
             raise Refusal(422, str(error)) from error
-        return await worker.run(lambda: _edit(service.memory.remove(sentence, span)))
+        return await worker.answer(EditOut, lambda: service.memory.remove(sentence, span).to_dict())
 
     router = APIRouter()
     router.include_router(reading)
     router.include_router(editing, responses={401: {"description": "the token is missing or wrong"}})
     return router
-
-
-def _edit(edit: Edit) -> EditOut:
-    return EditOut(**edit.to_dict())

@@ -1,16 +1,22 @@
-"""The service: what the server asks of a model. Its methods are work for the model's thread, but for `describe`."""
+"""The service: what the server asks of a model, and the one thread that does this work."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
+from fastapi import Response
+from pydantic import BaseModel
 
 from nearspan.colours import LabelColours
-from nearspan.document import Document, Span
+from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
+from nearspan.evaluation import Error, evaluate, find_errors
 from nearspan.explain import Evidence
 from nearspan.explain.neighbour import neighbour_at
 from nearspan.formats import Documents, as_documents
@@ -19,13 +25,48 @@ from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import Editor
 from nearspan.model import Model
 from nearspan.report.papers.projection import principal
-from nearspan.server.error_browser import ErrorBrowser
 from nearspan.server.limits import Limits, Refusal
-from nearspan.server.response_schemas import ErrorsOut, MapOut, PointOut
+from nearspan.server.response_schemas import EntityOut, ErrorOut, ErrorsOut, MapOut, PointOut
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Worker:
+    """Runs one piece of work at a time, in order of arrival."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.waiting = 0  # with the one that runs
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+
+    async def answer(self, schema: type[Answer], work: Callable[[], Any]) -> Answer:
+        """The work's result as JSON of this shape; refused at once where too much is waiting.
+
+        It is written by the thread too, so that a long answer keeps no other request waiting. What comes back is that
+        response, typed as its content: OpenAPI is made of the types of routes.
+
+        >>> class Product(BaseModel):
+        ...     value: int
+        >>> asyncio.run(Worker(most=8).answer(Product, lambda: {"value": 6 * 7})).body
+        b'{"value":42}'
+        """
+        if self.waiting >= self.most:
+            raise Refusal(503, f"{self.waiting:,} requests are waiting for the model; try again in a moment")
+        self.waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            json = await loop.run_in_executor(self._thread, lambda: schema.model_validate(work()).model_dump_json())
+        finally:
+            self.waiting -= 1
+        return cast(Answer, Response(json, media_type="application/json"))
+
+    def close(self) -> None:
+        """Finish what waits, then end the thread."""
+        self._thread.shutdown()
 
 
 class Service:
-    """A model whose memory can be edited, and its errors on a corpus.
+    """A model whose memory can be edited, and its errors on a corpus: work for the thread, but for `describe`.
 
     service = Service(nearspan.load("runs/mine"), "test.jsonl")
     """
@@ -117,3 +158,46 @@ def _draw_map(datastore: Datastore, labels: list[str], most: int) -> MapOut:
         entities=len(entities),
         explained_variance=components.explained,
     )
+
+
+class ErrorBrowser:
+    """A model's errors on a corpus, as they were when it was scored."""
+
+    def __init__(self, model: Model, documents: Sequence[Document]) -> None:
+        evaluation = evaluate(model, documents)
+        self.split = model.split
+        self.scores = evaluation.scores.to_dict()
+        self.errors = find_errors(documents, evaluation.predicted)
+        self.kinds: dict[str, int] = dict(Counter(str(error.kind) for error in self.errors).most_common())
+
+    def page(self, kind: str, label: str, limit: int, offset: int, edited: bool) -> ErrorsOut:
+        """A page of the errors of a kind and with a label; "" is any."""
+        errors = [
+            error
+            for error in self.errors
+            if kind in ("", error.kind) and (not label or label in {entity.label for entity in _entities(error)})
+        ]
+        page = [self._in_context(error) for error in errors[offset : offset + limit]]
+        return ErrorsOut(scores=self.scores, kinds=self.kinds, total=len(errors), errors=page, edited=edited)
+
+    def _in_context(self, error: Error) -> ErrorOut:
+        """An error with the sentences that it is in."""
+        start = min(entity.start for entity in _entities(error))
+        end = max(entity.end for entity in _entities(error))
+        for sentence in self.split(error.document):
+            if sentence.start < end and start < sentence.end:
+                start, end = min(start, sentence.start), max(end, sentence.end)
+        text = error.document.text[start:end]
+
+        def shift(entity: Entity | None) -> EntityOut | None:
+            if entity is None:
+                return None
+            span = entity.span.shift(-start)
+            return EntityOut(**Entity(span, entity.label, entity.score, span.text(text)).to_dict())
+
+        gold, predicted = shift(error.gold), shift(error.predicted)
+        return ErrorOut(kind=error.kind, document=error.document.id, text=text, gold=gold, predicted=predicted)
+
+
+def _entities(error: Error) -> list[Entity]:
+    return [entity for entity in (error.gold, error.predicted) if entity is not None]

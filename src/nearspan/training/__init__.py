@@ -2,7 +2,8 @@
 
 from nearspan.io.model_folder import CHECKPOINT, RESULT
 from nearspan.training.callbacks import ProgressBar, TrainingCallback
-from nearspan.training.loop import REFUSED, train
+from nearspan.training.folder import REFUSED
+from nearspan.training.loop import train
 from nearspan.training.run import Run
 from nearspan.training.tuning import Space, TuningResult, tune
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
 from accelerate import Accelerator
-from filelock import FileLock, Timeout
 
 from nearspan.config import Recipe, load
 from nearspan.device import repeatable, usable_seed
@@ -19,23 +18,20 @@ from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Evaluator
 from nearspan.formats import Documents, as_documents
-from nearspan.io.model_folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
-from nearspan.io.paths import display_path, exists, is_folder
-from nearspan.knn.storage import FILES, JOURNAL, current_file
 from nearspan.losses import SpanTexts, SynonymSource
 from nearspan.model import Model
 from nearspan.model.decode import least_linked_overlap, least_overlap
 from nearspan.spans import CandidateRules, GoldFragments, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
-from nearspan.training.callbacks import METRICS, CallbackList, TrainingCallback, assemble_callbacks, epoch_metrics
+from nearspan.training.callbacks import CallbackList, MetricsFile, ProgressBar, TrainingCallback, epoch_metrics
 from nearspan.training.data import TrainingData, fingerprint, refuse_unwritable
-from nearspan.training.model_card import card as model_card
-from nearspan.training.run import Run
+from nearspan.training.folder import alone, refuse_spoiling, usable_folder
+from nearspan.training.run import Run, model_card
 from nearspan.training.thresholds import fit_thresholds
+from nearspan.training.trackers import Trackers
 from nearspan.training.trainer import Trainer, accelerator_for
 
 LOCK = "training.lock"
-REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, METRICS, *FILES, JOURNAL)  # what a new run would write over
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
 
 
@@ -66,24 +62,32 @@ def train(
     """
     recipe = load(recipe) if isinstance(recipe, str) else recipe
     train, dev, test = (as_documents(split).documents for split in (train, dev, test))
-    folder, seed = _usable(out), usable_seed(seed)
+    folder, seed = usable_folder(out), usable_seed(seed)
     accelerator = accelerator_for(recipe, device)
-    hooks = assemble_callbacks(callbacks, track) if accelerator.is_main_process else CallbackList(())
+    hooks = _assemble_callbacks(callbacks, track) if accelerator.is_main_process else CallbackList(())
     if not recipe.training.batch and accelerator.num_processes > 1:
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
     for split, documents in (("train", train), ("dev", dev), ("test", test)):
         refuse_unwritable(split, documents)
-    _refuse(folder, recipe, resume)
-    alone = _alone(folder) if accelerator.is_main_process else nullcontext()
+    refuse_spoiling(folder, recipe, resume)
+    busy = f"another process is training in {folder}: wait for it, or give another `out`"
+    lock = alone(folder, LOCK, busy) if accelerator.is_main_process else nullcontext()
     try:
-        with alone, repeatable(accelerator.device):
+        with lock, repeatable(accelerator.device):
             if accelerator.is_main_process:  # another process may have ended just now
-                _refuse(folder, recipe, resume)
+                refuse_spoiling(folder, recipe, resume)
             run = _train(recipe, train, dev, test, folder, seed, resume, hooks, accelerator, synonyms)
         hooks.on_train_end(run)
     finally:
         hooks.close()
     return run
+
+
+def _assemble_callbacks(callbacks: Sequence[TrainingCallback], track: Sequence[str]) -> CallbackList:
+    """These callbacks with the metrics file, a log where none of them shows progress, and trackers."""
+    log = [] if any(callback.shows_progress for callback in callbacks) else [ProgressBar()]
+    trackers = [Trackers(track)] if track else []
+    return CallbackList([MetricsFile(), *log, *callbacks, *trackers])
 
 
 def _train(
@@ -213,63 +217,3 @@ def _fill_datastore(model: Model, data: TrainingData, corpus: EncodedCorpus, see
     order.sort(key=lambda sentence: not (data.entities[sentence] or data.discontinuous[sentence]))
     chosen = sorted(order[: int((sizes[order].cumsum(0) <= EVIDENCE).sum())])
     model.build_datastore(labelled.select(chosen))
-
-
-def _refuse(folder: Path, recipe: Recipe, resume: bool) -> None:
-    """Refuse a folder that this run would spoil."""
-    if resume:
-        _refuse_edited(folder)
-    else:
-        _refuse_used(folder, recipe)
-
-
-def _refuse_used(folder: Path, recipe: Recipe) -> None:
-    present = [name for name in REFUSED if exists(folder / name)]
-    if recipe.encoder.transformer is not None and any(visible(folder / ENCODER)):
-        present.append(f"{ENCODER}/")  # perhaps the pretrained one, where its folder was given as `out`
-    if present:
-        resume = ", or `resume` to go on with it" if CHECKPOINT in present else ""
-        raise NearspanError(
-            f"{folder} already holds a model or a run: there is {', '.join(present)}. Give another `out`{resume}"
-        )
-
-
-def _refuse_edited(folder: Path) -> None:
-    """Refuse a finished run whose memory has a journal: saving the model again would bring back what was forgotten."""
-    if is_folder(folder) and current_file(folder, JOURNAL).exists():
-        raise NearspanError(
-            f"nothing to resume in {folder}: its training is finished, and its memory was edited or built anew since, "
-            f"which {JOURNAL} tells. Give another `out` to train anew"
-        )
-
-
-def _usable(out: Path | str) -> Path:
-    """A folder whose model could be opened again."""
-    try:
-        str(out).encode("utf-8")
-    except UnicodeEncodeError:
-        raise NearspanError(f"the name of {display_path(out)} is not UTF-8, and no model could be read there") from None
-    return Path(out)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Make the folder and keep a second training away from it; one that wrote nothing leaves no folder of its own."""
-    new = not exists(folder)
-    lock = FileLock(folder / LOCK, timeout=0)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except Timeout:
-        raise NearspanError(f"another process is training in {folder}: wait for it, or give another `out`") from None
-    except OSError as error:
-        raise NearspanError(f"cannot make the folder {folder} or write to it: {error}") from error
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            (folder / LOCK).unlink(missing_ok=True)
-        lock.release()
-        if new:
-            with suppress(OSError):  # it is not empty
-                folder.rmdir()

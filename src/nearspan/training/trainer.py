@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from nearspan import registry
 from nearspan.config import Recipe
 from nearspan.device import usable_device
+from nearspan.encoders import Batch
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.losses import SpanTexts
 from nearspan.model import Model
@@ -25,6 +26,7 @@ from nearspan.training import checkpoint
 from nearspan.training.callbacks import CallbackList
 from nearspan.training.data import TrainingData
 from nearspan.training.schedule import rate
+from nearspan.training.step_graphs import StepGraphs
 
 PART = 64  # sentences of a batch of all of them that are read at once
 
@@ -58,6 +60,7 @@ class Trainer:
         generators = recipe.losses.generators
         self.pretraining = generators.pretraining if generators else 0  # epochs in which generators learn alone
         self.network: nn.Module = accelerator.prepare_model(model.network)
+        self.graphs = StepGraphs(list(model.network.parameters()), self._backward) if self._can_record() else None
         self.neighbours = model.network.head.training_neighbours
         if model.network.head.uses_datastore:
             model.build_datastore(data.labelled, self.corpus)
@@ -90,6 +93,11 @@ class Trainer:
         weights = [weight for weight in self.model.network.parameters() if weight.requires_grad]
         groups = [[weight for weight in weights if (weight in generating) == apart] for apart in (False, True)]
         return [group for group in groups if group]
+
+    def _can_record(self) -> bool:
+        """Whether a step may be a CUDA graph: one process, one part of a batch a step, and nothing that waits."""
+        alone = self.accelerator.device.type == "cuda" and self.accelerator.num_processes == 1
+        return alone and self.settings.batch > 0 and self.model.network.is_capturable
 
     def refresh(self) -> None:
         """Let the datastore follow the weights, for heads that predict from it."""
@@ -165,21 +173,40 @@ class Trainer:
         if not self.model.network.training:  # asking is quicker than telling every part of it
             self.network.train()
         self.optimizer.zero_grad(set_to_none=True)
-        count, total = sum(map(len, parts)), torch.zeros((), device=self.accelerator.device)
-        for ids in parts:
-            neighbours = self._labelled(self._sample_neighbours(ids, chance)) if self.neighbours else None
-            with self.accelerator.autocast():
-                loss: Tensor = self.network(self._labelled(ids), neighbours, epoch, done)
-            loss = loss * (len(ids) / count)  # each part counts by its sentences
-            self.accelerator.backward(loss)
-            total += loss.detach()
+        if self.graphs is not None:
+            total = self.graphs(self.corpus.batch(parts[0]))
+        else:
+            total = self._backward_parts(parts, chance, epoch, done)
         if self.settings.clip:
             for weights in self.clip_groups:
                 nn.utils.clip_grad_norm_(weights, self.settings.clip)
         self.optimizer.step()
         return total
 
-    def _sample_neighbours(self, ids: Tensor, chance: int) -> Tensor:
+    def _backward_parts(self, parts: list[Tensor], chance: int, epoch: int, done: float) -> Tensor:
+        """The loss of a step, whose parts count by their sentences, and the gradients of the weights."""
+        count, total = sum(map(len, parts)), torch.zeros((), device=self.accelerator.device)
+        for ids in parts:
+            neighbours = self._sample_neighbours(ids, chance) if self.neighbours else None
+            total += self._backward(self.corpus.batch(ids), neighbours, epoch, done, len(ids) / count)
+        return total
+
+    def _backward(
+        self,
+        batch: Batch,
+        neighbours: LabelledBatch | None = None,
+        epoch: int = 0,
+        done: float = 0.0,
+        weight: float = 1.0,
+    ) -> Tensor:
+        """The loss of a batch, times a weight, and the gradients of the weights from it."""
+        with self.accelerator.autocast():
+            loss: Tensor = self.network(self._labelled(batch), neighbours, epoch, done)
+        loss = loss * weight
+        self.accelerator.backward(loss)
+        return loss.detach()
+
+    def _sample_neighbours(self, ids: Tensor, chance: int) -> LabelledBatch:
         """K training sentences at random, none of the batch's own."""
         count = len(self.corpus)
         own = set(ids.tolist())
@@ -187,10 +214,10 @@ class Trainer:
         others = [number for number in drawn if number not in own][: self.neighbours]
         if not others:
             raise _no_neighbours(count)
-        return torch.tensor(others)
+        return self._labelled(self.corpus.batch(torch.tensor(others)))
 
-    def _labelled(self, ids: Tensor) -> LabelledBatch:
-        return LabelledBatch(self.corpus.batch(ids), self.labels, self.texts, self.fragments, self.word_targets)
+    def _labelled(self, batch: Batch) -> LabelledBatch:
+        return LabelledBatch(batch, self.labels, self.texts, self.fragments, self.word_targets)
 
 
 def _no_neighbours(count: int) -> NearspanError:

@@ -6,8 +6,7 @@ import pytest
 
 import nearspan
 from nearspan.errors import ConfigError
-from nearspan.training.tuning.space import Space
-from nearspan.training.tuning.variables import Choice, Range, Variable
+from nearspan.training.tuning.space import Choice, Range, Space, Variable
 
 
 def space_for(recipe: str, *searches: str) -> Space:

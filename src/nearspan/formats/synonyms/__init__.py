@@ -6,8 +6,7 @@
 """
 
 from nearspan.formats.synonyms.coverage import LabelCoverage, SynonymCoverage, coverage
-from nearspan.formats.synonyms.normal import normal_form
 from nearspan.formats.synonyms.reader import FORMATS, read
-from nearspan.formats.synonyms.table import Synonyms
+from nearspan.formats.synonyms.table import Synonyms, normal_form
 
 __all__ = ["FORMATS", "LabelCoverage", "SynonymCoverage", "Synonyms", "coverage", "normal_form", "read"]

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 from nearspan.formats.corpus import Corpus, ProblemRecord
-from nearspan.formats.synonyms.normal import normal_form
-from nearspan.formats.synonyms.table import Synonyms
+from nearspan.formats.synonyms.table import Synonyms, normal_form
 
 _EXAMPLES = 5
 

@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from nearspan.formats.corpus import excerpt
-from nearspan.formats.synonyms.lines import Concept, Lines
+from nearspan.formats.source import Line, Lines
+from nearspan.formats.synonyms.lines import Concept
 
 SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
 
@@ -54,9 +55,9 @@ def read(lines: Lines, scopes: Collection[str]) -> Iterator[Concept]:
     yield from _concept(term)
 
 
-def _join_lines(lines: Lines) -> Iterator[tuple[int, str]]:
+def _join_lines(lines: Lines) -> Iterator[Line]:
     r"""The lines, each joined with the next where it ends in a backslash that is not escaped."""
-    begun: tuple[int, str] | None = None
+    begun: Line | None = None
     for number, line in lines:
         first, text = (begun[0], begun[1] + line) if begun else (number, line)
         open_end = (len(text) - len(text.rstrip("\\"))) % 2 == 1

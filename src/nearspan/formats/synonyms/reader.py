@@ -11,12 +11,24 @@ from nearspan.errors import CorpusError, did_you_mean
 from nearspan.formats import sample
 from nearspan.formats.corpus import Problem
 from nearspan.formats.files import AnyPath
-from nearspan.formats.synonyms import obo, tsv, umls, wordnet
-from nearspan.formats.synonyms.lines import Concept, Lines
+from nearspan.formats.source import Lines
+from nearspan.formats.synonyms import obo
+from nearspan.formats.synonyms.lines import (
+    Concept,
+    has_identifiers,
+    is_tsv,
+    is_umls,
+    is_wordnet,
+    read_tsv,
+    read_tsv_with_identifiers,
+    read_umls,
+    read_wordnet,
+    wordnet_files,
+)
 from nearspan.formats.synonyms.table import Synonyms, key_of
 from nearspan.io.paths import display_path
 
-FORMATS = {"umls": umls.detect, "wordnet": wordnet.detect, "obo": obo.detect, "tsv": tsv.detect}
+FORMATS = {"umls": is_umls, "wordnet": is_wordnet, "obo": obo.detect, "tsv": is_tsv}
 """The known formats, in the order in which a file's content is compared with them."""
 
 SAMPLE = "sample"
@@ -28,7 +40,7 @@ _ENDINGS = {".obo": "obo", ".rrf": "umls", ".tsv": "tsv"}
 
 @dataclass(frozen=True)
 class _Choice:
-    """What of a file is wanted."""
+    """What to read of a file."""
 
     format: str | None
     scopes: tuple[str, ...]
@@ -80,7 +92,7 @@ def _files(path: Path) -> list[Path]:
             return [path]
     except (OSError, ValueError) as error:
         raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
-    if files := wordnet.files(path):
+    if files := wordnet_files(path):
         return files
     raise CorpusError(
         f"{display_path(path)} is a folder without WordNet's files (data.noun, ...); name the files instead"
@@ -88,15 +100,14 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read_file(path: Path, choice: _Choice) -> Synonyms:
-    problems: list[Problem] = []
-    lines = Lines(path, problems)
+    lines = Lines(path)
     format = choice.format or _find_format(lines)
-    if format == "tsv" and (tsv.has_identifiers(lines) if choice.identifiers is None else choice.identifiers):
+    if format == "tsv" and (has_identifiers(lines) if choice.identifiers is None else choice.identifiers):
         format = _IDENTIFIED
     namespace = lines.name if format == _IDENTIFIED else format  # a table's identifiers are its own
     concepts = _concepts(lines, format, choice)
     keyed = ((key_of(namespace, concept) if concept else 0, names) for concept, names in concepts)
-    synonyms = Synonyms.from_concepts(keyed, problems, format)
+    synonyms = Synonyms.from_concepts(keyed, lines.problems, format)
     if not synonyms.concepts:
         languages = f" in {', '.join(choice.languages)}" if format == "umls" and choice.languages else ""
         synonyms.problems += (Problem("empty", f"no name{languages} in the file, read as {format}", lines.name),)
@@ -107,12 +118,12 @@ def _concepts(lines: Lines, format: str, choice: _Choice) -> Iterator[Concept]:
     if format == "obo":
         return obo.read(lines, choice.scopes)
     if format == "umls":
-        return umls.read(lines, choice.languages)
+        return read_umls(lines, choice.languages)
     if format == "wordnet":
-        return wordnet.read(lines)
+        return read_wordnet(lines)
     if format == _IDENTIFIED:
-        return tsv.read_with_identifiers(lines, strict=choice.identifiers is None)
-    return tsv.read(lines)
+        return read_tsv_with_identifiers(lines, strict=choice.identifiers is None)
+    return read_tsv(lines)
 
 
 def _find_format(lines: Lines) -> str:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from nearspan.formats.corpus import Problem
-from nearspan.formats.synonyms.normal import normal_form
 
 if TYPE_CHECKING:  # numpy is imported where it is used: most corpora are read without synonyms
     import numpy as np
     from numpy.typing import NDArray
 
 _BETWEEN = "\t"  # between the names of a concept, which hold none
+_MINUS = "\u2212"  # a symbol to Unicode, but written for a hyphen
 
 
 class Synonyms:
@@ -129,6 +130,22 @@ class Synonyms:
         self._hashes, self._owners = _index(np.array(hashes, np.uint64), target[np.array(owners, np.int64)])
 
 
+def normal_form(text: str) -> str:
+    """The form of a name that is compared.
+
+    Unicode NFKC and case folding; every run of blanks, hyphens and other punctuation is one blank, and none at
+    the ends; invisible format characters are left out. Symbols such as + and all accents stay. A text of
+    nothing but punctuation is compared by that punctuation.
+
+    >>> normal_form("Non-Hodgkin  Lymphoma") == normal_form("non hodgkin lymphoma")
+    True
+    >>> normal_form("Na+"), normal_form("ﬁbre"), normal_form("--")
+    ('na+', 'fibre', '--')
+    """
+    folded = _fold_case(text)
+    return " ".join(folded.translate(_PLAIN).split()) or " ".join(folded.split())
+
+
 def key_of(*parts: str) -> int:
     """The key of an identifier in its namespace.
 
@@ -179,3 +196,26 @@ def _index(hashes: NDArray[np.uint64], owners: NDArray[np.uint32]) -> tuple[NDAr
     new = np.ones(len(order), dtype=bool)
     new[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
     return hashes[new], owners[new]
+
+
+class _PlainCharacters(dict[int, int | None]):
+    """What becomes of a character, found when it is first met: punctuation and controls become a blank,
+    invisible format characters such as the soft hyphen nothing."""
+
+    def __missing__(self, code: int) -> int | None:
+        kind = unicodedata.category(chr(code))
+        blank = kind[0] in "PZ" or kind == "Cc" or chr(code) == _MINUS
+        self[code] = None if kind == "Cf" else 32 if blank else code
+        return self[code]
+
+
+_PLAIN = _PlainCharacters()
+
+
+def _fold_case(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    text = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    for _ in range(2):  # folding can undo what NFKC has joined
+        text = unicodedata.normalize("NFKC", text).casefold()
+    return unicodedata.normalize("NFKC", text)

@@ -39,7 +39,7 @@ from nearspan.report.papers.span_samples import GoldSpan, gold_spans, negative_s
 from nearspan.report.papers.trainings import CurvePoint, Trainings
 from nearspan.report.progress import say
 from nearspan.report.scored_model import ScoredModel
-from nearspan.training.callbacks import METRICS
+from nearspan.training.folder import METRICS
 
 MOST_SPANS = 2000  # gold entities whose vectors are looked at, and as many spans that are none
 MOST_QUERIES = 12

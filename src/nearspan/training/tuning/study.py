@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,15 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from nearspan.config import Recipe
 from nearspan.errors import NearspanError
-from nearspan.training.tuning.space import Space
-from nearspan.training.tuning.trials import STUDY, State, Trial
-from nearspan.training.tuning.variables import Choice, Variable
+from nearspan.io.paths import exists, is_file
+from nearspan.training.folder import alone
+from nearspan.training.tuning.space import Choice, Space, Variable
+from nearspan.training.tuning.trials import FILES, STUDY, State, Trial
 
 LOCK = "study.lock"
 STARTUP = 5  # trials that have to end before one may be pruned
+STATES: dict[TrialState, State] = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned"}
 
 
 class Study:
@@ -51,14 +52,14 @@ class Study:
 
     def next_trial(self) -> RunningTrial:
         """Begin the next trial."""
-        trials = self.trials()
-        number = 1 + sum(trial.state != "interrupted" for trial in trials)
+        ended = [trial for trial in self.trials() if trial.state != "interrupted"]
+        number = 1 + len(ended)
         chance = random.Random(f"{self.seed} {number}").getrandbits(32)
         self.study.sampler = optuna.samplers.TPESampler(seed=chance, multivariate=False, constant_liar=False)
         drawn = self.study.ask(self.space)
         overrides = self._overrides(drawn.params)
-        earlier = (trial for trial in trials if trial.state != "interrupted" and trial.overrides == overrides)
-        return RunningTrial(self.study, drawn, number, overrides, next(earlier, None))
+        same = next((trial for trial in ended if trial.overrides == overrides), None)
+        return RunningTrial(self.study, drawn, number, overrides, same)
 
     def recover(self) -> None:
         """Give up the trials that ran when a process was killed; their numbers are free again."""
@@ -85,10 +86,9 @@ class RunningTrial:
     overrides: tuple[str, ...]
     same: Trial | None  # an earlier trial with the same settings
 
-    def begin(self, recipe: Recipe) -> None:
+    def begin(self, epochs: int) -> None:
         """Before training; a third of the epochs passes before the trial may be pruned."""
-        warmup = 1 + recipe.training.epochs // 3
-        self.study.pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=warmup)
+        self.study.pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=1 + epochs // 3)
 
     def report(self, epoch: int, f1: float) -> bool:
         """Report the F1 of an epoch; whether the trial may be pruned."""
@@ -99,7 +99,8 @@ class RunningTrial:
         """Record how the trial ended."""
         self.trial.set_user_attr("seconds", seconds)
         if state == "complete":
-            self.study.tell(self.trial, self._best_f1())
+            frozen = self.study.get_trials(deepcopy=False)[self.trial.number]
+            self.study.tell(self.trial, max(frozen.intermediate_values.values()))
         elif state == "pruned":
             self.study.tell(self.trial, state=TrialState.PRUNED)
         else:
@@ -113,19 +114,19 @@ class RunningTrial:
         self.trial.set_user_attr("same_as", earlier.number)
         self.end(earlier.state, 0.0, earlier.error)
 
-    def _best_f1(self) -> float:
-        frozen = self.study.get_trials(deepcopy=False)[self.trial.number]
-        return max(frozen.intermediate_values.values())
-
 
 @contextmanager
 def open_study(folder: Path, name: str, space: Space, seed: int, *, resume: bool) -> Iterator[Study]:
     """The study of this name in a folder: a new one, or with `resume` the one that is there."""
     path = folder / STUDY
+    if resume and not is_file(path):
+        raise NearspanError(f"nothing to resume in {folder}: there is no {STUDY}; begin without `resume`")
+    if not resume and any(exists(folder / file) for file in FILES):
+        raise NearspanError(f"{folder} already holds a tuning: give another `out`, or `resume` to go on with it")
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
-        with _lock(folder):
+        with alone(folder, LOCK, f"{folder} is being tuned by another process: wait for it or stop it"):
             study = Study(_load_study(path, name, resume=resume), space, seed)
             study.recover()
             yield study
@@ -149,20 +150,6 @@ def _load_study(path: Path, name: str, *, resume: bool) -> optuna.Study:
     return optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=resume)
 
 
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Keep a second process away; the system lets go of the lock when this one ends, however it ends."""
-    try:
-        lock = sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as error:
-        if "locked" not in str(error):
-            raise NearspanError(f"cannot write to {folder}: {error}") from error
-        raise NearspanError(f"{folder} is being tuned by another process: wait for it or stop it") from error
-    with closing(lock):
-        yield
-
-
 def _distribution(variable: Variable) -> BaseDistribution:
     if isinstance(variable, Choice):
         return CategoricalDistribution(variable.values)
@@ -173,16 +160,10 @@ def _distribution(variable: Variable) -> BaseDistribution:
 
 
 def _trial(frozen: FrozenTrial, number: int, overrides: tuple[str, ...]) -> Trial:
-    scores = tuple(f1 for _, f1 in sorted(frozen.intermediate_values.items()))
-    attributes = frozen.user_attrs
-    seconds, error = float(attributes.get("seconds", 0.0)), str(attributes.get("error", ""))
-    return Trial(number, _state(frozen), overrides, scores, seconds, error, attributes.get("same_as"))
-
-
-def _state(frozen: FrozenTrial) -> State:
     """A trial that fails says why; one that was interrupted could not."""
-    if frozen.state == TrialState.COMPLETE:
-        return "complete"
-    if frozen.state == TrialState.PRUNED:
-        return "pruned"
-    return "failed" if frozen.state == TrialState.FAIL and "error" in frozen.user_attrs else "interrupted"
+    attributes = frozen.user_attrs
+    unfinished: State = "failed" if frozen.state == TrialState.FAIL and "error" in attributes else "interrupted"
+    scores = tuple(f1 for _, f1 in sorted(frozen.intermediate_values.items()))
+    seconds, error = float(attributes.get("seconds", 0.0)), str(attributes.get("error", ""))
+    state = STATES.get(frozen.state, unfinished)
+    return Trial(number, state, overrides, scores, seconds, error, attributes.get("same_as"))

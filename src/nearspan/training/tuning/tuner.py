@@ -7,27 +7,32 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from accelerate import Accelerator
 from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.text import Text
 
 from nearspan.config import Recipe, load
 from nearspan.device import usable_device, usable_seed
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError, ResourceError
+from nearspan.evaluation import Evaluation
 from nearspan.formats import Documents, as_documents
-from nearspan.io.paths import exists, is_file
 from nearspan.losses import SynonymSource
-from nearspan.training.data import digest
+from nearspan.training.callbacks import TrainingCallback
+from nearspan.training.checkpoint import Progress
+from nearspan.training.data import TrainingData, digest
 from nearspan.training.loop import train as train_recipe
-from nearspan.training.tuning.progress import TrialCallback, TrialFinished, TrialPruned, TuningBar
 from nearspan.training.tuning.space import SOURCE, Space
-from nearspan.training.tuning.trials import FILES, STUDY, Trial, rank_trials, tuned_recipe, write_trials
+from nearspan.training.tuning.trials import State, Trial, rank_trials, trials_table, tuned_recipe, write_trials
 
 if TYPE_CHECKING:  # Optuna is an extra
     from nearspan.training.tuning.study import RunningTrial, Study
@@ -89,11 +94,17 @@ def tune(
         raise ConfigError(f"`trials` is a number from 1, found {trials}")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("tuning runs in one process: start it without accelerate launch, and train best.toml with it")
-    place, seed, folder = usable_device(device), usable_seed(seed), Path(out)
+    try:
+        from nearspan.training.tuning.study import open_study
+    except ModuleNotFoundError as error:
+        raise ResourceError("tuning needs optuna, which is not installed: pip install 'nearspan[tune]'") from error
+    place, seed, folder = str(usable_device(device)), usable_seed(seed), Path(out)
     name = _study_name(recipe, space, train, dev, seed, synonyms)
-    with _open_study(folder, name, space, seed, resume=resume) as study:
-        bar = TuningBar(console, trials)
-        return _Tuner(study, recipe, train, dev, folder, seed, place, bar, synonyms).run(trials)
+    with open_study(folder, name, space, seed, resume=resume) as study:
+        run_trial = partial(
+            train_recipe, train=train, dev=dev, out=folder / SCRATCH, seed=seed, device=place, synonyms=synonyms
+        )
+        return _Tuner(study, recipe, folder, seed, run_trial, TuningBar(console, trials)).run(trials)
 
 
 @dataclass
@@ -102,26 +113,23 @@ class _Tuner:
 
     study: Study
     recipe: Recipe
-    train: Sequence[Document]
-    dev: Sequence[Document]
     folder: Path
     seed: int
-    device: torch.device
+    train: Callable[..., Any]  # a recipe with callbacks
     bar: TuningBar
-    synonyms: SynonymSource | None
     written: Recipe | None = None  # in best.toml
 
     def run(self, count: int) -> TuningResult:
         """Go on until `count` trials have ended; an error if all failed."""
         trials = self.write()
-        self.bar.on_tuning_begin(trials)
+        self.bar.start(trials)
         failures = 0
         try:
             while sum(trial.state != "interrupted" for trial in trials) < count and failures < MOST_FAILURES:
                 self._run_trial()
                 trials = self.write()
                 failures = failures + 1 if not rank_trials(trials) else 0
-                self.bar.on_trial_end(trials[-1], trials)
+                self.bar.end_trial(trials)
         finally:
             self.bar.close(self.write())
         if not rank_trials(trials):
@@ -139,57 +147,101 @@ class _Tuner:
 
     def _run_trial(self) -> None:
         trial = self.study.next_trial()
-        self.bar.on_trial_begin(trial.number)
+        self.bar.show(trial.number, 0.0)
         if trial.same is not None:
             trial.repeat(trial.same)
             return
-        began = time.monotonic()
-        try:
-            self._train(trial)
-        except TrialFinished:
-            trial.end("complete", time.monotonic() - began)
-        except TrialPruned:
-            trial.end("pruned", time.monotonic() - began)
-        except (NearspanError, torch.cuda.OutOfMemoryError) as error:
-            trial.end("failed", time.monotonic() - began, str(error))
-
-    def _train(self, trial: RunningTrial) -> None:
         scratch = self.folder / SCRATCH
         shutil.rmtree(scratch, ignore_errors=True)  # of a trial that was killed
+        began = time.monotonic()
         try:
-            recipe = self.recipe.override(trial.overrides, SOURCE)
-            trial.begin(recipe)
-            train_recipe(
-                recipe,
-                self.train,
-                self.dev,
-                out=scratch,
-                seed=self.seed,
-                device=str(self.device),
-                callbacks=[TrialCallback(trial.report, self.bar)],
-                synonyms=self.synonyms,
-            )
+            self.train(self.recipe.override(trial.overrides, SOURCE), callbacks=[TrialCallback(trial, self.bar)])
+        except TrialEnded as ended:
+            trial.end(ended.state, time.monotonic() - began)
+        except (NearspanError, torch.cuda.OutOfMemoryError) as error:
+            trial.end("failed", time.monotonic() - began, str(error))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-            if self.device.type == "cuda":
-                gc.collect()  # the networks of earlier trials
+            gc.collect()  # the network, which may be on a GPU
 
 
-def _open_study(folder: Path, name: str, space: Space, seed: int, *, resume: bool) -> AbstractContextManager[Study]:
-    """The study of this name in a folder."""
-    try:
-        from nearspan.training.tuning.study import open_study
-    except ModuleNotFoundError as error:
-        raise ResourceError("tuning needs optuna, which is not installed: pip install 'nearspan[tune]'") from error
-    if resume and not is_file(folder / STUDY):
-        raise NearspanError(f"nothing to resume in {folder}: there is no {STUDY}; begin without `resume`")
-    if not resume and any(exists(folder / file) for file in FILES):
-        raise NearspanError(f"{folder} already holds a tuning: give another `out`, or `resume` to go on with it")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NearspanError(f"cannot make the folder {folder}: {error}") from error
-    return open_study(folder, name, space, seed, resume=resume)
+class TrialEnded(Exception):
+    """A trial has had its last epoch, or is worse than others were after as many; its model is not saved."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self.state = state
+
+
+class TrialCallback(TrainingCallback):
+    """Reports the development F1 of each epoch, and ends the run before its model would be saved."""
+
+    keeps_checkpoints = False
+    shows_progress = True
+
+    def __init__(self, trial: RunningTrial, bar: TuningBar) -> None:
+        super().__init__()
+        self.trial, self.bar = trial, bar
+        self.score = ""
+
+    def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:  # noqa: ARG002
+        """Take the number of epochs."""
+        self.epochs = recipe.training.epochs
+        self.trial.begin(self.epochs)
+
+    def on_step(self, progress: Progress, steps: int) -> None:
+        """Move the bar."""
+        epoch = f"epoch {min(progress.epoch + 1, self.epochs)}/{self.epochs}  {self.score}"
+        self.bar.show(self.trial.number, (progress.epoch + progress.step / steps) / self.epochs, epoch)
+
+    def on_epoch_end(self, progress: Progress, dev: Evaluation | None) -> None:
+        """Report the score; end the trial after its last epoch, or where it may be pruned."""
+        if dev is None:
+            raise NearspanError("a trial without development documents has nothing to report")
+        self.score = f"dev F1 {100 * dev.value:5.2f}  "
+        prunable = self.trial.report(progress.epoch, dev.value)
+        if progress.done or prunable:
+            raise TrialEnded("complete" if progress.done else "pruned")
+
+
+class TuningBar:
+    """Shows which trial runs, how far it is, and the best so far. Without a console, nothing."""
+
+    def __init__(self, console: Console | None, trials: int) -> None:
+        self.console = console or Console(quiet=True)
+        columns = (
+            TextColumn("trial {task.fields[trial]}/{task.total}"),
+            BarColumn(),
+            TextColumn("{task.fields[epoch]}{task.fields[best]}"),
+            TimeElapsedColumn(),
+        )
+        self.bar = Bar(*columns, console=self.console, transient=True, disable=console is None)
+        self.task = self.bar.add_task("", trial=0, epoch="", best="", total=trials)
+
+    def start(self, trials: Sequence[Trial]) -> None:
+        """Show the trials that are there already."""
+        self._show_best(trials)
+        self.bar.start()
+
+    def show(self, number: int, done: float, epoch: str = "") -> None:
+        """Show that this part of a trial is done."""
+        self.bar.update(self.task, completed=number - 1 + done, trial=number, epoch=epoch)
+
+    def end_trial(self, trials: Sequence[Trial]) -> None:
+        """Print the last trial."""
+        self.show(trials[-1].number, 1.0)
+        self._show_best(trials)
+        self.console.print(Text(str(trials[-1]), style="dim"), highlight=False, soft_wrap=True)
+
+    def close(self, trials: Sequence[Trial]) -> None:
+        """Give the terminal back and show the best trials."""
+        self.bar.stop()
+        if rank_trials(trials):
+            self.console.print(trials_table(trials))
+
+    def _show_best(self, trials: Sequence[Trial]) -> None:
+        best = "".join(f"best {trial.percent} (trial {trial.number})" for trial in rank_trials(trials)[:1])
+        self.bar.update(self.task, best=best)
 
 
 def _study_name(

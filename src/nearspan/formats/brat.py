@@ -1,0 +1,279 @@
+"""brat standoff: a `.txt` with the text and an `.ann` with the annotations, offsets in characters.
+
+Text-bound annotations (`T1<tab>ADR 9 19;25 30<tab>the text`) are read; relations, events, attributes,
+normalisations and notes are left out; a line that has not the shape of what its first letter says is listed. The
+text is taken exactly as it is, line ends included. If the `.txt` has a byte order mark or CRLF line ends, the
+reading (with or without the mark, CRLF as two characters or one) that most annotations agree with is used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from operator import ne
+from pathlib import Path
+
+from nearspan.document import Document, Fragment
+from nearspan.errors import CorpusError
+from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.draft import Draft, have_same_words, to_corpus
+from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_label
+from nearspan.formats.source import Source
+from nearspan.io.atomic import encode_text, let_read, name_in_errors, resolve_target, scratch, sync
+from nearspan.io.paths import display_path
+
+_TEXT_BOUND = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
+_OTHER = {
+    "R": ("relation (R1<tab>TYPE Arg1:T1 Arg2:T2)", re.compile(r"R\d\S*\t\S+(?: [^\s:]+:\S+){2,}\s*")),
+    "E": ("event (E1<tab>TYPE:T1 ROLE:T2)", re.compile(r"E\d\S*\t[^\s:]+:\S+(?: [^\s:]+:\S+)*\s*")),
+    "A": ("attribute (A1<tab>NAME T1)", re.compile(r"A\d\S*\t\S+ [A-Z]\S*(?:\s.*)?")),
+    "M": ("modification (M1<tab>NAME E1)", re.compile(r"M\d\S*\t\S+ [A-Z]\S*(?:\s.*)?")),
+    "N": ("normalisation (N1<tab>TYPE T1 SOURCE:ID<tab>text)", re.compile(r"N\d\S*\t\S+ [A-Z]\S* [^\s:]+:.*")),
+    "#": ("note (#1<tab>TYPE T1<tab>text)", re.compile(r"#\S*\t\S+ [A-Z*#]\S*(?:\s.*)?")),
+    "*": ("equivalence (*<tab>TYPE T1 T2)", re.compile(r"\*\t\S+(?: [A-Z]\S*)+\s*")),
+}
+"""Annotations that are left out, by the first letter of the line: what they are, and their shape."""
+_MOST_DIGITS = 4000  # Python refuses to read longer numbers
+_UNSAFE = re.compile(r"[^\w.,#@+=-]+")
+_LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
+_DIGITS = re.compile(r"([0-9]{1,18})")
+
+
+@dataclass(frozen=True)
+class _Annotation:
+    line: int
+    label: str
+    fragments: list[Fragment]
+    text: str | None
+
+    def fits(self, text: str) -> bool:
+        """Whether a text holds what the annotation says, where it says so."""
+        if self.text is None:
+            return False
+        characters = " ".join(text[max(start, 0) : max(end, 0)] for start, end in sorted(self.fragments))
+        return have_same_words(self.text, characters, any_order=len(self.fragments) > 1)
+
+
+def detect(source: Source) -> bool:
+    """Whether a path is a folder, an `.ann` or a `.txt` that has one."""
+    path = source.path
+    return path.is_dir() or _ends(path, ".ann") or (_ends(path, ".txt") and _Folders().beside(path, ".ann") is not None)
+
+
+def read(source: Source) -> Corpus:
+    """Read a folder (and all folders in it), or one pair named by its `.txt` or `.ann`.
+
+    The `.txt` of an `.ann` is beside it or, as in CADEC, in the sibling folder `text`.
+    """
+    path, folders = source.path, _Folders()
+    if not path.is_dir():
+        annotations = path if _ends(path, ".ann") else folders.beside(path, ".ann") or path.with_suffix(".ann")
+        is_text = _ends(path, ".txt") and path.is_file()
+        text = path if is_text else folders.text_of(annotations) or path.with_suffix(".txt")
+        return _read_pair(annotations, text, display_path(path.stem))
+    files, problems = _files(path)
+    annotation_files = sorted(
+        (file for file in files if _ends(file, ".ann")), key=lambda file: natural_order(file.as_posix())
+    )
+    if not annotation_files:
+        raise CorpusError(
+            f"{display_path(path)} is a folder without .ann files; name the files to read, or a brat folder"
+        )
+    parts: list[Corpus] = []
+    used: set[Path] = set()
+    for file in annotation_files:
+        text_file = folders.text_of(file)
+        if text_file is None:
+            count = sum(line.startswith("T") for line in Source(file).lines)
+            message = f"there is no {display_path(file.stem)}.txt for it; its {count} annotations are not read"
+            parts.append(Corpus((), (Problem("missing text", message, display_path(file)),)))
+            continue
+        used.add(text_file)
+        parts.append(_read_pair(file, text_file, display_path(file.relative_to(path).with_suffix("").as_posix())))
+    read_folders = {display_path(file.parent) for file in used}
+    problems = [problem for problem in problems if problem.path not in read_folders]  # a linked folder of texts is read
+    unused = sorted(file for file in files if _ends(file, ".txt") and file not in used)
+    problems += [Problem("no annotations", "there is no .ann for it; not read", display_path(file)) for file in unused]
+    merged = Corpus.merge(parts)
+    return Corpus(merged.documents, (*merged.problems, *problems), "brat", 0, merged.places)
+
+
+def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """Write a folder; documents are named after their ids, made safe and unique, and read again in order of names.
+
+    The folder must be new or empty, so that no documents of another corpus are left between the new ones. It is
+    complete or not there at all.
+    """
+    names = list(file_names(corpus))
+    with name_in_errors(path):
+        target = resolve_target(path)
+        beside = scratch(target)
+        try:
+            beside.mkdir()
+            let_read(beside, target)
+            for name, document in zip(names, corpus, strict=True):
+                file = beside / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                _write_text(file.with_name(file.name + ".txt"), [document.text])
+                _write_text(file.with_name(file.name + ".ann"), _lines(document))
+            for file in beside.rglob("*"):
+                sync(file)
+            if target.exists():
+                target.rmdir()
+            beside.rename(target)
+        except BaseException:
+            with suppress(OSError):
+                shutil.rmtree(beside)
+            raise
+        sync(target.parent)
+    files = [f"{name}.ann" for name in names]
+    changes = plain_text_changes(corpus, names, "brat")
+    change = "the order of the documents was not kept, as they are read in the order of their names; at another place"
+    changes[change] = sum(map(ne, files, sorted(files, key=natural_order)))
+    return list_changes(path, changes)
+
+
+def natural_order(path: str) -> tuple[list[str | int], str]:
+    """Numbers in names in the order of their values, and numbers of one value in that of their digits.
+
+    >>> sorted(["10.ann", "9.ann", "09.ann"], key=natural_order)
+    ['09.ann', '9.ann', '10.ann']
+    """
+    return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(path))], path
+
+
+def file_names(corpus: Corpus) -> Iterator[str]:
+    """A file name for each document, without its ending; a folder in an id stays a folder.
+
+    >>> list(file_names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
+    ['1/x_', '1/x_-2', '_/etc']
+    >>> list(file_names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b")))))  # x.txt is a file already
+    ['x', 'x.txt_/b']
+    """
+    taken: set[str] = set()
+    for document in corpus.documents:
+        *above, last = [_UNSAFE.sub("_", part)[:_LONGEST] for part in document.id.split("/", _DEEPEST)]
+        above = [part + "_" if part.casefold().endswith((".txt", ".ann")) else part for part in above]
+        parts = (part if part.strip(".") and part[0] not in ".-" else "_" + part.strip(".-") for part in (*above, last))
+        safe = "/".join(parts)
+        name, count = safe, 1
+        while name.casefold() in taken:
+            count += 1
+            name = f"{safe}-{count}"
+        taken.add(name.casefold())
+        yield name
+
+
+def _files(path: Path) -> tuple[list[Path], list[Problem]]:
+    """The `.ann` and `.txt` files of a folder and all folders in it, and what could not be entered or opened."""
+    files: list[Path] = []
+    problems: list[Problem] = []
+
+    def add_problem(file: str | Path, message: str) -> None:
+        problems.append(Problem("missing text", message, display_path(file)))
+
+    def list_closed(error: OSError) -> None:
+        if Path(error.filename) == path:
+            raise CorpusError(f"cannot read {display_path(path)}: {error.strerror}") from error
+        add_problem(error.filename, f"cannot be read: {error.strerror}")
+
+    for folder, below, names in os.walk(path, onerror=list_closed):
+        paths = [Path(folder, name) for name in names if name.lower().endswith((".ann", ".txt"))]
+        files += [file for file in paths if file.is_file()]
+        for link in (Path(folder, name) for name in below):
+            if link.is_symlink():
+                add_problem(link, "it is a link to a folder; not read")
+        for file in paths:
+            if file.is_symlink() and not file.exists():
+                add_problem(file, "it is a link to nothing; not read")
+    return files, problems
+
+
+def _ends(path: Path, ending: str) -> bool:
+    return path.suffix.lower() == ending
+
+
+class _Folders:
+    """Looks for files beside others; a folder is listed once, however many are looked for in it."""
+
+    def __init__(self) -> None:
+        self._names: dict[Path, dict[str, str]] = {}  # by folder, and by the name with its ending in small letters
+
+    def beside(self, path: Path, ending: str) -> Path | None:
+        """The file of the same name that has an ending; of several, that whose ending is in the same case."""
+        same_case = path.with_suffix(ending.upper() if path.suffix.isupper() else ending)
+        if same_case.is_file():
+            return same_case
+        folder = path.parent
+        if folder not in self._names:
+            names: list[str] = []
+            with suppress(OSError):  # there is no such folder
+                names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+            self._names[folder] = {Path(name).stem + Path(name).suffix.lower(): name for name in names}
+        name = self._names[folder].get(path.stem + ending)
+        return path.with_name(name) if name else None
+
+    def text_of(self, annotations: Path) -> Path | None:
+        """The text file of an `.ann` file, if there is one."""
+        sibling = annotations.parent.parent / "text" / annotations.name
+        return self.beside(annotations, ".txt") or self.beside(sibling, ".txt")
+
+
+def _read_pair(annotation_file: Path, text_file: Path, id: str) -> Corpus:
+    text, source = Source(text_file), Source(annotation_file)
+    source.problems[:0] = text.problems
+    annotations = list(_annotations(source))
+    draft = Draft(_best_reading(text, annotations), source, 1, id=id)
+    for annotation in annotations:
+        draft.add(annotation.fragments, annotation.label, annotation.line, text=annotation.text)
+    return to_corpus([draft], source, "brat")
+
+
+def _annotations(source: Source) -> Iterator[_Annotation]:
+    for number, line in enumerate(source.lines, 1):
+        if not line.strip():
+            continue
+        if line[0] in _OTHER:
+            name, shape = _OTHER[line[0]]
+            if not shape.fullmatch(line):
+                source.add_problem("malformed", f"found {excerpt(line)}, which is no {name}; not read", number)
+            continue
+        columns = line.split("\t", 2)
+        match = _TEXT_BOUND.fullmatch(columns[1]) if line.startswith("T") and len(columns) > 1 else None
+        if match is None or max(map(len, re.split("[ ;]", match[2]))) > _MOST_DIGITS:
+            message = f"found {excerpt(line)}, expected T1<tab>LABEL 0 4<tab>text"
+            source.add_problem("malformed", message, number)
+            continue
+        pairs = [pair.split(" ") for pair in match[2].split(";")]
+        text = columns[2] if len(columns) > 2 else None
+        yield _Annotation(number, match[1].strip(), [(int(start), int(end)) for start, end in pairs], text)
+
+
+def _best_reading(source: Source, annotations: list[_Annotation]) -> str:
+    """The reading of the text file that most annotations agree with; the plain one if several do."""
+    readings = [source.text]
+    if source.has_mark:
+        readings.append("\ufeff" + source.text)
+    if "\r\n" in source.text:
+        readings += [reading.replace("\r\n", "\n") for reading in readings]
+    return max(readings, key=lambda reading: sum(annotation.fits(reading) for annotation in annotations))
+
+
+def _write_text(path: Path, pieces: Iterable[str]) -> None:
+    with path.open("wb") as stream:
+        stream.writelines(encode_text(pieces))
+
+
+def _lines(document: Document) -> Iterator[str]:
+    for number, entity in enumerate(document.entities, 1):
+        refuse_label(document, entity, "brat", "jsonl")
+        offsets = ";".join(f"{start} {end}" for start, end in entity.span.fragments)
+        text = re.sub(r"[\t\r\n]", " ", entity.text)
+        yield f"T{number}\t{entity.label} {offsets}\t{text}\n"
+
+
+FORMAT = Format("brat", read, detect, write, endings=("",), folder=True)

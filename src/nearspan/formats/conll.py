@@ -1,0 +1,270 @@
+"""CoNLL columns: one word a line, a blank line after a sentence, labels as chunk tags in the last columns.
+
+The text of a document is its words joined by blanks and its sentences joined by newlines. Lines with a tab
+are split at tabs, others at blanks. A `-DOCSTART-` line begins a document; a file without one is one
+document. A line before a sentence that begins with # and does not end in a tag is a comment, unless it has the
+columns of a word: as many as most lines, and a tab or no blank after the #.
+
+Which columns hold labels: a label column is one most of whose values are `O` or PREFIX-LABEL. If all
+columns after the word are label columns, each is a layer of (nested) entities; otherwise only the last
+column is read, so the part of speech and chunk columns of CoNLL-2003 are left alone. `columns` says it
+where this rule is wrong.
+
+Written are tabs, IOB2, and as many label columns as the nesting needs, innermost first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+from pathlib import Path
+
+from nearspan.document import Document, Fragment
+from nearspan.errors import CorpusError
+from nearspan.formats.columns import (
+    DOCSTART,
+    MOST_LAYERS,
+    NO_ID,
+    Block,
+    Columns,
+    Row,
+    detect,
+    read_blocks,
+    wrong_numbers,
+)
+from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.draft import Draft, to_corpus, word_offsets
+from nearspan.formats.format import Format, count_scores, list_changes, refuse_label, unwritable
+from nearspan.formats.source import Source
+from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, fault, parse, scheme
+from nearspan.io.atomic import write_file
+from nearspan.segment import split
+
+
+def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
+    """Read column text; `columns` names the label columns, counted from 0 or, if negative, from the end."""
+    blocks, docstarts = read_blocks(source)
+    layout = Columns.detect(blocks, columns, source.name)
+    drafts = [_draft(block, layout, source) for block in blocks]
+    _add_entities(blocks, drafts, layout)
+    source.problems.sort(key=lambda problem: problem.line)
+    return to_corpus(drafts, source, "conll", docstarts)
+
+
+def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """Write a corpus as columns; the problems returned are what the format could not keep.
+
+    A word is cut where an entity begins or ends inside it, two sentences become one where an entity spans both, and
+    entities of the same words and label become one. Discontinuous entities do not fit into this format: they raise a
+    CorpusError and nothing is written.
+    """
+    grids = [_Grid.of(document) for document in corpus]
+    depth = max((len(grid.layers) for grid in grids), default=1)
+    if depth > MOST_LAYERS:
+        deepest = next(grid.document for grid in grids if len(grid.layers) == depth)
+        raise _unwritable(deepest, f"its entities need {depth} layers, more than {MOST_LAYERS}")
+    docstarts = len(grids) != 1 or corpus.docstarts > 0 or not grids[0].words
+    write_file(path, _lines(grids, max(depth, 1), docstarts))
+    changes: Counter[str] = Counter()
+    for grid in grids:
+        changes.update(grid.changes)
+    changes["scores not kept"] = count_scores(corpus)
+    changes["document ids not kept"] = sum(_loses_id(document, docstarts, path.name) for document in corpus)
+    return list_changes(path, changes)
+
+
+def _draft(block: Block, layout: Columns, source: Source) -> Draft:
+    words: list[Fragment] = []
+    sentences: list[Fragment] = []
+    lines: list[str] = []
+    start = 0
+    for rows in block.sentences:
+        wrong = wrong_numbers([cells for _, cells in rows], layout.size) if layout.word else []
+        if wrong:
+            number, cells = rows[wrong[0]]
+            message = f"the word number {excerpt(cells[0])} does not go on counting the sentence from 1"
+            source.add_problem("malformed", f"{message}; its words are kept", number)
+        tokens: list[str] = []
+        for number, cells in rows:
+            if len(cells) != layout.size or len(cells) < 2:
+                message = f"{len(cells)} columns where the file has {layout.size}: {excerpt(' '.join(cells[:8]))}"
+                message = message if len(cells) > 1 else f"the word {excerpt(cells[0])} has no tag"
+                source.add_problem("malformed", message, number)
+            word = cells[layout.word] if layout.word < len(cells) else cells[0]
+            if not word:
+                message = f"the line has no word before its tag {excerpt(cells[-1])}; read as U+FFFD"
+                source.add_problem("malformed", message, number)
+            tokens.append(word or "\ufffd")
+        offsets = word_offsets(tokens, start)
+        words += offsets
+        sentences.append((start, offsets[-1][1]))
+        lines.append(" ".join(tokens))
+        start = offsets[-1][1] + 1
+    return Draft("\n".join(lines), source, block.line, id=block.id, words=words, sentences=sentences)
+
+
+def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> None:
+    """Read the label columns of all sentences, then add their entities to the drafts."""
+    known: dict[str, Tag | None] = {}
+    prefixes: Counter[str] = Counter()
+    tagged: list[tuple[Draft, list[Row], int, list[Chunk]]] = []  # by sentence and layer, with its first word
+    for block, draft in zip(blocks, drafts, strict=True):
+        first = 0
+        for rows in block.sentences:
+            for texts in zip_longest(*(layout.tags(cells) for _, cells in rows), fillvalue=""):
+                if texts.count("O") == len(texts):
+                    continue
+                tags: list[Tag] = []
+                for text, (number, cells) in zip(texts, rows, strict=True):
+                    if text not in known:
+                        known[text] = parse(text)
+                    tag = known[text]
+                    if tag is None and (text or len(cells) == layout.size > 1):
+                        message = f"{excerpt(text)} at {excerpt(cells[0])}; expected O, B-LABEL, I-LABEL, ..."
+                        draft.add_problem("unknown tag", message, number)
+                    tags.append(tag or OUTSIDE)
+                prefixes.update(tag.prefix for tag in tags)
+                tagged.append((draft, rows, first, chunks(tags)))
+            first += len(rows)
+    name = scheme(prefixes, (chunk for *_, entities in tagged for chunk in entities))
+    for draft, rows, first, entities in tagged:
+        words = draft.words or ()
+        for chunk in entities:
+            number = rows[chunk.first][0]
+            if wrong := fault(chunk, name):
+                draft.add_problem("bad sequence", f"{wrong} in a file tagged as {name}; the entity is kept", number)
+            fragment = (words[first + chunk.first][0], words[first + chunk.stop - 1][1])
+            draft.add([fragment], chunk.label, number)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """A document as columns: its words, where its sentences begin, the tags of each layer, and what was changed."""
+
+    document: Document
+    words: list[Fragment]
+    begins: list[int]
+    layers: list[list[str]]
+    changes: dict[str, int]
+
+    @classmethod
+    def of(cls, document: Document) -> _Grid:
+        """Lay a document out in columns.
+
+        >>> from nearspan.formats.markup import parse
+        >>> _Grid.of(parse("[University of [Oslo](PLACE)](ORG)")).layers
+        [['O', 'O', 'B-PLACE'], ['B-ORG', 'I-ORG', 'I-ORG']]
+        """
+        text = document.text
+        for entity in document.entities:
+            if entity.span.discontinuous:
+                raise _unwritable(document, f"the entity {excerpt(entity.text)} is discontinuous")
+            refuse_label(document, entity, "CoNLL columns")
+        sentences = split(document)
+        whole_words = [word for sentence in sentences for word in sentence.words]
+        words, begins = _cut_words(document, [list(sentence.words) for sentence in sentences])
+        _refuse_words(document, words)
+        starts, ends = [start for start, _ in words], [end for _, end in words]
+        inside: set[int] = set()  # sentences that begin inside an entity
+        entities: set[tuple[int, int, str]] = set()
+        trimmed = 0
+        for entity in document.entities:
+            first, stop = bisect_right(ends, entity.start), bisect_left(starts, entity.end)
+            if first >= stop:
+                raise _unwritable(document, f"the entity {excerpt(entity.text)} holds no word")
+            entities.add((first, stop, entity.label))
+            trimmed += (starts[first], ends[stop - 1]) != (entity.start, entity.end)
+            inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
+        in_words = "".join(text[start:end] for start, end in whole_words)
+        loses_text = "".join(text.split()) != "".join(in_words.split())
+        lines = (" ".join(text[start:end] for start, end in sentence.words) for sentence in sentences)
+        blanks = "documents whose blanks, other than one between words and a newline between sentences, were not kept"
+        changes = {
+            "words cut where an entity begins or ends inside them": len(words) - len(whole_words),
+            "sentences joined to the one before, as an entity spans both": len(inside),
+            "entities left out, as others have their words and label": len(document.entities) - len(entities),
+            "entities cut to their words, as they begin or end between words": trimmed,
+            "documents with text that is in none of their words, which was not kept": int(loses_text),
+            blanks: int(not loses_text and "\n".join(lines) != text),
+        }
+        layers = _layers(entities, len(words))
+        return cls(document, words, [begin for begin in begins if begin not in inside], layers, changes)
+
+
+def _loses_id(document: Document, docstarts: bool, name: str) -> bool:
+    """Whether a document that has an id has another when it is read again."""
+    if not docstarts:
+        return document.id not in ("", name)
+    return bool(document.id) and (" ".join(document.id.split()) != document.id or NO_ID.issuperset(document.id.split()))
+
+
+def _cut_words(document: Document, sentences: list[list[Fragment]]) -> tuple[list[Fragment], list[int]]:
+    """The words, cut at the ends of entities, and the index of each sentence's first word."""
+    edges = sorted({edge for entity in document.entities for edge in (entity.start, entity.end)})
+    words: list[Fragment] = []
+    begins: list[int] = []
+    for sentence in sentences:
+        begins.append(len(words))
+        for start, end in sentence:
+            points = [start, *edges[bisect_right(edges, start) : bisect_left(edges, end)], end]
+            words += pairwise(points)
+    return words, begins
+
+
+def _layers(entities: Iterable[tuple[int, int, str]], size: int) -> list[list[str]]:
+    """Tags by layer: an entity lies in the first one that is free above all those inside it."""
+    layers: list[list[str]] = []
+    owners: list[list[Fragment | None]] = []  # by layer, whose each word is
+    for first, stop, label in sorted(entities, key=lambda entity: (entity[1] - entity[0], entity)):
+        layer = len(layers)
+        while layer and not _covers(first, stop, owners[layer - 1]):
+            layer -= 1
+        while layer < len(layers) and any(owners[layer][first:stop]):
+            layer += 1
+        if layer == len(layers):
+            layers.append(["O"] * size)
+            owners.append([None] * size)
+        layers[layer][first:stop] = [f"B-{label}"] + [f"I-{label}"] * (stop - first - 1)
+        owners[layer][first:stop] = [(first, stop)] * (stop - first)
+    return layers
+
+
+def _covers(first: int, stop: int, owners: list[Fragment | None]) -> bool:
+    """Whether an entity of a layer lies within the words `first` to `stop`."""
+    return any(owner is not None and first <= owner[0] and owner[1] <= stop for owner in owners[first:stop])
+
+
+def _lines(grids: list[_Grid], depth: int, docstarts: bool) -> Iterator[str]:
+    for grid in grids:
+        if docstarts:
+            id = " ".join(grid.document.id.split())
+            yield f"{DOCSTART} {id}".rstrip() + "\tO" * depth + "\n\n"
+        text, size = grid.document.text, len(grid.words)
+        columns = grid.layers + [["O"] * size] * (depth - len(grid.layers))
+        begins = set(grid.begins[1:])
+        for index, ((start, end), *tags) in enumerate(zip(grid.words, *columns, strict=True)):
+            if index in begins:
+                yield "\n"
+            yield "\t".join((text[start:end], *tags)) + "\n"
+        if size:
+            yield "\n"
+
+
+def _refuse_words(document: Document, words: Iterable[Fragment]) -> None:
+    """Refuse words that would be read as something else; cutting may have made them."""
+    for start, end in words:
+        word = document.text[start:end]
+        if "\t" in word or "\n" in word or "\r" in word:
+            raise _unwritable(document, f"the word {excerpt(word)} holds a tab or a line end")
+        if word.startswith(DOCSTART):
+            raise _unwritable(document, f"the word {excerpt(word)} begins with {DOCSTART}")
+
+
+def _unwritable(document: Document, reason: str) -> CorpusError:
+    return unwritable(document, reason, "CoNLL columns")
+
+
+FORMAT = Format("conll", read, detect, write, endings=(".conll", ".iob", ".iob2", ".bio", ".tsv"), columns=True)

@@ -1,0 +1,196 @@
+"""Callbacks of a training: the hooks, the metrics file, and the progress that is shown or logged."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from nearspan.config import Recipe
+from nearspan.errors import NearspanError
+from nearspan.evaluation import Evaluation
+from nearspan.training.checkpoint import Progress
+from nearspan.training.data import TrainingData
+from nearspan.training.folder import METRICS
+from nearspan.training.run import Run
+
+logger = logging.getLogger("nearspan.training")
+
+
+class TrainingCallback:
+    """Hooks of a training; override those that you need.
+
+        class Target(nearspan.training.TrainingCallback):
+            def on_epoch_end(self, progress, dev):
+                if dev.value > 0.9:
+                    print("above 90 after epoch", progress.epoch)
+
+        nearspan.train("classifier", train, dev, out="runs/mine", callbacks=[Target()])
+
+    Where several processes train together, the main process calls them.
+    """
+
+    logging_steps: int = 10  # steps between two calls of `on_step`, each of which waits for the device
+    keeps_checkpoints: bool = True  # whether the run may be resumed
+    shows_progress: bool = False  # whether it shows or logs the epochs, so that nothing else has to
+
+    def __init__(self, logging_steps: int = 10) -> None:
+        self.logging_steps = logging_steps
+
+    def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:
+        """Before anything is computed."""
+
+    def on_resume(self, progress: Progress) -> None:
+        """After a checkpoint was read."""
+
+    def on_epoch_begin(self, progress: Progress, steps: int) -> None:
+        """Before an epoch of `steps` steps, or the rest of it."""
+
+    def on_step(self, progress: Progress, steps: int) -> None:
+        """After every `logging_steps` steps, and after the last step of an epoch."""
+
+    def on_epoch_end(self, progress: Progress, dev: Evaluation | None) -> None:
+        """After an epoch and its checkpoint; `progress.history[-1]` has its metrics."""
+
+    def on_checkpoint(self, progress: Progress) -> None:
+        """After a checkpoint was written."""
+
+    def on_train_end(self, run: Run) -> None:
+        """After the model was saved."""
+
+    def close(self) -> None:
+        """At the very end, also where an error stopped the training."""
+
+
+class CallbackList(TrainingCallback):
+    """Several callbacks, called one after the other: each hook calls that of all."""
+
+    def __init__(self, callbacks: Iterable[TrainingCallback]) -> None:
+        self.callbacks = list(callbacks)
+        super().__init__(min([TrainingCallback.logging_steps, *(each.logging_steps for each in self.callbacks)]))
+        self.keeps_checkpoints = all(each.keeps_checkpoints for each in self.callbacks)
+
+
+def _call_all(hook: str) -> Callable[..., None]:
+    def call(callbacks: CallbackList, *arguments: Any) -> None:
+        for callback in callbacks.callbacks:
+            getattr(callback, hook)(*arguments)
+
+    return call
+
+
+for _hook in [name for name in vars(TrainingCallback) if name.startswith("on_")] + ["close"]:
+    setattr(CallbackList, _hook, _call_all(_hook))
+
+
+class MetricsFile(TrainingCallback):
+    """Writes `metrics.jsonl`, a line an epoch. A checkpoint comes first, so that a run with metrics can be resumed."""
+
+    def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:  # noqa: ARG002
+        """Take the folder of the run."""
+        self.path = folder / METRICS
+
+    def on_resume(self, progress: Progress) -> None:
+        """Write the lines of the epochs before."""
+        if progress.history:
+            self._write(progress)
+
+    def on_epoch_end(self, progress: Progress, dev: Evaluation | None) -> None:  # noqa: ARG002
+        """Write all lines again."""
+        self._write(progress)
+
+    def _write(self, progress: Progress) -> None:
+        lines = "".join(json.dumps(metrics) + "\n" for metrics in progress.history)
+        try:
+            self.path.write_text(lines, encoding="utf-8")
+        except OSError as error:
+            raise NearspanError(f"cannot write {self.path}: {error}") from error
+
+
+def epoch_metrics(progress: Progress, loss: float, dev: Evaluation | None) -> dict[str, Any]:
+    """What is recorded of an epoch: its mean loss, the seconds so far, and the scores on development data."""
+    metrics = {"epoch": progress.epoch, "loss": loss, "seconds": round(progress.seconds, 3)}
+    return metrics | (dev.scores.metrics() if dev is not None else {})
+
+
+class ProgressBar(TrainingCallback):
+    """Prints what is trained and what it scores; shows a bar on a terminal, and logs a line an epoch elsewhere.
+
+    The lines come under `nearspan.training`, at level INFO. Without a console there are these alone.
+    """
+
+    shows_progress = True
+
+    def __init__(self, console: Console | None = None) -> None:
+        super().__init__()
+        self.console = console or Console(quiet=True)
+        columns = (
+            TextColumn("epoch {task.fields[epoch]:>3}/{task.fields[epochs]}"),
+            BarColumn(),
+            TextColumn("loss {task.fields[loss]:8.3f}  {task.fields[score]}  {task.fields[left]}"),
+            TimeElapsedColumn(),
+        )
+        self.bar = Bar(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
+
+    def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:  # noqa: ARG002
+        """Print the recipe, the device, the data and its labels."""
+        self.epochs = recipe.training.epochs
+        self.console.print(f"{recipe.name} on {accelerator.device}: {data.coverage}", markup=False)
+        self.console.print(f"labels: {', '.join(data.labels)}", markup=False)
+        self.task = self.bar.add_task("", epoch=0, epochs=self.epochs, loss=0.0, score="", left="", total=None)
+        self.bar.start()
+
+    def on_step(self, progress: Progress, steps: int) -> None:
+        """Move the bar, and show the mean loss of the epoch and the time that is left."""
+        done = progress.epoch + progress.step / steps
+        left = progress.seconds / done * (self.epochs - done)
+        self.bar.update(
+            self.task,
+            total=self.epochs * steps,
+            completed=done * steps,
+            epoch=progress.epoch + 1,
+            loss=progress.loss / max(progress.step, 1),
+            left=f"{format_seconds(left)} left",
+        )
+
+    def on_epoch_end(self, progress: Progress, dev: Evaluation | None) -> None:
+        """Show or log the development score and the best so far."""
+        score = f"dev {dev.measure} {100 * dev.value:5.2f}, best {100 * progress.best:5.2f}" if dev is not None else ""
+        if self.bar.disable:
+            loss, clock = f"loss {progress.history[-1]['loss']:.3f}", format_seconds(progress.seconds)
+            line = ", ".join(part for part in (loss, score, clock) if part)
+            logger.info("epoch %d/%d: %s", progress.epoch, self.epochs, line)
+        elif score:
+            self.bar.update(self.task, score=score)
+
+    def on_train_end(self, run: Run) -> None:
+        """Print the scores of the best epoch."""
+        self.close()
+        self.console.print(f"trained in {format_seconds(run.seconds)}, best epoch {run.best_epoch}")
+        for split, result in (("dev", run.dev), ("test", run.test)):
+            if result is not None:
+                baseline = f", majority by string {100 * result.baseline.value:.2f}" if result.baseline else ""
+                score = f"{split} {result.measure} [bold]{100 * result.value:.2f}[/]{baseline}"
+                self.console.print(f"{score}  ({result.coverage})")
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self.bar.stop()
+
+
+def format_seconds(seconds: float) -> str:
+    """A time as a clock shows it.
+
+    >>> format_seconds(75), format_seconds(3675)
+    ('1:15', '1:01:15')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -12,6 +12,7 @@ import typer
 from pydantic import BaseModel
 from typer.core import TyperGroup
 
+from nearspan import registry
 from nearspan.cli import app
 from nearspan.config import Recipe, _models, _part_fields, load
 from nearspan.settings import PartField, PartTable
@@ -44,6 +45,7 @@ def pages_with(*languages: str) -> list[Path]:
 def test_python_snippets_run(page, tmp_path, monkeypatch):
     """The blocks of a page share their names and run in order; one epoch is enough to see that they work."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_parts", {role: dict(parts) for role, parts in registry._parts.items()})
     namespace: dict[str, object] = {}
     for number, code in enumerate(blocks(page, "python"), start=1):
         quick = re.sub(r"training\.epochs=\d+", "training.epochs=1", code)

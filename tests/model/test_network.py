@@ -10,8 +10,8 @@ from nearspan.document import Document
 from nearspan.errors import ConfigError
 from nearspan.heads import Query
 from nearspan.model import Model
-from nearspan.segment import split
-from nearspan.spans import ScoredSpan, SpanLabels
+from nearspan.segment import LabelledSpan, split
+from nearspan.spans import SpanLabels
 from nearspan.training.data import TrainingData
 
 TEXTS = (
@@ -190,7 +190,7 @@ def test_smoothing_is_an_objective_of_any_head(tiny, documents, name: str):
 def test_of_what_the_memory_cannot_hold_the_head_alone_speaks_with_its_part(classifier: Model, monkeypatch):
     """An entity wider than a candidate has nobody in the memory for it, as if P_knn were 0."""
     classifier.interpolate(0.25)
-    wide = ScoredSpan.of(0, 9, 1, 0.8)
+    wide = LabelledSpan.of(0, 9, 1, 0.8)
     monkeypatch.setattr(classifier.network.head, "predict_beyond_candidates", lambda _: [[wide]])
     [spans] = classifier.network.predict(query(classifier, TEXTS[2]))
     assert [span.score for span in spans if span.stop - span.first == 9] == [pytest.approx(0.6)]

@@ -22,7 +22,7 @@ COUNTS = ("gold", "predicted", "correct")
 
 def evaluate(
     model: ModelFolder,
-    corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
+    corpus: Annotated[list[Path], typer.Argument(help="LabelledSpan documents, any format.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     search: Search = "",
     interpolate: Interpolate = None,

@@ -17,7 +17,7 @@ SMALLEST = Fraction(1, 1_000_000)  # share of a training set
 
 def report(
     model: ModelFolder,
-    corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
+    corpus: Annotated[list[Path], typer.Argument(help="LabelledSpan documents, any format.")],
     out: Annotated[Path, typer.Option(help="Folder for report.html and report.json.")],
     compare: Annotated[Path | None, typer.Option(help="A second model folder, shown side by side.")] = None,
     papers: Annotated[

@@ -32,7 +32,7 @@ def serve(
         typer.Option(envvar="NEARSPAN_TOKEN", help="What editing requests must carry; drawn and printed if not given."),
     ] = "",
     corpus: Annotated[
-        list[Path] | None, typer.Option(help="Gold documents, any format: their errors can be browsed.")
+        list[Path] | None, typer.Option(help="LabelledSpan documents, any format: their errors can be browsed.")
     ] = None,
     limit: Annotated[
         list[str] | None, typer.Option(help="Change a limit, name=value; may be given several times.")

@@ -17,13 +17,13 @@ from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 from nearspan.encoders.character_cnn import CharacterCNNSettings
 from nearspan.encoders.highway import Highway, HighwaySettings
 from nearspan.encoders.intnet import IntNetSettings
-from nearspan.encoders.sentence_context import SentenceContext, SentenceContextSettings, WordLabel, example_entities
+from nearspan.encoders.sentence_context import SentenceContext, SentenceContextSettings, example_entities
 from nearspan.encoders.static_vectors import StaticVectors, StaticVectorSettings
 from nearspan.encoders.transformer import Transformer, TransformerSettings
 from nearspan.encoders.word_feature import WordFeature, first_named
 from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySettings
 from nearspan.errors import ConfigError
-from nearspan.segment import Sentence
+from nearspan.segment import Sentence, WordEntity
 from nearspan.settings import PartTable, Settings
 
 
@@ -107,7 +107,7 @@ class Encoder(nn.Module):
         settings: EncoderSettings,
         train: Sequence[Sentence],
         others: Sequence[Sentence] = (),
-        entities: Sequence[Sequence[WordLabel]] = (),
+        entities: Sequence[Sequence[WordEntity]] = (),
     ) -> Encoder:
         """Build an encoder for a corpus: vocabularies from `train`, pretrained vectors for `others` too.
 
@@ -256,7 +256,7 @@ class Encoder(nn.Module):
 
     @torch.no_grad()
     def _initialize_labels(
-        self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[WordLabel]]
+        self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[WordEntity]]
     ) -> None:
         """Put each label's vector where the mean of its entities' words is."""
         chosen = example_entities(entities, context.names)

@@ -10,7 +10,7 @@ from nearspan.model import Model
 
 
 class Evaluator:
-    """Gold documents, encoded once, on which a model may be scored many times while it trains.
+    """LabelledSpan documents, encoded once, on which a model may be scored many times while it trains.
 
         evaluator = Evaluator(model, "dev.conll")
         evaluator.evaluate().value

@@ -17,8 +17,9 @@ from nearspan.errors import ConfigError
 from nearspan.heads.protocol import Head, HeadInputs, Query, Targets
 from nearspan.knn import Pool
 from nearspan.registry import register
+from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import ScoredSpan, WordTarget
+from nearspan.spans import WordTarget
 
 OUT, BEGIN, INSIDE, END, SINGLE = 0, 0, 1, 2, 3  # the tag of no entity; where in its label's four a tag stands
 NEVER = -1e4  # the score of a transition that may not be: no sentence's other scores make up for it
@@ -191,11 +192,11 @@ class CrfHead(Head):
         null = (1 - segments.sum(1, keepdim=True)).clamp(min=0)
         return torch.cat([null, segments], 1).float()
 
-    def predict(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """The entities of the best tags."""
         return _spans_by_sentence(*self._best_entities(query), len(query.batch.ids))
 
-    def predict_beyond_candidates(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict_beyond_candidates(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """The entities of the best tags that are wider than a candidate."""
         index, scores = self._best_entities(query)
         wide = index[:, 2] - index[:, 1] > query.network.suggester.max_width
@@ -213,11 +214,11 @@ class CrfHead(Head):
         return index, chain.segments(sentence, first, stop).gather(1, label[:, None] - 1)[:, 0]
 
 
-def _spans_by_sentence(index: Tensor, scores: Tensor, sentences: int) -> list[list[ScoredSpan]]:
+def _spans_by_sentence(index: Tensor, scores: Tensor, sentences: int) -> list[list[LabelledSpan[int]]]:
     """Scored spans of each of some sentences, from sentence, first word, stop and label [N, 4] and scores [N]."""
-    spans: list[list[ScoredSpan]] = [[] for _ in range(sentences)]
+    spans: list[list[LabelledSpan[int]]] = [[] for _ in range(sentences)]
     for (sentence, first, stop, label), score in zip(index.tolist(), scores.tolist(), strict=True):
-        spans[sentence].append(ScoredSpan(((first, stop),), label, score))
+        spans[sentence].append(LabelledSpan(((first, stop),), label, score))
     return spans
 
 

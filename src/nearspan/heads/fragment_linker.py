@@ -23,8 +23,9 @@ from torch.nn import functional
 
 from nearspan.document import Fragment
 from nearspan.heads.cliques import maximal_cliques
+from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import BatchFragments, Candidates, ScoredSpan
+from nearspan.spans import BatchFragments, Candidates
 
 GAPS = (2, 3, 4, 5, 7, 10, 15, 25)  # words between two fragments at which another embedding begins
 
@@ -127,7 +128,7 @@ class FragmentLinker(nn.Module):
         double = functional.binary_cross_entropy_with_logits(found, same, reduction="sum")
         return self.settings.weight * (single + double)
 
-    def link(self, vectors: Tensor, candidates: Candidates) -> list[list[ScoredSpan]]:
+    def link(self, vectors: Tensor, candidates: Candidates) -> list[list[LabelledSpan[int]]]:
         """The discontinuous entities of each sentence of a batch, given its span vectors [S, H].
 
         Candidates with P(y|s) above a threshold are nodes, at most `most` of a sentence and label, the likeliest.
@@ -136,7 +137,7 @@ class FragmentLinker(nn.Module):
         """
         probabilities = self.fragment_scores(vectors).sigmoid()  # [S, D]
         above = probabilities > self.settings.fragment_threshold
-        entities: list[list[ScoredSpan]] = [[] for _ in range(len(candidates.counts))]
+        entities: list[list[LabelledSpan[int]]] = [[] for _ in range(len(candidates.counts))]
         if not above.any():
             return entities
         nodes = _nodes(probabilities.masked_fill(~above, -1.0), candidates, self.settings.most)
@@ -154,7 +155,7 @@ class FragmentLinker(nn.Module):
             graphs.setdefault((number, position), _Graph()).add((edge[0], edge[1]), (edge[2], edge[3]), *parts)
         for (number, position), graph in graphs.items():
             for fragments, score in graph.entities():
-                entities[number].append(ScoredSpan(fragments, self.labels[position], score))
+                entities[number].append(LabelledSpan(fragments, self.labels[position], score))
         return entities
 
     def predict_proba(self, vectors: Tensor, fragments: Sequence[Fragment]) -> tuple[Tensor, Tensor]:

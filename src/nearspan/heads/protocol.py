@@ -20,8 +20,9 @@ from torch import Tensor, nn
 
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.knn import Datastore, Pool
+from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation, ScoredSpan, WordTarget
+from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation, WordTarget
 
 
 class SpanEncoder(Protocol):
@@ -163,21 +164,21 @@ class Head(nn.Module):
         rows = labels.nonzero().flatten()
         return rows, labels[rows]
 
-    def select(self, query: Query, probabilities: Tensor) -> list[list[ScoredSpan]]:
+    def select(self, query: Query, probabilities: Tensor) -> list[list[LabelledSpan[int]]]:
         """For each sentence the candidates that are entities, given P(y|s) [S, 1 + Y]."""
         rows, labels = self.choose(probabilities)
         candidates, scores = query.candidates, probabilities[rows, labels].tolist()
         columns = [column[rows] for column in (candidates.sentence, candidates.first, candidates.stop)]
-        spans: list[list[ScoredSpan]] = [[] for _ in query.batch.ids]
+        spans: list[list[LabelledSpan[int]]] = [[] for _ in query.batch.ids]
         for (sentence, *place, label), score in zip(torch.stack([*columns, labels]).T.tolist(), scores, strict=True):
-            spans[sentence].append(ScoredSpan((tuple(place),), label, score))
+            spans[sentence].append(LabelledSpan((tuple(place),), label, score))
         return spans
 
-    def predict(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """The entities of each sentence of a batch, by this head alone."""
         return self.select(query, self.predict_proba(query, entities_only=self.has_null))
 
-    def predict_beyond_candidates(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict_beyond_candidates(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """Entities that no candidate can equal, as only a head that reads words has them."""
         return [[] for _ in query.batch.ids]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from nearspan.errors import ModelError
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import PART, WordTable
-from nearspan.segment import Gold, digests
+from nearspan.segment import LabelledSpan, digests
 from nearspan.spans import AllSpans, SpanLabels, WordSums, candidate_number, count_candidates
 
 TIE = 1e-6  # cosines that differ by less are taken to be the same
@@ -173,7 +173,7 @@ class Datastore:
         sentence, span = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
         return [label for first, stop, label in sentence.entities if (first, stop) == span]
 
-    def fragments(self) -> Iterator[tuple[int, Gold]]:
+    def fragments(self) -> Iterator[tuple[int, LabelledSpan[str]]]:
         """The rows of the fragments of discontinuous entities, each with its entity."""
         for number, sentence in enumerate(self.sentences):
             for gold in sentence.discontinuous:

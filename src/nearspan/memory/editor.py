@@ -28,8 +28,8 @@ from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
 from nearspan.model.predict import SentenceWindows
 from nearspan.model.span_vectors import memory_sentences
-from nearspan.segment import Coverage
-from nearspan.spans import Fragments, LabelledSentences
+from nearspan.segment import Coverage, Fragments
+from nearspan.spans import LabelledSentences
 
 LINKED = "fragments are linked without the memory, so predictions stay as they are"
 WIDE = "the memory holds no spans wider than suggester.max_width, so predictions stay as they are"

@@ -24,7 +24,7 @@ from nearspan.knn import Datastore
 from nearspan.memory.edits import SpanWeights
 from nearspan.model import Model
 from nearspan.model.predict import SentenceWindows
-from nearspan.spans import ScoredSpan, WordEntity
+from nearspan.segment import LabelledSpan, WordEntity
 
 Weight = float | Literal["enough"]
 
@@ -136,7 +136,7 @@ class _Search:
         """
         checked = {i for i in sentences if i not in self.failures}
         datastore = self._weighted_datastore()
-        spans: list[list[ScoredSpan]] = [[] for _ in self.target.windows.windows]
+        spans: list[list[LabelledSpan[int]]] = [[] for _ in self.target.windows.windows]
         steps: dict[int, Tensor] = {}
         for asked in self.queries:
             ids = asked.batch.ids

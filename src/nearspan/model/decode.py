@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Literal
 
 from nearspan.document import Fragment
-from nearspan.spans import Fragments, ScoredSpan
+from nearspan.segment import Fragments, LabelledSpan
 
 Overlap = Literal["flat", "nested", "any"]
 
 
 def decode(
-    spans: Iterable[ScoredSpan], overlap: Overlap, linked: Overlap = "any", taken: Iterable[Fragments] = ()
-) -> list[ScoredSpan]:
+    spans: Iterable[LabelledSpan[int]], overlap: Overlap, linked: Overlap = "any", taken: Iterable[Fragments] = ()
+) -> list[LabelledSpan[int]]:
     """Keep the best spans that may stand together, and beside what is `taken` already, the most probable first.
 
     `flat`: no two share a word. `nested`: all words of the one may be words of the other, none may cross. `any`: all
@@ -21,11 +21,11 @@ def decode(
     words of its fragments, not those between them.
     Several labels on one span may always stand together; only heads that give several make such spans.
 
-    >>> spans = [ScoredSpan.of(0, 2, 1, 0.9), ScoredSpan.of(1, 3, 1, 0.8), ScoredSpan(((0, 1), (3, 4)), 2, 0.7)]
+    >>> spans = [LabelledSpan.of(0, 2, 1, 0.9), LabelledSpan.of(1, 3, 1, 0.8), LabelledSpan(((0, 1), (3, 4)), 2, 0.7)]
     >>> [span.fragments for span in decode(spans, "flat")]
     [((0, 2),), ((0, 1), (3, 4))]
     """
-    kept: list[ScoredSpan] = []
+    kept: list[LabelledSpan[int]] = []
     at_word: dict[int, list[Fragments]] = {}  # what stands, by the words it holds
     for fragments in taken:
         for word in (word for first, stop in fragments for word in range(first, stop)):

@@ -27,8 +27,8 @@ from nearspan.model.decode import Overlap
 from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
-from nearspan.segment import Sentence
-from nearspan.spans import LabelledSentences, StringMajority, WordEntity, WordSums
+from nearspan.segment import Sentence, WordEntity
+from nearspan.spans import LabelledSentences, StringMajority, WordSums
 
 if TYPE_CHECKING:
     from nearspan.memory.editor import Editor

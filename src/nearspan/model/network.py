@@ -12,16 +12,14 @@ from nearspan.encoders import Batch, EncodedCorpus, Encoder
 from nearspan.heads import FragmentLinker, Head, Query, Targets
 from nearspan.knn import InterpolationSettings, Pool, knn_probabilities
 from nearspan.losses import Generators, LossSettings, SpanTexts, smooth_targets, zero_loss
-from nearspan.segment import Sentence
+from nearspan.segment import LabelledSpan, Sentence, WordEntity
 from nearspan.spans import (
     AllSpans,
     Bottleneck,
     CandidateRules,
     GoldFragments,
     Representation,
-    ScoredSpan,
     SpanLabels,
-    WordEntity,
 )
 
 
@@ -142,22 +140,22 @@ class Network(nn.Module):
             return None
         return knn_probabilities(query.datastore, query.vectors, self.interpolation, self.labels)
 
-    def predict(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a batch the spans that may be entities, before decoding chooses among them."""
         if self.interpolation is not None and query.datastore is not None:
             return self.select(query, self.predict_proba(query))
         return self._link(query, self.head.predict(query))
 
-    def select(self, query: Query, probabilities: Tensor) -> list[list[ScoredSpan]]:
+    def select(self, query: Query, probabilities: Tensor) -> list[list[LabelledSpan[int]]]:
         """The same, given P(y|s) [S, 1 + Y] of the candidates."""
         spans = self.head.select(query, probabilities)
         if self.interpolation is not None and query.datastore is not None:
             weight = 1 - self.interpolation.weight  # the datastore holds no span that is wider than a candidate
             for sentence, wide in zip(spans, self.head.predict_beyond_candidates(query), strict=True):
-                sentence += [ScoredSpan(span.fragments, span.label, span.score * weight) for span in wide]
+                sentence += [LabelledSpan(span.fragments, span.label, span.score * weight) for span in wide]
         return self._link(query, spans)
 
-    def _link(self, query: Query, spans: list[list[ScoredSpan]]) -> list[list[ScoredSpan]]:
+    def _link(self, query: Query, spans: list[list[LabelledSpan[int]]]) -> list[list[LabelledSpan[int]]]:
         """The spans of each sentence, and the discontinuous ones that its fragments make."""
         if self.fragment_linker is None:
             return spans

@@ -16,9 +16,9 @@ from nearspan.errors import NearspanError
 from nearspan.heads import Query
 from nearspan.model.decode import decode
 from nearspan.model.network import Network
-from nearspan.segment import Sentence
+from nearspan.segment import LabelledSpan, Sentence
 from nearspan.segment.windows import LONGEST, Window, balanced_runs, split_windows
-from nearspan.spans import GivenEntities, ScoredSpan
+from nearspan.spans import GivenEntities
 
 if TYPE_CHECKING:
     from nearspan.model.model import Model
@@ -93,9 +93,9 @@ class Predictor:
                 yield document.with_entities(dict.fromkeys(entities))
 
     @torch.inference_mode()
-    def predict_spans(self, corpus: EncodedCorpus) -> list[list[ScoredSpan]]:
+    def predict_spans(self, corpus: EncodedCorpus) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a corpus the spans that may be entities, before decoding chooses among them."""
-        spans: list[list[ScoredSpan]] = [[] for _ in corpus.lengths]
+        spans: list[list[LabelledSpan[int]]] = [[] for _ in corpus.lengths]
         network, datastore = self.model.network.eval(), self.model._datastore
         for batch in corpus.reading_batches():
             by_sentence = network.predict(Query(network, batch, datastore))
@@ -103,12 +103,14 @@ class Predictor:
                 spans[number] = predicted
         return spans
 
-    def decode_windows(self, windows: SentenceWindows, by_window: Sequence[Sequence[ScoredSpan]]) -> list[list[Entity]]:
+    def decode_windows(
+        self, windows: SentenceWindows, by_window: Sequence[Sequence[LabelledSpan[int]]]
+    ) -> list[list[Entity]]:
         """The entities of each sentence, given the spans of its windows that may be entities.
 
         A span is taken from the window that owns it. Over pieces, only spans of whole words are entities.
         """
-        by_sentence: list[list[ScoredSpan]] = [[] for _ in windows.sentences]
+        by_sentence: list[list[LabelledSpan[int]]] = [[] for _ in windows.sentences]
         for position, window, spans in zip(windows.positions, windows.windows, by_window, strict=True):
             is_whole = window.sentence is windows.sentences[position]
             by_sentence[position] += spans if is_whole else _owned_spans(window, spans)
@@ -152,12 +154,12 @@ class Predictor:
         return probabilities
 
 
-def _owned_spans(window: Window, spans: Sequence[ScoredSpan]) -> list[ScoredSpan]:
+def _owned_spans(window: Window, spans: Sequence[LabelledSpan[int]]) -> list[LabelledSpan[int]]:
     """Those spans of a window that are its own, in the words of its whole sentence."""
     return [span.shift(window.start) for span in spans if window.owns(span.first)]
 
 
-def _of_whole_words(sentence: Sentence, spans: list[ScoredSpan]) -> list[ScoredSpan]:
+def _of_whole_words(sentence: Sentence, spans: list[LabelledSpan[int]]) -> list[LabelledSpan[int]]:
     """Those of the spans of a sentence over pieces whose fragments begin and end where a word does."""
     firsts, stops = (set(edges) for edges in zip(*sentence.runs, strict=True))
     return [span for span in spans if all(first in firsts and stop in stops for first, stop in span.fragments)]

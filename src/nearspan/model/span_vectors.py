@@ -12,8 +12,8 @@ from nearspan.encoders import EncodedCorpus
 from nearspan.heads import Query
 from nearspan.knn import MemorySentence
 from nearspan.model.network import Network
-from nearspan.segment import Gold, Sentence
-from nearspan.spans import LabelledSentences, WordEntity, WordSums
+from nearspan.segment import LabelledSpan, Sentence, WordEntity
+from nearspan.spans import LabelledSentences, WordSums
 
 
 def memory_sentences(labelled: LabelledSentences) -> list[MemorySentence]:
@@ -23,7 +23,7 @@ def memory_sentences(labelled: LabelledSentences) -> list[MemorySentence]:
 
 
 def _memory_sentence(
-    sentence: Sentence, entities: Sequence[WordEntity], discontinuous: Sequence[Gold]
+    sentence: Sentence, entities: Sequence[WordEntity], discontinuous: Sequence[LabelledSpan[str]]
 ) -> MemorySentence:
     words = tuple((start - sentence.start, end - sentence.start) for start, end in sentence.words)
     place = (sentence.document.id, sentence.index, sentence.text)

@@ -16,7 +16,7 @@ from nearspan.model import Model
 from nearspan.report.model_access import evidence_of, has_datastore, linked_labels, reachability
 from nearspan.report.progress import each
 from nearspan.report.scored_model import ScoredModel
-from nearspan.segment import Gold, align
+from nearspan.segment import LabelledSpan, align
 
 UNREACHABLE = "out of reach"
 KINDS = ("wrong label", "wrong boundary", "wrong label and boundary", "spurious", "missed", UNREACHABLE)
@@ -145,7 +145,7 @@ def reachable_entities(model: Model, document: Document) -> set[Entity]:
     aligned, reached = align(sentences, document.entities), reachability(model, sentences, document.entities)
     entities: set[Entity] = set()
     for position, (golds, sources) in enumerate(zip(aligned.golds, aligned.sources, strict=True)):
-        known = {Gold(((first, stop),), label) for first, stop, label in reached.entities[position]}
+        known = {LabelledSpan(((first, stop),), label) for first, stop, label in reached.entities[position]}
         known.update(gold for gold in reached.discontinuous[position] if gold.label in linked)
         entities.update(entity for gold, entity in zip(golds, sources, strict=True) if gold in known)
     return entities

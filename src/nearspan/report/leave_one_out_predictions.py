@@ -23,9 +23,9 @@ from nearspan.report.model_access import (
     reachability,
 )
 from nearspan.report.progress import Progress
-from nearspan.segment import Coverage, Gold, align
+from nearspan.segment import Coverage, Fragments, LabelledSpan, WordEntity, align
 from nearspan.segment.windows import Window, split_windows
-from nearspan.spans import Candidates, Fragments, WordEntity
+from nearspan.spans import Candidates
 
 NO_CANDIDATE = "no single span that is asked about"  # in reach of linked fragments, or of tags, and no candidate
 DOUBT = 0.05  # the whole memory is asked about spans whose annotation a first look gives less than the rest of this
@@ -72,7 +72,7 @@ def split_corpus(model: Model, documents: Sequence[Document]) -> tuple[list[Audi
 
 
 def _audited_sentence(
-    document: int, window: Window, entities: Sequence[WordEntity], golds: Sequence[Gold]
+    document: int, window: Window, entities: Sequence[WordEntity], golds: Sequence[LabelledSpan[str]]
 ) -> AuditedSentence:
     length = len(window.sentence)
     moved = [(first - window.start, stop - window.start, label) for first, stop, label in entities]

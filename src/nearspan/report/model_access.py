@@ -18,8 +18,8 @@ from nearspan.knn import Datastore
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
-from nearspan.segment import Sentence
-from nearspan.spans import Candidates, Reachability, SpanLabels, WordEntity, align_to_candidates
+from nearspan.segment import Sentence, WordEntity
+from nearspan.spans import Candidates, Reachability, SpanLabels, align_to_candidates
 
 NEIGHBOURS = 32  # other spans that have a say beside a head that does not sum over the datastore
 

@@ -9,7 +9,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from nearspan.segment import Gold
+from nearspan.segment import LabelledSpan
 from nearspan.spans.candidates import Candidates, candidate_number
 
 
@@ -34,10 +34,10 @@ class GoldFragments:
     pair_counts: Tensor  # [M]
 
     @classmethod
-    def of(cls, lengths: Tensor, entities: Sequence[Sequence[Gold]], max_width: int) -> GoldFragments:
+    def of(cls, lengths: Tensor, entities: Sequence[Sequence[LabelledSpan[str]]], max_width: int) -> GoldFragments:
         """Lay out the discontinuous entities of sentences of these lengths; fragments that entities share are one.
 
-        >>> gold = Gold(((0, 1), (2, 3)), "A")
+        >>> gold = LabelledSpan(((0, 1), (2, 3)), "A")
         >>> found = GoldFragments.of(torch.tensor([3]), [[gold]], max_width=2)
         >>> found.fragments.tolist(), found.pairs.tolist()
         ([[0, 0], [4, 0]], [[0, 4, 0]])

@@ -51,7 +51,7 @@ class Generation:
 def generation(model: Model, documents: Sequence[Document]) -> Generation:
     """Let a model's generators spell the gold entities of documents, word by word the likeliest.
 
-    Gold entities that are no candidates of the model (too wide, discontinuous) are left out.
+    LabelledSpan entities that are no candidates of the model (too wide, discontinuous) are left out.
 
         result = generation(nearspan.load("runs/joint"), nearspan.read("dev.jsonl").documents)
         result.bleu2, result.entities[0].original, result.entities[0].reconstruction

@@ -4,9 +4,9 @@
     python benchmarks/recipes.py eng.train eng.testa eng.testb --first 2000 --vectors V --encoder E --out results.json
 
 Each recipe keeps its own settings but for these: recipes on word vectors read `--vectors` and train for `--epochs`;
-recipes on a pretrained encoder fine-tune `--encoder`, a small uncased one, with a character CNN beside it, for
-`--tuning-epochs`, in batches of 16. `joint-ib` first trains its generators alone for as many. Spans have at most
-`--width` words. The best epoch is chosen on the development set.
+recipes on a pretrained encoder fine-tune the lowest three layers of `--encoder`, a small uncased one, with a character
+CNN beside it, for `--tuning-epochs`, in batches of 8. `joint-ib` first trains its generators alone for as many. Spans
+have at most `--width` words. The best epoch is chosen on the development set.
 
 `--first N` takes the first documents of the training file until they hold N sentences, and for development a quarter
 as many.
@@ -39,7 +39,12 @@ from nearspan.formats import sample
 from nearspan.training.data import digest
 
 RECIPES = ("instance", "classifier", "hire", "sng", "biaffine", "shallow", "dspert", "joint-ib")
-SMALL_ENCODER = ("encoder.transformer.learning_rate=3e-4", "encoder.characters.kind=cnn", "training.batch=16")
+SMALL_ENCODER = (
+    "encoder.transformer.layers=3",
+    "encoder.transformer.learning_rate=3e-4",
+    "encoder.characters.kind=cnn",
+    "training.batch=8",
+)
 
 
 def settings(name: str, options: argparse.Namespace) -> list[str]:
@@ -169,7 +174,7 @@ def main() -> None:
     arguments.add_argument("--encoder", default="")
     arguments.add_argument("--first", type=int, default=0)
     arguments.add_argument("--epochs", type=int, default=15)
-    arguments.add_argument("--tuning-epochs", type=int, default=6)
+    arguments.add_argument("--tuning-epochs", type=int, default=3)
     arguments.add_argument("--width", type=int, default=8)
     arguments.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     arguments.add_argument("--recipes", nargs="+", default=RECIPES)

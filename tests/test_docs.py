@@ -55,7 +55,7 @@ def test_python_snippets_run(page, tmp_path, monkeypatch):
 def command_lines(page: Path) -> Iterator[list[str]]:
     """What follows `nearspan` in each command of a page, up to a pipe or a redirection."""
     for code in blocks(page, "console", "bash"):
-        for line in code.splitlines():
+        for line in code.replace("\\\n", " ").splitlines():
             for part in line.split(" | "):
                 words = shlex.split(part.removeprefix("$ "))
                 if "nearspan" in words:

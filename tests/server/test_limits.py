@@ -167,7 +167,7 @@ def test_the_worker_refuses_beyond_what_may_wait():
     *served, refused, later = asyncio.run(crowd())
     assert [answer.body for answer in served] == [b'{"gate":true}'] * 3
     assert isinstance(refused, Refusal)
-    assert refused.status == 503
+    assert refused.status_code == 503
     assert later.body == b'{"gate":false}'
 
 

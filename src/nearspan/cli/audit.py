@@ -65,14 +65,14 @@ def audit(
         return
     screen, colours = terminal(), LabelColours(loaded.labels)
     for issue in result.issues[: most or SHOWN]:
-        screen.print(_rendered(issue, colours))
+        screen.print(_render(issue, colours))
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in result.kinds.items())
     screen.print(f"{result.total:,} label issues in {result.coverage}", highlight=False)
     if kinds:
         screen.print(f"listed: {kinds}", highlight=False)
 
 
-def _rendered(issue: LabelIssue, colours: LabelColours) -> Text:
+def _render(issue: LabelIssue, colours: LabelColours) -> Text:
     """An issue in a few lines."""
     from nearspan.explain.render import excerpt_of, in_context, label_text, printable
 

@@ -44,7 +44,7 @@ def tune(
     from nearspan.formats.synonyms import read as read_synonyms
 
     chosen = config.load(recipe).override(settings or [])
-    in_file = training.Space.read(space) if space is not None else training.Space(())
+    in_file = training.Space.of(space or {})
     with name_options({"space": "--search"}):
         searched = (in_file | training.Space.parse(search or [])).for_recipe(chosen)
     console = terminal(stderr=True)

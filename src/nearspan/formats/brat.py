@@ -23,7 +23,7 @@ from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, have_same_words, to_corpus
 from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_label
 from nearspan.formats.source import Source
-from nearspan.io.atomic import encode_text, let_read, name_in_errors, resolve_target, scratch, sync
+from nearspan.io.atomic import copy_permissions, encode_text, name_in_errors, resolve_target, scratch, sync
 from nearspan.io.paths import display_path
 
 _TEXT_BOUND = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
@@ -114,7 +114,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         beside = scratch(target)
         try:
             beside.mkdir()
-            let_read(beside, target)
+            copy_permissions(beside, target)
             for name, document in zip(names, corpus, strict=True):
                 file = beside / name
                 file.parent.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
         beside = scratch(target)
         try:
             with beside.open("wb") as stream:
-                let_read(beside, target)
+                copy_permissions(beside, target)
                 stream.writelines(encode_text(pieces))
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -69,7 +69,7 @@ def descriptor(path: Path) -> int | None:
     return None
 
 
-def let_read(new: Path, old: Path) -> None:
+def copy_permissions(new: Path, old: Path) -> None:
     """Let only those read a file or a folder who may read the one that it will replace, if there is one."""
     with suppress(FileNotFoundError, PermissionError):
         new.chmod(stat.S_IMODE(old.stat().st_mode) | stat.S_IWUSR)

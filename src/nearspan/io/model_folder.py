@@ -91,12 +91,12 @@ def _refuse_strays(path: Path, files: Digests, earlier: Collection[str] = ()) ->
     """Refuse files beside those of a model's encoder: its library looks for files by name, and would read them."""
     if not any(name.startswith(f"{ENCODER}/") for name in files):
         return
-    for file in visible(path / ENCODER):
+    for file in visible_files(path / ENCODER):
         if file.relative_to(path).as_posix() not in {*files, *earlier}:
             raise ModelError(f"{file} is no part of the model, but may be read as such: move it out of {ENCODER}/")
 
 
-def visible(folder: Path) -> Iterator[Path]:
+def visible_files(folder: Path) -> Iterator[Path]:
     """All files in a folder but the hidden ones that systems leave."""
     for file in folder.rglob("*"):
         if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts):

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from nearspan.errors import ModelError
-from nearspan.io.atomic import let_read, sync
+from nearspan.io.atomic import copy_permissions, sync
 
 ABOUT = "about"  # the one entry of a file's metadata, for several come in any order
 
@@ -36,7 +36,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path, about: Mapping[str, 
     try:
         scratch = room / path.name
         scratch.touch()
-        let_read(scratch, path)
+        copy_permissions(scratch, path)
         mode = scratch.stat().st_mode
         content = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         save_file(content, scratch, {ABOUT: json.dumps({**(about or {}), "digest": digest_of(content)})})

@@ -18,7 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from nearspan.errors import EditError, ModelError
-from nearspan.io.atomic import let_read, sync
+from nearspan.io.atomic import copy_permissions, sync
 from nearspan.io.model_folder import file_digest
 from nearspan.knn.storage import FILES, JOURNAL, NEXT, NO_MEMORY, SENTENCES, current_file
 from nearspan.memory.edits import Edit
@@ -123,7 +123,7 @@ def begin_journal(folder: Path, base: str, lines: list[bytes]) -> None:
     """Write a new journal in one step."""
     beside = folder / f".{JOURNAL}.new"
     with beside.open("wb") as file:
-        let_read(beside, folder / SENTENCES)
+        copy_permissions(beside, folder / SENTENCES)
         file.writelines([_line({"journal": FORMAT, "base": base}), *lines])
         file.flush()
         os.fsync(file.fileno())
@@ -138,7 +138,7 @@ def finish_swap(folder: Path) -> None:
         return
     for name in (*FILES, JOURNAL):
         if (new / name).exists():
-            let_read(new / name, folder / (SENTENCES if name == JOURNAL else name))
+            copy_permissions(new / name, folder / (SENTENCES if name == JOURNAL else name))
             (new / name).replace(folder / name)
     sync(folder)
     new.rmdir()

@@ -18,7 +18,7 @@ from nearspan import __version__
 from nearspan.colours import stylesheet
 from nearspan.errors import ConfigError, EditError, ModelError, NearspanError
 from nearspan.server.guard import HEADERS, Guard
-from nearspan.server.limits import Limits, Refusal
+from nearspan.server.limits import Limits
 from nearspan.server.response_schemas import RefusalOut
 from nearspan.server.routes import memory_routes, model_routes
 from nearspan.server.service import Service, Worker
@@ -62,7 +62,6 @@ def create_app(service: Service, token: str, limits: Limits | None = None, hosts
         responses={status: {"model": RefusalOut, "description": reason} for status, reason in STATUSES.items()},
     )
     handlers = {
-        Refusal: _answer_refusal,
         RequestValidationError: _answer_malformed,
         HTTPException: _answer_http,
         NearspanError: _answer_error,
@@ -88,11 +87,6 @@ def create_app(service: Service, token: str, limits: Limits | None = None, hosts
 
 def _refuse(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)
-
-
-async def _answer_refusal(_: Request, error: Any) -> JSONResponse:
-    headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
-    return _refuse(error.status, str(error), headers.get(error.status))
 
 
 async def _answer_malformed(_: Request, error: Any) -> JSONResponse:

@@ -109,8 +109,8 @@ class Guard:
             raise Refusal(408, f"the request did not arrive within {self.limits.send_seconds:g} seconds") from None
 
     async def _refuse(self, refusal: Refusal, receive: Receive, send: Send) -> None:
-        answer = JSONResponse({"error": str(refusal)}, refusal.status, {"connection": "close"})
-        await send({"type": "http.response.start", "status": refusal.status, "headers": answer.raw_headers})
+        answer = JSONResponse({"error": refusal.detail}, refusal.status_code, {"connection": "close"})
+        await send({"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers})
         await send({"type": "http.response.body", "body": answer.body, "more_body": True})
         left = 64 * self.limits.body_bytes
         with suppress(TimeoutError):

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from typing import Self
 
 from pydantic import Field, ValidationError
+from starlette.exceptions import HTTPException
 
 from nearspan.errors import ConfigError, did_you_mean
 from nearspan.settings import Settings
 
+HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
-class Refusal(Exception):
+
+class Refusal(HTTPException):
     """A request that is not served, with its HTTP status. The message says what would be served."""
 
     def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+        super().__init__(status, message, HEADERS.get(status))
 
 
 class Limits(Settings):

@@ -36,7 +36,7 @@ def run(app: FastAPI, host: str, port: int, limits: Limits, on_start: Callable[[
     name = f"[{host}]" if ":" in host else host
     server = _Server(config, lambda: on_start(f"http://{name}:{listening.getsockname()[1]}/"))
     for number in (signal.SIGTERM, signal.SIGINT):  # before uvicorn listens for them, and when it raises them again
-        signal.signal(number, lambda *_: server.end())
+        signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     server.run(sockets=[listening])
 
 
@@ -51,9 +51,6 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.should_exit:
             self.on_start()
-
-    def end(self) -> None:
-        self.should_exit = True
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from nearspan.config import Recipe
-from nearspan.errors import NearspanError
 from nearspan.evaluation import Evaluation
+from nearspan.io.atomic import write_file
 from nearspan.training.checkpoint import Progress
 from nearspan.training.data import TrainingData
 from nearspan.training.folder import METRICS
@@ -100,18 +100,11 @@ class MetricsFile(TrainingCallback):
     def on_resume(self, progress: Progress) -> None:
         """Write the lines of the epochs before."""
         if progress.history:
-            self._write(progress)
+            self.on_epoch_end(progress)
 
-    def on_epoch_end(self, progress: Progress, dev: Evaluation | None) -> None:  # noqa: ARG002
+    def on_epoch_end(self, progress: Progress, dev: Evaluation | None = None) -> None:  # noqa: ARG002
         """Write all lines again."""
-        self._write(progress)
-
-    def _write(self, progress: Progress) -> None:
-        lines = "".join(json.dumps(metrics) + "\n" for metrics in progress.history)
-        try:
-            self.path.write_text(lines, encoding="utf-8")
-        except OSError as error:
-            raise NearspanError(f"cannot write {self.path}: {error}") from error
+        write_file(self.path, (json.dumps(metrics) + "\n" for metrics in progress.history))
 
 
 def epoch_metrics(progress: Progress, loss: float, dev: Evaluation | None) -> dict[str, Any]:

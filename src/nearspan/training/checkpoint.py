@@ -96,8 +96,8 @@ def read(folder: Path, begun: Progress, network: nn.Module, optimizer: Optimizer
             f"{path} belongs to another run: its data, recipe, settings or seed differ. "
             "Give the same ones to resume, or another `out` to begin anew."
         )
-    weights, best = _under("network/", tensors), _under("best/", tensors)
-    memory = _under("memory/", tensors)
+    weights, best = _with_prefix("network/", tensors), _with_prefix("best/", tensors)
+    memory = _with_prefix("memory/", tensors)
     fits = _shapes(weights) == _shapes(trained_weights(network)) and _shapes(memory) == _shapes(word_memories(network))
     if not fits or progress.fixed != begun.fixed or (best and _shapes(best) != _shapes(weights | memory)):
         raise ModelError(
@@ -109,7 +109,7 @@ def read(folder: Path, begun: Progress, network: nn.Module, optimizer: Optimizer
         place[name].copy_(tensor)
     state: dict[int, dict[str, Tensor]] = {}
     try:
-        for name, tensor in _under("optimizer/", tensors).items():
+        for name, tensor in _with_prefix("optimizer/", tensors).items():
             number, key = name.split("/")
             state.setdefault(int(number), {})[key] = tensor
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
@@ -123,5 +123,5 @@ def _shapes(weights: Weights) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in weights.items()}
 
 
-def _under(prefix: str, tensors: Weights) -> Weights:
+def _with_prefix(prefix: str, tensors: Weights) -> Weights:
     return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -10,7 +10,7 @@ from filelock import FileLock, Timeout
 
 from nearspan.config import Recipe
 from nearspan.errors import NearspanError
-from nearspan.io.model_folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible
+from nearspan.io.model_folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible_files
 from nearspan.io.paths import display_path, exists, is_folder
 from nearspan.knn.storage import FILES, JOURNAL, current_file
 
@@ -28,7 +28,7 @@ def refuse_spoiling(folder: Path, recipe: Recipe, resume: bool) -> None:
 
 def _refuse_used(folder: Path, recipe: Recipe) -> None:
     present = [name for name in REFUSED if exists(folder / name)]
-    if recipe.encoder.transformer is not None and any(visible(folder / ENCODER)):
+    if recipe.encoder.transformer is not None and any(visible_files(folder / ENCODER)):
         present.append(f"{ENCODER}/")  # perhaps the pretrained one, where its folder was given as `out`
     if present:
         resume = ", or `resume` to go on with it" if CHECKPOINT in present else ""
@@ -56,7 +56,7 @@ def usable_folder(out: Path | str) -> Path:
 
 
 @contextmanager
-def alone(folder: Path, lock: str, busy: str) -> Iterator[None]:
+def lock_folder(folder: Path, lock: str, busy: str) -> Iterator[None]:
     """Make the folder and keep a second process away from it; one that wrote nothing leaves no folder of its own."""
     new = not exists(folder)
     file_lock = FileLock(folder / lock, timeout=0)

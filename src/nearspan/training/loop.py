@@ -25,7 +25,7 @@ from nearspan.spans import CandidateRules, GoldFragments, LabelledSentences, Str
 from nearspan.training import checkpoint
 from nearspan.training.callbacks import CallbackList, MetricsFile, ProgressBar, TrainingCallback, epoch_metrics
 from nearspan.training.data import TrainingData, fingerprint, refuse_unwritable
-from nearspan.training.folder import alone, refuse_spoiling, usable_folder
+from nearspan.training.folder import lock_folder, refuse_spoiling, usable_folder
 from nearspan.training.run import Run, model_card
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.trackers import Trackers
@@ -71,7 +71,7 @@ def train(
         refuse_unwritable(split, documents)
     refuse_spoiling(folder, recipe, resume)
     busy = f"another process is training in {folder}: wait for it, or give another `out`"
-    lock = alone(folder, LOCK, busy) if accelerator.is_main_process else nullcontext()
+    lock = lock_folder(folder, LOCK, busy) if accelerator.is_main_process else nullcontext()
     try:
         with lock, repeatable(accelerator.device):
             if accelerator.is_main_process:  # another process may have ended just now
@@ -103,7 +103,7 @@ def _train(
     synonyms: SynonymSource | None,
 ) -> Run:
     data, generators = _training_data(recipe, train), recipe.losses.generators
-    alone = generators.pretraining if generators else 0  # epochs that teach the head nothing
+    pretraining = generators.pretraining if generators else 0  # epochs that teach the head nothing
     callbacks.on_train_begin(recipe, data, folder, accelerator)
     torch.manual_seed(seed)
     texts = data.span_texts(recipe.suggester.max_width, generators, synonyms)
@@ -123,14 +123,14 @@ def _train(
         loss = trainer.epoch(progress, best, folder, callbacks)
         began = time.monotonic()
         evaluation = None
-        if evaluator and progress.epoch > alone:
+        if evaluator and progress.epoch > pretraining:
             trainer.refresh()
             evaluation = evaluator.evaluate()
         score = evaluation.value if evaluation else -1.0
         if evaluation is None or score > progress.best:
             progress.best, progress.best_epoch = score, progress.epoch
             best = checkpoint.copy_weights(checkpoint.state_to_keep(model.network))
-        waited = progress.epoch - max(progress.best_epoch, alone)
+        waited = progress.epoch - max(progress.best_epoch, pretraining)
         patience = recipe.training.patience
         progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
         if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one

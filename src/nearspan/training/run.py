@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from nearspan.errors import NearspanError
 from nearspan.evaluation import Evaluation
+from nearspan.io.atomic import write_file
 from nearspan.io.model_folder import RESULT
 from nearspan.model import Model
 from nearspan.training.data import TrainingData
@@ -62,10 +62,7 @@ class Run:
     def write(self, folder: Path) -> None:
         """Write `result.json`."""
         content = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
-        try:
-            (folder / RESULT).write_text(content, encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise NearspanError(f"cannot write {folder / RESULT}: {error}") from error
+        write_file(folder / RESULT, [content.encode("utf-8", "backslashreplace").decode("utf-8")])
 
 
 def model_card(run: Run, data: TrainingData) -> str:

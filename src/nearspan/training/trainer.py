@@ -201,7 +201,7 @@ class Trainer:
     ) -> Tensor:
         """The loss of a batch, times a weight, and the gradients of the weights from it."""
         with self.accelerator.autocast():
-            loss: Tensor = self.network(self._labelled(batch), neighbours, epoch, done)
+            loss: Tensor = self.network(self._label(batch), neighbours, epoch, done)
         loss = loss * weight
         self.accelerator.backward(loss)
         return loss.detach()
@@ -209,14 +209,14 @@ class Trainer:
     def _sample_neighbours(self, ids: Tensor, chance: int) -> LabelledBatch:
         """K training sentences at random, none of the batch's own."""
         count = len(self.corpus)
-        own = set(ids.tolist())
-        drawn = random.Random(chance).sample(range(count), min(count, self.neighbours + len(own)))
-        others = [number for number in drawn if number not in own][: self.neighbours]
+        batch = set(ids.tolist())
+        drawn = random.Random(chance).sample(range(count), min(count, self.neighbours + len(batch)))
+        others = [number for number in drawn if number not in batch][: self.neighbours]
         if not others:
             raise _no_neighbours(count)
-        return self._labelled(self.corpus.batch(torch.tensor(others)))
+        return self._label(self.corpus.batch(torch.tensor(others)))
 
-    def _labelled(self, batch: Batch) -> LabelledBatch:
+    def _label(self, batch: Batch) -> LabelledBatch:
         return LabelledBatch(batch, self.labels, self.texts, self.fragments, self.word_targets)
 
 
@@ -240,11 +240,11 @@ def _seed(*numbers: int) -> int:
 def accelerator_for(recipe: Recipe, device: str) -> Accelerator:
     """Devices and precision; several processes when started by `accelerate launch`."""
     place = usable_device(device)
-    wanted = recipe.training.precision
+    precision = recipe.training.precision
     tuned = recipe.encoder.transformer is not None and not recipe.encoder.transformer.frozen
-    if wanted == "auto":
-        wanted = "bf16" if place.type == "cuda" and tuned else "float32"
-    if wanted == "bf16":
+    if precision == "auto":
+        precision = "bf16" if place.type == "cuda" and tuned else "float32"
+    if precision == "bf16":
         _refuse_unable(place)
     if place.type == "cuda" and place.index is not None:
         torch.cuda.set_device(place)
@@ -252,17 +252,17 @@ def accelerator_for(recipe: Recipe, device: str) -> Accelerator:
     # a batch of one-word sentences has no wide spans, and what reads these then gets no gradient; a head over words
     # reads no spans at all
     representation = registry.part("representation", recipe.representation.kind)
-    some = representation.may_skip_weights or registry.part("head", recipe.head.kind).reads_words
+    may_skip = representation.may_skip_weights or registry.part("head", recipe.head.kind).reads_words
     # buffers are the same everywhere: what is pretrained, and what each process remembers of all training data
-    unused = DistributedDataParallelKwargs(find_unused_parameters=some, broadcast_buffers=False)
-    precision = "bf16" if wanted == "bf16" else "no"
-    return Accelerator(cpu=place.type == "cpu", mixed_precision=precision, kwargs_handlers=[unused])
+    unused = DistributedDataParallelKwargs(find_unused_parameters=may_skip, broadcast_buffers=False)
+    mixed = "bf16" if precision == "bf16" else "no"
+    return Accelerator(cpu=place.type == "cpu", mixed_precision=mixed, kwargs_handlers=[unused])
 
 
 def _refuse_unable(place: torch.device) -> None:
     """Refuse bf16 on a device that cannot multiply in it."""
     try:
-        some = torch.ones(2, 2, device=place, dtype=torch.bfloat16)
-        nn.functional.linear(some, some)
+        ones = torch.ones(2, 2, device=place, dtype=torch.bfloat16)
+        nn.functional.linear(ones, ones)
     except RuntimeError as error:
         raise ConfigError(f"{place} cannot compute in bf16: set training.precision to float32") from error

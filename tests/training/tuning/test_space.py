@@ -101,7 +101,7 @@ def test_kinds_come_first_and_every_setting_has_to_suit_each_of_them():
 def test_a_file_says_the_same_as_the_command_line(tmp_path: Path, text: str):
     (tmp_path / "space.toml").write_text(text)
     line = ["training.batch=8|16", "training.learning_rate=1e-4..1e-2:log", "encoder.vectors.trainable=true|false"]
-    assert Space.read(tmp_path / "space.toml") == Space.parse(line)
+    assert Space.of(tmp_path / "space.toml") == Space.parse(line)
 
 
 def test_words_of_a_file_that_look_like_numbers_stay_words():
@@ -119,9 +119,9 @@ def test_the_command_line_goes_before_the_file():
 def test_a_wrong_file_is_a_clear_error(tmp_path: Path, text: str):
     (tmp_path / "space.toml").write_text(text)
     with pytest.raises(ConfigError):
-        Space.read(tmp_path / "space.toml")
+        Space.of(tmp_path / "space.toml")
     with pytest.raises(ConfigError, match="cannot read the space"):
-        Space.read(tmp_path / "absent.toml")
+        Space.of(tmp_path / "absent.toml")
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier", "dspert", "shallow", "biaffine"])

@@ -108,15 +108,12 @@ class Space:
         """
         if isinstance(content, Space):
             return content
-        return cls.read(content) if isinstance(content, Path | str) else cls._of_pairs(_flatten(content))
-
-    @classmethod
-    def read(cls, path: Path | str) -> Space:
-        """The space in a TOML file."""
-        try:
-            return cls.of(tomllib.loads(Path(path).read_text(encoding="utf-8")))
-        except (OSError, ValueError, RecursionError) as error:
-            raise ConfigError(f"cannot read the space {path}: {error}") from error
+        if isinstance(content, Path | str):
+            try:
+                content = tomllib.loads(Path(content).read_text(encoding="utf-8"))
+            except (OSError, ValueError, RecursionError) as error:
+                raise ConfigError(f"cannot read the space {content}: {error}") from error
+        return cls._of_pairs(_flatten(content))
 
     @classmethod
     def _of_pairs(cls, pairs: Iterable[tuple[str, Any]]) -> Space:

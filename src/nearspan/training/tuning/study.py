@@ -23,7 +23,7 @@ from sqlalchemy.pool import NullPool
 
 from nearspan.errors import NearspanError
 from nearspan.io.paths import exists, is_file
-from nearspan.training.folder import alone
+from nearspan.training.folder import lock_folder
 from nearspan.training.tuning.space import Choice, Space, Variable
 from nearspan.training.tuning.trials import FILES, STUDY, State, Trial
 
@@ -126,7 +126,7 @@ def open_study(folder: Path, name: str, space: Space, seed: int, *, resume: bool
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
-        with alone(folder, LOCK, f"{folder} is being tuned by another process: wait for it or stop it"):
+        with lock_folder(folder, LOCK, f"{folder} is being tuned by another process: wait for it or stop it"):
             study = Study(_load_study(path, name, resume=resume), space, seed)
             study.recover()
             yield study

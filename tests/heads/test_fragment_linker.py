@@ -27,7 +27,7 @@ class Scored(FragmentLinker):
 
     def pair_scores(self, vectors: Tensor, pairs: Pairs) -> Tensor:
         rows = vectors[:, 0].long()
-        return self.pairs[rows[pairs.one], rows[pairs.other], pairs.label]
+        return self.pairs[rows[pairs.left], rows[pairs.right], pairs.label]
 
     def linked(self, candidates: Candidates) -> list[list[LabelledSpan[int]]]:
         return self.link(torch.arange(len(candidates), dtype=torch.float)[:, None], candidates)

@@ -46,22 +46,22 @@ class Chain:
     def forward_scores(self) -> Tensor:
         """log of the summed weights of all paths up to each word and tag [B, T, K]; behind the end it is no matter."""
         score = self.first + self.emissions[:, 0]
-        found = [score]
+        steps = [score]
         for emission in self.emissions.unbind(1)[1:]:
             score = torch.logsumexp(score[:, :, None] + self.transitions, 1) + emission
-            found.append(score)
-        return torch.stack(found, 1)
+            steps.append(score)
+        return torch.stack(steps, 1)
 
     def backward_scores(self) -> Tensor:
         """log of the summed weights of all ways on from each word and tag to the end [B, T, K]."""
         ends = self.lengths[:, None] - 1
         score = self.last.expand(len(ends), -1)
-        found = [score]
+        steps = [score]
         for step in range(self.emissions.shape[1] - 1, 0, -1):
             onwards = torch.logsumexp(self.transitions + (score + self.emissions[:, step])[:, None], 2)
             score = torch.where(ends > step - 1, onwards, self.last)
-            found.append(score)
-        return torch.stack(found[::-1], 1)
+            steps.append(score)
+        return torch.stack(steps[::-1], 1)
 
     def partition(self, forward_scores: Tensor) -> Tensor:
         """log Z [B]: the denominator of equation 3."""
@@ -107,12 +107,12 @@ class Chain:
             finals.append(score)
             back.append(highest.indices)
         tag = (_at(torch.stack(finals, 1), ends) + self.last).argmax(1)  # [B]
-        found = [tag]
+        steps = [tag]
         for step in range(len(back), 0, -1):
             before = back[step - 1].gather(1, tag[:, None])[:, 0]
             tag = torch.where(ends >= step, before, tag)
-            found.append(tag)
-        tags = torch.stack(found[::-1], 1)
+            steps.append(tag)
+        tags = torch.stack(steps[::-1], 1)
         return tags.masked_fill(torch.arange(tags.shape[1], device=tags.device) > ends[:, None], OUT)
 
     def segments(self, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:

@@ -92,8 +92,7 @@ class NearestHead(Head):
         if sentences is None:
             rows = (datastore.labels >= 0).nonzero().flatten()
         else:
-            own = sentences[query.candidates.sentence[row]][None]
-            rows, real = sentence_rows(datastore, own)
+            rows, real = sentence_rows(datastore, sentences[query.candidates.sentence[row]][None])
             rows = rows[real & (datastore.labels[rows] >= 0)]
         vector = query.vectors[row].double()
         weights = (similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows)).softmax(0)

@@ -137,8 +137,8 @@ class Revision:
             )
         weight, weights = float(change.get("weight", 1)), change.get("span_weights") or [()] * len(sentences)
         self.added[first], self.next_id = (document, len(sentences)), first + len(sentences)
-        for number, (sentence, own) in enumerate(zip(sentences, weights, strict=True), start=first):
-            self.sentences[number] = replace(sentence, weight=weight, span_weights=_span_weights(own))
+        for number, (sentence, own_weights) in enumerate(zip(sentences, weights, strict=True), start=first):
+            self.sentences[number] = replace(sentence, weight=weight, span_weights=_span_weights(own_weights))
 
 
 def relabel(sentence: MemorySentence, runs: Fragments, label: str | None) -> MemorySentence:

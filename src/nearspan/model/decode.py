@@ -58,12 +58,12 @@ def least_linked_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
     'any'
     """
     return _least(
-        _together(one, other)
+        _together(left, right)
         for spans in sentences
-        for one in set(spans)
-        if len(one) > 1
-        for other in set(spans)
-        if one != other
+        for left in set(spans)
+        if len(left) > 1
+        for right in set(spans)
+        if left != right
     )
 
 
@@ -88,21 +88,21 @@ def _contiguous(spans: list[Fragment]) -> Overlap:
     return level
 
 
-def _together(one: Fragments, other: Fragments) -> Overlap:
+def _together(left: Fragments, right: Fragments) -> Overlap:
     """The least level at which two different spans may stand together."""
-    if not any(a < stop and first < b for a, b in one for first, stop in other):
+    if not any(a < stop and first < b for a, b in left for first, stop in right):
         return "flat"
-    return "nested" if _inside(one, other) or _inside(other, one) else "any"
+    return "nested" if _inside(left, right) or _inside(right, left) else "any"
 
 
-def _clash(one: Fragments, other: Fragments, overlap: Overlap, linked: Overlap) -> bool:
+def _clash(left: Fragments, right: Fragments, overlap: Overlap, linked: Overlap) -> bool:
     """Whether two spans that share a word may not stand together."""
-    level = overlap if len(one) == len(other) == 1 else linked
+    level = overlap if len(left) == len(right) == 1 else linked
     if level == "flat":
-        return one != other
-    return level == "nested" and not (_inside(one, other) or _inside(other, one))
+        return left != right
+    return level == "nested" and not (_inside(left, right) or _inside(right, left))
 
 
-def _inside(one: Fragments, other: Fragments) -> bool:
-    """Whether every fragment of the one lies in a fragment of the other."""
-    return all(any(a <= first and stop <= b for a, b in other) for first, stop in one)
+def _inside(left: Fragments, right: Fragments) -> bool:
+    """Whether every fragment of `left` lies in a fragment of `right`."""
+    return all(any(a <= first and stop <= b for a, b in right) for first, stop in left)

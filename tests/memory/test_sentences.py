@@ -5,11 +5,11 @@ import pytest
 from nearspan.document import Document, Entity, Span
 from nearspan.knn import MemorySentence
 from nearspan.memory.sentences import SentenceView, as_document, by_document, matching, with_boundaries
-from nearspan.segment import Gold, split
+from nearspan.segment import LabelledSpan, split
 
 ADA = MemorySentence("a", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "PERSON"), (2, 3, "PERSON")))
 OSLO = MemorySentence("b", 0, "Oslo is cold", ((0, 4), (5, 7), (8, 12)), ((0, 1, "PLACE"),))
-PAIN = MemorySentence("b", 1, "Pain in legs", ((0, 4), (5, 7), (8, 12)), (), (Gold(((0, 1), (2, 3)), "ADR"),))
+PAIN = MemorySentence("b", 1, "Pain in legs", ((0, 4), (5, 7), (8, 12)), (), (LabelledSpan(((0, 1), (2, 3)), "ADR"),))
 SENTENCES = {0: ADA, 4: OSLO, 5: PAIN}
 
 

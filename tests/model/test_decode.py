@@ -116,3 +116,24 @@ def test_nothing_is_kept_that_clashes_with_what_stands_already():
     assert decode(guesses, "flat", taken=standing) == [guesses[2]]
     assert decode(guesses, "nested", taken=standing) == guesses
     assert decode([LabelledSpan.of(4, 6, 1, 0.9)], "flat", "flat", standing) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "level"),
+    [
+        (((3, 4),), "flat"),  # in the gap
+        (((6, 7),), "flat"),  # after it
+        (((4, 5),), "nested"),  # in one of its fragments
+        (((0, 6),), "nested"),  # around it
+        (((1, 5),), "any"),
+        (((0, 1), (2, 3)), "any"),
+    ],
+)
+def test_the_least_level_beside_a_discontinuous_entity(other, level):
+    broken = ((0, 2), (4, 6))
+    assert least_linked_overlap([[broken, other]]) == least_linked_overlap([[other, broken]]) == level
+
+
+def test_contiguous_entities_say_nothing_of_discontinuous_ones():
+    assert least_linked_overlap([[((0, 2),), ((1, 3),)]]) == "flat"
+    assert least_overlap([[((0, 2), (4, 6)), ((1, 5),)]]) == "flat"

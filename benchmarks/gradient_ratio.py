@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 import nearspan
+from nearspan.heads import Query
 from nearspan.model.network import LabelledBatch, Network
 from nearspan.training.data import TrainingData
 
@@ -57,7 +58,7 @@ def norms(network: Network, labelled: LabelledBatch) -> tuple[float, float]:
     assert network.generators is not None
     assert labelled.texts is not None
     weights = [weight for weight in network.encoder.parameters() if weight.requires_grad]
-    query = network.query(labelled.batch)
+    query = Query(network, labelled.batch)
     texts = labelled.texts.batch(labelled.batch.ids, query.candidates)
     epochs = 9  # of beta's growth: as after ten epochs
     losses = (

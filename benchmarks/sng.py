@@ -33,7 +33,7 @@ import nearspan
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders.glove import GloveSettings
 from nearspan.evaluation import score
-from nearspan.model.decode import ScoredSpan, decode, least_overlap
+from nearspan.model.decode import LabelledSpan, decode, least_overlap
 from nearspan.report.papers.curves import cut
 from nearspan.spans import LabelledSentences
 from nearspan.spans.string_majority import StringMajority
@@ -125,11 +125,13 @@ def strings(name: str, options: argparse.Namespace) -> dict[str, Any]:
     overlap = least_overlap([[((first, stop),) for first, stop, _ in own] for own in found.entities])
     said = []
     for document in test:
-        guesses: dict[int, list[ScoredSpan]] = {}
+        guesses: dict[int, list[LabelledSpan[int]]] = {}
         texts: dict[tuple[int, int, int], tuple[Span, str]] = {}
         for number, place, span, text in spans(document, split):
             if text in known.labels and 2 * entities[text] > seen[text]:
-                guesses.setdefault(number, []).append(ScoredSpan.of(*place, 1, place[1] - place[0]))  # the widest first
+                guesses.setdefault(number, []).append(
+                    LabelledSpan.of(*place, 1, place[1] - place[0])
+                )  # the widest first
                 texts[(number, *place)] = span, text
         kept = [texts[number, one.first, one.stop] for number in guesses for one in decode(guesses[number], overlap)]
         said.append(replace(document, entities=tuple(Entity(span, known.label(text)) for span, text in kept)))

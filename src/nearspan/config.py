@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
@@ -16,8 +17,11 @@ from nearspan.errors import ConfigError, did_you_mean
 from nearspan.heads import FragmentLinkerSettings, Head
 from nearspan.knn import InterpolationSettings
 from nearspan.losses import LossSettings
+from nearspan.segment import split
+from nearspan.segment.words import words
 from nearspan.settings import PartField, PartSettings, Settings
 from nearspan.spans import AllSpans, BottleneckSettings, CandidateRules, LstmMinus, SuggesterSettings
+from nearspan.spans.suggesters import Split
 
 LONG = 200  # characters of a value that an error shows
 
@@ -84,10 +88,11 @@ class Recipe(Settings):
         suggester: AllSpans = registry.part("suggester", self.suggester.kind)(self.suggester.max_width)
         return suggester
 
-    def splitter(self, tokenizer: Any = None) -> Splitter:
+    def splitter(self, tokenizer: Any = None) -> Split:
         """What splits documents for this system; its encoder's tokenizer is loaded where it is needed and not given."""
         if self.suggester.unit == "words":
-            return Splitter(self.characters_as_words)
+            words("", self.characters_as_words)  # builds its pattern now, and not at the first text
+            return partial(split, characters=self.characters_as_words)
         if self.encoder.transformer is None:
             raise ConfigError(
                 "suggester.unit is pieces, and this recipe has no pretrained encoder to make them: "

@@ -201,10 +201,15 @@ class Document:
     sentences: tuple[Fragment, ...] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"expected a text (str), found {type(self.text).__name__}: {_excerpt(repr(self.text))}")
         size = len(self.text)
+        entities: list[Entity] = []  # with their characters
         for entity in self.entities:
-            if entity.end > size:
+            if entity.span.fragments[-1][1] > size:
                 raise ValueError(f"entity {entity} ends after the text's {size} characters (document {self.id!r})")
+            text = entity.span.text(self.text)
+            entities.append(entity if entity.text == text else Entity(entity.span, entity.label, entity.score, text))
         for name, parts in (("words", self.words), ("sentences", self.sentences)):
             before = 0
             for start, end in parts or ():
@@ -213,7 +218,7 @@ class Document:
                         f"{name} must be in order and inside the text: ({start}, {end}) (document {self.id!r})"
                     )
                 before = end
-        object.__setattr__(self, "entities", tuple(_bind(entity, self.text) for entity in self.entities))
+        object.__setattr__(self, "entities", tuple(entities))
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
@@ -254,12 +259,6 @@ def count_of(count: int, singular: str, plural: str) -> str:
     ('1 entity', '1,200 entities')
     """
     return f"{count:,} {singular if count == 1 else plural}"
-
-
-def _bind(entity: Entity, text: str) -> Entity:
-    """The entity with its characters of a text."""
-    characters = entity.span.text(text)
-    return entity if entity.text == characters else Entity(entity.span, entity.label, entity.score, characters)
 
 
 def _excerpt(text: str) -> str:

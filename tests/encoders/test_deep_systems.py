@@ -8,7 +8,7 @@ import nearspan
 from nearspan.document import Document, Entity, Span
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
-from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.model.predict import SentenceWindows
 from nearspan.training import loop
 
 SMALL = (

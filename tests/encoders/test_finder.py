@@ -13,6 +13,7 @@ from nearspan.encoders import EncoderSettings
 from nearspan.encoders.encoder import Encoder
 from nearspan.encoders.static_vectors import StaticVectorSettings
 from nearspan.errors import ConfigError
+from nearspan.heads import Query
 from nearspan.knn import nearest_sentences
 from nearspan.memory.editor import Editor
 from nearspan.segment import split
@@ -97,8 +98,8 @@ def test_predictions_and_evidence_rest_on_the_sentences_that_the_vectors_find(fo
         near = naive(whole(sentence), there, model.recipe.head.neighbours)
         means = model.network.encoder.sentence_vectors(model.network.encoder(batch))
         assert nearest_sentences(model.datastore, means, len(near)).tolist() == [near]
-        searched = model.network.query(batch, model.datastore)
-        chosen = model.network.query(batch, model.datastore, torch.tensor([near]))
+        searched = Query(model.network, batch, model.datastore)
+        chosen = Query(model.network, batch, model.datastore, torch.tensor([near]))
         assert torch.equal(model.network.predict_proba(searched), model.network.predict_proba(chosen))
         for evidence in model.explain(text):
             used = {one.sentence_id for some in evidence.neighbours.values() for one in some}

@@ -1,7 +1,5 @@
 """Batches: every sentence once, padding pointed at nothing."""
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from hypothesis import given
@@ -33,10 +31,17 @@ def numbered(passages: list[list[int]]) -> tuple[torch.Tensor, list[list[int]]]:
     return torch.tensor([length for group in passages for length in group]), together
 
 
+def with_passages(lengths: list[int], passages: list[list[int]]) -> EncodedCorpus:
+    """A corpus whose encoder has read these sentences together."""
+    passage_of = {sentence: number for number, group in enumerate(passages) for sentence in group}
+    pieces = [Pieces(passage_of[sentence], np.arange(1), np.ones(1)) for sentence in range(len(lengths))]
+    return EncodedCorpus.of(lengths, {"transformer": {"pieces": pieces, "states": torch.empty(0)}})
+
+
 @given(groups, st.integers(1, 9), st.integers(0, 5))
 def test_sentences_that_are_read_together_are_in_one_batch(passages: list[list[int]], size: int, seed: int):
     lengths, together = numbered(passages)
-    prepared = replace(EncodedCorpus.of(lengths.tolist(), {}), passages=together)
+    prepared = with_passages(lengths.tolist(), together)
     batches = [batch.tolist() for batch in prepared.training_batches(size, torch.Generator().manual_seed(seed))]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for group in together:
@@ -47,8 +52,8 @@ def test_sentences_that_are_read_together_are_in_one_batch(passages: list[list[i
 @given(groups)
 def test_the_reading_order_keeps_them_together_too(passages: list[list[int]]):
     lengths, together = numbered(passages)
-    prepared = replace(EncodedCorpus.of(lengths.tolist(), {}), passages=together)
-    batches = [batch.tolist() for batch in prepared.reading_batches(torch.device("cpu"))]
+    prepared = with_passages(lengths.tolist(), together)
+    batches = [batch.ids.tolist() for batch in prepared.reading_batches()]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     assert all(sum(set(group) <= set(batch) for batch in batches) == 1 for group in together)
 
@@ -56,7 +61,7 @@ def test_the_reading_order_keeps_them_together_too(passages: list[list[int]]):
 @given(sizes)
 def test_the_reading_order_holds_every_sentence_once(lengths: list[int]):
     prepared = EncodedCorpus.of(lengths, {})
-    ids = [i for batch in prepared.reading_batches(torch.device("cpu")) for i in batch.tolist()]
+    ids = [i for batch in prepared.reading_batches() for i in batch.ids.tolist()]
     assert sorted(ids) == list(range(len(lengths)))
 
 
@@ -65,7 +70,7 @@ def test_words_of_many_pieces_are_read_in_smaller_batches():
     passage = Passage([np.zeros(32, dtype=np.int64)] * 20, np.zeros((600, 2), dtype=np.int64))
     pieces = [Pieces(number, np.arange(600), np.full(10, 60)) for number in range(60)]
     prepared = EncodedCorpus.of([10] * 60, {"transformer": {"passages": [passage] * 60, "pieces": pieces}})
-    batches = [batch.tolist() for batch in prepared.reading_batches(torch.device("cpu"))]
+    batches = [batch.ids.tolist() for batch in prepared.reading_batches()]
     assert sorted(i for batch in batches for i in batch) == list(range(60))
     assert [len(batch) for batch in batches] == [PIECES * CPU_WORDS // (20 * 32)] * 5
 
@@ -82,8 +87,7 @@ def test_a_batch_points_at_its_own_words(lengths: list[int], data: st.DataObject
 
 
 def test_some_sentences_are_read_with_those_that_belong_to_them():
-    prepared = replace(EncodedCorpus.of([3, 1, 2, 1], {}), passages=[[0, 2], [1], [3]])
-    device = torch.device("cpu")
-    assert [ids.tolist() for ids in prepared.reading_batches(device, [2])] == [[0, 2]]
-    assert [ids.tolist() for ids in prepared.reading_batches(device, [])] == []
-    assert sorted(i for ids in prepared.reading_batches(device) for i in ids.tolist()) == [0, 1, 2, 3]
+    prepared = with_passages([3, 1, 2, 1], [[0, 2], [1], [3]])
+    assert [batch.ids.tolist() for batch in prepared.reading_batches([2])] == [[0, 2]]
+    assert [batch.ids.tolist() for batch in prepared.reading_batches([])] == []
+    assert sorted(i for batch in prepared.reading_batches() for i in batch.ids.tolist()) == [0, 1, 2, 3]

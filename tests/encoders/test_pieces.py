@@ -19,11 +19,9 @@ from nearspan.encoders.word_pieces import PieceCodes, encode_pieces, split_units
 from nearspan.errors import ConfigError, NearspanError
 from nearspan.evaluation import evaluate
 from nearspan.model import Model
-from nearspan.model.predict import Predictor
-from nearspan.model.sentence_windows import SentenceWindows
-from nearspan.segment import Sentence, align
+from nearspan.model.predict import Predictor, SentenceWindows
+from nearspan.segment import LabelledSpan, Sentence, align
 from nearspan.segment.windows import split_windows
-from nearspan.spans import ScoredSpan
 
 KINDS = ("bert", "roberta")
 SENTENCES = (  # the tiny BERT has adas as ada ##s, oslosx as oslo ##s ##x
@@ -281,11 +279,10 @@ def test_entities_are_whole_words_though_predicted_spans_are_not(encoders, corpu
     assert inside > 0
 
 
-def test_a_span_inside_a_word_does_not_stand_in_the_way(model: Model, monkeypatch):
-    spans = [[ScoredSpan.of(0, 1, 1, 0.9), ScoredSpan.of(0, 2, 1, 0.8), ScoredSpan.of(1, 3, 2, 0.7)]]
-    monkeypatch.setattr(Predictor, "predict_spans", lambda *_: spans)
+def test_a_span_inside_a_word_does_not_stand_in_the_way(model: Model):
+    spans = [[LabelledSpan.of(0, 1, 1, 0.9), LabelledSpan.of(0, 2, 1, 0.8), LabelledSpan.of(1, 3, 2, 0.7)]]
     view = Sentence(Document("Adas in"), 0, ((0, 3), (3, 4), (5, 7)), wholes=((0, 2), (2, 3)))
-    [[entity]] = model.predictor.predict_sentences([view])
+    [[entity]] = model.predictor.decode_windows(SentenceWindows.of(model.network, [view]), spans)
     assert (entity.start, entity.end, entity.score) == (0, 4, 0.8)
 
 
@@ -300,7 +297,7 @@ def test_a_sentence_of_3000_words_is_read_whole(model: Model, monkeypatch):
     def predict_spans(predictor, corpus):
         assert corpus.lengths.tolist() == lengths
         return [
-            [ScoredSpan.of(first, stop, 1, 0.5) for first, stop in part.sentence.wholes]
+            [LabelledSpan.of(first, stop, 1, 0.5) for first, stop in part.sentence.wholes]
             for part in split_windows(view, 7)
         ]
 

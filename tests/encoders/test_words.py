@@ -8,7 +8,7 @@ import torch
 import nearspan
 from nearspan.encoders import EncoderSettings
 from nearspan.encoders.encoder import Encoder
-from nearspan.encoders.static_vectors import NUMBER, UNKNOWN, StaticVectors, StaticVectorSettings, normalize
+from nearspan.encoders.static_vectors import NUMBER, UNKNOWN, StaticVectors, StaticVectorSettings, lookup_forms
 from nearspan.segment import split
 
 
@@ -112,12 +112,12 @@ def test_a_word_that_is_not_is_looked_up_in_lower_case_if_asked(file: str, lower
 
 @pytest.mark.parametrize("word", ["7", "1,024.5", "-3", "+0.5", "2010", "٣"])
 def test_all_numbers_are_one_word(word: str):
-    assert normalize(word, lower=True) == NUMBER
+    assert lookup_forms(word, StaticVectorSettings(lower=True))[-1] == NUMBER
 
 
 @pytest.mark.parametrize("word", ["-", "+", ".", ",", "3rd", "x2", "1-2", "½"])
 def test_what_is_no_number_is_itself(word: str):
-    assert normalize(word, lower=True) == word
+    assert lookup_forms(word, StaticVectorSettings(lower=True))[-1] == word
 
 
 def test_numbers_share_a_row():

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from nearspan.heads import FragmentLinker, FragmentLinkerSettings
 from nearspan.heads.fragment_linker import Pairs
-from nearspan.spans import Candidates, ScoredSpan, enumerate_spans
+from nearspan.segment import LabelledSpan
+from nearspan.spans import Candidates, enumerate_spans
 
 
 class Scored(FragmentLinker):
@@ -26,13 +27,13 @@ class Scored(FragmentLinker):
 
     def pair_scores(self, vectors: Tensor, pairs: Pairs) -> Tensor:
         rows = vectors[:, 0].long()
-        return self.pairs[rows[pairs.one], rows[pairs.other], pairs.label]
+        return self.pairs[rows[pairs.left], rows[pairs.right], pairs.label]
 
-    def linked(self, candidates: Candidates) -> list[list[ScoredSpan]]:
+    def linked(self, candidates: Candidates) -> list[list[LabelledSpan[int]]]:
         return self.link(torch.arange(len(candidates), dtype=torch.float)[:, None], candidates)
 
 
-def brute(linker: Scored, candidates: Candidates) -> list[list[ScoredSpan]]:
+def brute(linker: Scored, candidates: Candidates) -> list[list[LabelledSpan[int]]]:
     """A consistent group: fragments of one sentence with words between them, each two of which are joined.
 
     Entities are the consistent groups that no larger one holds.
@@ -59,11 +60,11 @@ def brute(linker: Scored, candidates: Candidates) -> list[list[ScoredSpan]]:
                     parts = [fragments[row, position] for row in group]
                     parts += [pairs[a, b, position] for a, b in combinations(group, 2)]
                     score = float(min(parts))
-                    entities[sentence].append(ScoredSpan(tuple(places[row] for row in group), label, score))
+                    entities[sentence].append(LabelledSpan(tuple(places[row] for row in group), label, score))
     return entities
 
 
-def ordered(entities: list[list[ScoredSpan]]) -> list[list[tuple]]:
+def ordered(entities: list[list[LabelledSpan[int]]]) -> list[list[tuple]]:
     return [sorted((span.label, span.fragments, round(span.score, 5)) for span in spans) for spans in entities]
 
 

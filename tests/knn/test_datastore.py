@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from nearspan.errors import ModelError
 from nearspan.knn import Datastore, MemorySentence, assemble_datastore
 from nearspan.knn.storage import NEXT, SENTENCES, VECTORS, clear_memory, load_datastore, save_datastore
-from nearspan.segment import Gold
+from nearspan.segment import LabelledSpan
 from nearspan.spans import AllSpans, enumerate_spans
 
 LENGTHS = [4, 1, 7, 2]
@@ -35,7 +35,7 @@ def test_it_says_what_it_holds(make_memory):
 
 
 def test_the_fragments_of_discontinuous_entities_are_found_among_the_spans(make_memory):
-    memory, gold = make_memory(LENGTHS), Gold(((1, 2), (3, 5)), "A")
+    memory, gold = make_memory(LENGTHS), LabelledSpan(((1, 2), (3, 5)), "A")
     memory.sentences[2] = replace(memory.sentences[2], discontinuous=(gold,))
     places = [
         (int(memory.sentence[row]), int(memory.first[row]), int(memory.stop[row])) for row, _ in memory.fragments()
@@ -184,7 +184,7 @@ def test_sentences_that_have_changed_places_are_refused(make_memory, tmp_path: P
 
 def test_discontinuous_entities_are_kept_and_checked():
     words = ((0, 3), (4, 7), (8, 11))
-    one = MemorySentence("d", 0, "Ada met Bob", words, (), (Gold(((0, 1), (2, 3)), "A"),))
+    one = MemorySentence("d", 0, "Ada met Bob", words, (), (LabelledSpan(((0, 1), (2, 3)), "A"),))
     line = json.loads(json.dumps(one.to_dict()))
     assert MemorySentence.from_dict(line) == one
     assert one.linked(one.discontinuous[0].fragments).text(one.text) == "Ada Bob"

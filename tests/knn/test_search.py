@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nearspan.knn import nearest_sentences, nearest_spans, search, sentence_rows, similarities
-from nearspan.knn.datastore import count_equal_before
+from nearspan.knn.datastore import TIE
 from nearspan.knn.search import sentence_pools
 
 LENGTHS = [4, 1, 7, 2, 2, 5]
@@ -57,7 +57,8 @@ def test_sentences_that_are_nearly_alike_are_not_equal(make_memory):
     near = torch.nn.functional.normalize(torch.tensor([[1.0, 0.02, 0, 0], [1.0, 0.01, 0, 0]]), dim=1)
     memory = replace(make_memory([1, 1]), sentence_vectors=near)
     least = torch.tensor([[0.0], [2**-12], [2**-14]])  # the last is what rounding leaves
-    assert count_equal_before(least, torch.tensor([False] * 3)).tolist() == [0, 0, 1]
+    offsets = replace(make_memory([1, 1, 1]), sentence_vectors=least).sentence_offsets
+    torch.testing.assert_close(offsets, torch.tensor([0.0, 0.0, -TIE]))
     assert nearest_sentences(memory, torch.eye(4)[:1], 2).tolist() == [[1, 0]]
 
 

@@ -38,7 +38,7 @@ def predict_proba(model: Model, documents: list[nearspan.Document], scale: float
 
 def scaled_query(model: Model, documents: list[nearspan.Document], scale: float) -> Query:
     sentences = [sentence for document in documents for sentence in model.split(document)]
-    query = model.network.query(model.encode(sentences).batch(torch.arange(len(sentences))), model.datastore)
+    query = Query(model.network, model.encode(sentences).batch(torch.arange(len(sentences))), model.datastore)
     query.encoded.states.mul_(scale)
     return query
 
@@ -104,7 +104,7 @@ def test_the_whole_memory_is_exact_where_scores_are_large(tiny, documents, form,
     for some in [documents] if together else [[one] for one in documents]:
         query = scaled_query(model, some, scale)
         candidates = query.candidates
-        asked = query.end_sums.double().vectors(memory.max_width)
+        asked = query.network.representation.end_sums(query.encoded.states).double().vectors(memory.max_width)
         asked = asked[candidates.sentence, candidates.first, candidates.stop - candidates.first - 1]
         scores = asked @ memory.rows(slice(None)).double().T
         expected = torch.zeros(len(scores), network.head.labels, dtype=torch.double)

@@ -10,10 +10,11 @@ import torch
 import nearspan
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import ConfigError, EditError, ModelError
+from nearspan.heads import Query
 from nearspan.knn import Datastore
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
-from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.model.predict import SentenceWindows
 
 TEXTS = ("Ada lives in Oslo", "Bob Stone met Eve Moon in New York", "Zed and Ada like unseen Paris", "Lima")
 ADDED = nearspan.markup("[Zed](PERSON) left. [Vienna](PLACE) is far from [Lima](PLACE)", id="new")
@@ -25,11 +26,11 @@ def probabilities(model: Model) -> torch.Tensor:
         model.network, [sentence for text in TEXTS for sentence in model.split(Document(text))]
     )
     found = {}
-    for ids in windows.corpus.reading_batches(model.device):
+    for batch in windows.corpus.reading_batches():
         with torch.inference_mode():
-            query = model.network.query(windows.corpus.batch(ids), model.datastore)
+            query = Query(model.network, batch, model.datastore)
             said = model.network.predict_proba(query)
-        found |= zip(ids.tolist(), said.split(query.candidates.counts.tolist()), strict=True)
+        found |= zip(batch.ids.tolist(), said.split(query.candidates.counts.tolist()), strict=True)
     return torch.cat([found[number] for number in range(len(TEXTS))])
 
 
@@ -56,7 +57,7 @@ def naive(model: Model) -> torch.Tensor:
     for text in TEXTS:
         batch = model.encode(model.split(Document(text))).batch(torch.tensor([0]))
         with torch.inference_mode():
-            vectors = model.network.query(batch).vectors
+            vectors = Query(model.network, batch).vectors
             [mean] = model.network.encoder.sentence_vectors(model.network.encoder(batch))
         near = torch.nn.functional.cosine_similarity(mean[None], memory.sentence_vectors).tolist()
         chosen = sorted(range(len(near)), key=lambda sentence: -near[sentence])

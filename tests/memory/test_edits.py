@@ -6,7 +6,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.knn import MemorySentence
 from nearspan.memory.edits import Edit, Revision, read_document, relabel, word_runs, write_document
-from nearspan.segment import Gold
+from nearspan.segment import LabelledSpan
 
 ONE = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"), (0, 1, "B"), (2, 3, "A")))
 
@@ -43,8 +43,8 @@ def test_fragments_are_one_entity_or_nothing():
     runs = word_runs(ONE, 7, Span(((0, 3), (8, 11))))
     assert runs == ((0, 1), (2, 3))
     one = relabel(ONE, runs, "A")
-    assert (one.discontinuous, one.entities) == ((Gold(runs, "A"),), ONE.entities)
-    assert relabel(one, runs, "B").discontinuous == (Gold(runs, "B"),)
+    assert (one.discontinuous, one.entities) == ((LabelledSpan(runs, "A"),), ONE.entities)
+    assert relabel(one, runs, "B").discontinuous == (LabelledSpan(runs, "B"),)
     assert relabel(one, runs, "") == relabel(one, runs, None) == ONE
     with pytest.raises(EditError, match="not made of runs of whole words of sentence 7"):
         word_runs(ONE, 7, Span(((0, 2), (8, 11))))

@@ -10,11 +10,12 @@ import torch
 import nearspan
 from nearspan.document import Document, Span
 from nearspan.errors import EditError
+from nearspan.heads import Query
 from nearspan.knn import assemble_datastore
 from nearspan.memory.editor import Editor
 from nearspan.memory.reweight import LIMIT
 from nearspan.model import Model
-from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.model.predict import SentenceWindows
 from nearspan.spans import AllSpans
 
 TEXTS = ("Ada lives in Oslo", "Bob Stone met Eve Moon in New York", "Zed and Ada like unseen Paris", "Lima")
@@ -33,7 +34,7 @@ def probabilities(model: Model) -> torch.Tensor:
     found = []
     for number in range(len(TEXTS)):
         with torch.inference_mode():
-            query = model.network.query(windows.corpus.batch(torch.tensor([number])), model.datastore)
+            query = Query(model.network, windows.corpus.batch(torch.tensor([number])), model.datastore)
             said = model.network.predict_proba(query)
         found.append(said)
     return torch.cat(found)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearspan.model.decode import decode, least_linked_overlap, least_overlap
-from nearspan.spans import ScoredSpan
+from nearspan.segment import LabelledSpan
 
 
 def runs(held: tuple[bool, ...]) -> tuple[tuple[int, int], ...]:
@@ -24,21 +24,21 @@ def guess_lists(draw):
     """Guesses on distinct spans of a short sentence, some discontinuous; scores may be equal."""
     chosen = draw(st.lists(st.sampled_from(SPANS), unique=True, max_size=8))
     scores = st.sampled_from([0.4, 0.5, 0.6, 0.7, 0.9])
-    return [ScoredSpan(fragments, draw(st.integers(1, 3)), draw(scores)) for fragments in chosen]
+    return [LabelledSpan(fragments, draw(st.integers(1, 3)), draw(scores)) for fragments in chosen]
 
 
-def words(guess: ScoredSpan) -> set[int]:
+def words(guess: LabelledSpan[int]) -> set[int]:
     return {word for first, stop in guess.fragments for word in range(first, stop)}
 
 
-def may_stand_together(one: ScoredSpan, other: ScoredSpan, overlap: str) -> bool:
+def may_stand_together(one: LabelledSpan[int], other: LabelledSpan[int], overlap: str) -> bool:
     a, b = words(one), words(other)
     return {"flat": not a & b, "nested": not a & b or a <= b or b <= a, "any": True}[overlap]
 
 
-def naive(guesses: list[ScoredSpan], overlap: str) -> list[ScoredSpan]:
+def naive(guesses: list[LabelledSpan[int]], overlap: str) -> list[LabelledSpan[int]]:
     """The best first; each stays if it may stand with all that stayed before."""
-    kept: list[ScoredSpan] = []
+    kept: list[LabelledSpan[int]] = []
     for guess in sorted(guesses, key=lambda guess: (-guess.score, guess.fragments, guess.label)):
         if all(may_stand_together(guess, other, overlap) for other in kept):
             kept.append(guess)
@@ -47,7 +47,7 @@ def naive(guesses: list[ScoredSpan], overlap: str) -> list[ScoredSpan]:
 
 @pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
 @given(guesses=guess_lists())
-def test_the_best_that_may_stand_together_are_kept(overlap: str, guesses: list[ScoredSpan]):
+def test_the_best_that_may_stand_together_are_kept(overlap: str, guesses: list[LabelledSpan[int]]):
     kept = decode(guesses, overlap, overlap)
     assert kept == naive(guesses, overlap)
     assert all(may_stand_together(one, other, overlap) for one, other in combinations(kept, 2))
@@ -57,14 +57,14 @@ def test_the_best_that_may_stand_together_are_kept(overlap: str, guesses: list[S
 
 @pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
 @given(guesses=guess_lists(), seed=st.randoms(use_true_random=False))
-def test_the_order_of_the_guesses_does_not_matter(overlap: str, guesses: list[ScoredSpan], seed):
+def test_the_order_of_the_guesses_does_not_matter(overlap: str, guesses: list[LabelledSpan[int]], seed):
     shuffled = list(guesses)
     seed.shuffle(shuffled)
     assert decode(shuffled, overlap, overlap) == decode(guesses, overlap, overlap)
 
 
 @given(st.lists(guess_lists(), max_size=3))
-def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[ScoredSpan]]):
+def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[LabelledSpan[int]]]):
     spans = [[guess.fragments for guess in sentence] for sentence in sentences]
     assert least(sentences, contiguous=True) == least_overlap(spans)
     assert least(sentences, contiguous=False) == least_linked_overlap(spans)
@@ -72,7 +72,7 @@ def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[Sc
         assert len(decode(sentence, least_overlap(spans), least_linked_overlap(spans))) == len(sentence)
 
 
-def least(sentences: list[list[ScoredSpan]], *, contiguous: bool) -> str:
+def least(sentences: list[list[LabelledSpan[int]]], *, contiguous: bool) -> str:
     """The least level at which all pairs of contiguous guesses, or all other pairs, may stand together."""
     pairs = [
         (one, other)
@@ -86,8 +86,8 @@ def least(sentences: list[list[ScoredSpan]], *, contiguous: bool) -> str:
 @pytest.mark.parametrize("overlap", ["flat", "nested"])
 @pytest.mark.parametrize("joined", ["flat", "nested", "any"])
 @given(guesses=guess_lists())
-def test_discontinuous_guesses_have_a_level_of_their_own(overlap: str, joined: str, guesses: list[ScoredSpan]):
-    kept: list[ScoredSpan] = []
+def test_discontinuous_guesses_have_a_level_of_their_own(overlap: str, joined: str, guesses: list[LabelledSpan[int]]):
+    kept: list[LabelledSpan[int]] = []
     for guess in sorted(guesses, key=lambda guess: (-guess.score, guess.fragments, guess.label)):
         levels = [overlap if len(guess.fragments) == len(other.fragments) == 1 else joined for other in kept]
         if all(may_stand_together(guess, other, level) for other, level in zip(kept, levels, strict=True)):
@@ -97,9 +97,9 @@ def test_discontinuous_guesses_have_a_level_of_their_own(overlap: str, joined: s
 
 @pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
 def test_several_labels_stand_on_one_span(overlap: str):
-    both = [ScoredSpan.of(0, 2, 1, 0.9), ScoredSpan.of(0, 2, 2, 0.6)]
+    both = [LabelledSpan.of(0, 2, 1, 0.9), LabelledSpan.of(0, 2, 2, 0.6)]
     assert decode(both, overlap) == both
-    kept = decode([*both, ScoredSpan.of(1, 3, 3, 0.8)], overlap)
+    kept = decode([*both, LabelledSpan.of(1, 3, 3, 0.8)], overlap)
     assert [guess.label for guess in kept] == ([1, 3, 2] if overlap == "any" else [1, 2])
     assert least_overlap([[((0, 2),), ((0, 2),)], [((1, 4),)]]) == "flat"
 
@@ -111,8 +111,29 @@ def test_no_guesses():
 
 
 def test_nothing_is_kept_that_clashes_with_what_stands_already():
-    guesses = [ScoredSpan.of(0, 1, 1, 0.9), ScoredSpan.of(2, 3, 1, 0.8), ScoredSpan.of(5, 6, 1, 0.7)]
+    guesses = [LabelledSpan.of(0, 1, 1, 0.9), LabelledSpan.of(2, 3, 1, 0.8), LabelledSpan.of(5, 6, 1, 0.7)]
     standing = [((0, 2),), ((1, 3),), ((4, 5), (6, 7))]  # which may clash themselves
     assert decode(guesses, "flat", taken=standing) == [guesses[2]]
     assert decode(guesses, "nested", taken=standing) == guesses
-    assert decode([ScoredSpan.of(4, 6, 1, 0.9)], "flat", "flat", standing) == []
+    assert decode([LabelledSpan.of(4, 6, 1, 0.9)], "flat", "flat", standing) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "level"),
+    [
+        (((3, 4),), "flat"),  # in the gap
+        (((6, 7),), "flat"),  # after it
+        (((4, 5),), "nested"),  # in one of its fragments
+        (((0, 6),), "nested"),  # around it
+        (((1, 5),), "any"),
+        (((0, 1), (2, 3)), "any"),
+    ],
+)
+def test_the_least_level_beside_a_discontinuous_entity(other, level):
+    broken = ((0, 2), (4, 6))
+    assert least_linked_overlap([[broken, other]]) == least_linked_overlap([[other, broken]]) == level
+
+
+def test_contiguous_entities_say_nothing_of_discontinuous_ones():
+    assert least_linked_overlap([[((0, 2),), ((1, 3),)]]) == "flat"
+    assert least_overlap([[((0, 2), (4, 6)), ((1, 5),)]]) == "flat"

@@ -16,8 +16,8 @@ from nearspan.model import Model
 from nearspan.model.predict import Predictor
 from nearspan.report.explained_errors import reachable_entities
 from nearspan.report.report import report
+from nearspan.segment import LabelledSpan
 from nearspan.segment.windows import split_windows
-from nearspan.spans import ScoredSpan
 from nearspan.training import TrainingCallback
 from nearspan.training.data import TrainingData
 
@@ -105,7 +105,7 @@ def test_windows_of_a_long_sentence_give_each_entity_once(model: Model, monkeypa
         found = []
         for part in split_windows(view, model.network.max_width):
             count, begin = len(part.sentence), -part.start % 3
-            found.append([ScoredSpan(((at, at + 1), (at + 2, at + 3)), 1, 0.5) for at in range(begin, count - 2, 3)])
+            found.append([LabelledSpan(((at, at + 1), (at + 2, at + 3)), 1, 0.5) for at in range(begin, count - 2, 3)])
         return found
 
     monkeypatch.setattr(Predictor, "predict_spans", predict_spans)

@@ -360,3 +360,9 @@ def test_labels_of_any_script_survive(tiny, tmp_path: Path):
     loaded = nearspan.load(tmp_path / "m", device="cpu")
     assert loaded.labels == run.model.labels == ["", 'a/b "c"', "é", "人 名"]
     assert json.loads((tmp_path / "m" / "vocabularies" / "labels.json").read_text()) == loaded.labels[1:]
+
+
+def test_what_cannot_be_written_as_text_is_a_model_error(classifier: Model, tmp_path: Path):
+    with pytest.raises(ModelError, match="cannot save the model to"):
+        classifier.save(tmp_path / "m", card="half of a character: \ud800")
+    assert not (tmp_path / "m" / "config.toml").exists()

@@ -8,7 +8,7 @@ import nearspan
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError
 from nearspan.model import Model, predict
-from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.model.predict import SentenceWindows
 from nearspan.segment import split
 
 TRICKY = (
@@ -205,3 +205,9 @@ def test_whole_and_nearest_agree_when_all_sentences_are_near(instance: Model, do
     for one, other in zip(nearest, instance.set_search("whole").pipe(documents), strict=True):
         assert one == other
         assert [e.score for e in one.entities] == pytest.approx([e.score for e in other.entities], abs=1e-5)
+
+
+def test_it_says_what_it_is(instance: Model):
+    assert repr(instance) == f"Model(instance, labels PERSON, PLACE, 12 sentences in memory, {instance.path})"
+    instance.datastore = instance.path = None
+    assert repr(instance) == "Model(instance, labels PERSON, PLACE)"

@@ -10,8 +10,8 @@ from nearspan.document import Document
 from nearspan.errors import ConfigError
 from nearspan.heads import Query
 from nearspan.model import Model
-from nearspan.segment import split
-from nearspan.spans import ScoredSpan, SpanLabels
+from nearspan.segment import LabelledSpan, split
+from nearspan.spans import SpanLabels
 from nearspan.training.data import TrainingData
 
 TEXTS = (
@@ -26,7 +26,7 @@ TEXTS = (
 def query(model: Model, *texts: str) -> Query:
     """Some texts, of a sentence each, as the head is asked about them."""
     corpus = model.encode([sentence for text in texts for sentence in split(Document(text))])
-    return model.network.query(corpus.batch(torch.arange(len(texts))), model.datastore)
+    return Query(model.network, corpus.batch(torch.arange(len(texts))), model.datastore)
 
 
 @torch.inference_mode()
@@ -104,7 +104,7 @@ def test_the_memory_holds_what_the_network_sees(kept: Model, documents):
     """Span vectors of the memory are those of its sentences read one at a time."""
     for number, document in enumerate(documents):
         [sentence] = split(document)
-        vectors = kept.network.query(kept.encode([sentence]).batch(torch.tensor([0]))).vectors
+        vectors = Query(kept.network, kept.encode([sentence]).batch(torch.tensor([0]))).vectors
         start, count = int(kept.datastore.starts[number]), int(kept.datastore.counts[number])
         torch.testing.assert_close(kept.datastore.rows(slice(start, start + count)), vectors, atol=1e-5, rtol=1e-4)
 
@@ -190,7 +190,7 @@ def test_smoothing_is_an_objective_of_any_head(tiny, documents, name: str):
 def test_of_what_the_memory_cannot_hold_the_head_alone_speaks_with_its_part(classifier: Model, monkeypatch):
     """An entity wider than a candidate has nobody in the memory for it, as if P_knn were 0."""
     classifier.interpolate(0.25)
-    wide = ScoredSpan.of(0, 9, 1, 0.8)
+    wide = LabelledSpan.of(0, 9, 1, 0.8)
     monkeypatch.setattr(classifier.network.head, "predict_beyond_candidates", lambda _: [[wide]])
     [spans] = classifier.network.predict(query(classifier, TEXTS[2]))
     assert [span.score for span in spans if span.stop - span.first == 9] == [pytest.approx(0.6)]

@@ -14,7 +14,7 @@ import nearspan
 from nearspan.encoders import Batch, Encoded, Encoder, EncoderSettings, transformer_blocks
 from nearspan.encoders.bilstm import BiLSTMSettings
 from nearspan.errors import ConfigError
-from nearspan.heads import BiaffineHead, HeadInputs, SoftmaxHead, Targets
+from nearspan.heads import BiaffineHead, HeadInputs, Query, SoftmaxHead, Targets
 from nearspan.heads.biaffine import BiaffineSettings
 from nearspan.heads.softmax import SoftmaxSettings
 from nearspan.spans import enumerate_spans, span_transformer
@@ -748,7 +748,7 @@ def test_a_model_is_the_same_after_loading(trained, documents):
     vectors = []
     for one in (model, loaded):
         sentences = [sentence for document in documents for sentence in nearspan.segment.split(document)]
-        vectors.append(one.network.query(one.encode(sentences).batch(torch.arange(5))).vectors)
+        vectors.append(Query(one.network, one.encode(sentences).batch(torch.arange(5))).vectors)
     assert torch.equal(*vectors)
 
 

@@ -9,6 +9,7 @@ from torch.distributions import Normal, kl_divergence
 
 import nearspan
 from nearspan.errors import ConfigError, ModelError
+from nearspan.heads import Query
 from nearspan.losses import GeneratorSettings, SpanTexts, Vocabulary
 from nearspan.losses.span_texts import END, SPECIAL, START, UNKNOWN, Sequences, lowercase_words
 from nearspan.model import Model
@@ -232,7 +233,7 @@ def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
         torch.manual_seed(1)
         return call()
 
-    query = network.query(given.batch)
+    query = Query(network, given.batch)
     vectors, candidates = query.representations, query.candidates
     told = texts.batch(given.batch.ids, candidates)
     generated = seeded(lambda: network.generators.loss(vectors, told, 0.3))
@@ -255,7 +256,7 @@ def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(
         tiny("classifier", *JOINT, *STEADY, *TOLD), data.sentences, data.labels, vocabulary=texts.vocabulary
     )
     network, given = model.network, model.encode(data.sentences).batch(torch.tensor([0, 2]))
-    query = network.query(given)
+    query = Query(network, given)
     vectors, told = query.representations, texts.batch(given.ids, query.candidates)
 
     def gradients(loss):

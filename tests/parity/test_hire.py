@@ -123,7 +123,7 @@ def test_a_sentences_vector_is_equations_5_to_8(build, data, pooling: str):
         torch.nn.init.normal_(context.bias)
     prepared = encoder.prepare(data.sentences)
     batch = prepared.batch(torch.arange(len(data.sentences)))
-    features = {name: layers[-1] for name, layers in encoder._layers(batch).items()}
+    features = encoder(batch, recall=False).features
     found = context(batch, encoder.word_features, features)
     for number in range(len(data.sentences)):
         alone = prepared.batch(torch.tensor([number]))
@@ -140,7 +140,7 @@ def test_a_sentences_vector_is_equations_5_to_8(build, data, pooling: str):
 def test_the_sentences_vector_joins_every_word_before_the_bilstm(build, data):
     _, encoder = build("encoder.word_memory=none")
     batch = encoder.prepare(data.sentences[:3]).batch(torch.arange(3))
-    features = {name: layers[-1] for name, layers in encoder._layers(batch).items()}
+    features = encoder(batch, recall=False).features
     sentences = encoder.sentence_context(batch, encoder.word_features, features)
     joined = torch.cat([*features.values(), sentences[:, None].expand(-1, batch.rows.shape[1], -1)], -1)
     torch.testing.assert_close(encoder(batch).states, encoder.bilstm(joined, batch.mask))
@@ -208,7 +208,7 @@ def raw(encoder: Encoder, prepared) -> tuple[list[Tensor], list[Tensor]]:
     """Keys and states of each sentence before anything is recalled, read one sentence at a time."""
     keys, states = [], []
     for number in range(len(prepared)):
-        encoded = encoder._encode(prepared.batch(torch.tensor([number])))
+        encoded = encoder(prepared.batch(torch.tensor([number])), recall=False)
         name = "transformer" if "transformer" in encoded.features else "vectors"
         keys.append(encoded.features[name][0])
         states.append(encoded.states[0])
@@ -274,7 +274,7 @@ def test_the_memory_of_a_batch_is_that_of_its_sentences_one_by_one(build, data, 
     encoder.write_word_memory(prepared)
     before = [encoder.word_memory.values.clone(), encoder.word_memory.keys.clone()]
     for number in range(len(data.sentences)):
-        encoded = encoder._encode(prepared.batch(torch.tensor([number])))
+        encoded = encoder(prepared.batch(torch.tensor([number])), recall=False)
         keys = encoded.features["transformer" if contextual else "vectors"]
         encoder.word_memory.write(encoded.batch, prepared.features["word_memory"], keys, encoded.states)
     encoder.word_memory.finish_writing()
@@ -291,11 +291,11 @@ def test_words_that_training_lacks_and_an_empty_memory_change_nothing(build, dat
     _, encoder = build()
     prepared = encoder.prepare(data.sentences, training=True)
     batch = prepared.batch(torch.arange(3))
-    assert torch.equal(encoder(batch).states, encoder._encode(batch).states)  # nothing is written yet
+    assert torch.equal(encoder(batch).states, encoder(batch, recall=False).states)  # nothing is written yet
     encoder.write_word_memory(prepared)
-    assert not torch.equal(encoder(batch).states, encoder._encode(batch).states)
+    assert not torch.equal(encoder(batch).states, encoder(batch, recall=False).states)
     other = encoder.prepare(split(nearspan.markup("Zorro lives"))).batch(torch.tensor([0]))
-    changed = (encoder(other).states - encoder._encode(other).states)[0].abs().sum(1) > 0
+    changed = (encoder(other).states - encoder(other, recall=False).states)[0].abs().sum(1) > 0
     assert changed.tolist() == [False, True]
 
 

@@ -10,8 +10,8 @@ from nearspan.heads import HeadInputs, NearestHead, SoftmaxHead, Targets
 from nearspan.heads.nearest import NearestSettings
 from nearspan.heads.softmax import SoftmaxSettings
 from nearspan.knn import Pool, WordTable, neighbour_probabilities, pool_probabilities, probabilities_over_all
-from nearspan.knn.pool_sums import span_probabilities
 from nearspan.knn.prefix_products import WordScores, row_sums, window_sums
+from nearspan.knn.word_sums import span_probabilities
 from nearspan.spans import EndSums, LstmMinus, WordSums, enumerate_spans
 from nearspan.spans.lstm_minus import LstmMinusSettings
 
@@ -253,7 +253,7 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
         # vectors come in float32, rounded to 2**-24 in another way by every processor: scores differ by as much of them
         for given, rounding in ((asked, 1e-6), (asked.double(), 2**-24)):
             for most in (1, 10**6):  # sentence by sentence, and all at once
-                pools = table.pools(torch.arange(len(lengths))[None], most)
+                pools = map(table.pool, torch.arange(len(lengths))[None].split(most, dim=1))
                 found = span_probabilities(given, pools, max_width, 4)[0, own.first, own.stop - own.first - 1]
                 torch.testing.assert_close(found.double(), expected, atol=max(1e-5, rounding * highest), rtol=0)
 
@@ -265,7 +265,7 @@ def test_sentences_whose_pools_are_shorter_or_empty_are_not_disturbed_by_the_oth
     apart = torch.tensor([False, False, True])
     table = WordTable.of(sums, torch.tensor([2, 1, 1]), torch.tensor([[0, 0, 1, 1]]), apart)
     asked = EndSums(torch.full((3, 1, 1), score / 2), torch.full((3, 1, 1), score / 2))
-    found = span_probabilities(asked, table.pools(torch.tensor([[0], [1], [2]]), 8), 2, 3)[:, 0, 0]
+    found = span_probabilities(asked, [table.pool(torch.tensor([[0], [1], [2]]))], 2, 3)[:, 0, 0]
     weights = torch.tensor([score, score, 2 * score], dtype=torch.double).softmax(0)  # of both words, of both together
     expected = [[1 - weights[0], weights[0], 0], [1, 0, 0], [1, 0, 0]]
     torch.testing.assert_close(found.double(), torch.tensor(expected, dtype=torch.double), atol=1e-6, rtol=0)

@@ -9,16 +9,20 @@ from torch import Tensor
 
 from nearspan.heads import FragmentLinker, FragmentLinkerSettings
 from nearspan.heads.fragment_linker import GAPS
-from nearspan.segment import Gold
+from nearspan.segment import LabelledSpan
 from nearspan.spans import GoldFragments, enumerate_spans
 
 MAX_WIDTH = 3
 LENGTHS = torch.tensor([9, 1, 7, 12])
 GOLD = [
-    [Gold(((0, 2), (3, 4)), "A"), Gold(((0, 2), (5, 6), (8, 9)), "A"), Gold(((1, 2), (5, 6)), "B")],
+    [
+        LabelledSpan(((0, 2), (3, 4)), "A"),
+        LabelledSpan(((0, 2), (5, 6), (8, 9)), "A"),
+        LabelledSpan(((1, 2), (5, 6)), "B"),
+    ],
     [],
     [],
-    [Gold(((0, 1), (11, 12)), "B"), Gold(((2, 3), (4, 5)), "B")],
+    [LabelledSpan(((0, 1), (11, 12)), "B"), LabelledSpan(((2, 3), (4, 5)), "B")],
 ]
 
 
@@ -43,7 +47,7 @@ def pair_score(joiner: FragmentLinker, one: Tensor, other: Tensor, gap: int, pos
     return float(joiner.pair.weight[position] @ hidden.clamp(min=0) + joiner.pair.bias[position])
 
 
-def naive(joiner: FragmentLinker, vectors: dict, gold: list[list[Gold]], names: tuple[str, ...]) -> float:
+def naive(joiner: FragmentLinker, vectors: dict, gold: list[list[LabelledSpan[str]]], names: tuple[str, ...]) -> float:
     """`vectors` by sentence, first word and stop."""
     total = 0.0
     for sentence, golds in enumerate(gold):
@@ -62,7 +66,7 @@ def naive(joiner: FragmentLinker, vectors: dict, gold: list[list[Gold]], names: 
     return joiner.settings.weight * total
 
 
-def distinct(golds: list[Gold]) -> int:
+def distinct(golds: list[LabelledSpan[str]]) -> int:
     return len({(fragment, one.label) for one in golds for fragment in one.fragments})
 
 

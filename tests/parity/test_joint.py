@@ -14,7 +14,7 @@ from torch.distributions import Normal, kl_divergence
 import nearspan
 from nearspan.document import Document, Entity
 from nearspan.errors import ConfigError
-from nearspan.heads import HeadInputs, SigmoidHead, Targets
+from nearspan.heads import HeadInputs, Query, SigmoidHead, Targets
 from nearspan.heads.sigmoid import SigmoidSettings
 from nearspan.model import Model
 from nearspan.model.network import LabelledBatch
@@ -213,11 +213,11 @@ def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
     model = Model.from_corpus(tiny("classifier", *JOINT), data.sentences, data.labels)
     batch = model.encode(data.sentences).batch(torch.arange(3))
     with torch.inference_mode():
-        query = model.network.query(batch)
+        query = Query(model.network, batch)
         vectors, candidates = query.vectors, query.candidates
         mean = model.network.bottleneck(model.network.representation(model.network.encoder(batch), candidates)).mean
         assert torch.equal(vectors, mean)
-        once, twice = (model.network.predict_proba(model.network.query(batch)) for _ in range(2))
+        once, twice = (model.network.predict_proba(Query(model.network, batch)) for _ in range(2))
         assert torch.equal(once, twice)
         assert torch.equal(once, model.network.head.predict_proba(asked(vectors)))
     assert vectors.shape[1] == model.network.span_size == 6
@@ -245,7 +245,7 @@ def test_a_bottleneck_goes_between_any_representation_and_head(tiny, documents, 
     assert list(again.pipe(documents)) == list(model.pipe(documents))
     sentences = [sentence for document in documents for sentence in split(document)]
     with torch.inference_mode():
-        vectors = model.network.query(model.encode(sentences).batch(torch.tensor([0]))).vectors
+        vectors = Query(model.network, model.encode(sentences).batch(torch.tensor([0]))).vectors
     torch.testing.assert_close(model.datastore.rows(slice(0, len(vectors))).float(), vectors, atol=1e-3, rtol=1e-2)
     evidence = again.explain_span("Ada lives", nearspan.Span.of(0, 3))
     assert evidence.strength == ("exact" if name == "instance" else "nearest")

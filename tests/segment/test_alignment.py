@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearspan.document import Document, Entity, Span
-from nearspan.segment import Coverage, Gold, align, split
+from nearspan.segment import Coverage, LabelledSpan, align, split
 
 TEXT = "Pain in arms and legs. Ann left."
 
@@ -11,8 +11,8 @@ def test_entities_get_word_indexes_in_their_sentence() -> None:
     entities = (Entity.of(23, 26, "PER"), Entity(Span(((0, 7), (17, 21))), "ADR"), Entity.of(0, 12, "ADR"))
     alignment = align(split(Document(TEXT)), entities)
     assert alignment.golds == [
-        [Gold(((0, 2), (4, 5)), "ADR"), Gold(((0, 3),), "ADR")],
-        [Gold(((0, 1),), "PER")],
+        [LabelledSpan(((0, 2), (4, 5)), "ADR"), LabelledSpan(((0, 3),), "ADR")],
+        [LabelledSpan(((0, 1),), "PER")],
     ]
     assert alignment.sources == [[entities[1], entities[2]], [entities[0]]]
     assert alignment.unreachable == []

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from nearspan.segment.boundaries import boundaries
+from nearspan.segment.sentences import boundaries
 
 
 def shown(text: str) -> list[str]:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import torch
 
 from nearspan.document import Document, Entity, Span
@@ -31,10 +33,8 @@ def test_the_fragments_of_an_entity_get_one_label_together():
 
 
 def test_given_spans_are_the_candidates_of_a_batch():
-    prepared = EncodedCorpus.of([4, 2, 3], {})
-    prepared = EncodedCorpus(
-        prepared.lengths, prepared.first, {}, prepared.passages, SpanTable.of([[(1, 3)], [], [(2, 3), (0, 2)]])
-    )
+    given = SpanTable.of([[(1, 3)], [], [(2, 3), (0, 2)]])
+    prepared = replace(EncodedCorpus.of([4, 2, 3], {}), given_spans=given)
     found = GivenSpans(3).candidates(prepared.batch(torch.tensor([2, 0])))
     assert torch.stack([found.sentence, found.number, found.first, found.stop]).T.tolist() == [
         [0, 0, 0, 2],
@@ -57,9 +57,7 @@ def test_a_layout_finds_given_spans_where_it_finds_them_among_all():
     all_at = SpanGrid.of(every, lengths, 4, 3).order
     prepared = EncodedCorpus.of([4, 3], {})
     given = SpanTable.of([[(0, 1), (1, 4)], [(0, 2), (2, 3)]])
-    some = GivenSpans(3).candidates(
-        EncodedCorpus(prepared.lengths, prepared.first, {}, prepared.passages, given).batch(torch.arange(2))
-    )
+    some = GivenSpans(3).candidates(replace(prepared, given_spans=given).batch(torch.arange(2)))
     rows = (
         candidate_number(some.first, some.stop, lengths[some.sentence], 3)
         + torch.tensor([0, int(every.counts[0])])[some.sentence]

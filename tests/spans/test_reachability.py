@@ -2,7 +2,7 @@
 
 import nearspan
 from nearspan.document import Document, Entity, Span
-from nearspan.segment import Gold, split
+from nearspan.segment import LabelledSpan, split
 from nearspan.spans import CandidateRules, align_to_candidates
 
 
@@ -70,7 +70,7 @@ def test_a_document_without_entities():
 def test_discontinuous_entities_are_reached_where_they_can_be_joined():
     document = nearspan.markup("[a b](X#1) c [d](X#1) e ; [f](Y#1) g [h i j k](Y#1) ; [l](X)")
     found = align_to_candidates(split(document), document.entities, CandidateRules(3, links_fragments=True))
-    assert found.discontinuous == [[Gold(((0, 2), (3, 4)), "X")]]
+    assert found.discontinuous == [[LabelledSpan(((0, 2), (3, 4)), "X")]]
     assert found.entities == [[(13, 14, "X")]]
     assert found.coverage.unreachable == {"wider than 3 words": 1}
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -50,24 +49,6 @@ class SpanTable:
 
 
 @dataclass(frozen=True)
-class PaddedSize:
-    """What sentences take when they are read side by side, padded to the longest."""
-
-    sentences: int = 0
-    longest: int = 0  # words
-    windows: int = 0
-    widest: int = 0  # pieces
-
-    def __add__(self, other: PaddedSize) -> PaddedSize:
-        longest, widest = max(self.longest, other.longest), max(self.widest, other.widest)
-        return PaddedSize(self.sentences + other.sentences, longest, self.windows + other.windows, widest)
-
-    def exceeds(self, words: int) -> bool:
-        """Whether there are more padded words than that, or more padded pieces than go with so many words."""
-        return self.sentences * self.longest > words or self.windows * self.widest > PIECES * words
-
-
-@dataclass(frozen=True)
 class EncodedCorpus:
     """A corpus for one encoder: what each word feature keeps of it, usually tensors with a row for each word.
 
@@ -78,6 +59,7 @@ class EncodedCorpus:
     first: Tensor  # [M] on the device
     features: dict[str, Features]
     passages: list[list[int]]  # sentences that an encoder reads together; a batch holds all of them or none
+    sizes: list[tuple[int, int, int]]  # of each passage the words, and of its windows the most pieces and the number
     given_spans: SpanTable | None = None  # the candidates, where these are given; else all spans are
 
     def __len__(self) -> int:
@@ -86,12 +68,20 @@ class EncodedCorpus:
     @classmethod
     def of(cls, lengths: Sequence[int], features: dict[str, Features]) -> EncodedCorpus:
         """Number the rows of sentences with these lengths."""
-        sizes = torch.tensor(lengths, dtype=torch.long)
+        words = torch.tensor(lengths, dtype=torch.long)
         passages: dict[int, list[int]] = {}
-        pieces = features.get("transformer", {}).get("pieces", ())
+        read = features.get("transformer", {})
+        pieces = read.get("pieces", ())
         for sentence in range(len(lengths)):
             passages.setdefault(pieces[sentence].passage if pieces else sentence, []).append(sentence)
-        return cls(sizes, sizes.cumsum(0) - sizes, features, list(passages.values()))
+        sizes = [(sum(lengths[sentence] for sentence in passage), 0, 0) for passage in passages.values()]
+        if pieces and "states" not in read:  # else they are read already
+            whole = (read["passages"][number] for number in passages)
+            sizes = [
+                (count, passage.longest, len(passage.windows))
+                for (count, *_), passage in zip(sizes, whole, strict=True)
+            ]
+        return cls(words, words.cumsum(0) - words, features, list(passages.values()), sizes)
 
     def to(self, device: torch.device | str) -> EncodedCorpus:
         """The same corpus on a device; lengths stay on the CPU."""
@@ -101,17 +91,6 @@ class EncodedCorpus:
         }
         spans = self.given_spans.to(device) if self.given_spans is not None else None
         return replace(self, first=self.first.to(device), features=features, given_spans=spans)
-
-    @cached_property
-    def sizes(self) -> list[tuple[int, int, int]]:
-        """Of each passage the words, and of the windows that are read of it the most pieces and the number."""
-        lengths, read = self.lengths.tolist(), self.features.get("transformer", {})
-        words = [sum(lengths[i] for i in sentences) for sentences in self.passages]
-        if "pieces" not in read or "states" in read:  # no pieces, or read already
-            return [(count, 0, 0) for count in words]
-        passages = (read["passages"][read["pieces"][sentences[0]].passage] for sentences in self.passages)
-        sizes = zip(words, passages, strict=True)
-        return [(count, passage.longest, len(passage.windows)) for count, passage in sizes]
 
     def training_batches(self, size: int, generator: torch.Generator | None = None) -> list[Tensor]:
         """Batches of `size` sentences of like length, shuffled when a generator is given.
@@ -134,27 +113,30 @@ class EncodedCorpus:
             batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         return [torch.tensor(batch) for batch in batches]
 
-    def reading_batches(self, device: torch.device, sentences: Collection[int] | None = None) -> Iterator[Tensor]:
-        """Batches of like lengths for reading the whole corpus, as large as the device takes.
+    def reading_batches(self, sentences: Collection[int] | None = None) -> Iterator[Batch]:
+        """Batches of like lengths for reading the whole corpus, as large as its device takes.
 
         Or for reading some of its sentences, and those of the same passages.
         """
-        most = CPU_WORDS if device.type == "cpu" else GPU_WORDS
-        batch: list[int] = []
-        size, lengths = PaddedSize(), self.lengths.tolist()
-        chosen = set(range(len(self)) if sentences is None else sentences)
+        most = CPU_WORDS if self.first.device.type == "cpu" else GPU_WORDS
+        lengths = self.lengths.tolist()
+        chosen = set(range(len(lengths)) if sentences is None else sentences)
+        ids: list[int] = []
+        longest = windows = widest = 0  # words of a sentence, windows, pieces of a window
         for number in sorted(range(len(self.passages)), key=self.sizes.__getitem__, reverse=True):
-            passage, (_, widest, windows) = self.passages[number], self.sizes[number]
+            passage, (_, pieces, more) = self.passages[number], self.sizes[number]
             if chosen.isdisjoint(passage):
                 continue
-            more = PaddedSize(len(passage), max(lengths[i] for i in passage), windows, widest)
-            if batch and (size + more).exceeds(most):
-                yield torch.tensor(batch)
-                batch, size = [], PaddedSize()
-            batch.extend(passage)
-            size += more
-        if batch:
-            yield torch.tensor(batch)
+            long, wide = max(longest, *(lengths[i] for i in passage)), max(widest, pieces)
+            padded_words, padded_pieces = (len(ids) + len(passage)) * long, (windows + more) * wide
+            if ids and (padded_words > most or padded_pieces > PIECES * most):
+                yield self.batch(torch.tensor(ids))
+                ids, windows = [], 0
+                long, wide = max(lengths[i] for i in passage), pieces
+            ids.extend(passage)
+            longest, windows, widest = long, windows + more, wide
+        if ids:
+            yield self.batch(torch.tensor(ids))
 
     def batch(self, ids: Tensor) -> Batch:
         """The batch of the sentences `ids` [B], a CPU tensor."""

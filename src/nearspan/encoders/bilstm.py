@@ -44,7 +44,9 @@ class BiLSTM(nn.Module):
 
         In full precision always: casting an LSTM's weights for each batch costs more than it saves.
         """
-        reverse = _reverse_index(mask)[..., None]  # [B, T, 1]
+        steps = torch.arange(mask.shape[1], device=mask.device)
+        # where each position stands when its sentence is turned round [B, T, 1]; padding stays in place
+        reverse = torch.where(mask, mask.sum(1, keepdim=True) - 1 - steps, steps)[..., None]
         with torch.autocast(states.device.type, enabled=False):
             states = states.float()
             for onwards, back in zip(self.forwards, self.backwards, strict=True):
@@ -66,12 +68,6 @@ def _run_with_state_dropout(pair: tuple[nn.Module, nn.Module], inputs: Tensor, d
     gates = torch.einsum("pbti,pgi->tpbg", inputs, weight) + bias[:, None]  # [T, 2, B, 4 * size]
     kept = functional.dropout(gates.new_ones(*gates.shape[:3], recurrent.shape[1]), dropout)
     return run_steps(gates, recurrent, kept).movedim(0, 2)
-
-
-def _reverse_index(mask: Tensor) -> Tensor:
-    """Where each position stands when its sentence is turned round [B, T]; padding stays in place."""
-    steps = torch.arange(mask.shape[1], device=mask.device)
-    return torch.where(mask, mask.sum(1, keepdim=True) - 1 - steps, steps)
 
 
 def build_lstm(inputs: int, size: int) -> nn.LSTM:

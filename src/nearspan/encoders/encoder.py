@@ -17,13 +17,13 @@ from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 from nearspan.encoders.character_cnn import CharacterCNNSettings
 from nearspan.encoders.highway import Highway, HighwaySettings
 from nearspan.encoders.intnet import IntNetSettings
-from nearspan.encoders.sentence_context import SentenceContext, SentenceContextSettings, WordLabel, example_entities
+from nearspan.encoders.sentence_context import SentenceContext, SentenceContextSettings, example_entities
 from nearspan.encoders.static_vectors import StaticVectors, StaticVectorSettings
 from nearspan.encoders.transformer import Transformer, TransformerSettings
 from nearspan.encoders.word_feature import WordFeature, first_named
 from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySettings
 from nearspan.errors import ConfigError
-from nearspan.segment import Sentence
+from nearspan.segment import Sentence, WordEntity
 from nearspan.settings import PartTable, Settings
 
 
@@ -91,6 +91,7 @@ class Encoder(nn.Module):
             )
         self.settings = settings
         self.features = nn.ModuleDict(features)
+        self.sentence_feature = first_named(features, "vectors", "transformer", "characters")
         self.sentence_context = context
         self.finder = finder  # static vectors that are not read, and by which similar sentences are found
         self.word_memory: WordMemory | None = None
@@ -106,7 +107,7 @@ class Encoder(nn.Module):
         settings: EncoderSettings,
         train: Sequence[Sentence],
         others: Sequence[Sentence] = (),
-        entities: Sequence[Sequence[WordLabel]] = (),
+        entities: Sequence[Sequence[WordEntity]] = (),
     ) -> Encoder:
         """Build an encoder for a corpus: vocabularies from `train`, pretrained vectors for `others` too.
 
@@ -170,12 +171,14 @@ class Encoder(nn.Module):
         `training`: they are the very sentences that this encoder has learned from, so that it may write them to its
         word memory, and none of their words recalls itself.
         """
-        features = {name: feature.prepare(sentences) for name, feature in self.word_features.items()}
+        features = {
+            name: feature.prepare(sentences) for name, feature in cast(Mapping[str, WordFeature], self.features).items()
+        }
         if self.finder is not None:
             features["finder"] = self.finder.prepare(sentences)
         if self.word_memory is not None:
             features["word_memory"] = self.word_memory.prepare(sentences, training)
-        return EncodedCorpus.of([len(sentence) for sentence in sentences], features)
+        return EncodedCorpus.of([len(sentence.words) for sentence in sentences], features)
 
     @property
     def word_features(self) -> dict[str, WordFeature]:
@@ -201,13 +204,23 @@ class Encoder(nn.Module):
         """The weights that come from pretrained encoders."""
         return [weight for feature in self.word_features.values() for weight in feature.pretrained_parameters()]
 
-    def forward(self, batch: Batch) -> Encoded:
-        """Read a batch."""
-        encoded = self._encode(batch)
-        if self.word_memory is None:
+    def forward(self, batch: Batch, recall: bool = True) -> Encoded:
+        """Read a batch; without `recall` nothing is taken from the word memory."""
+        prepared = batch.corpus.features
+        outputs = {name: feature(batch, prepared[name]) for name, feature in self.features.items()}
+        features = {name: output[-1] if isinstance(output, list) else output for name, output in outputs.items()}
+        states = torch.cat(list(features.values()), dim=-1)
+        if self.sentence_context is not None:
+            sentences = self.sentence_context(batch, self.word_features, features)  # [B, size]
+            states = torch.cat([states, sentences[:, None].expand(-1, states.shape[1], -1)], dim=-1)
+        if self.highway is not None:
+            states = self.highway(states)
+        if self.bilstm is not None:
+            states = self.bilstm(states, batch.mask)
+        encoded = Encoded(batch, features, tuple(outputs.get("transformer", ())), states)
+        if self.word_memory is None or not recall:
             return encoded
-        prepared = batch.corpus.features["word_memory"]
-        return replace(encoded, states=self.word_memory(batch, prepared, _keys(encoded), encoded.states))
+        return replace(encoded, states=self.word_memory(batch, prepared["word_memory"], _keys(encoded), states))
 
     def sentence_vectors(self, encoded: Encoded) -> Tensor:
         """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any.
@@ -217,8 +230,7 @@ class Encoder(nn.Module):
         batch, features = encoded.batch, encoded.features
         mask = batch.mask[..., None]
         if self.finder is None:
-            name = first_named(features, "vectors", "transformer", "characters")
-            return (features[name] * mask).sum(1) / mask.sum(1)
+            return (features[self.sentence_feature] * mask).sum(1) / mask.sum(1)
         means = (self.finder(batch, batch.corpus.features["finder"]) * mask).sum(1) / mask.sum(1)
         return torch.cat([means, (means == 0).all(1, keepdim=True)], dim=1)
 
@@ -229,8 +241,8 @@ class Encoder(nn.Module):
             return
         training = self.training
         self.eval()
-        for ids in corpus.reading_batches(corpus.first.device):
-            encoded = self._encode(corpus.batch(ids))
+        for batch in corpus.reading_batches():
+            encoded = self(batch, recall=False)
             self.word_memory.write(encoded.batch, corpus.features["word_memory"], _keys(encoded), encoded.states)
         self.word_memory.finish_writing()
         self.train(training)
@@ -242,28 +254,9 @@ class Encoder(nn.Module):
         batch = encoded.batch
         return self.word_memory.attention(batch, batch.corpus.features["word_memory"], _keys(encoded))
 
-    def _layers(self, batch: Batch) -> dict[str, list[Tensor]]:
-        """The vectors of a batch's words by each feature, layer after layer [B, T, its size]."""
-        prepared = batch.corpus.features
-        return {name: feature.layers(batch, prepared[name]) for name, feature in self.word_features.items()}
-
-    def _encode(self, batch: Batch) -> Encoded:
-        """A batch before anything is recalled."""
-        layers = self._layers(batch)
-        features = {name: tensors[-1] for name, tensors in layers.items()}
-        states = torch.cat(list(features.values()), dim=-1)
-        if self.sentence_context is not None:
-            sentences = self.sentence_context(batch, self.word_features, features)  # [B, size]
-            states = torch.cat([states, sentences[:, None].expand(-1, states.shape[1], -1)], dim=-1)
-        if self.highway is not None:
-            states = self.highway(states)
-        if self.bilstm is not None:
-            states = self.bilstm(states, batch.mask)
-        return Encoded(batch, features, tuple(layers.get("transformer", ())), states)
-
     @torch.no_grad()
     def _initialize_labels(
-        self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[WordLabel]]
+        self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[WordEntity]]
     ) -> None:
         """Put each label's vector where the mean of its entities' words is."""
         chosen = example_entities(entities, context.names)
@@ -271,9 +264,8 @@ class Encoder(nn.Module):
         self.eval()
         corpus = self.prepare([train[number] for number in numbers])
         vectors = torch.empty(int(corpus.lengths.sum()), context.labels.shape[1])
-        for ids in corpus.reading_batches(vectors.device):
-            batch = corpus.batch(ids)
-            vectors[batch.rows[batch.mask]] = self._layers(batch)[context.space][-1][batch.mask]
+        for batch in corpus.reading_batches():
+            vectors[batch.rows[batch.mask]] = self(batch).features[context.space][batch.mask]
         starts = dict(zip(numbers, corpus.first.tolist(), strict=True))
         for row, spans in enumerate(chosen.values()):
             words = [starts[sentence] + word for sentence, first, stop in spans for word in range(first, stop)]

@@ -21,7 +21,7 @@ from pydantic import Field
 from torch import Tensor
 
 from nearspan.device import usable_seed
-from nearspan.encoders.static_vectors import NUMBER, normalize
+from nearspan.encoders.static_vectors import NUMBER, StaticVectorSettings, lookup_forms
 from nearspan.errors import NearspanError
 from nearspan.settings import Settings
 
@@ -70,7 +70,8 @@ def fit_glove(
     All numbers count as one word, as the encoder has it; it gets no vector, for the encoder learns its own.
     """
     seed = usable_seed(seed)
-    texts = [[normalize(word, settings.lower) for word in sentence] for sentence in sentences]
+    lookup = StaticVectorSettings(lower=settings.lower)
+    texts = [[lookup_forms(word, lookup)[-1] for word in sentence] for sentence in sentences]
     counts = Counter(word for text in texts for word in text)
     words = sorted((word for word, count in counts.items() if count >= settings.least), key=lambda w: (-counts[w], w))
     if not words:

@@ -15,9 +15,9 @@ from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 from nearspan.encoders.character_cnn import CharacterFeature
 from nearspan.encoders.static_vectors import StaticVectors
 from nearspan.encoders.word_feature import WordFeature, first_named
+from nearspan.segment import WordEntity
 from nearspan.settings import Settings
 
-WordLabel = tuple[int, int, str]  # first word, stop, label
 MOST = 300  # entities of a label whose words make its first vector
 
 
@@ -98,7 +98,7 @@ class SentenceContext(nn.Module):
 
 
 def example_entities(
-    entities: Sequence[Sequence[WordLabel]], labels: Sequence[str]
+    entities: Sequence[Sequence[WordEntity]], labels: Sequence[str]
 ) -> dict[str, list[tuple[int, int, int]]]:
     """For each label some of its entities, evenly from the whole corpus: sentence, first word, stop."""
     spans: dict[str, list[tuple[int, int, int]]] = {label: [] for label in labels}

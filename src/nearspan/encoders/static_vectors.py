@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -40,44 +41,30 @@ class StaticVectorSettings(Settings):
     singletons: float = Field(default=0.5, ge=0, le=1)  # how often training hides a word seen once, with no vector
 
 
-def normalize(word: str, lower: bool, numbers: str = "one") -> str:
-    """A word without what vectors seldom tell apart: numbers are one word or a shape, and with `lower` case goes.
+def lookup_forms(word: str, settings: StaticVectorSettings) -> tuple[str, ...]:
+    """What a word is looked up by, in order: as it is written, without case, its digits or all of a number alike.
 
-    >>> normalize("1,024.5", lower=True), normalize("Oslo", lower=True)
-    ('<number>', 'oslo')
-    >>> normalize("1,024.5", True, "shape"), normalize("B-52", True, "shape")
-    ('0,000.0', 'b-00')
+    The last form is the word's own where no vector is known by any of them.
+
+    >>> lookup_forms("Oslo", StaticVectorSettings()), lookup_forms("1,024.5", StaticVectorSettings())
+    (('Oslo', 'oslo'), ('<number>',))
+    >>> lookup_forms("B-52", StaticVectorSettings(numbers="shape"))
+    ('B-00', 'b-00')
+    >>> lookup_forms("B-52", StaticVectorSettings(numbers="written"))
+    ('B-52', 'b-52', 'b-00')
     """
-    if numbers != "one":
-        word = normalize_digits(word)
-    elif word.lstrip("+-").replace(",", "").replace(".", "").isdecimal():
-        return NUMBER
-    return word.lower() if lower else word
+    lower = word.lower() if settings.lower else word
+    if settings.numbers == "one":
+        if not word.lstrip("+-").replace(",", "").replace(".", "").isdecimal():
+            return word, lower
+        return (NUMBER,) if settings.read else (word, NUMBER)  # those that only find sentences know numbers as written
+    shape = normalize_digits(word)
+    lower_shape = shape.lower() if settings.lower else shape
+    return (shape, lower_shape) if settings.numbers == "shape" else (word, lower, lower_shape)
 
 
-def lookup_key(word: str, settings: StaticVectorSettings, known: Container[str]) -> str:
-    """What a word is looked up by: as it is written where that is known, else as `normalize` has it.
-
-    >>> lookup_key("Oslo", StaticVectorSettings(), {"Oslo"}), lookup_key("Oslo", StaticVectorSettings(), {"oslo"})
-    ('Oslo', 'oslo')
-    >>> written = StaticVectorSettings(numbers="written")
-    >>> lookup_key("B-52", written, {"b-52"}), lookup_key("B-52", written, {})
-    ('b-52', 'b-00')
-    """
-    normal = normalize(word, settings.lower, settings.numbers)
-    if settings.numbers == "shape":
-        word = normalize_digits(word)
-    elif settings.numbers == "written" and settings.lower and word not in known and word.lower() in known:
-        return word.lower()
-    if normal == NUMBER and settings.read:  # vectors that only find sentences know numbers as they are written
-        return normal
-    return word if word in known else normal
-
-
-def lookup_words(sentence: Sentence, settings: StaticVectorSettings) -> list[str]:
-    """The words to look up for a sentence: its own, or for vectors that only find sentences each piece's whole word."""
-    if settings.read:
-        return sentence.tokens
+def _whole_words(sentence: Sentence) -> list[str]:
+    """For each word of a sentence the whole word that it is a piece of: vectors that only find sentences know these."""
     text, words = sentence.document.text, sentence.words
     return [text[words[a][0] : words[b - 1][1]] for a, b in sentence.runs for _ in range(a, b)]
 
@@ -121,16 +108,16 @@ class StaticVectors(WordFeature):
                 "give encoder.vectors.file, and leave encoder.vectors.trainable=false"
             )
         size, table = settings.size, {}
+        words_of = attrgetter("tokens") if settings.read else _whole_words
         if settings.file:
-            tokens = {token for sentence in (*train, *others) for token in lookup_words(sentence, settings)}
-            also = tokens | {normalize(token, settings.lower, settings.numbers) for token in tokens}
-            if settings.numbers != "one":
-                also |= {form.lower() for form in also} | {normalize_digits(token) for token in tokens}
-            words, vectors = read_vectors(Path(settings.file), settings.limit, also)
+            tokens = {token for sentence in (*train, *others) for token in words_of(sentence)}
+            forms = {form for token in tokens for form in lookup_forms(token, settings)}
+            words, vectors = read_vectors(Path(settings.file), settings.limit, tokens | forms)
             table, size = dict(zip(words, vectors, strict=True)), vectors.shape[1]
-        counts = Counter(
-            lookup_key(token, settings, table) for sentence in train for token in lookup_words(sentence, settings)
-        )
+        counts: Counter[str] = Counter()
+        for token, count in Counter(token for sentence in train for token in words_of(sentence)).items():
+            forms_of_token = lookup_forms(token, settings)
+            counts[next((form for form in forms_of_token if form in table), forms_of_token[-1])] += count
         if not settings.read and not any(word in table for word in counts):
             raise ConfigError(
                 f"no word of the training data has a vector in {settings.file}, and similar sentences are to be found "
@@ -161,13 +148,14 @@ class StaticVectors(WordFeature):
 
     def prepare(self, sentences: Sequence[Sentence]) -> Features:
         """Each word's row [R]."""
-        index, settings = self.index, self.settings
-        unknown = index[UNKNOWN]
-        rows = [
-            index.get(lookup_key(token, settings, index), unknown)
-            for sentence in sentences
-            for token in lookup_words(sentence, settings)
-        ]
+        index, settings, rows = self.index, self.settings, list[int]()
+        row_of: dict[str, int] = {}
+        for sentence in sentences:
+            for token in sentence.tokens if settings.read else _whole_words(sentence):
+                if token not in row_of:
+                    known = (index[form] for form in lookup_forms(token, settings) if form in index)
+                    row_of[token] = next(known, index[UNKNOWN])
+                rows.append(row_of[token])
         return {"rows": torch.tensor(rows, dtype=torch.long)}
 
     @property

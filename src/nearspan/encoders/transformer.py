@@ -148,11 +148,7 @@ class Transformer(WordFeature):
                     states[firsts[i] : firsts[i] + len(sentences[i])] = rows[: len(sentences[i])]
         return {**features, "states": states}
 
-    def forward(self, batch: Batch, features: Features) -> Tensor:
-        """Word features of the batch [B, T, size], of the last layer."""
-        return self.layers(batch, features)[-1]
-
-    def layers(self, batch: Batch, features: Features) -> list[Tensor]:
+    def forward(self, batch: Batch, features: Features) -> list[Tensor]:
         """Word features of the batch [B, T, size]: of the last layer, or of all from the embeddings on."""
         if "states" in features:
             states: Tensor = features["states"][batch.rows]

@@ -67,14 +67,12 @@ class WordFeature(nn.Module):
         """What `forward` needs of a corpus, once for all its batches: tensors, which follow the device, and others."""
         raise NotImplementedError
 
-    def forward(self, batch: Batch, features: Features) -> Tensor:
-        """Vectors of the batch's words [B, T, size]; `features` is what `prepare` made of the corpus."""
-        raise NotImplementedError
+    def forward(self, batch: Batch, features: Features) -> Tensor | list[Tensor]:
+        """Vectors of the batch's words [B, T, size]; `features` is what `prepare` made of the corpus.
 
-    def layers(self, batch: Batch, features: Features) -> list[Tensor]:
-        """The same from the lowest layer to the highest, each [B, T, size], for a feature that has several."""
-        vectors: Tensor = self(batch, features)
-        return [vectors]
+        A feature that has several layers gives a list of them, the lowest first.
+        """
+        raise NotImplementedError
 
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """Weights that began as a pretrained encoder's; they learn at a rate of their own."""

@@ -14,9 +14,9 @@ from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
 from nearspan.formats import Documents, as_documents
 from nearspan.model import Model
 from nearspan.model.decode import decode
-from nearspan.model.sentence_windows import SentenceWindows
-from nearspan.segment import Coverage, Sentence
-from nearspan.spans import Fragments, ScoredSpan, align_to_candidates
+from nearspan.model.predict import SentenceWindows
+from nearspan.segment import Coverage, Fragments, LabelledSpan, Sentence
+from nearspan.spans import align_to_candidates
 
 UNKNOWN_LABEL = "with a label unknown to the model"
 
@@ -182,7 +182,7 @@ def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -
         spans += [(gold.fragments, gold.label) for gold in discontinuous]
         known = [(fragments, label) for fragments, label in spans if label in model.labels]
         predictable = [
-            ScoredSpan(fragments, 1, -sum(stop - first for first, stop in fragments))  # the narrower stand
+            LabelledSpan(fragments, 1, -sum(stop - first for first, stop in fragments))  # the narrower stand
             for fragments, label in known
             if len(fragments) == 1 or label in linked
         ]

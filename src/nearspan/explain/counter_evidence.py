@@ -54,8 +54,8 @@ def fewest_to_remove(weights: Tensor, labels: Tensor, predicted: int, count: int
     `argmax`; where nobody is left it is null. None: all of them together are not enough.
     """
     sums = torch.zeros(count, dtype=torch.double).index_add_(0, labels.cpu(), weights.double().cpu())
-    own = (labels == predicted).nonzero().flatten()
-    order = own[weights[own].argsort(descending=True, stable=True)]
+    supporting = (labels == predicted).nonzero().flatten()
+    order = supporting[weights[supporting].argsort(descending=True, stable=True)]
     others = sums.clone()
     others[predicted] = -1
     rival = int(others.argmax())

@@ -17,7 +17,7 @@ from nearspan.explain.question import Question
 from nearspan.explain.recalled_words import recalled_words
 from nearspan.heads import Contributions, FragmentLinker, Head, Query
 from nearspan.knn import Datastore, nearest_spans, similarities
-from nearspan.segment import Gold
+from nearspan.segment import LabelledSpan
 
 
 class ExplainedNetwork(Protocol):
@@ -165,12 +165,12 @@ def _explain_fragments(
 
 
 def _nearest_entities(
-    datastore: Datastore, fragments: Sequence[tuple[int, Gold]], vectors: Tensor, count: int
+    datastore: Datastore, fragments: Sequence[tuple[int, LabelledSpan[str]]], vectors: Tensor, count: int
 ) -> dict[str, list[Neighbour]]:
     """Training entities by label, those first of which a fragment is nearest to one of the vectors [N, H]."""
     rows = torch.tensor([row for row, _ in fragments], device=datastore.labels.device)
     best = similarities(datastore, vectors, rows, cosine=True).topk(min(count, len(rows)))
-    nearest: dict[tuple[int, Gold], Neighbour] = {}
+    nearest: dict[tuple[int, LabelledSpan[str]], Neighbour] = {}
     ranked = sorted(zip(best.values.flatten().tolist(), best.indices.flatten().tolist(), strict=True))
     for weight, position in ranked[::-1]:
         row, gold = fragments[position]

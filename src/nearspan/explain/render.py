@@ -128,11 +128,11 @@ def in_context(one: Neighbour) -> Text:
 def excerpt_of(span: Span, text: str) -> Text:
     """A span with some of its text around it."""
     left, right = max(0, span.start - CONTEXT), min(len(text), span.end + CONTEXT)
-    found = Text(printable(text[left:right]))
+    excerpt = Text(printable(text[left:right]))
     for first, last in span.fragments:
-        found.stylize("bold underline", first - left, last - left)
-    found = Text.assemble("…" * (left > 0), found, "…" * (right < len(text)))
-    return Text(" ").join(found.split("\n"))
+        excerpt.stylize("bold underline", first - left, last - left)
+    excerpt = Text.assemble("…" * (left > 0), excerpt, "…" * (right < len(text)))
+    return Text(" ").join(excerpt.split("\n"))
 
 
 def label_text(label: str, colours: LabelColours) -> Text:

@@ -4,8 +4,7 @@ from nearspan.heads.biaffine import BiaffineHead
 from nearspan.heads.crf import CrfHead
 from nearspan.heads.fragment_linker import FragmentLinker, FragmentLinkerSettings
 from nearspan.heads.nearest import NearestHead
-from nearspan.heads.protocol import Contributions, Head, HeadInputs, Targets
-from nearspan.heads.query import Query
+from nearspan.heads.protocol import Contributions, Head, HeadInputs, Query, Targets
 from nearspan.heads.sigmoid import SigmoidHead
 from nearspan.heads.softmax import SoftmaxHead
 

@@ -19,9 +19,9 @@ def maximal_cliques(edges: Iterable[tuple[Fragment, Fragment]]) -> list[Clique]:
     [((0, 1), (2, 3), (4, 5)), ((4, 5), (6, 7))]
     """
     near: dict[Fragment, set[Fragment]] = {}
-    for one, other in edges:
-        near.setdefault(one, set()).add(other)
-        near.setdefault(other, set()).add(one)
+    for left, right in edges:
+        near.setdefault(left, set()).add(right)
+        near.setdefault(right, set()).add(left)
     return sorted(_grown((), set(near), set(), near)) if near else []
 
 

@@ -14,12 +14,12 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.errors import ConfigError
-from nearspan.heads.protocol import Head, HeadInputs, Targets
-from nearspan.heads.query import Query
+from nearspan.heads.protocol import Head, HeadInputs, Query, Targets
 from nearspan.knn import Pool
 from nearspan.registry import register
+from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import ScoredSpan, WordTarget, spans_by_sentence
+from nearspan.spans import WordTarget
 
 OUT, BEGIN, INSIDE, END, SINGLE = 0, 0, 1, 2, 3  # the tag of no entity; where in its label's four a tag stands
 NEVER = -1e4  # the score of a transition that may not be: no sentence's other scores make up for it
@@ -46,22 +46,22 @@ class Chain:
     def forward_scores(self) -> Tensor:
         """log of the summed weights of all paths up to each word and tag [B, T, K]; behind the end it is no matter."""
         score = self.first + self.emissions[:, 0]
-        found = [score]
+        steps = [score]
         for emission in self.emissions.unbind(1)[1:]:
             score = torch.logsumexp(score[:, :, None] + self.transitions, 1) + emission
-            found.append(score)
-        return torch.stack(found, 1)
+            steps.append(score)
+        return torch.stack(steps, 1)
 
     def backward_scores(self) -> Tensor:
         """log of the summed weights of all ways on from each word and tag to the end [B, T, K]."""
         ends = self.lengths[:, None] - 1
         score = self.last.expand(len(ends), -1)
-        found = [score]
+        steps = [score]
         for step in range(self.emissions.shape[1] - 1, 0, -1):
             onwards = torch.logsumexp(self.transitions + (score + self.emissions[:, step])[:, None], 2)
             score = torch.where(ends > step - 1, onwards, self.last)
-            found.append(score)
-        return torch.stack(found[::-1], 1)
+            steps.append(score)
+        return torch.stack(steps[::-1], 1)
 
     def partition(self, forward_scores: Tensor) -> Tensor:
         """log Z [B]: the denominator of equation 3."""
@@ -107,12 +107,12 @@ class Chain:
             finals.append(score)
             back.append(highest.indices)
         tag = (_at(torch.stack(finals, 1), ends) + self.last).argmax(1)  # [B]
-        found = [tag]
+        steps = [tag]
         for step in range(len(back), 0, -1):
             before = back[step - 1].gather(1, tag[:, None])[:, 0]
             tag = torch.where(ends >= step, before, tag)
-            found.append(tag)
-        tags = torch.stack(found[::-1], 1)
+            steps.append(tag)
+        tags = torch.stack(steps[::-1], 1)
         return tags.masked_fill(torch.arange(tags.shape[1], device=tags.device) > ends[:, None], OUT)
 
     def segments(self, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
@@ -192,15 +192,15 @@ class CrfHead(Head):
         null = (1 - segments.sum(1, keepdim=True)).clamp(min=0)
         return torch.cat([null, segments], 1).float()
 
-    def predict(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """The entities of the best tags."""
-        return spans_by_sentence(*self._best_entities(query), len(query.batch))
+        return _spans_by_sentence(*self._best_entities(query), len(query.batch.ids))
 
-    def predict_beyond_candidates(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict_beyond_candidates(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """The entities of the best tags that are wider than a candidate."""
         index, scores = self._best_entities(query)
-        wide = index[:, 2] - index[:, 1] > query.suggester.max_width
-        return spans_by_sentence(index[wide], scores[wide], len(query.batch))
+        wide = index[:, 2] - index[:, 1] > query.network.suggester.max_width
+        return _spans_by_sentence(index[wide], scores[wide], len(query.batch.ids))
 
     def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[WordTarget]]) -> Tensor:
         """The BIOES tags [R] of all words of a corpus."""
@@ -212,6 +212,14 @@ class CrfHead(Head):
         index = entities_of(chain.best())
         sentence, first, stop, label = index.unbind(1)
         return index, chain.segments(sentence, first, stop).gather(1, label[:, None] - 1)[:, 0]
+
+
+def _spans_by_sentence(index: Tensor, scores: Tensor, sentences: int) -> list[list[LabelledSpan[int]]]:
+    """Scored spans of each of some sentences, from sentence, first word, stop and label [N, 4] and scores [N]."""
+    spans: list[list[LabelledSpan[int]]] = [[] for _ in range(sentences)]
+    for (sentence, first, stop, label), score in zip(index.tolist(), scores.tolist(), strict=True):
+        spans[sentence].append(LabelledSpan(((first, stop),), label, score))
+    return spans
 
 
 def grammar(labels: int) -> tuple[Tensor, Tensor, Tensor]:

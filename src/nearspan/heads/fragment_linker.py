@@ -23,8 +23,9 @@ from torch.nn import functional
 
 from nearspan.document import Fragment
 from nearspan.heads.cliques import maximal_cliques
+from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import BatchFragments, Candidates, ScoredSpan
+from nearspan.spans import BatchFragments, Candidates
 
 GAPS = (2, 3, 4, 5, 7, 10, 15, 25)  # words between two fragments at which another embedding begins
 
@@ -55,19 +56,19 @@ class Nodes:
         """The pairs of one sentence and label with a word or more between them."""
         real = self.real[..., :, None] & self.real[..., None, :]
         apart = real & (self.stop[..., :, None] < self.first[..., None, :])  # [B, D, K, K]
-        sentence, label, one, other = apart.nonzero().unbind(1)
+        sentence, label, left, right = apart.nonzero().unbind(1)
         before = (sentence * self.rows.shape[1] + label) * self.rows.shape[2]
-        one, other = before + one, before + other
-        gap = self.first.flatten()[other] - self.stop.flatten()[one]
-        return Pairs(one, other, label, gap)
+        left, right = before + left, before + right
+        gap = self.first.flatten()[right] - self.stop.flatten()[left]
+        return Pairs(left, right, label, gap)
 
 
 @dataclass(frozen=True)
 class Pairs:
     """P pairs of nodes, the earlier one first; nodes are counted through sentences and labels."""
 
-    one: Tensor  # [P]
-    other: Tensor  # [P]
+    left: Tensor  # [P]
+    right: Tensor  # [P]
     label: Tensor  # [P] of the D
     gap: Tensor  # [P] words between them
 
@@ -103,8 +104,8 @@ class FragmentLinker(nn.Module):
         """Scores [P] of pairs among nodes with these vectors [N, H]."""
         vectors = self.dropout(vectors)
         factor = self.factor(vectors)
-        hidden = self.left(vectors)[pairs.one] + self.right(vectors)[pairs.other]
-        hidden = hidden + self.both(factor[pairs.one] * factor[pairs.other])
+        hidden = self.left(vectors)[pairs.left] + self.right(vectors)[pairs.right]
+        hidden = hidden + self.both(factor[pairs.left] * factor[pairs.right])
         hidden = hidden + self.gap(torch.bucketize(pairs.gap, self.gaps, right=True))
         hidden = self.dropout(hidden.relu())  # [P, size]
         scores: Tensor = (hidden * self.pair.weight[pairs.label]).sum(1) + self.pair.bias[pairs.label]
@@ -122,12 +123,12 @@ class FragmentLinker(nn.Module):
         preferred = scores.detach().sigmoid() + targets  # gold fragments before all others
         nodes = _nodes(preferred, candidates, max(self.settings.contrasts, gold.most))
         pairs = nodes.pairs
-        found = self.pair_scores(vectors[nodes.rows.flatten()], pairs)
+        pair_scores = self.pair_scores(vectors[nodes.rows.flatten()], pairs)
         same = _linked_pairs(nodes.rows.flatten(), pairs, gold, len(vectors))
-        double = functional.binary_cross_entropy_with_logits(found, same, reduction="sum")
+        double = functional.binary_cross_entropy_with_logits(pair_scores, same, reduction="sum")
         return self.settings.weight * (single + double)
 
-    def link(self, vectors: Tensor, candidates: Candidates) -> list[list[ScoredSpan]]:
+    def link(self, vectors: Tensor, candidates: Candidates) -> list[list[LabelledSpan[int]]]:
         """The discontinuous entities of each sentence of a batch, given its span vectors [S, H].
 
         Candidates with P(y|s) above a threshold are nodes, at most `most` of a sentence and label, the likeliest.
@@ -136,17 +137,17 @@ class FragmentLinker(nn.Module):
         """
         probabilities = self.fragment_scores(vectors).sigmoid()  # [S, D]
         above = probabilities > self.settings.fragment_threshold
-        entities: list[list[ScoredSpan]] = [[] for _ in range(len(candidates.counts))]
+        entities: list[list[LabelledSpan[int]]] = [[] for _ in range(len(candidates.counts))]
         if not above.any():
             return entities
         nodes = _nodes(probabilities.masked_fill(~above, -1.0), candidates, self.settings.most)
         pairs, rows = nodes.pairs, nodes.rows.flatten()
         scores = self.pair_scores(vectors[rows], pairs).sigmoid()
         edges = scores > self.settings.pair_threshold
-        one, other, label = pairs.one[edges], pairs.other[edges], pairs.label[edges]
-        singles = (probabilities[rows[node], label] for node in (one, other))
-        places = (tensor.flatten()[node] for node in (one, other) for tensor in (nodes.first, nodes.stop))
-        sentence = candidates.sentence[rows[one]]
+        left, right, label = pairs.left[edges], pairs.right[edges], pairs.label[edges]
+        singles = (probabilities[rows[node], label] for node in (left, right))
+        places = (tensor.flatten()[node] for node in (left, right) for tensor in (nodes.first, nodes.stop))
+        sentence = candidates.sentence[rows[left]]
         index = torch.stack([sentence, label, *places]).T.tolist()
         values = torch.stack([*singles, scores[edges]]).T.tolist()
         graphs: dict[tuple[int, int], _Graph] = {}
@@ -154,7 +155,7 @@ class FragmentLinker(nn.Module):
             graphs.setdefault((number, position), _Graph()).add((edge[0], edge[1]), (edge[2], edge[3]), *parts)
         for (number, position), graph in graphs.items():
             for fragments, score in graph.entities():
-                entities[number].append(ScoredSpan(fragments, self.labels[position], score))
+                entities[number].append(LabelledSpan(fragments, self.labels[position], score))
         return entities
 
     def predict_proba(self, vectors: Tensor, fragments: Sequence[Fragment]) -> tuple[Tensor, Tensor]:
@@ -162,11 +163,11 @@ class FragmentLinker(nn.Module):
         all their parts are above the thresholds, as a clique's are; `vectors` [N, H] are theirs.
         """
         places = torch.tensor(fragments, device=vectors.device)  # [N, 2]
-        one, other = torch.combinations(torch.arange(len(fragments), device=vectors.device)).unbind(1)
-        gap = places[other, 0] - places[one, 1]
+        left, right = torch.combinations(torch.arange(len(fragments), device=vectors.device)).unbind(1)
+        gap = places[right, 0] - places[left, 1]
         single = self.fragment_scores(vectors).sigmoid().amin(0)  # [D]
         both = [
-            self.pair_scores(vectors, Pairs(one, other, torch.full_like(one, label), gap)).sigmoid().amin()
+            self.pair_scores(vectors, Pairs(left, right, torch.full_like(left, label), gap)).sigmoid().amin()
             for label in range(len(self.labels))
         ]
         double = torch.stack(both)
@@ -181,10 +182,10 @@ class _Graph:
         self.nodes: dict[Fragment, float] = {}
         self.edges: dict[tuple[Fragment, Fragment], float] = {}
 
-    def add(self, one: Fragment, other: Fragment, first: float, second: float, both: float) -> None:
+    def add(self, left: Fragment, right: Fragment, first: float, second: float, both: float) -> None:
         """Add an edge, with the probabilities of its two fragments and of their belonging together."""
-        self.nodes |= {one: first, other: second}
-        self.edges[one, other] = both
+        self.nodes |= {left: first, right: second}
+        self.edges[left, right] = both
 
     def entities(self) -> Iterator[tuple[tuple[Fragment, ...], float]]:
         """The maximal cliques, each with the least probability of its parts."""
@@ -208,6 +209,6 @@ def _nodes(preferred: Tensor, candidates: Candidates, most: int) -> Nodes:
 
 def _linked_pairs(rows: Tensor, pairs: Pairs, gold: BatchFragments, spans: int) -> Tensor:
     """Ones [P] for pairs of one gold entity, given the nodes' rows [N] among so many spans."""
-    keys = (pairs.label * spans + rows[pairs.one]) * spans + rows[pairs.other]
-    wanted = (gold.pairs[:, 2] * spans + gold.pairs[:, 0]) * spans + gold.pairs[:, 1]
-    return torch.isin(keys, wanted).float()
+    keys = (pairs.label * spans + rows[pairs.left]) * spans + rows[pairs.right]
+    gold_keys = (gold.pairs[:, 2] * spans + gold.pairs[:, 0]) * spans + gold.pairs[:, 1]
+    return torch.isin(keys, gold_keys).float()

@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.errors import ModelError
-from nearspan.heads.protocol import Contributions, Head, HeadInputs, Targets
-from nearspan.heads.query import Query
+from nearspan.heads.protocol import Contributions, Head, HeadInputs, Query, Targets
 from nearspan.knn import (
     Datastore,
     Pool,
@@ -75,13 +74,12 @@ class NearestHead(Head):
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
         """Equation 2: P(y|s) [S, 1 + Y], over the nearest sentences or over all of the datastore."""
-        datastore, sentences = _datastore(query), self._sentences(query)
-        ends = query.end_sums if isinstance(datastore.vectors, WordTable) and not query.batch.rows.is_cuda else None
-        if ends is not None and isinstance(datastore.vectors, WordTable):
-            engine = WordSumEngine(datastore, datastore.vectors, self.labels, self.budget)
-            if sentences is not None and entities_only:
-                return engine.entity_probabilities(ends, query.candidates, sentences)
-            return engine.probabilities(ends, query.candidates, sentences)
+        datastore, sentences = self._compared(query)
+        table = datastore.vectors
+        if query.network.is_additive and isinstance(table, WordTable) and not query.batch.rows.is_cuda:
+            ends = query.network.representation.end_sums(query.encoded.states)
+            engine = WordSumEngine(datastore, table, self.labels, self.budget)
+            return engine.probabilities(ends, query.candidates, sentences, entities_only=entities_only)
         if sentences is None:
             return probabilities_over_all(query.vectors, datastore, self.labels, self.budget)
         return probabilities_over_sentences(
@@ -90,30 +88,25 @@ class NearestHead(Head):
 
     def contributions(self, query: Query, row: int) -> Contributions:
         """Equation 1: the probability of each datastore span that the span at a row is compared with."""
-        datastore, sentences = _datastore(query), self._sentences(query)
+        datastore, sentences = self._compared(query)
         if sentences is None:
             rows = (datastore.labels >= 0).nonzero().flatten()
         else:
-            own = sentences[query.candidates.sentence[row]][None]
-            rows, real = sentence_rows(datastore, own)
+            rows, real = sentence_rows(datastore, sentences[query.candidates.sentence[row]][None])
             rows = rows[real & (datastore.labels[rows] >= 0)]
         vector = query.vectors[row].double()
         weights = (similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows)).softmax(0)
         return Contributions(rows, weights)
 
-    def _sentences(self, query: Query) -> Tensor | None:
-        """The datastore sentences [B, K] that each sentence of a batch is compared with; None: all of them."""
-        if query.neighbour_sentences is not None:
-            return query.neighbour_sentences
-        if self.search == "whole":
-            return None
-        return nearest_sentences(_datastore(query), query.sentence_vectors, self.settings.neighbours)
-
-
-def _datastore(query: Query) -> Datastore:
-    if query.datastore is None:
-        raise ModelError("this model predicts from its memory, and it has none: fill it with `model.memory.build`")
-    return query.datastore
+    def _compared(self, query: Query) -> tuple[Datastore, Tensor | None]:
+        """The datastore, and its sentences [B, K] that each sentence of a batch is compared with; None: all of them."""
+        if query.datastore is None:
+            raise ModelError("this model predicts from its memory, and it has none: fill it with `model.memory.build`")
+        sentences = query.neighbour_sentences
+        if sentences is None and self.search == "nearest":
+            vectors = query.network.encoder.sentence_vectors(query.encoded)
+            sentences = nearest_sentences(query.datastore, vectors, self.settings.neighbours)
+        return query.datastore, sentences
 
 
 class _NeighbourLoss(torch.autograd.Function):

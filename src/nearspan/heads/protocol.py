@@ -1,7 +1,8 @@
 """What a head is: it owns its loss, its probabilities, how they become entities, and its evidence.
 
-The network composes parts and asks these methods; it never asks which kind a head is. A head from another package is
-a subclass of `Head` with `Settings`, registered by `nearspan.register("head", MyHead)`.
+A `Query` is a batch as a head is asked about it. The network composes parts and asks these methods; it never asks which
+kind a head is. A head from another package is a subclass of `Head` with `Settings`, registered by
+`nearspan.register("head", MyHead)`.
 
 Shapes: B sentences, T words, S candidate spans, H width of a span vector, Y labels; label 0 is null.
 """
@@ -9,16 +10,88 @@ Shapes: B sentences, T words, S candidate spans, H width of a span vector, Y lab
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
-from nearspan.heads.query import Query
-from nearspan.knn import Pool
+from nearspan.encoders import Batch, Encoded, Encoder
+from nearspan.knn import Datastore, Pool
+from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import ScoredSpan, WordTarget, spans_by_sentence
+from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation, WordTarget
+
+
+class SpanEncoder(Protocol):
+    """What makes span vectors of a batch: a network, as its head sees it."""
+
+    encoder: Encoder
+    suggester: AllSpans
+    representation: Representation
+    bottleneck: Bottleneck | None
+    is_additive: bool  # whether span vectors, as the head reads them, are sums over the words of a span
+
+
+@dataclass(eq=False)
+class Query:
+    """The candidates of a batch, their vectors, and the datastore to compare them with, if there is one.
+
+    What is costly is computed once, and only when it is needed.
+    """
+
+    network: SpanEncoder
+    batch: Batch
+    datastore: Datastore | None = None
+    neighbour_sentences: Tensor | None = None  # [B, K] of the datastore, instead of those that are searched
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The S spans that are considered."""
+        return self.network.suggester.candidates(self.batch)
+
+    @cached_property
+    def encoded(self) -> Encoded:
+        """What the encoder made of the batch."""
+        encoded: Encoded = self.network.encoder(self.batch)
+        return encoded
+
+    @cached_property
+    def representations(self) -> Tensor:
+        """What the representation makes of the candidates [S, H'], before any bottleneck."""
+        vectors: Tensor = self.network.representation(self.encoded, self.candidates)
+        return vectors
+
+    @cached_property
+    def vectors(self) -> Tensor:
+        """The span vectors [S, H] that the head reads, in full precision."""
+        bottleneck, vectors = self.network.bottleneck, self.representations
+        return (vectors if bottleneck is None else bottleneck.compress(vectors)).float()
+
+    @property
+    def word_states(self) -> Tensor:
+        """The words' states [B, T, H] in full precision."""
+        return self.encoded.states.float()
+
+    def with_datastore(self, datastore: Datastore, neighbour_sentences: Tensor | None = None) -> Query:
+        """The same query of another datastore; what is computed of the batch serves both."""
+        _ = self.vectors
+        query = copy(self)
+        query.datastore, query.neighbour_sentences = datastore, neighbour_sentences
+        return query
+
+    def with_vectors(self, vectors: Tensor) -> Query:
+        """The same query with other span vectors [S, H], such as draws from a bottleneck."""
+        query = copy(self)
+        query.vectors = vectors.float()
+        return query
+
+    def as_pool(self, labels: Tensor) -> Pool:
+        """The candidates as labelled spans to compare with; labels [S]."""
+        bottleneck, vectors = self.network.bottleneck, self.representations
+        return Pool(vectors if bottleneck is None else bottleneck.compress(vectors), labels)
 
 
 @dataclass(frozen=True)
@@ -91,20 +164,23 @@ class Head(nn.Module):
         rows = labels.nonzero().flatten()
         return rows, labels[rows]
 
-    def select(self, query: Query, probabilities: Tensor) -> list[list[ScoredSpan]]:
+    def select(self, query: Query, probabilities: Tensor) -> list[list[LabelledSpan[int]]]:
         """For each sentence the candidates that are entities, given P(y|s) [S, 1 + Y]."""
         rows, labels = self.choose(probabilities)
-        candidates = query.candidates
-        places = [column[rows] for column in (candidates.sentence, candidates.first, candidates.stop)]
-        return spans_by_sentence(torch.stack([*places, labels]).T, probabilities[rows, labels], len(query.batch))
+        candidates, scores = query.candidates, probabilities[rows, labels].tolist()
+        columns = [column[rows] for column in (candidates.sentence, candidates.first, candidates.stop)]
+        spans: list[list[LabelledSpan[int]]] = [[] for _ in query.batch.ids]
+        for (sentence, *place, label), score in zip(torch.stack([*columns, labels]).T.tolist(), scores, strict=True):
+            spans[sentence].append(LabelledSpan((tuple(place),), label, score))
+        return spans
 
-    def predict(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """The entities of each sentence of a batch, by this head alone."""
         return self.select(query, self.predict_proba(query, entities_only=self.has_null))
 
-    def predict_beyond_candidates(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict_beyond_candidates(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """Entities that no candidate can equal, as only a head that reads words has them."""
-        return [[] for _ in range(len(query.batch))]
+        return [[] for _ in query.batch.ids]
 
     def predict_proba_of(self, query: Query, sentence: Tensor, first: Tensor, stop: Tensor) -> Tensor:
         """P(y|s) [N, 1 + Y] of any spans of a batch, for a head that reads words."""

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nearspan.heads.protocol import Head, HeadInputs, Targets
-from nearspan.heads.query import Query
+from nearspan.heads.protocol import Head, HeadInputs, Query, Targets
 from nearspan.knn import Pool
 from nearspan.registry import register
 from nearspan.settings import Settings

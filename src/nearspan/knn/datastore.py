@@ -14,7 +14,7 @@ from torch import Tensor
 from nearspan.errors import ModelError
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import PART, WordTable
-from nearspan.segment import Gold, digests
+from nearspan.segment import LabelledSpan, digests
 from nearspan.spans import AllSpans, SpanLabels, WordSums, candidate_number, count_candidates
 
 TIE = 1e-6  # cosines that differ by less are taken to be the same
@@ -149,9 +149,18 @@ class Datastore:
     def sentence_offsets(self) -> Tensor:
         """What is added to the sentences' cosines [M]: of equal ones those whose spans count more come first, then the
         earlier ones, whatever the rounding of a cosine."""
+        vectors, device = self.sentence_vectors, self.starts.device
         favoured = torch.zeros_like(self.starts, dtype=torch.bool)
         favoured[self.sentence[self.log_weights > 0]] = True
-        return -TIE * count_equal_before(self.sentence_vectors, favoured).float()
+        factors = torch.randint(2**62, vectors.shape[1:], generator=torch.Generator().manual_seed(0)).to(device)
+        marks = torch.cat([((part.float() * 2**12).round().long() * factors).sum(1) for part in vectors.split(PART)])
+        order = favoured.byte().argsort(descending=True, stable=True)
+        order = order[marks[order].argsort(stable=True)]  # those that are the same but for rounding are neighbours
+        steps = torch.arange(len(order), device=device)
+        begins = torch.ones_like(steps)
+        begins[1:] = marks[order].diff() != 0
+        before = steps - (steps * begins).cummax(0).values  # how many of its kind come before each
+        return -TIE * torch.empty_like(before).scatter_(0, order, before).float()
 
     @cached_property
     def by_digest(self) -> dict[int, int]:
@@ -164,7 +173,7 @@ class Datastore:
         sentence, span = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
         return [label for first, stop, label in sentence.entities if (first, stop) == span]
 
-    def fragments(self) -> Iterator[tuple[int, Gold]]:
+    def fragments(self) -> Iterator[tuple[int, LabelledSpan[str]]]:
         """The rows of the fragments of discontinuous entities, each with its entity."""
         for number, sentence in enumerate(self.sentences):
             for gold in sentence.discontinuous:
@@ -190,24 +199,6 @@ class Datastore:
 def column_major(sentence_vectors: Tensor) -> Tensor:
     """The same vectors [M, E] with all first numbers in a row, then all second ones: a search is quicker so."""
     return sentence_vectors.T.contiguous().T
-
-
-def count_equal_before(vectors: Tensor, favoured: Tensor) -> Tensor:
-    """How many vectors that are the same but for rounding come before each of [M, E]: the favoured ones first.
-
-    >>> vectors = torch.tensor([[1.0], [0.0], [1.0], [1.0]])
-    >>> count_equal_before(vectors, torch.tensor([False, False, False, True])).tolist()
-    [1, 0, 2, 0]
-    """
-    factors = torch.randint(2**62, vectors.shape[1:], generator=torch.Generator().manual_seed(0)).to(vectors.device)
-    marks = torch.cat([((part.float() * 2**12).round().long() * factors).sum(1) for part in vectors.split(PART)])
-    order = favoured.byte().argsort(descending=True, stable=True)
-    order = order[marks[order].argsort(stable=True)]
-    steps = torch.arange(len(order), device=order.device)
-    begins = torch.ones_like(steps)
-    begins[1:] = marks[order].diff() != 0
-    before = steps - (steps * begins).cummax(0).values
-    return torch.empty_like(before).scatter_(0, order, before)
 
 
 def label_spans(sentences: Sequence[MemorySentence], labels: Sequence[str], suggester: AllSpans) -> SpanLabels:

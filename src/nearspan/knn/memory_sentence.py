@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearspan.document import Fragment, Span
-from nearspan.segment import Gold
+from nearspan.segment import LabelledSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class MemorySentence:
     text: str
     words: tuple[Fragment, ...]
     entities: tuple[tuple[int, int, str], ...]  # first word, stop, label
-    discontinuous: tuple[Gold, ...] = ()
+    discontinuous: tuple[LabelledSpan[str], ...] = ()
     removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
     weight: float = 1.0  # so many copies does the sentence count as
     span_weights: tuple[tuple[int, int, float], ...] = ()  # spans, first word and stop, that count so many times
@@ -61,7 +61,7 @@ class MemorySentence:
         words = tuple((int(a), int(b)) for a, b in content["words"])
         entities = tuple((int(a), int(b), str(label)) for a, b, label in content["entities"])
         discontinuous = tuple(
-            Gold(tuple((int(a), int(b)) for a, b in fragments), str(label))
+            LabelledSpan(tuple((int(a), int(b)) for a, b in fragments), str(label))
             for fragments, label in content.get("discontinuous", ())
         )
         removed = tuple((int(a), int(b)) for a, b in content.get("removed", ()))

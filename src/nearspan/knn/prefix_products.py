@@ -60,35 +60,37 @@ def window_sums(
     at_once = min(widths, max(1, CELLS // left.steps.numel()))
     beyond = (0, 0, 0, at_once - 1)  # right ends for those too that reach beyond: all widths in one go take fewer calls
     starts, stops = left.steps.exp2().mul_(gaps.exp2()[:, None]), functional.pad(right.steps, beyond).exp2_()
-    begins = None
+    ends = [(starts, stops)]
     if left.begins is not None and right.begins is not None:
-        begins = left.begins.exp2(), functional.pad(right.begins, beyond).exp2_()
+        ends.append((left.begins.exp2(), functional.pad(right.begins, beyond).exp2_()))
     sums = starts.new_ones(batch, length, widths)
-    room = starts.new_empty(3, batch * length * at_once, words)
+    room = starts.new_empty(2 + len(ends), batch * length * at_once, words)
     for first in range(0, widths, at_once):
         more = range(widths)[first : first + at_once]  # right ends are so many words after left ones
         shape = (batch, length - first, len(more), words)
-        q, *rest = room[:, : batch * shape[1] * shape[2]]
-        _multiply(starts, stops, more, q.view(shape))
-        ones = None if begins is None else _multiply(*begins, more, torch.empty_like(q).view(shape)).view_as(q)
-        found = _nested_sums(q, ones, rest, max_width, 2.0**-scale)
-        sums[:, : length - first, first : more.stop] = found.view(shape[:3])
-    found = sums.double().log2() + scale  # float32 is too coarse for differences of large logarithms
-    return found, _held(left, right, found)
+        inner, other, *products = room[:, : batch * shape[1] * shape[2]]
+        for (starts, stops), out in zip(ends, products, strict=True):
+            after = stops[:, first : first + shape[1] + shape[2] - 1].unfold(1, shape[2], 1).mT  # [B, T', M, W]
+            torch.mul(starts[:, : shape[1], None], after, out=out.view(shape))
+        part = _nested_sums(products[0], products[1] if products[1:] else None, (inner, other), max_width, 2.0**-scale)
+        sums[:, : length - first, first : more.stop] = part.view(shape[:3])
+    totals = sums.double().log2() + scale  # float32 is too coarse for differences of large logarithms
+    return totals, _holds(left, right, totals)
 
 
-def _held(left: WordScores, right: WordScores, found: Tensor) -> Tensor:
+def _holds(left: WordScores, right: WordScores, totals: Tensor) -> Tensor:
     """Whether log2 of sums [B, T, L] from ends with these scores hold."""
-    floor, widths = LEAST[left.steps.dtype], found.shape[2]
-    held = (found < torch.inf) & (found > SCALES[left.steps.dtype] / -4)  # false for NaN too
+    floor, widths = LEAST[left.steps.dtype], totals.shape[2]
+    holds = (totals < torch.inf) & (totals > SCALES[left.steps.dtype] / -4)  # false for NaN too
+    parts = (left.steps, left.begins, right.steps, right.begins)
+    if sum(min(0.0, float(part.min())) for part in parts if part is not None) >= floor:  # as nearly always
+        return holds
     first, last = left.least(), right.least()  # [B, T]
-    if float(first.min() + last.min()) >= floor:  # as nearly always
-        return held
     first, last = first[..., None], functional.pad(last, (0, widths - 1)).unfold(1, widths, 1)
     whole = first + last >= floor
     if left.begins is None:
-        whole |= (first >= floor) & (last >= floor) & (found < SAFE)
-    return held & whole
+        whole |= (first >= floor) & (last >= floor) & (totals < SAFE)
+    return holds & whole
 
 
 def row_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:
@@ -104,25 +106,18 @@ def row_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:
     scale, factors = SCALES[dtype], (scores.steps + gaps).exp2_()
     room = (torch.empty_like(factors), torch.empty_like(factors))
     ones = None if begins is None else begins.exp2()
-    found = _nested_sums(factors, ones, room, max_width, 2.0**-scale).double().log2() + scale
-    in_range = (found < torch.inf) & (found > scale / -4)
-    if begins is not None or bool((found >= SAFE).any()):
-        in_range &= (scores.least() >= LEAST[dtype]) | (found < SAFE if begins is None else False)
+    totals = _nested_sums(factors, ones, room, max_width, 2.0**-scale).double().log2() + scale
+    in_range = (totals < torch.inf) & (totals > scale / -4)
+    if begins is not None or bool((totals >= SAFE).any()):
+        in_range &= (scores.least() >= LEAST[dtype]) | (totals < SAFE if begins is None else False)
     rest = (~in_range).nonzero().flatten()
     if len(rest):
         others = WordScores(scores.steps[rest].double(), None if begins is None else begins[rest].double())
         if dtype == torch.double:
-            found[rest] = _by_logarithms(others.steps + gaps[rest], others.begins, max_width)
+            totals[rest] = _by_logarithms(others.steps + gaps[rest], others.begins, max_width)
         else:
-            found[rest] = row_sums(others, gaps[rest], max_width)
-    return found
-
-
-def _multiply(starts: Tensor, stops: Tensor, more: range, out: Tensor) -> Tensor:
-    """Products [B, T', M, W] of left ends [B, T, W] and the right ends that come so many words after them."""
-    _, length, count, _ = out.shape
-    ends = stops[:, more.start : more.start + length + count - 1].unfold(1, count, 1).mT
-    return torch.mul(starts[:, :length, None], ends, out=out)
+            totals[rest] = row_sums(others, gaps[rest], max_width)
+    return totals
 
 
 def _nested_sums(factors: Tensor, begins: Tensor | None, room: Sequence[Tensor], max_width: int, one: float) -> Tensor:

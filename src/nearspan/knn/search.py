@@ -63,8 +63,6 @@ def pools_set_apart(datastore: Datastore, words: WordTable, sentences: Tensor, m
 
     As in pools of words, what all spans begin with is left out: it adds the same to every score.
     """
-    if not words.any_set_apart:
-        return
     apart = words.set_apart[sentences]  # [B, K]
     count = int(apart.sum(1).max()) if apart.numel() else 0
     if not count:

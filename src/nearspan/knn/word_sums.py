@@ -1,4 +1,7 @@
-"""Exact sums over a datastore that is kept by words, for a batch of sentences: equation 2, as a CPU likes it."""
+"""Exact sums over the spans of a datastore that is kept by words: equation 2, as a CPU likes it.
+
+A pool holds what some sentences of the datastore offer to one sentence of a batch, or to all of them.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ from itertools import chain
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore
-from nearspan.knn.pool import Pool, WordPool
-from nearspan.knn.pool_sums import may_be_entities, row_probabilities, span_probabilities
+from nearspan.knn.pool import Pool
+from nearspan.knn.prefix_products import LN_2, row_sums, window_sums
 from nearspan.knn.search import pools_set_apart
-from nearspan.knn.word_table import WordTable
+from nearspan.knn.word_table import WordPool, WordTable
 from nearspan.spans import Candidates, EndSums
 
 CELLS = 2**19  # scores of ends of spans with words at once: what a CPU's caches like
@@ -21,6 +25,8 @@ CELL = 128  # bytes that one of them takes, in single and at worst in double pre
 FEW = 2  # neighbours whose words are enough to see that most spans are null
 LEAST = 8  # sentences for which this is quicker
 GROUP = 32  # sentences whose other spans are weighed at once
+LOG2_E = 1.4426950408889634
+SURE = 0.49  # entities with a smaller share of some spans' weight weigh less than null: a half, less some rounding
 WORDS = 8192  # of the datastore at once, if all its sentences were as long as the longest
 
 
@@ -33,37 +39,50 @@ class WordSumEngine:
     labels: int
     budget: int
 
-    def probabilities(self, ends: EndSums, candidates: Candidates, sentences: Tensor | None) -> Tensor:
-        """P(y|s) [S, 1 + Y] from the words of the datastore's `sentences` [B, K], or of all of them."""
+    def probabilities(
+        self, ends: EndSums, candidates: Candidates, sentences: Tensor | None, *, entities_only: bool = False
+    ) -> Tensor:
+        """P(y|s) [S, 1 + Y] from the words of the datastore's `sentences` [B, K], or of all of them.
+
+        Where only entities matter, spans that are null may have a 1 there. For few sentences it does not pay to look
+        for them, because calls cost more than numbers there.
+        """
+        batch = len(ends.left)
         if sentences is None:
             sentences, ends = torch.arange(len(self.table.starts))[None], ends.double()  # one pool for all
-        widths = candidates.stop - candidates.first - 1
-        if len(ends) == 1:
-            return self._span_probabilities(ends, sentences)[candidates.sentence, candidates.first, widths]
-        shared = len(sentences) == 1
-        sizes = self.table.counts + self.datastore.counts * self.table.set_apart  # [M]
-        sizes = torch.full((len(ends),), WORDS // 8) if shared else sizes[sentences].sum(1)
+        elif entities_only and batch >= LEAST and self._fits(ends, sentences):
+            return self._entity_probabilities(ends, candidates, sentences)
+        table, shared = self.table, len(sentences) == 1
+        _, length, width = ends.left.shape
+        sizes = table.counts + self.datastore.counts * table.set_apart  # [M]
+        sizes = torch.full((batch,), WORDS // 8) if shared else sizes[sentences].sum(1)
         order = sizes.argsort()  # pools of like size together
-        parts = [
-            self._span_probabilities(ends.select(ids), sentences if shared else sentences[ids])
-            for ids in order.split(self._group_size(ends, sizes))
-        ]
+        parts = []
+        for ids in order.split(1 if batch == 1 else self._group_size(ends, sizes)):
+            group = ends if batch == 1 else ends.select(ids)
+            near = sentences if shared else sentences[ids]
+            most = min(WORDS, self.budget // (len(ids) * ((length + 2) * CELL + 8 * width)))  # words at once
+            size = max(1, most // max(1, int(table.counts[near].max())))
+            pools: Iterable[WordPool | Pool] = (table.pool(part) for part in near.split(size, dim=1))
+            if bool(table.set_apart[near].any()):
+                pools = chain(pools, pools_set_apart(self.datastore, table, near, most))
+            parts.append(span_probabilities(group, pools, self.datastore.max_width, self.labels))
+        widths = candidates.stop - candidates.first - 1
         return torch.cat(parts)[order.argsort()[candidates.sentence], candidates.first, widths]
 
-    def entity_probabilities(self, ends: EndSums, candidates: Candidates, sentences: Tensor) -> Tensor:
+    def _fits(self, ends: EndSums, sentences: Tensor) -> bool:
+        """Whether the scores of each sentence with its neighbours' words fit into the budget, and no neighbour is set
+        apart: the entities of such are in no table."""
+        cells = ends.left.shape[1] * self.datastore.max_width * int(self.table.counts[sentences].sum(1).max())
+        return cells <= self.budget // CELL and not bool(self.table.set_apart[sentences].any())
+
+    def _entity_probabilities(self, ends: EndSums, candidates: Candidates, sentences: Tensor) -> Tensor:
         """The same for the spans that are not null; for those that are it may be 1 for null.
 
-        Most are, and a few of the neighbours' words are enough to see it, beside the entities of all neighbours. Not
-        so with sentences set apart among them, whose entities are in no table, nor where a sentence's scores might not
-        fit into the budget; and for few sentences it does not pay, because calls cost more than numbers there.
+        Most are, and a few of the neighbours' words are enough to see it, beside the entities of all neighbours.
         """
         table, max_width = self.table, self.datastore.max_width
         sizes = table.counts[sentences].sum(1)  # [B]
-        length, cells = ends.left.shape[1], self.budget // CELL
-        fits = length * max_width * int(sizes.max()) <= cells
-        apart = table.any_set_apart and bool(table.set_apart[sentences].any())
-        if len(sentences) < LEAST or not fits or apart:
-            return self.probabilities(ends, candidates, sentences)
         rows = self._possible_entities(ends, candidates, sentences)
         probabilities = ends.left.new_zeros(len(candidates), self.labels)
         probabilities[:, 0] = 1
@@ -73,20 +92,13 @@ class WordSumEngine:
         sentence, first, stop = (column[rows] for column in (candidates.sentence, candidates.first, candidates.stop))
         vectors = ends.left[sentence, first] + ends.right[sentence, stop - 1]
         ids, pool_of, counts = sentence.unique_consecutive(return_inverse=True, return_counts=True)
-        size = max(1, min(GROUP, cells // int((counts * sizes[ids]).max())))
+        size = max(1, min(GROUP, self.budget // CELL // int((counts * sizes[ids]).max())))
         spans = [int(part.sum()) for part in counts.split(size)]
         groups = (column.split(spans) for column in (rows, vectors, pool_of))
         for chosen, places, queries, pools in zip(ids.split(size), *groups, strict=True):
             pool = table.pool(sentences[chosen])
-            probabilities[places] = row_probabilities(queries, pools - pools[0], pool, max_width, self.labels)
+            probabilities[places] = _row_probabilities(queries, pools - pools[0], pool, max_width, self.labels)
         return probabilities
-
-    def _span_probabilities(self, ends: EndSums, sentences: Tensor) -> Tensor:
-        _, length, size = ends.left.shape
-        most = min(WORDS, self.budget // (len(ends) * ((length + 2) * CELL + 8 * size)))
-        pools: Iterable[WordPool | Pool]
-        pools = chain(self.table.pools(sentences, most), pools_set_apart(self.datastore, self.table, sentences, most))
-        return span_probabilities(ends, pools, self.datastore.max_width, self.labels)
 
     def _possible_entities(self, ends: EndSums, candidates: Candidates, sentences: Tensor) -> Tensor:
         """The candidates [N] that may be entities, in order."""
@@ -94,7 +106,7 @@ class WordSumEngine:
         sizes = self.table.counts[few].sum(1) + max_width * self.table.entity_counts[sentences].sum(1)
         order = sizes.argsort()
         parts = [
-            may_be_entities(ends.select(ids), self.table.pool(few[ids], sentences[ids]), max_width)
+            _may_be_entities(ends.select(ids), self.table.pool(few[ids], sentences[ids]), max_width)
             for ids in order.split(self._group_size(ends, sizes))
         ]
         widths = candidates.stop - candidates.first - 1
@@ -104,3 +116,107 @@ class WordSumEngine:
         """How many sentences of a batch are compared at once."""
         cells = min(CELLS, self.budget // CELL)
         return max(1, cells // ((ends.left.shape[1] + 2) * int(sizes.float().mean())))
+
+
+def span_probabilities(ends: EndSums, pools: Iterable[WordPool | Pool], max_width: int, labels: int) -> Tensor:
+    """P(y|s) [B, T, L, 1 + Y] for the spans of B sentences by first word and width, given their pools in parts.
+
+    Nearly all spans are null, so the weights of all are summed, those of the entities too, and null has the rest.
+    A pool of spans, for sentences that spans were removed from or that do not count once, goes by the same account.
+    """
+    one_hot = functional.pad(torch.eye(labels), (0, 0, 0, 1))  # the last row is padding's, of label -1
+    parts = (
+        _weigh_word_pool(ends, pool, one_hot[pool.labels], max_width)
+        if isinstance(pool, WordPool)
+        else _weigh_span_pool(ends, pool, one_hot[pool.labels], max_width)
+        for pool in pools
+        if not isinstance(pool, WordPool) or pool.gaps.shape[1]  # a pool may have no words
+    )
+    total, shares = next(parts)  # log2 of all weights so far [B, T, L], and what entities have of them
+    for weight, entity_shares in parts:
+        both = torch.logaddexp2(total, weight)
+        before, now = ((part - both).exp2().nan_to_num_(0).float() for part in (total, weight))  # NaN: no weight yet
+        shares = shares * before[..., None] + entity_shares * now[..., None]
+        total = both
+    shares[..., 0] = (1 - shares[..., 1:].sum(-1)).clamp(min=0)  # null has the rest
+    return shares.div_(shares.sum(-1, keepdim=True))
+
+
+def _may_be_entities(ends: EndSums, pool: WordPool, max_width: int) -> Tensor:
+    """Which spans [B, T, L] may be more than null, given a pool with some words and all entities of the neighbours.
+
+    More words add to the weight of null alone, so that spans which are null with some are null with all.
+    """
+    length = ends.left.shape[1]
+    widths = min(max_width, length)
+    (left, left_entities), (right, right_entities) = map(pool.columns, pool.end_scores(ends, LOG2_E))
+    total, exact = window_sums(left, right, pool.gaps, widths, max_width)
+    left_entities = left_entities.masked_fill(pool.labels[:, None] < 0, -torch.inf)
+    share = _entity_shares(left_entities, right_entities, total.float()).sum(-1)
+    return _inside(length, widths) & ~(exact & (share < SURE))
+
+
+def _row_probabilities(vectors: Tensor, pool_of: Tensor, pool: WordPool, max_width: int, labels: int) -> Tensor:
+    """P(y|s) [N, 1 + Y] of spans [N, H] in the order of the sentences `pool_of` [N] that ask pools [B, ...]."""
+    counts = torch.bincount(pool_of, minlength=len(pool.index)).tolist()
+    scores = pool.scores_of(vectors * LOG2_E, counts)
+    _, shares = _weigh_rows(scores, pool_of, pool, labels, max_width)
+    shares[:, 0] = (1 - shares[:, 1:].sum(-1)).clamp(min=0)  # null has the rest
+    return shares.div_(shares.sum(-1, keepdim=True))
+
+
+def _inside(length: int, widths: int) -> Tensor:
+    """Which first words and widths [T, L] make spans of a sentence."""
+    return torch.arange(length)[:, None] + torch.arange(widths) < length
+
+
+def _entity_shares(left: Tensor, right: Tensor, total: Tensor) -> Tensor:
+    """The weights [B, T, L, E] of entities, as shares of 2^total [B, T, L], from their scores [B, T, E] of ends."""
+    widths = total.shape[2]
+    stops = functional.pad(right, (0, 0, 0, widths - 1)).unfold(1, widths, 1).mT
+    return (left[..., None, :] - total[..., None]).add_(stops).exp2_()
+
+
+def _weigh_rows(scores: Tensor, pool_of: Tensor, pool: WordPool, count: int, max_width: int) -> tuple[Tensor, Tensor]:
+    """As `_weigh_word_pool`, [N] and [N, 1 + Y], for spans with scores [N, X] that ask the pools `pool_of`."""
+    words, entities = pool.columns(scores)
+    total = row_sums(words, pool.gaps[pool_of], max_width)
+    rounded, labels = total.to(scores.dtype), pool.labels[pool_of]  # [N], [N, E]
+    entity_shares = (entities - rounded[:, None]).exp2_().nan_to_num_(0)  # NaN: nothing has weight
+    entity_shares = entity_shares.masked_fill_(labels < 0, 0).float()
+    shares = entity_shares.new_zeros(len(entity_shares), count).scatter_add_(1, labels.clamp(min=0), entity_shares)
+    return total, shares.mul_((rounded - total).exp2().nan_to_num_(0)[:, None])
+
+
+def _weigh_word_pool(ends: EndSums, pool: WordPool, one_hot: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
+    """log2 of the weight of all of a pool's spans [B, T, L], and its entities' shares by label [B, T, L, 1 + Y]."""
+    length = ends.left.shape[1]
+    widths = min(max_width, length)
+    left, right = pool.end_scores(ends, LOG2_E)  # [B, T, X]
+    (left_words, left_entities), (right_words, right_entities) = pool.columns(left), pool.columns(right)
+    total, exact = window_sums(left_words, right_words, pool.gaps, widths, max_width)
+    rounded = total.to(left.dtype)
+    entity_shares = _entity_shares(left_entities, right_entities, rounded).float()  # [B, T, L, E]
+    shares = (one_hot.mT @ entity_shares.flatten(1, 2).mT).mT.view(*total.shape, -1)  # quicker than the other way round
+    shares *= (rounded - total).exp2()[..., None]
+    if bool(exact.all()):
+        return total, shares
+    inexact = (_inside(length, widths) & ~exact).nonzero()  # [N, 3]
+    for rows in (
+        inexact.split(len(ends.left) * length) if len(inexact) else ()
+    ):  # as many spans at once as there are ends
+        sentence, first, more = place = rows.unbind(1)
+        scores = left[sentence, first].double() + right[sentence, first + more]  # [N, X]
+        pool_of = sentence if len(one_hot) > 1 else torch.zeros_like(sentence)
+        total[place], shares[place] = _weigh_rows(scores, pool_of, pool, one_hot.shape[-1], max_width)
+    return total, shares
+
+
+def _weigh_span_pool(ends: EndSums, pool: Pool, one_hot: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
+    """The same for spans that are weighed one by one."""
+    vectors = ends.vectors(min(max_width, ends.left.shape[1])) * LOG2_E
+    scores = vectors.flatten(1, 2) @ pool.vectors.to(vectors.dtype).mT  # [B, T * L, N]
+    scores = (scores + pool.offsets()[:, None] * LOG2_E).double()
+    total = torch.logsumexp(scores * LN_2, -1) / LN_2
+    entity_shares = (scores - total[..., None]).exp2().nan_to_num(0).float() @ one_hot  # NaN: nothing has weight
+    return total.view(vectors.shape[:3]), entity_shares.view(*vectors.shape[:3], -1)

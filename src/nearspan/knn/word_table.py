@@ -2,18 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from nearspan.knn.pool import WordPool
-from nearspan.spans import WordSums
+from nearspan.knn.prefix_products import WordScores
+from nearspan.spans import EndSums, WordSums
 
 PART = 65_536  # words or spans whose vectors are looked at at once
+
+
+@dataclass(frozen=True)
+class WordPool:
+    """What some sentences of a datastore hold, B pools side by side: one vector for each of X columns.
+
+    The columns are the words' steps with a gap after each sentence, then the entities, then the words' begins unless
+    all spans begin alike (that adds the same to every score, so it is no matter for a softmax).
+    """
+
+    table: Tensor  # [R, H] the vectors of all columns there are
+    index: Tensor  # [B, X] the rows of it that are meant
+    gaps: Tensor  # [B, W] 0 for words, -inf for gaps and padding
+    labels: Tensor  # [B, E] the entities' labels, -1 for padding
+    begins: bool
+
+    def columns(self, scores: Tensor) -> tuple[WordScores, Tensor]:
+        """Of scores [..., X] those of words, and those of entities [..., E]."""
+        words, entities = self.gaps.shape[1], self.labels.shape[1]
+        begins = scores[..., -words:] if self.begins else None
+        return WordScores(scores[..., :words], begins), scores[..., words : words + entities]
+
+    def end_scores(self, ends: EndSums, scale: float) -> tuple[Tensor, Tensor]:
+        """What the left and right ends of B sentences' spans add to the spans' scores [B, T, X], times `scale`.
+
+        The ends are made alike in the mean first, so that neither is far larger than the spans. Where left ends follow
+        from right ones, T + 2 vectors are compared instead of 2 T.
+        """
+        middle = (ends.right - ends.left).mean(1, keepdim=True) / 2
+        left, right, shared = ends.left + middle, ends.right - middle, ends.shared
+        words = left.shape[1]
+        if shared is None:
+            vectors = torch.cat([left, right], dim=1)
+        else:
+            between = shared.expand(len(left), 1, -1)
+            vectors = torch.cat([-left[:, :1], right - between, between], dim=1)
+        queries = vectors * scale
+        if len(self.index) == 1:  # a single pool serves all sentences
+            scores = queries @ self.table.index_select(0, self.index[0]).to(queries.dtype).T
+        else:
+            counts = [queries.shape[1]] * len(queries)
+            scores = self.scores_of(queries.flatten(0, 1), counts).view(*queries.shape[:2], -1)
+        if shared is None:
+            return scores[:, :words], scores[:, words:]
+        return -scores[:, :words], scores[:, 1:-1] + scores[:, -1:]
+
+    def scores_of(self, queries: Tensor, counts: Sequence[int]) -> Tensor:
+        """Inner products [N, X] with vectors [N, H] of which so many belong to each pool, in order."""
+        scores = queries.new_empty(len(queries), self.index.shape[1])
+        room = self.table.new_empty(self.index.shape[1], self.table.shape[1])
+        for part, vectors, rows in zip(scores.split(counts), queries.split(counts), self.index, strict=True):
+            torch.mm(vectors, torch.index_select(self.table, 0, rows, out=room).T, out=part)  # one by one in the cache
+        return scores
 
 
 @dataclass(frozen=True)
@@ -29,6 +81,7 @@ class WordTable:
     entity_starts: Tensor  # [M] the row of each sentence's first entity
     entity_counts: Tensor  # [M] 0 for sentences set_apart
     set_apart: Tensor  # [M] whether spans are weighed one by one: some were removed, or do not count once
+    alike: bool  # whether every span begins with the same
 
     @classmethod
     def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor, set_apart: Tensor) -> WordTable:
@@ -48,7 +101,7 @@ class WordTable:
             parts.append(room.index_copy(0, words, sums.begins))
         shared = sums.begins if alike else torch.zeros_like(sums.steps[:1])
         none = starts.new_empty(0)
-        bare = cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, set_apart)
+        bare = cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, set_apart, alike)
         return bare.with_entities(entities, set_apart)
 
     def with_entities(self, entities: Tensor, set_apart: Tensor) -> WordTable:
@@ -62,8 +115,9 @@ class WordTable:
         set_apart = set_apart.to(device)
         sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~set_apart
         starts = words + counts.cumsum(0) - counts
+        entity_counts = counts * ~set_apart
         return WordTable(
-            table, self.shared, self.gaps, self.starts, sizes, labels, starts, counts * ~set_apart, set_apart
+            table, self.shared, self.gaps, self.starts, sizes, labels, starts, entity_counts, set_apart, self.alike
         )
 
     @classmethod
@@ -76,12 +130,7 @@ class WordTable:
         starts = torch.cat([table.starts + offset for table, offset in zip(tables, offsets, strict=True)])
         gaps, set_apart = (torch.cat([getattr(table, name) for table in tables]) for name in ("gaps", "set_apart"))
         rows, none = torch.cat([*steps, *begins]), starts.new_empty(0)
-        return cls(rows, tables[0].shared, gaps, starts, starts, none, starts, starts, set_apart)
-
-    @property
-    def alike(self) -> bool:
-        """Whether every span begins with the same."""
-        return len(self.table) == len(self.gaps) + len(self.labels)
+        return cls(rows, tables[0].shared, gaps, starts, starts, none, starts, starts, set_apart, tables[0].alike)
 
     def words(self) -> WordSums:
         """The steps and begins alone, as `of` was given them."""
@@ -135,28 +184,14 @@ class WordTable:
         words = run_rows(self.starts[sentences], self.counts[sentences], gap)
         entities = run_rows(self.entity_starts[named], self.entity_counts[named], gap)
         columns = [words, entities] if self.alike else [words, entities, words + (len(self.gaps) + len(self.labels))]
-        labels = self._labels_from_gap[entities - gap]
+        labels = torch.where(entities > gap, self.labels[(entities - gap - 1).clamp(min=0)], -1)
         return WordPool(self.table, torch.cat(columns, dim=1), self.gaps.take(words), labels, not self.alike)
-
-    @cached_property
-    def _labels_from_gap(self) -> Tensor:
-        """-1 for a gap, then the labels of the entities [1 + E]."""
-        return functional.pad(self.labels, (1, 0), value=-1)
-
-    @cached_property
-    def any_set_apart(self) -> bool:
-        """Whether there are sentences set_apart at all."""
-        return bool(self.set_apart.any())
-
-    def pools(self, sentences: Tensor, most: int) -> Iterator[WordPool]:
-        """The same in parts of at most `most` words, or of one sentence; parts without words are left out."""
-        size = max(1, most // max(1, int(self.counts[sentences].max())))
-        parts = (self.pool(part) for part in sentences.split(size, dim=1))
-        return (part for part in parts if part.gaps.shape[1])
 
     def to(self, device: torch.device | str) -> WordTable:
         """The same words on a device."""
-        return WordTable(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
+        values: list[Any] = [getattr(self, field.name) for field in fields(self)]
+        moved: list[Any] = [value.to(device) if isinstance(value, Tensor) else value for value in values]
+        return WordTable(*moved)
 
 
 def run_rows(starts: Tensor, counts: Tensor, padding: int = 0) -> Tensor:

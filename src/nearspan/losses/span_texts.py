@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from nearspan.segment import Sentence
+from nearspan.segment import Sentence, WordEntity
 from nearspan.segment.words import words
-from nearspan.spans import Candidates, WordEntity, candidate_number
+from nearspan.spans import Candidates, candidate_number
 
 PADDING, START, END, UNKNOWN = range(4)
 SPECIAL = 4  # rows before those of words

@@ -26,10 +26,10 @@ from nearspan.memory.reweight import TRIAL, Target, Weight, reweight
 from nearspan.memory.sentences import SentenceView, as_document, matching, with_boundaries
 from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
-from nearspan.model.sentence_windows import SentenceWindows
+from nearspan.model.predict import SentenceWindows
 from nearspan.model.span_vectors import memory_sentences
-from nearspan.segment import Coverage
-from nearspan.spans import Fragments, LabelledSentences
+from nearspan.segment import Coverage, Fragments
+from nearspan.spans import LabelledSentences
 
 LINKED = "fragments are linked without the memory, so predictions stay as they are"
 WIDE = "the memory holds no spans wider than suggester.max_width, so predictions stay as they are"
@@ -286,16 +286,16 @@ class Editor:
         if without_memory:
             return None, f": {WITHOUT_MEMORY}", []
         change["weight"] = 1.0
-        wanted = target()
-        weights = TRIAL if kind == "relabel" else [TRIAL] * len(wanted.ids)
+        goal = target()
+        weights = TRIAL if kind == "relabel" else [TRIAL] * len(goal.ids)
         trial = self._sync.revise(self._sync.after(kind, change | {"span_weights": weights}, read))
-        outcomes = reweight(self.model, trial, wanted)
+        outcomes = reweight(self.model, trial, goal)
         by_sentence = [outcome.span_weights for outcome in outcomes]
         change["span_weights"] = by_sentence[0] if kind == "relabel" else by_sentence
         summary = receipts.weights_summary(
             [None if outcome.failure else [weight for *_, weight in outcome.span_weights] for outcome in outcomes]
         )
-        pairs = zip(wanted.ids, outcomes, strict=True)
+        pairs = zip(goal.ids, outcomes, strict=True)
         failures = {ids[0]: outcome.failure for ids, outcome in pairs if outcome.failure}
         return trial, f": {summary}", receipts.misread_lines(failures)
 

@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.knn import MemorySentence
-from nearspan.segment import Gold
-from nearspan.spans import Fragments
+from nearspan.segment import Fragments, LabelledSpan
 
 Kind = Literal["add", "relabel", "remove", "forget", "undo"]
 SpanWeights = tuple[tuple[int, int, float], ...]  # first word, stop, how often the span counts
@@ -138,8 +137,8 @@ class Revision:
             )
         weight, weights = float(change.get("weight", 1)), change.get("span_weights") or [()] * len(sentences)
         self.added[first], self.next_id = (document, len(sentences)), first + len(sentences)
-        for number, (sentence, own) in enumerate(zip(sentences, weights, strict=True), start=first):
-            self.sentences[number] = replace(sentence, weight=weight, span_weights=_span_weights(own))
+        for number, (sentence, own_weights) in enumerate(zip(sentences, weights, strict=True), start=first):
+            self.sentences[number] = replace(sentence, weight=weight, span_weights=_span_weights(own_weights))
 
 
 def relabel(sentence: MemorySentence, runs: Fragments, label: str | None) -> MemorySentence:
@@ -149,7 +148,7 @@ def relabel(sentence: MemorySentence, runs: Fragments, label: str | None) -> Mem
     """
     if len(runs) > 1:
         others = [gold for gold in sentence.discontinuous if gold.fragments != runs]
-        return replace(sentence, discontinuous=tuple([*others, Gold(runs, label)] if label else others))
+        return replace(sentence, discontinuous=tuple([*others, LabelledSpan(runs, label)] if label else others))
     span = runs[0]
     entities = [entity for entity in sentence.entities if entity[:2] != span]
     if label:

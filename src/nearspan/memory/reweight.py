@@ -23,8 +23,8 @@ from nearspan.heads import Query
 from nearspan.knn import Datastore
 from nearspan.memory.edits import SpanWeights
 from nearspan.model import Model
-from nearspan.model.sentence_windows import SentenceWindows
-from nearspan.spans import ScoredSpan, WordEntity
+from nearspan.model.predict import SentenceWindows
+from nearspan.segment import LabelledSpan, WordEntity
 
 Weight = float | Literal["enough"]
 
@@ -72,9 +72,7 @@ class _Search:
         entities = [[(a, b, number[label]) for a, b, label in sentence] for sentence in target.entities]
         corpus = target.windows.corpus
         self.labels = self.network.suggester.span_labels(corpus.lengths, entities).to(model.device)
-        self.batches = [
-            (ids, self.network.query(corpus.batch(ids), datastore)) for ids in corpus.reading_batches(model.device)
-        ]
+        self.queries = [Query(self.network, batch, datastore) for batch in corpus.reading_batches()]
         position = {number: place for place, number in enumerate(datastore.ids)}
         starts = datastore.starts.tolist()
         self.counts = [int(datastore.counts[position[ids[0]]]) for ids in target.ids]
@@ -138,12 +136,13 @@ class _Search:
         """
         checked = {i for i in sentences if i not in self.failures}
         datastore = self._weighted_datastore()
-        spans: list[list[ScoredSpan]] = [[] for _ in self.target.windows.windows]
+        spans: list[list[LabelledSpan[int]]] = [[] for _ in self.target.windows.windows]
         steps: dict[int, Tensor] = {}
-        for ids, batch in self.batches:
+        for asked in self.queries:
+            ids = asked.batch.ids
             if checked.isdisjoint(ids.tolist()):
                 continue
-            query = batch.with_datastore(datastore)
+            query = asked.with_datastore(datastore)
             probabilities = self.network.predict_proba(query)
             by_sentence = self._steps(ids, query, probabilities).split(query.candidates.counts.tolist())
             predicted = self.network.select(query, probabilities)

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Literal
 
 from nearspan.document import Fragment
-from nearspan.spans import Fragments, ScoredSpan
+from nearspan.segment import Fragments, LabelledSpan
 
 Overlap = Literal["flat", "nested", "any"]
 
 
 def decode(
-    spans: Iterable[ScoredSpan], overlap: Overlap, linked: Overlap = "any", taken: Iterable[Fragments] = ()
-) -> list[ScoredSpan]:
+    spans: Iterable[LabelledSpan[int]], overlap: Overlap, linked: Overlap = "any", taken: Iterable[Fragments] = ()
+) -> list[LabelledSpan[int]]:
     """Keep the best spans that may stand together, and beside what is `taken` already, the most probable first.
 
     `flat`: no two share a word. `nested`: all words of the one may be words of the other, none may cross. `any`: all
@@ -21,18 +21,18 @@ def decode(
     words of its fragments, not those between them.
     Several labels on one span may always stand together; only heads that give several make such spans.
 
-    >>> spans = [ScoredSpan.of(0, 2, 1, 0.9), ScoredSpan.of(1, 3, 1, 0.8), ScoredSpan(((0, 1), (3, 4)), 2, 0.7)]
+    >>> spans = [LabelledSpan.of(0, 2, 1, 0.9), LabelledSpan.of(1, 3, 1, 0.8), LabelledSpan(((0, 1), (3, 4)), 2, 0.7)]
     >>> [span.fragments for span in decode(spans, "flat")]
     [((0, 2),), ((0, 1), (3, 4))]
     """
-    kept: list[ScoredSpan] = []
+    kept: list[LabelledSpan[int]] = []
     at_word: dict[int, list[Fragments]] = {}  # what stands, by the words it holds
     for fragments in taken:
-        for word in _words(fragments):
+        for word in (word for first, stop in fragments for word in range(first, stop)):
             at_word.setdefault(word, []).append(fragments)
     anything_goes = (overlap, linked) == ("any", "any")
     for span in sorted(spans, key=lambda span: (-span.score, span.fragments, span.label)):
-        words = _words(span.fragments)
+        words = [word for first, stop in span.fragments for word in range(first, stop)]
         rivals = (rival for word in words for rival in at_word.get(word, ()))
         if not anything_goes and any(_clash(span.fragments, rival, overlap, linked) for rival in rivals):
             continue
@@ -40,10 +40,6 @@ def decode(
         for word in words:
             at_word.setdefault(word, []).append(span.fragments)
     return kept
-
-
-def _words(span: Fragments) -> list[int]:
-    return [word for first, stop in span for word in range(first, stop)]
 
 
 def least_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
@@ -62,12 +58,12 @@ def least_linked_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:
     'any'
     """
     return _least(
-        _together(one, other)
+        _together(left, right)
         for spans in sentences
-        for one in set(spans)
-        if len(one) > 1
-        for other in set(spans)
-        if one != other
+        for left in set(spans)
+        if len(left) > 1
+        for right in set(spans)
+        if left != right
     )
 
 
@@ -92,21 +88,21 @@ def _contiguous(spans: list[Fragment]) -> Overlap:
     return level
 
 
-def _together(one: Fragments, other: Fragments) -> Overlap:
+def _together(left: Fragments, right: Fragments) -> Overlap:
     """The least level at which two different spans may stand together."""
-    if not any(a < stop and first < b for a, b in one for first, stop in other):
+    if not any(a < stop and first < b for a, b in left for first, stop in right):
         return "flat"
-    return "nested" if _inside(one, other) or _inside(other, one) else "any"
+    return "nested" if _inside(left, right) or _inside(right, left) else "any"
 
 
-def _clash(one: Fragments, other: Fragments, overlap: Overlap, linked: Overlap) -> bool:
+def _clash(left: Fragments, right: Fragments, overlap: Overlap, linked: Overlap) -> bool:
     """Whether two spans that share a word may not stand together."""
-    level = overlap if len(one) == len(other) == 1 else linked
+    level = overlap if len(left) == len(right) == 1 else linked
     if level == "flat":
-        return one != other
-    return level == "nested" and not (_inside(one, other) or _inside(other, one))
+        return left != right
+    return level == "nested" and not (_inside(left, right) or _inside(right, left))
 
 
-def _inside(one: Fragments, other: Fragments) -> bool:
-    """Whether every fragment of the one lies in a fragment of the other."""
-    return all(any(a <= first and stop <= b for a, b in other) for first, stop in one)
+def _inside(left: Fragments, right: Fragments) -> bool:
+    """Whether every fragment of `left` lies in a fragment of `right`."""
+    return all(any(a <= first and stop <= b for a, b in right) for first, stop in left)

@@ -17,6 +17,7 @@ from nearspan.document import Document, Span
 from nearspan.encoders import EncodedCorpus, Encoder
 from nearspan.errors import ConfigError, EditError, ModelError, did_you_mean
 from nearspan.explain import NULL, Evidence, explain_span, locate
+from nearspan.heads import Query
 from nearspan.knn import Datastore, MemorySentence
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.losses import Vocabulary
@@ -24,11 +25,10 @@ from nearspan.model import folder
 from nearspan.model.build import build_network
 from nearspan.model.decode import Overlap
 from nearspan.model.network import Network
-from nearspan.model.predict import Predictor, as_document
-from nearspan.model.sentence_windows import encode_corpus
+from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
-from nearspan.segment import Sentence
-from nearspan.spans import LabelledSentences, StringMajority, WordEntity, WordSums
+from nearspan.segment import Sentence, WordEntity
+from nearspan.spans import LabelledSentences, StringMajority, WordSums
 
 if TYPE_CHECKING:
     from nearspan.memory.editor import Editor
@@ -65,6 +65,7 @@ class Model:
         self.path = path  # the folder that it was loaded from or saved to
         self._editor: Editor | None = None
         transformer = network.encoder.transformer
+        self.predictor = Predictor(self)
         self.split = recipe.splitter(transformer.tokenizer if transformer is not None else None)
 
     @classmethod
@@ -205,7 +206,7 @@ class Model:
 
     def __call__(self, text: Document | str) -> Document:
         """One text, or document, with its entities."""
-        [document] = self.pipe([text])
+        [document] = self.predictor.annotate([text])
         return document
 
     def pipe(self, texts: Iterable[Document | str]) -> Iterator[Document]:
@@ -217,12 +218,6 @@ class Model:
             raise TypeError("pipe takes several texts or documents: give it a list, or call the model with one text")
         return self.predictor.annotate(texts)
 
-    @property
-    def predictor(self) -> Predictor:
-        """The model at work, with the datastore that it has now."""
-        levels = (self.overlap, self.linked_overlap)
-        return Predictor(self.network, self.labels, self.split, self.datastore, *levels)
-
     def encode(
         self,
         sentences: Sequence[Sentence],
@@ -233,7 +228,7 @@ class Model:
 
         Their entities are needed where spans are given.
         """
-        return encode_corpus(self.network, sentences, entities, training)
+        return self.network.encode(sentences, entities, training)
 
     def label_documents(self, documents: Iterable[Document]) -> LabelledSentences:
         """Documents as sentences with the entities that this model can learn and remember."""
@@ -268,7 +263,7 @@ class Model:
         The entities are those that this model predicted for a document, or for a text that it predicts first. Where
         spans are given, the label of a discontinuous entity rests on each of its fragments: they come one by one.
         """
-        document = as_document(document)
+        document = document if isinstance(document, Document) else Document(document)
         if not any(entity.score is not None for entity in document.entities):
             document = self(document)
         spans = [
@@ -280,7 +275,8 @@ class Model:
 
     def explain_span(self, document: Document | str, span: Span, k: int = 5) -> Evidence:
         """What a span of a text is near to, whether it was predicted or not."""
-        [evidence] = self._explain(as_document(document), [(span, None)], k)
+        document = document if isinstance(document, Document) else Document(document)
+        [evidence] = self._explain(document, [(span, None)], k)
         return evidence
 
     @torch.inference_mode()
@@ -298,7 +294,7 @@ class Model:
         for key, window in windows.items():  # each is read once
             places = [(*place, NULL) for question in questions if question.key == key for place in question.places]
             corpus = self.encode([window.sentence], [places])
-            queries[key] = network.query(corpus.batch(torch.tensor([0])), datastore)
+            queries[key] = Query(network, corpus.batch(torch.tensor([0])), datastore)
         return [
             explain_span(network, queries[question.key], question, datastore, self.labels, k, label)
             for question, (_, label) in zip(questions, spans, strict=True)

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from nearspan.encoders import Batch, Encoder
+from nearspan.encoders import Batch, EncodedCorpus, Encoder
 from nearspan.heads import FragmentLinker, Head, Query, Targets
-from nearspan.heads.query import is_additive
-from nearspan.knn import Datastore, InterpolationSettings, Pool, knn_probabilities
+from nearspan.knn import InterpolationSettings, Pool, knn_probabilities
 from nearspan.losses import Generators, LossSettings, SpanTexts, smooth_targets, zero_loss
+from nearspan.segment import LabelledSpan, Sentence, WordEntity
 from nearspan.spans import (
     AllSpans,
     Bottleneck,
     CandidateRules,
     GoldFragments,
     Representation,
-    ScoredSpan,
     SpanLabels,
 )
 
@@ -66,6 +65,8 @@ class Network(nn.Module):
         self.generators = generators
         self.fragment_linker = fragment_linker
         self.interpolation = interpolation
+        # whether span vectors, as the head reads them, are sums over the words of a span
+        self.is_additive = representation.is_additive and bottleneck is None and suggester.has_null
 
     @property
     def span_size(self) -> int:
@@ -81,11 +82,6 @@ class Network(nn.Module):
     def device(self) -> torch.device:
         """Where its weights are."""
         return next(self.parameters()).device
-
-    @property
-    def is_additive(self) -> bool:
-        """Whether span vectors, as the head reads them, are sums over the words of a span."""
-        return is_additive(self.representation, self.bottleneck is not None, self.suggester)
 
     @property
     def is_capturable(self) -> bool:
@@ -112,16 +108,21 @@ class Network(nn.Module):
         encoder = list(transformer.parameters()) if transformer is not None else []
         return [*encoder, *self.representation.pretrained_parameters()]
 
-    def query(
-        self, batch: Batch, datastore: Datastore | None = None, neighbour_sentences: Tensor | None = None
-    ) -> Query:
-        """A batch as the head is asked about it; nothing is computed before it is needed.
+    def encode(
+        self,
+        sentences: Sequence[Sentence],
+        entities: Sequence[Sequence[WordEntity]] | None = None,
+        training: bool = False,
+    ) -> EncodedCorpus:
+        """Sentences as tensors on the network's device; `training`: the very ones it was trained on.
 
-        `neighbour_sentences` [B, K] are those of the datastore to compare with, instead of those that are searched.
+        Their entities are needed where the suggester takes its candidates from them.
         """
-        compress = self.bottleneck.compress if self.bottleneck is not None else None
-        parts = (self.encoder, self.suggester, self.representation)
-        return Query(batch, *parts, compress, datastore, neighbour_sentences)
+        corpus = self.encoder.prepare(sentences, training)
+        if entities is not None:
+            corpus = self.suggester.with_spans(corpus, entities)
+        device = next(self.parameters()).device
+        return corpus if device == corpus.first.device else corpus.to(device)
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
         """P(y|s) [S, 1 + Y] of the candidates, interpolated with the datastore's where that is set.
@@ -139,27 +140,27 @@ class Network(nn.Module):
             return None
         return knn_probabilities(query.datastore, query.vectors, self.interpolation, self.labels)
 
-    def predict(self, query: Query) -> list[list[ScoredSpan]]:
+    def predict(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a batch the spans that may be entities, before decoding chooses among them."""
-        if self.interpolation is None or query.datastore is None:
-            return self._with_linked(query, self.head.predict(query))
-        return self.select(query, self.predict_proba(query))
+        if self.interpolation is not None and query.datastore is not None:
+            return self.select(query, self.predict_proba(query))
+        return self._link(query, self.head.predict(query))
 
-    def select(self, query: Query, probabilities: Tensor) -> list[list[ScoredSpan]]:
+    def select(self, query: Query, probabilities: Tensor) -> list[list[LabelledSpan[int]]]:
         """The same, given P(y|s) [S, 1 + Y] of the candidates."""
         spans = self.head.select(query, probabilities)
         if self.interpolation is not None and query.datastore is not None:
             weight = 1 - self.interpolation.weight  # the datastore holds no span that is wider than a candidate
             for sentence, wide in zip(spans, self.head.predict_beyond_candidates(query), strict=True):
-                sentence += [ScoredSpan(span.fragments, span.label, span.score * weight) for span in wide]
-        return self._with_linked(query, spans)
+                sentence += [LabelledSpan(span.fragments, span.label, span.score * weight) for span in wide]
+        return self._link(query, spans)
 
-    def _with_linked(self, query: Query, spans: list[list[ScoredSpan]]) -> list[list[ScoredSpan]]:
-        """The spans of each sentence, and its discontinuous ones."""
+    def _link(self, query: Query, spans: list[list[LabelledSpan[int]]]) -> list[list[LabelledSpan[int]]]:
+        """The spans of each sentence, and the discontinuous ones that its fragments make."""
         if self.fragment_linker is None:
             return spans
         linked = self.fragment_linker.link(query.vectors, query.candidates)
-        return [own + more for own, more in zip(spans, linked, strict=True)]
+        return [contiguous + more for contiguous, more in zip(spans, linked, strict=True)]
 
     def forward(
         self, labelled: LabelledBatch, neighbours: LabelledBatch | None = None, epoch: int = 0, progress: float = 0.0
@@ -171,7 +172,7 @@ class Network(nn.Module):
         them on one scale with the generators', a mean over gold spans (Nguyen et al., 2023, equations 6 and 7).
         """
         batch, generators = labelled.batch, self.generators
-        query = self.query(batch)
+        query = Query(self, batch)
         if self.head.reads_words:
             _ = query.encoded  # read in the precision of training; scores want full precision
             words = labelled.word_targets[batch.rows] if labelled.word_targets is not None else None
@@ -231,5 +232,5 @@ class Network(nn.Module):
         return pool
 
     def _pool(self, neighbours: LabelledBatch) -> Pool:
-        query = self.query(neighbours.batch)
+        query = Query(self, neighbours.batch)
         return query.as_pool(neighbours.labels.targets(neighbours.batch.ids, query.candidates))

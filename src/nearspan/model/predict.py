@@ -2,54 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, Span
 from nearspan.encoders import EncodedCorpus
 from nearspan.errors import NearspanError
-from nearspan.knn import Datastore
-from nearspan.model.decode import Overlap, decode
+from nearspan.heads import Query
+from nearspan.model.decode import decode
 from nearspan.model.network import Network
-from nearspan.model.sentence_windows import SentenceWindows, encode_corpus
-from nearspan.segment import Sentence, document_blocks
-from nearspan.segment.windows import balanced_runs
-from nearspan.spans import GivenEntities, ScoredSpan
+from nearspan.segment import LabelledSpan, Sentence
+from nearspan.segment.windows import LONGEST, Window, balanced_runs, split_windows
+from nearspan.spans import GivenEntities
+
+if TYPE_CHECKING:
+    from nearspan.model.model import Model
 
 BLOCK = 50_000  # words that are read at once, before results are given
 DOCUMENTS = 1_000  # the same where spans are given
+END: Any = object()  # of the documents
+
+
+@dataclass(frozen=True)
+class SentenceWindows:
+    """Sentences, the windows that they are read in, and these windows as tensors. Nearly all are their one window."""
+
+    sentences: Sequence[Sentence]
+    windows: Sequence[Window]
+    positions: Sequence[int]  # of each window's sentence
+    corpus: EncodedCorpus
+
+    @classmethod
+    def of(cls, network: Network, sentences: Sequence[Sentence]) -> SentenceWindows:
+        """Sentences for a network, on its device."""
+        windows: list[Window] = []
+        positions: list[int] = []
+        for position, sentence in enumerate(sentences):
+            count = len(sentence.words)
+            whole = [Window(sentence, 0, 0, count)]
+            parts = whole if count <= LONGEST else split_windows(sentence, network.suggester.max_width)
+            windows += parts
+            positions += [position] * len(parts)
+        return cls(sentences, windows, positions, network.encode([window.sentence for window in windows]))
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A network at work: how documents are split, what labels are called, and which entities may overlap."""
+    """A model at work, with the weights and the datastore that it has at the time."""
 
-    network: Network
-    labels: Sequence[str]  # the null label first
-    split: Callable[[Document], list[Sentence]]
-    datastore: Datastore | None
-    overlap: Overlap
-    linked_overlap: Overlap
+    model: Model
 
     def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """The documents with their entities, in order; reads on only as results are taken."""
-        if self.network.suggester.has_null:
-            return self._recognise(documents)
-        return self._classify(documents)
-
-    def _recognise(self, documents: Iterable[Document | str]) -> Iterator[Document]:
-        """Find entities."""
-        bare = (replace(as_document(document), entities=()) for document in documents)
-        for block in document_blocks(bare, self.split, BLOCK):
-            sentences = [sentence for _, own in block for sentence in own]
-            runs = balanced_runs(list(map(len, sentences)), BLOCK)  # several where a document is very long
-            entities = chain.from_iterable(self.predict_sentences(sentences[first:stop]) for first, stop in runs)
-            for document, own in block:
-                yield document.with_entities(entity for _ in own for entity in next(entities))
+        if not self.model.network.suggester.has_null:
+            yield from self._classify(documents)
+            return
+        block: list[tuple[Document, list[Sentence]]] = []
+        words = 0  # of the block
+        for text in chain(documents, [END]):
+            if text is not END:
+                document = text if isinstance(text, Document) else Document(text)
+                block.append((document, self.model.split(document)))
+                words += sum(len(sentence.words) for sentence in block[-1][1])
+                if words < BLOCK:
+                    continue
+            sentences = [sentence for _, views in block for sentence in views]
+            runs = [(0, len(sentences))]
+            if words > BLOCK:  # a very long document
+                runs = balanced_runs([len(sentence.words) for sentence in sentences], BLOCK)
+            parts = (SentenceWindows.of(self.model.network, sentences[a:b]) for a, b in runs if a < b)
+            entities = chain.from_iterable(self.decode_windows(part, self.predict_spans(part.corpus)) for part in parts)
+            for document, views in block:
+                yield replace(document, entities=tuple(sorted(entity for _ in views for entity in next(entities))))
+            block, words = [], 0
 
     def _classify(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """Give the entities that documents have new labels; those out of reach go."""
@@ -62,36 +92,43 @@ class Predictor:
             for document, entities in zip(block, by_document, strict=True):
                 yield document.with_entities(dict.fromkeys(entities))
 
-    def predict_sentences(self, sentences: Sequence[Sentence]) -> list[list[Entity]]:
-        """The entities of each sentence, in the characters of its document."""
-        windows = SentenceWindows.of(self.network, sentences)
-        return self.decode_windows(windows, self.predict_spans(windows.corpus))
-
     @torch.inference_mode()
-    def predict_spans(self, corpus: EncodedCorpus) -> list[list[ScoredSpan]]:
+    def predict_spans(self, corpus: EncodedCorpus) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a corpus the spans that may be entities, before decoding chooses among them."""
-        spans: list[list[ScoredSpan]] = [[] for _ in range(len(corpus))]
-        self.network.eval()
-        for ids in corpus.reading_batches(self.network.device):
-            by_sentence = self.network.predict(self.network.query(corpus.batch(ids), self.datastore))
-            for number, own in zip(ids.tolist(), by_sentence, strict=True):
-                spans[number] = own
+        spans: list[list[LabelledSpan[int]]] = [[] for _ in corpus.lengths]
+        network, datastore = self.model.network.eval(), self.model._datastore
+        for batch in corpus.reading_batches():
+            by_sentence = network.predict(Query(network, batch, datastore))
+            for number, predicted in zip(batch.ids.tolist(), by_sentence, strict=True):
+                spans[number] = predicted
         return spans
 
-    def decode_windows(self, windows: SentenceWindows, by_window: Sequence[Sequence[ScoredSpan]]) -> list[list[Entity]]:
-        """The entities of each sentence, given the spans of its windows that may be entities."""
-        return [
-            [
-                Entity(sentence.span_of(span.fragments), self.labels[span.label], span.score)
-                for span in decode(spans, self.overlap, self.linked_overlap)
-            ]
-            for sentence, spans in zip(windows.sentences, windows.merge(by_window), strict=True)
-        ]
+    def decode_windows(
+        self, windows: SentenceWindows, by_window: Sequence[Sequence[LabelledSpan[int]]]
+    ) -> list[list[Entity]]:
+        """The entities of each sentence, given the spans of its windows that may be entities.
+
+        A span is taken from the window that owns it. Over pieces, only spans of whole words are entities.
+        """
+        by_sentence: list[list[LabelledSpan[int]]] = [[] for _ in windows.sentences]
+        for position, window, spans in zip(windows.positions, windows.windows, by_window, strict=True):
+            is_whole = window.sentence is windows.sentences[position]
+            by_sentence[position] += spans if is_whole else _owned_spans(window, spans)
+        for position, sentence in enumerate(windows.sentences):
+            if sentence.wholes is not None:
+                by_sentence[position] = _of_whole_words(sentence, by_sentence[position])
+        entities: list[list[Entity]] = [[] for _ in windows.sentences]
+        for position, spans in enumerate(by_sentence):
+            words = windows.sentences[position].words
+            for span in decode(spans, self.model.overlap, self.model.linked_overlap):
+                characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
+                entities[position].append(Entity(characters, self.model.labels[span.label], span.score))
+        return entities
 
     def encode_given(self, documents: Sequence[Document]) -> tuple[GivenEntities, EncodedCorpus]:
         """The entities of documents as spans that are given, and the sentences that hold them."""
-        given = GivenEntities.of(documents, self.split, self.network.max_width)
-        return given, encode_corpus(self.network, given.sentences, given.labels_by_sentence)
+        given = GivenEntities.of(documents, self.model.split, self.model.network.max_width)
+        return given, self.model.network.encode(given.sentences, given.labels_by_sentence)
 
     @torch.inference_mode()
     def classify_given(self, given: GivenEntities, corpus: EncodedCorpus) -> list[Entity]:
@@ -100,28 +137,32 @@ class Predictor:
             return []
         labels, scores = given.classify(self._given_probabilities(corpus))
         return [
-            Entity(entity.span, self.labels[label], score)
+            Entity(entity.span, self.model.labels[label], score)
             for (_, entity), label, score in zip(given.entities, labels, scores, strict=True)
         ]
 
     def _given_probabilities(self, corpus: EncodedCorpus) -> Tensor:
         """P(y|s) [N, 1 + Y] of the spans that a corpus is given with, in their order."""
-        counts = self.network.suggester.count(corpus)
-        starts = (counts.cumsum(0) - counts).to(self.network.device)
-        probabilities = torch.empty(int(counts.sum()), self.network.labels, device=self.network.device)
-        self.network.eval()
-        for ids in corpus.reading_batches(self.network.device):
-            query = self.network.query(corpus.batch(ids), self.datastore)
-            rows = starts[ids.to(starts.device)][query.candidates.sentence] + query.candidates.number
-            probabilities[rows] = self.network.predict_proba(query)
+        network, datastore = self.model.network.eval(), self.model._datastore
+        counts = network.suggester.count(corpus)
+        starts = (counts.cumsum(0) - counts).to(network.device)
+        probabilities = torch.empty(int(counts.sum()), network.labels, device=network.device)
+        for batch in corpus.reading_batches():
+            query = Query(network, batch, datastore)
+            rows = starts[batch.ids.to(starts.device)][query.candidates.sentence] + query.candidates.number
+            probabilities[rows] = network.predict_proba(query)
         return probabilities
 
 
-def as_document(text: Document | str) -> Document:
-    """A text as a document."""
-    if not isinstance(text, str | Document):
-        raise TypeError(f"expected a text (str) or a Document, found {type(text).__name__}: {repr(text)[:80]}")
-    return Document(text) if isinstance(text, str) else text
+def _owned_spans(window: Window, spans: Sequence[LabelledSpan[int]]) -> list[LabelledSpan[int]]:
+    """Those spans of a window that are its own, in the words of its whole sentence."""
+    return [span.shift(window.start) for span in spans if window.owns(span.first)]
+
+
+def _of_whole_words(sentence: Sentence, spans: list[LabelledSpan[int]]) -> list[LabelledSpan[int]]:
+    """Those of the spans of a sentence over pieces whose fragments begin and end where a word does."""
+    firsts, stops = (set(edges) for edges in zip(*sentence.runs, strict=True))
+    return [span for span in spans if all(first in firsts and stop in stops for first, stop in span.fragments)]
 
 
 def _with_spans(document: Document | str) -> Document:
@@ -131,4 +172,4 @@ def _with_spans(document: Document | str) -> Document:
             "this model classifies spans that are given and finds none itself: give it documents with entities, which "
             "it labels anew, or train the recipe with suggester.kind=all"
         )
-    return as_document(document)
+    return document if isinstance(document, Document) else Document(document)

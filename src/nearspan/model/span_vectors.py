@@ -12,8 +12,8 @@ from nearspan.encoders import EncodedCorpus
 from nearspan.heads import Query
 from nearspan.knn import MemorySentence
 from nearspan.model.network import Network
-from nearspan.segment import Gold, Sentence
-from nearspan.spans import LabelledSentences, WordEntity, WordSums
+from nearspan.segment import LabelledSpan, Sentence, WordEntity
+from nearspan.spans import LabelledSentences, WordSums
 
 
 def memory_sentences(labelled: LabelledSentences) -> list[MemorySentence]:
@@ -23,7 +23,7 @@ def memory_sentences(labelled: LabelledSentences) -> list[MemorySentence]:
 
 
 def _memory_sentence(
-    sentence: Sentence, entities: Sequence[WordEntity], discontinuous: Sequence[Gold]
+    sentence: Sentence, entities: Sequence[WordEntity], discontinuous: Sequence[LabelledSpan[str]]
 ) -> MemorySentence:
     words = tuple((start - sentence.start, end - sentence.start) for start, end in sentence.words)
     place = (sentence.document.id, sentence.index, sentence.text)
@@ -36,13 +36,13 @@ def corpus_vectors(network: Network, corpus: EncodedCorpus) -> tuple[Tensor | Wo
     network.eval()
     device = corpus.first.device
     spans = _WordVectors(corpus, network) if network.is_additive else _SpanVectors(corpus, network)
-    sentence_vectors = torch.empty(len(corpus), 0, device=device)
-    for ids in corpus.reading_batches(device):
-        query = network.query(corpus.batch(ids))
-        vectors = query.sentence_vectors.float()
+    sentence_vectors = torch.empty(len(corpus.lengths), 0, device=device)
+    for batch in corpus.reading_batches():
+        query = Query(network, batch)
+        vectors = network.encoder.sentence_vectors(query.encoded).float()
         if not sentence_vectors.shape[1]:
-            sentence_vectors = sentence_vectors.new_empty(len(corpus), vectors.shape[1])
-        sentence_vectors[ids.to(device)] = vectors
+            sentence_vectors = sentence_vectors.new_empty(len(corpus.lengths), vectors.shape[1])
+        sentence_vectors[batch.ids.to(device)] = vectors
         spans.put(query)
     return spans.vectors, functional.normalize(sentence_vectors, dim=1)
 

@@ -12,7 +12,7 @@ from nearspan.explain import Neighbour
 from nearspan.model import Model
 from nearspan.model.decode import Overlap, decode
 from nearspan.report.leave_one_out_predictions import AuditedSentence, LeaveOneOutPredictions
-from nearspan.spans import ScoredSpan
+from nearspan.segment import LabelledSpan
 
 Kind = Literal["wrong label", "wrong boundary", "no entity", "missing"]
 
@@ -123,7 +123,7 @@ def _settle(model: Model, sentence: AuditedSentence, changes: list[_Change]) -> 
     unasked = {*unknown, *sentence.unasked}
     new = [change for change in changes if not change.annotated]
     missing = [change for change in new if ((change.first, change.stop),) not in unasked]
-    scored = [ScoredSpan.of(change.first, change.stop, i, change.severity) for i, change in enumerate(missing)]
+    scored = [LabelledSpan.of(change.first, change.stop, i, change.severity) for i, change in enumerate(missing)]
     kept = decode(scored, model.overlap, model.linked_overlap, [*stands, *sentence.unasked])
     left = {span.label: missing[span.label] for span in kept}
     issues: list[tuple[_Change, _Change | None]] = []

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from nearspan.document import Document
 from nearspan.errors import ModelError
-from nearspan.heads.query import Query
+from nearspan.heads import Query
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
 from nearspan.report.progress import Progress
-from nearspan.segment import Coverage, Gold, align
+from nearspan.segment import Coverage, Fragments, LabelledSpan, WordEntity, align
 from nearspan.segment.windows import Window, split_windows
-from nearspan.spans import Candidates, Fragments, SpanLabels, WordEntity, align_to_candidates
+from nearspan.spans import Candidates, SpanLabels, align_to_candidates
 
 NO_CANDIDATE = "no single span that is asked about"  # in reach of linked fragments, or of tags, and no candidate
 NEIGHBOURS = 32  # other spans that have a say beside a head that does not sum over the datastore
@@ -65,7 +65,7 @@ def split_corpus(model: Model, documents: Sequence[Document]) -> tuple[list[Audi
 
 
 def _audited_sentence(
-    document: int, window: Window, entities: Sequence[WordEntity], golds: Sequence[Gold]
+    document: int, window: Window, entities: Sequence[WordEntity], golds: Sequence[LabelledSpan[str]]
 ) -> AuditedSentence:
     length = len(window.sentence)
     moved = [(first - window.start, stop - window.start, label) for first, stop, label in entities]
@@ -87,8 +87,9 @@ def predict_leave_one_out(
     known = [[(a, b, number[label]) for a, b, label in audited.entities if label in number] for audited in sentences]
     labels = SpanLabels.of_all_spans(corpus.lengths, known, network.max_width).to(model.device)
     kept: list[tuple[Tensor, ...]] = []
-    for ids in corpus.reading_batches(model.device):
-        query, on_device = network.query(corpus.batch(ids)), ids.to(model.device)
+    for batch in corpus.reading_batches():
+        ids, query = batch.ids, Query(network, batch)
+        on_device = ids.to(model.device)
         candidates = query.candidates
         likely = _predict_batch(model, query, store, groups[on_device])  # [S, 1 + Y]
         annotated = labels.one_hot_targets(ids, candidates, network.labels)  # [S, 1 + Y]
@@ -119,7 +120,8 @@ def _predict_batch(model: Model, query: Query, store: LeaveOneOut, groups: Tenso
     if head.uses_datastore and not head.sums_inner_products:  # the head itself cannot leave a sentence out
         return store.knn_probabilities(query.vectors, groups[query.candidates.sentence], NEIGHBOURS)
     if head.sums_inner_products:
-        near = store.nearest_sentences(query.sentence_vectors, groups, head.training_neighbours)
+        vectors = model.network.encoder.sentence_vectors(query.encoded)
+        near = store.nearest_sentences(vectors, groups, head.training_neighbours)
         query = query.with_datastore(store.datastore, near)
     return head.predict_proba(query)
 

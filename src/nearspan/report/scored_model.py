@@ -61,11 +61,10 @@ class ScoredModel:
     @cached_property
     def vocabularies(self) -> dict[str, Counts]:
         """Scores by whether an entity's words are known; none for a model without pretrained word vectors."""
-        vectors, characters = self.model.network.encoder.vectors, self.model.recipe.characters_as_words
-        if vectors is None or not vectors.pretrained_words:
+        vocabulary, characters = vector_vocabulary(self.model), self.model.recipe.characters_as_words
+        if vocabulary is None:
             return {}
-        vocabularies = set(vectors.vocabulary["seen"]), set(vectors.pretrained_words)
-        return _totals(by_vocabulary(self.documents, self.predicted, *vocabularies, characters=characters))
+        return _totals(by_vocabulary(self.documents, self.predicted, *vocabulary, characters=characters))
 
     @cached_property
     def discontinuous(self) -> dict[str, Counts]:
@@ -92,6 +91,14 @@ class ScoredModel:
             "memory": {"sentences": len(store.sentences), "spans": len(store)} if store else None,
             **self.evaluation.to_dict(),
         } | ({} if self.model.classifies_given_spans else slices)
+
+
+def vector_vocabulary(model: Model) -> tuple[set[str], set[str]] | None:
+    """Words of the training data and words with a pretrained vector; None for a model without such vectors."""
+    vectors = model.network.encoder.vectors
+    if vectors is None or not vectors.pretrained_words:
+        return None
+    return set(vectors.vocabulary["seen"]), set(vectors.pretrained_words)
 
 
 def _totals(slices: Mapping[str, Scores]) -> dict[str, Counts]:

@@ -1,21 +1,23 @@
 """Views of a text: words, sentences and windows, with exact character offsets."""
 
-from nearspan.segment.alignment import Alignment, Gold, align
+from nearspan.segment.alignment import Alignment, align
 from nearspan.segment.coverage import Coverage
 from nearspan.segment.digests import copies, digests
-from nearspan.segment.sentences import Sentence, document_blocks, split
+from nearspan.segment.labelled_span import Fragments, LabelledSpan, WordEntity
+from nearspan.segment.sentences import Sentence, split
 from nearspan.segment.windows import Window, split_windows
 
 __all__ = [
     "Alignment",
     "Coverage",
-    "Gold",
+    "Fragments",
+    "LabelledSpan",
     "Sentence",
     "Window",
+    "WordEntity",
     "align",
     "copies",
     "digests",
-    "document_blocks",
     "split",
     "split_windows",
 ]

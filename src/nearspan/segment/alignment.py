@@ -5,51 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nearspan.document import Entity, Fragment
+from nearspan.document import Entity
 from nearspan.segment.coverage import Coverage
+from nearspan.segment.labelled_span import LabelledSpan
 from nearspan.segment.sentences import Sentence
 
 MISALIGNED = "misaligned"
 CROSSING = "crosses a sentence"
-
-
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """An entity over the words of one sentence, or over its pieces; several fragments if discontinuous.
-
-    Indexes are half-open.
-
-    >>> gold = Gold(((0, 2), (4, 5)), "ADR")
-    >>> gold.first, gold.stop, gold.width, gold.discontinuous
-    (0, 5, 3, True)
-    """
-
-    fragments: tuple[Fragment, ...]
-    label: str
-
-    @property
-    def first(self) -> int:
-        """The first word."""
-        return self.fragments[0][0]
-
-    @property
-    def stop(self) -> int:
-        """One past the last word."""
-        return self.fragments[-1][1]
-
-    @property
-    def width(self) -> int:
-        """How many words the fragments hold."""
-        return sum(stop - first for first, stop in self.fragments)
-
-    @property
-    def discontinuous(self) -> bool:
-        """Whether there are several fragments. Such entities are for the model to take or to refuse."""
-        return len(self.fragments) > 1
-
-    def shift(self, by: int) -> Gold:
-        """The same entity in a sentence that begins `by` words earlier."""
-        return Gold(tuple((first + by, stop + by) for first, stop in self.fragments), self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +21,7 @@ class Alignment:
     `golds[i]` belongs to the sentence at position `i`; `sources[i]` holds the entities they come from.
     """
 
-    golds: list[list[Gold]]
+    golds: list[list[LabelledSpan[str]]]
     sources: list[list[Entity]]
     unreachable: list[tuple[Entity, str]]
     words: int
@@ -84,7 +46,7 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     >>> document = Document("Ann left Oslo.", (Entity.of(0, 3, "PER"), Entity.of(9, 12, "LOC")))
     >>> alignment = align(split(document), document.entities)
     >>> alignment.golds
-    [[Gold(fragments=((0, 1),), label='PER')]]
+    [[LabelledSpan(fragments=((0, 1),), label='PER')]]
     >>> [reason for entity, reason in alignment.unreachable]
     ['misaligned']
     """
@@ -93,7 +55,7 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     for position, sentence in enumerate(sentences):
         starts.update((start, (position, first)) for start, first in sentence.starts.items())
         stops.update((end, (position, stop)) for end, stop in sentence.stops.items())
-    golds: list[list[Gold]] = [[] for _ in sentences]
+    golds: list[list[LabelledSpan[str]]] = [[] for _ in sentences]
     sources: list[list[Entity]] = [[] for _ in sentences]
     unreachable: list[tuple[Entity, str]] = []
     for entity in dict.fromkeys(entities):
@@ -106,6 +68,6 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
         else:
             fragments = tuple((first, stop) for (_, first), (_, stop) in aligned)
             position = aligned[0][0][0]
-            golds[position].append(Gold(fragments, entity.label))
+            golds[position].append(LabelledSpan(fragments, entity.label))
             sources[position].append(entity)
     return Alignment(golds, sources, unreachable, sum(len(sentence.runs) for sentence in sentences))

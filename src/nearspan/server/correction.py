@@ -11,8 +11,7 @@ from nearspan.errors import EditError
 from nearspan.memory import Edit, Editor
 from nearspan.model import Model
 from nearspan.model.decode import Overlap, decode
-from nearspan.segment import Sentence
-from nearspan.spans import ScoredSpan
+from nearspan.segment import LabelledSpan, Sentence
 
 CORRECTIONS = "corrections"  # the document that corrected sentences are kept under
 
@@ -74,7 +73,7 @@ def _replace_entity(entities: Iterable[Entity], span: Span, label: str, overlaps
     """
     rest = [entity for entity in entities if entity.span != span]
     if label:
-        spans = [ScoredSpan(entity.span.fragments, number, 1.0) for number, entity in enumerate(rest)]
+        spans = [LabelledSpan(entity.span.fragments, number, 1.0) for number, entity in enumerate(rest)]
         kept = decode(spans, *overlaps, taken=[span.fragments])
         rest = [*(rest[beside.label] for beside in kept), Entity(span, label)]
     return tuple(sorted(rest))

@@ -10,9 +10,8 @@ from nearspan.spans.given_spans import GivenEntities
 from nearspan.spans.labelled_sentences import LabelledSentences
 from nearspan.spans.lstm_minus import LstmMinus
 from nearspan.spans.pooling import Pooling
-from nearspan.spans.reachability import CandidateRules, Reachability, WordEntity, align_to_candidates
+from nearspan.spans.reachability import CandidateRules, Reachability, align_to_candidates
 from nearspan.spans.representation import Representation
-from nearspan.spans.scored_span import Fragments, ScoredSpan, spans_by_sentence
 from nearspan.spans.span_bilstm import SpanBiLSTM
 from nearspan.spans.span_labels import SpanLabels, WordTarget
 from nearspan.spans.span_transformer import SpanTransformer
@@ -29,7 +28,6 @@ __all__ = [
     "EndSums",
     "EndpointMLP",
     "EndpointMean",
-    "Fragments",
     "Gaussian",
     "GivenEntities",
     "GivenSpans",
@@ -39,18 +37,15 @@ __all__ = [
     "Pooling",
     "Reachability",
     "Representation",
-    "ScoredSpan",
     "SpanBiLSTM",
     "SpanLabels",
     "SpanTransformer",
     "StringMajority",
     "SuggesterSettings",
-    "WordEntity",
     "WordSums",
     "WordTarget",
     "align_to_candidates",
     "candidate_number",
     "count_candidates",
     "enumerate_spans",
-    "spans_by_sentence",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -42,25 +41,6 @@ class EndSums:
     def double(self) -> EndSums:
         """The same in double precision."""
         return EndSums(self.left.double(), self.right.double(), None if self.shared is None else self.shared.double())
-
-    def balanced(self) -> EndSums:
-        """The same spans with ends that are alike in the mean, so that neither is far larger than the spans."""
-        middle = (self.right - self.left).mean(1, keepdim=True) / 2
-        return EndSums(self.left + middle, self.right - middle, self.shared)
-
-    def rows(self) -> Tensor:
-        """Vectors [B, R, H] whose scores `halves` takes apart; where left ends follow from right ones, R is T + 2."""
-        if self.shared is None:
-            return torch.cat([self.left, self.right], dim=1)
-        shared = self.shared.expand(len(self), 1, -1)
-        return torch.cat([-self.left[:, :1], self.right - shared, shared], dim=1)
-
-    def halves(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """What left and right ends [B, T, X] add to a span's scores, from those of `rows` [B, R, X]."""
-        words = self.left.shape[1]
-        if self.shared is None:
-            return scores[:, :words], scores[:, words:]
-        return -scores[:, :words], scores[:, 1:-1] + scores[:, -1:]
 
     def vectors(self, widths: int) -> Tensor:
         """Span vectors [B, T, L, H] by their first word and width; what reaches beyond a sentence has no meaning.

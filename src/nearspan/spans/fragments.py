@@ -9,7 +9,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from nearspan.segment import Gold
+from nearspan.segment import LabelledSpan
 from nearspan.spans.candidates import Candidates, candidate_number
 
 
@@ -34,44 +34,44 @@ class GoldFragments:
     pair_counts: Tensor  # [M]
 
     @classmethod
-    def of(cls, lengths: Tensor, entities: Sequence[Sequence[Gold]], max_width: int) -> GoldFragments:
+    def of(cls, lengths: Tensor, entities: Sequence[Sequence[LabelledSpan[str]]], max_width: int) -> GoldFragments:
         """Lay out the discontinuous entities of sentences of these lengths; fragments that entities share are one.
 
-        >>> gold = Gold(((0, 1), (2, 3)), "A")
-        >>> found = GoldFragments.of(torch.tensor([3]), [[gold]], max_width=2)
-        >>> found.fragments.tolist(), found.pairs.tolist()
+        >>> gold = LabelledSpan(((0, 1), (2, 3)), "A")
+        >>> gold_fragments = GoldFragments.of(torch.tensor([3]), [[gold]], max_width=2)
+        >>> gold_fragments.fragments.tolist(), gold_fragments.pairs.tolist()
         ([[0, 0], [4, 0]], [[0, 4, 0]])
         """
-        names = tuple(sorted({gold.label for own in entities for gold in own}))
+        names = tuple(sorted({gold.label for golds in entities for gold in golds}))
         position = {name: number for number, name in enumerate(names)}
         fragments, pairs, counts = [], [], []
-        for number, own in enumerate(entities):
-            singles = dict.fromkeys((number, *one, position[gold.label]) for gold in own for one in gold.fragments)
+        for number, golds in enumerate(entities):
+            singles = dict.fromkeys((number, *part, position[gold.label]) for gold in golds for part in gold.fragments)
             doubles = dict.fromkeys(
-                (number, *one, *other, position[gold.label])
-                for gold in own
-                for one, other in combinations(gold.fragments, 2)
+                (number, *left, *right, position[gold.label])
+                for gold in golds
+                for left, right in combinations(gold.fragments, 2)
             )
             fragments += list(singles)
             pairs += list(doubles)
             counts.append((len(singles), len(doubles)))
         many = torch.tensor(counts, dtype=torch.long).view(-1, 2)
-        one = torch.tensor(fragments, dtype=torch.long).view(-1, 4)
-        two = torch.tensor(pairs, dtype=torch.long).view(-1, 6)
+        single = torch.tensor(fragments, dtype=torch.long).view(-1, 4)
+        double = torch.tensor(pairs, dtype=torch.long).view(-1, 6)
 
         def numbers(table: Tensor, column: int) -> Tensor:
             return candidate_number(table[:, column], table[:, column + 1], lengths[table[:, 0]], max_width)
 
-        singles_table = torch.stack([numbers(one, 1), one[:, 3]], 1)
-        doubles_table = torch.stack([numbers(two, 1), numbers(two, 3), two[:, 5]], 1)
+        singles_table = torch.stack([numbers(single, 1), single[:, 3]], 1)
+        doubles_table = torch.stack([numbers(double, 1), numbers(double, 3), double[:, 5]], 1)
         return cls(names, singles_table, many[:, 0], doubles_table, many[:, 1])
 
     def batch(self, ids: Tensor, candidates: Candidates) -> BatchFragments:
         """Those of a batch; `ids` [B] are its sentences. On the device of the candidates."""
         ids = ids.cpu()
         before = candidates.counts.cumsum(0) - candidates.counts  # [B]
-        fragments, shift = _gathered(self.fragments, self.fragment_counts, ids, before)
-        pairs, both = _gathered(self.pairs, self.pair_counts, ids, before)
+        fragments, shift = _select_rows(self.fragments, self.fragment_counts, ids, before)
+        pairs, both = _select_rows(self.pairs, self.pair_counts, ids, before)
         device, most = candidates.first.device, int(self.fragment_counts[ids].max()) if len(ids) else 0
         rows = (fragments[:, 0] + shift).to(device, non_blocking=True)
         labels = fragments[:, 1].to(device, non_blocking=True)
@@ -79,7 +79,7 @@ class GoldFragments:
         return BatchFragments(rows, labels, numbers, most)
 
 
-def _gathered(table: Tensor, counts: Tensor, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+def _select_rows(table: Tensor, counts: Tensor, ids: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
     """The rows of `table` that belong to sentences `ids`, and for each how many candidates are before its sentence."""
     many = counts[ids]
     starts = (counts.cumsum(0) - counts)[ids]

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from nearspan.document import Document, Entity
-from nearspan.segment import Coverage, Sentence, align
+from nearspan.segment import Coverage, Sentence, WordEntity, align
 from nearspan.segment.windows import split_windows
-from nearspan.spans.reachability import WordEntity
 
 
 @dataclass(frozen=True)

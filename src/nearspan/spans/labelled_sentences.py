@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from nearspan.document import Document
-from nearspan.segment import Coverage, Gold, Sentence
+from nearspan.segment import Coverage, LabelledSpan, Sentence, WordEntity
 from nearspan.segment.windows import split_windows
 from nearspan.spans.given_spans import GivenEntities
-from nearspan.spans.reachability import CandidateRules, WordEntity, align_to_candidates
+from nearspan.spans.reachability import CandidateRules, align_to_candidates
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class LabelledSentences:
 
     sentences: list[Sentence]
     entities: list[list[WordEntity]]
-    discontinuous: list[list[Gold]]
+    discontinuous: list[list[LabelledSpan[str]]]
     coverage: Coverage
 
     @classmethod

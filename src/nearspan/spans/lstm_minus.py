@@ -63,8 +63,11 @@ class LstmMinus(Representation):
         for name, parameter in self.named_parameters():
             nn.init.zeros_(parameter) if name.endswith("bias") else nn.init.uniform_(parameter, -bound, bound)
 
-    def ends(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """left and right [B, T, size] from word states [B, T, 2H] that are zero on padding."""
+    def end_sums(self, states: Tensor) -> EndSums:
+        """left and right [B, T, size] from word states [B, T, 2H] that are zero on padding.
+
+        In the flat form right(t) + left(t + 1) is c.
+        """
         half = states.shape[-1] // 2
         ahead, behind = states.split(half, dim=-1)
         if self.minus is None:
@@ -74,11 +77,12 @@ class LstmMinus(Representation):
             forward, backward = functional.linear(ahead, forward_weight), functional.linear(behind, backward_weight)
         forward, backward = functional.pad(forward, (0, 0, 1, 1)), functional.pad(backward, (0, 0, 1, 1))
         left = backward[:, 1:-1] - forward[:, :-2]  # [B, T, size]: b_a - f_{a-1}
-        right = forward[:, 1:-1] - backward[:, 2:] + self._bias(states)  # f_b - b_{b+1}
+        bias = self.minus.bias if self.minus is not None else states.new_zeros(self.size)
+        right = forward[:, 1:-1] - backward[:, 2:] + bias  # f_b - b_{b+1}
         if self.plus is not None:
             both = self.plus(states)
-            left, right = left + both, right + both
-        return left, right
+            return EndSums(left + both, right + both)
+        return EndSums(left, right, bias)
 
     @property
     def begins_alike(self) -> bool:  # type: ignore[override]
@@ -90,27 +94,18 @@ class LstmMinus(Representation):
 
         In the flat form h_s = c + step(a) + ... + step(b) with a word's own left(t) + right(t) - c for its step.
         """
-        left, right = self.ends(states)
-        if self.plus is None:
-            bias = self._bias(states)
-            return WordSums(bias[None], left + right - bias)
-        before = functional.pad(right, (0, 0, 1, 0))[:, :-1]
-        return WordSums(left + before, right - before)
-
-    def end_sums(self, states: Tensor) -> EndSums:
-        """The same vectors as sums of two ends; in the flat form right(t) + left(t + 1) is c."""
-        return EndSums(*self.ends(states), None if self.plus is not None else self._bias(states))
-
-    def _bias(self, like: Tensor) -> Tensor:
-        """c [size]."""
-        return self.minus.bias if self.minus is not None else like.new_zeros(self.size)
+        ends = self.end_sums(states)
+        if ends.shared is not None:
+            return WordSums(ends.shared[None], ends.left + ends.right - ends.shared)
+        before = functional.pad(ends.right, (0, 0, 1, 0))[:, :-1]
+        return WordSums(ends.left + before, ends.right - before)
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, size]."""
-        left, right = self.ends(encoded.states)
-        row = candidates.sentence * left.shape[1]
-        starts = left.flatten(0, 1).index_select(0, row + candidates.first)
-        stops = right.flatten(0, 1).index_select(0, row + candidates.stop - 1)
+        ends = self.end_sums(encoded.states)
+        row = candidates.sentence * ends.left.shape[1]
+        starts = ends.left.flatten(0, 1).index_select(0, row + candidates.first)
+        stops = ends.right.flatten(0, 1).index_select(0, row + candidates.stop - 1)
         vectors: Tensor = self.dropout(starts + stops)
         return vectors
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from nearspan.document import Entity
-from nearspan.segment import Coverage, Gold, Sentence, align
+from nearspan.segment import Coverage, LabelledSpan, Sentence, WordEntity, align
 from nearspan.segment.windows import split_windows
-
-WordEntity = tuple[int, int, str]  # first word, stop, label
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Reachability:
     """For each sentence the entities that can be predicted, over its words; and what was left out why."""
 
     entities: list[list[WordEntity]]  # those that a candidate can equal
-    discontinuous: list[list[Gold]]  # those whose fragments candidates can equal
+    discontinuous: list[list[LabelledSpan[str]]]  # those whose fragments candidates can equal
     coverage: Coverage
 
 
@@ -47,7 +45,7 @@ def align_to_candidates(
     alignment = align(sentences, entities)
     reasons: dict[str, int] = {}
     contiguous: list[list[WordEntity]] = []
-    discontinuous: list[list[Gold]] = []
+    discontinuous: list[list[LabelledSpan[str]]] = []
     for sentence, golds in zip(sentences, alignment.golds, strict=True):
         contiguous.append([])
         discontinuous.append([])
@@ -67,7 +65,7 @@ def align_to_candidates(
 
 
 def _out_of_reach(
-    gold: Gold, sentence: Sentence, rules: CandidateRules, spans: set[tuple[int, int]], words: set[int]
+    gold: LabelledSpan[str], sentence: Sentence, rules: CandidateRules, spans: set[tuple[int, int]], words: set[int]
 ) -> str:
     """Why an entity cannot be predicted beside those whose spans and words are kept already; empty if it can."""
     span, reason = (gold.first, gold.stop), _too_wide(gold, sentence, rules.max_width)
@@ -81,19 +79,19 @@ def _out_of_reach(
     return reason
 
 
-def _too_wide(gold: Gold, sentence: Sentence, max_width: int) -> str:
+def _too_wide(gold: LabelledSpan[str], sentence: Sentence, max_width: int) -> str:
     widest = max(stop - first for first, stop in gold.fragments)
     return f"wider than {max_width} {sentence.unit}" if widest > max_width else ""
 
 
-def _too_far_apart(gold: Gold, sentence: Sentence, max_width: int) -> str:
+def _too_far_apart(gold: LabelledSpan[str], sentence: Sentence, max_width: int) -> str:
     """Why the fragments of an entity cannot be linked, if they cannot."""
     if any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
         return "of fragments that touch"
     return _cut(gold, sentence, max_width, "of fragments too far apart")
 
 
-def _cut(gold: Gold, sentence: Sentence, max_width: int, reason: str) -> str:
+def _cut(gold: LabelledSpan[str], sentence: Sentence, max_width: int, reason: str) -> str:
     """The reason, if the window that owns an entity does not hold all of it."""
     windows = split_windows(sentence, max_width)
     window = next(window for window in windows if window.owns(gold.first - window.start))

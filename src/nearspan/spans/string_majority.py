@@ -36,7 +36,7 @@ class StringMajority:
         total = Counter(label for own in counts.values() for label in own.elements())
         order = sorted(total, key=lambda label: (-total[label], label))
         rank = {label: place for place, label in enumerate(order)}
-        labels = {text: min(own, key=lambda label: (-own[label], rank[label])) for text, own in counts.items()}
+        labels = {text: min(votes, key=lambda label: (-votes[label], rank[label])) for text, votes in counts.items()}
         return cls(labels, order[0] if order else "")
 
     def label(self, text: str) -> str:

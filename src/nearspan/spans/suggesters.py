@@ -13,11 +13,11 @@ from torch import Tensor
 from nearspan.document import Document
 from nearspan.encoders import Batch, EncodedCorpus, SpanTable
 from nearspan.registry import register
-from nearspan.segment import Sentence
+from nearspan.segment import Sentence, WordEntity
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates, count_candidates, enumerate_spans
 from nearspan.spans.labelled_sentences import LabelledSentences
-from nearspan.spans.reachability import CandidateRules, WordEntity
+from nearspan.spans.reachability import CandidateRules
 from nearspan.spans.span_labels import SpanLabels, WordTarget
 
 Split = Callable[[Document], list[Sentence]]

@@ -15,8 +15,8 @@ from nearspan.config import Recipe
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.losses import GeneratorSettings, SpanTexts, SynonymSource
-from nearspan.segment import Coverage, Gold, Sentence
-from nearspan.spans import Fragments, GoldFragments, LabelledSentences, WordEntity, WordTarget
+from nearspan.segment import Coverage, Fragments, LabelledSpan, Sentence, WordEntity
+from nearspan.spans import GoldFragments, LabelledSentences, WordTarget
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class TrainingData:
         return self.labelled.entities
 
     @property
-    def discontinuous(self) -> list[list[Gold]]:
+    def discontinuous(self) -> list[list[LabelledSpan[str]]]:
         """The discontinuous entities of each sentence."""
         return self.labelled.discontinuous
 

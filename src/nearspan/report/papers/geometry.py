@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nearspan.heads import Query
 from nearspan.model import Model
 from nearspan.report.papers.spans import WordSpan, span_batches
 
@@ -110,7 +111,7 @@ def coupling(model: Model, spans: Sequence[WordSpan], widest: int, near: int = N
     sums = torch.zeros(len(LEVELS), dtype=torch.double, device=model.device)
     counts = torch.zeros(len(LEVELS), dtype=torch.long, device=model.device)
     for batch in span_batches(model, spans):
-        query = model.network.query(batch.batch)
+        query = Query(model.network, batch.batch)
         vectors, candidates = query.vectors, query.candidates
         sizes = candidates.counts
         starts = (sizes.cumsum(0) - sizes).tolist()

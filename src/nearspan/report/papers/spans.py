@@ -12,11 +12,11 @@ from torch import Tensor
 
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Batch
-from nearspan.heads.query import Query
+from nearspan.heads import Query
 from nearspan.model import Model
-from nearspan.segment import Sentence, align
+from nearspan.segment import Sentence, WordEntity, align
 from nearspan.segment.windows import Window, split_windows
-from nearspan.spans import Candidates, WordEntity, enumerate_spans
+from nearspan.spans import Candidates, enumerate_spans
 
 EntityKey = tuple[int, Entity]  # the document's position in the corpus, and the entity in it
 
@@ -128,12 +128,12 @@ def span_batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[SpanBatch]
     for sentence, first, stop in places.tolist():
         entities[sentence].append((first, stop, ""))
     corpus = model.encode(list(sentences.values()), entities)
-    for ids in corpus.reading_batches(model.device):
+    for batch in corpus.reading_batches():
         position = torch.full((len(sentences),), -1)
-        position[ids] = torch.arange(len(ids))
+        position[batch.ids] = torch.arange(len(batch.ids))
         inside = (position[places[:, 0]] >= 0).nonzero().flatten()
         moved = torch.stack([position[places[inside, 0]], places[inside, 1], places[inside, 2]], dim=1)
-        yield SpanBatch(corpus.batch(ids), inside.to(model.device), moved)
+        yield SpanBatch(batch, inside.to(model.device), moved)
 
 
 def span_vectors(model: Model, spans: Sequence[WordSpan]) -> Tensor:
@@ -163,7 +163,7 @@ def _gather_rows(
     """Rows [N, size] of what is read of all candidates [S, size]."""
     rows = torch.empty(len(spans), size, device=model.device)
     for batch in span_batches(model, spans):
-        query = model.network.query(batch.batch, model.datastore if with_datastore else None)
+        query = Query(model.network, batch.batch, model.datastore if with_datastore else None)
         rows[batch.numbers] = read(query)[batch.rows(query.candidates)].float()
     return rows
 

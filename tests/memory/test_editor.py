@@ -397,10 +397,11 @@ def test_where_fragments_are_not_joined_none_is_edited(editor: Editor):
         editor.relabel(0, Span(((0, 3), (13, 17))), "PLACE")
 
 
-def test_edits_that_cannot_be_made_are_a_damaged_model(editor: Editor):
+@pytest.mark.parametrize("damage", ['"count": 3', '"counted": 2', '"count": null'])
+def test_edits_that_cannot_be_made_are_a_damaged_model(editor: Editor, damage: str):
     editor.add(ADDED)
     path = editor.folder / "journal.jsonl"
-    path.write_text(path.read_text(encoding="utf-8").replace('"count": 2', '"count": 3'), encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace('"count": 2', damage), encoding="utf-8")
     with pytest.raises(ModelError, match="cannot be made"):
         Editor.open(editor.folder, "cpu")
 

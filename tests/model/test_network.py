@@ -194,3 +194,34 @@ def test_of_what_the_memory_cannot_hold_the_head_alone_speaks_with_its_part(clas
     monkeypatch.setattr(classifier.network.head, "predict_beyond_candidates", lambda _: [[wide]])
     [spans] = classifier.network.predict(query(classifier, TEXTS[2]))
     assert [span.score for span in spans if span.stop - span.first == 9] == [pytest.approx(0.6)]
+
+
+def test_the_loss_of_a_batch_is_the_mean_over_its_sentences(tiny, documents):
+    from nearspan.model.network import LabelledBatch
+
+    data = TrainingData.of(documents, tiny("classifier"), split)
+    torch.manual_seed(0)
+    model = Model.from_corpus(tiny("classifier", "encoder.bilstm.dropout=0.0"), data.sentences, data.labels)
+    corpus, labels = model.encode(data.sentences), span_labels(model, data)
+    both, first, second = (
+        model.network(LabelledBatch(corpus.batch(torch.tensor(ids)), labels)).item() for ids in ([0, 1], [0], [1])
+    )
+    assert both == pytest.approx((first + second) / 2, rel=1e-5)
+
+
+@torch.inference_mode()
+def test_all_probabilities_are_told_unless_only_entities_matter(instance: Model, documents):
+    asked = query(instance, *(document.text for document in documents))
+    whole = instance.network.predict_proba(asked)
+    assert torch.equal(whole, instance.network.predict_proba(asked, entities_only=False))
+    assert not torch.equal(whole, instance.network.predict_proba(asked, entities_only=True))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("search", ["nearest", "whole"])
+def test_a_removed_span_is_no_part_of_a_probability(instance: Model, search: str):
+    instance.set_search(search)
+    instance.datastore.labels[0] = -1
+    contributions = instance.network.head.contributions(query(instance, TEXTS[0]), 0)
+    assert 0 not in contributions.rows.tolist()
+    assert contributions.weights.sum().item() == pytest.approx(1)

@@ -91,7 +91,7 @@ def main() -> None:
     }
     result = {
         "sentences": sentences,
-        "memory_spans": len(models["instance"].memory or ()),
+        "memory_spans": len(models["instance"].datastore or ()),
         "entities_found": found,
         "ms_per_sentence": medians,
         "ratio": {way: round(of_way["instance"] / of_way["classifier"], 2) for way, of_way in medians.items()},

@@ -54,11 +54,13 @@ class WordSumEngine:
             return self._entity_probabilities(ends, candidates, sentences)
         table, shared = self.table, len(sentences) == 1
         _, length, width = ends.left.shape
-        sizes = table.counts + self.datastore.counts * table.set_apart  # [M]
-        sizes = torch.full((batch,), WORDS // 8) if shared else sizes[sentences].sum(1)
-        order = sizes.argsort()  # pools of like size together
-        parts = []
-        for ids in order.split(1 if batch == 1 else self._group_size(ends, sizes)):
+        order, groups, parts = torch.arange(batch), [torch.arange(batch)], []
+        if batch > 1:
+            sizes = table.counts + self.datastore.counts * table.set_apart  # [M]
+            sizes = torch.full((batch,), WORDS // 8) if shared else sizes[sentences].sum(1)
+            order = sizes.argsort()  # pools of like size together
+            groups = list(order.split(self._group_size(ends, sizes)))
+        for ids in groups:
             group = ends if batch == 1 else ends.select(ids)
             near = sentences if shared else sentences[ids]
             most = min(WORDS, self.budget // (len(ids) * ((length + 2) * CELL + 8 * width)))  # words at once

@@ -1,6 +1,6 @@
 """Linking fragments: decoding against brute force over all consistent groupings."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 import torch
@@ -159,3 +159,14 @@ def test_the_vectors_of_gaps_begin_with_a_length_of_about_one():
     gaps = FragmentLinker(FragmentLinkerSettings(size=300), 1, [1]).gap.weight
     assert gaps.norm(dim=1).tolist() == pytest.approx([1.0] * 9, abs=0.1)
     assert gaps.mean().item() == pytest.approx(0, abs=0.005)
+
+
+def test_pairs_are_told_apart_by_the_words_between_them_the_coarser_the_more_there_are():
+    torch.manual_seed(0)
+    linker = FragmentLinker(FragmentLinkerSettings(size=40), 2, [1]).eval()
+    gaps = torch.tensor([1, 2, 3, 4, 5, 6, 7, 9, 10, 14, 15, 24, 25, 99])
+    every = torch.zeros_like(gaps)
+    scores = linker.pair_scores(torch.ones(1, 2), Pairs(every, every, every, gaps)).tolist()
+    alike = [first == second for first, second in pairwise(scores)]
+    pairs = [pair for pair, same in zip(pairwise(gaps.tolist()), alike, strict=True) if same]
+    assert pairs == [(5, 6), (7, 9), (10, 14), (15, 24), (25, 99)]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nearspan.errors import ModelError
-from nearspan.heads import HeadInputs, NearestHead, SoftmaxHead, Targets
+from nearspan.heads import Head, HeadInputs, NearestHead, SoftmaxHead, Targets
 from nearspan.heads.nearest import NearestSettings
 from nearspan.heads.softmax import SoftmaxSettings
 from nearspan.knn import Pool, pool_probabilities, probabilities_over_all
@@ -99,3 +99,9 @@ def test_removed_spans_vote_for_nothing(gone: int, budget: int):
     expected = removed_by_loop(vectors, pool, 3)
     torch.testing.assert_close(probabilities_over_all(vectors, pool, 3, budget), expected)
     torch.testing.assert_close(pool_probabilities(vectors, pool, 3), expected)
+
+
+def test_a_head_asks_for_nothing_that_it_does_not_name():
+    head = Head()
+    assert (head.reads_words, head.multilabel, head.uses_datastore, head.sums_inner_products) == (False,) * 4
+    assert (head.has_null, head.training_neighbours, head.trains_neighbours) == (True, 0, False)

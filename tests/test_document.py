@@ -183,3 +183,8 @@ def test_what_a_document_and_its_parts_look_like():
 def test_documents_cannot_be_changed():
     with pytest.raises(AttributeError):
         Document("a").text = "b"
+
+
+def test_what_is_no_text_is_named_as_it_is():
+    with pytest.raises(TypeError, match=r"^expected a text \(str\), found NoneType: None$"):
+        Document(None)  # type: ignore[arg-type]

@@ -202,7 +202,7 @@ class Document:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise TypeError(f"expected a text (str), found {type(self.text).__name__}: {_excerpt(repr(self.text))}")
+            raise TypeError(f"expected a text (str), found {type(self.text).__name__}: {repr(self.text)[:_SHOWN]}")
         size = len(self.text)
         entities: list[Entity] = []  # with their characters
         for entity in self.entities:

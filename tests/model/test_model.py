@@ -1,12 +1,16 @@
 """The model: exact offsets for any text, the same answer in any company, long input whole."""
 
+import copy
+import gc
+import weakref
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nearspan
 from nearspan.document import Document, Entity
-from nearspan.errors import ConfigError
+from nearspan.errors import ConfigError, ModelError
 from nearspan.model import Model, predict
 from nearspan.model.predict import SentenceWindows
 from nearspan.segment import split
@@ -211,3 +215,23 @@ def test_it_says_what_it_is(instance: Model):
     assert repr(instance) == f"Model(instance, labels PERSON, PLACE, 12 sentences in memory, {instance.path})"
     instance.datastore = instance.path = None
     assert repr(instance) == "Model(instance, labels PERSON, PLACE)"
+
+
+def test_a_copy_predicts_from_its_own_memory(instance: Model, documents):
+    other = copy.copy(instance)
+    other.datastore = None
+    assert instance(documents[0]).entities
+    with pytest.raises(ModelError):
+        other(documents[0])
+
+
+def test_a_model_that_is_let_go_frees_its_memory_at_once(folders):
+    model = nearspan.load(folders["classifier"], device="cpu")
+    model("Ada lives in Oslo")
+    here = weakref.ref(model)
+    gc.disable()
+    try:
+        del model
+        assert here() is None
+    finally:
+        gc.enable()

@@ -65,7 +65,6 @@ class Model:
         self.path = path  # the folder that it was loaded from or saved to
         self._editor: Editor | None = None
         transformer = network.encoder.transformer
-        self.predictor = Predictor(self)
         self.split = recipe.splitter(transformer.tokenizer if transformer is not None else None)
 
     @classmethod
@@ -217,6 +216,11 @@ class Model:
         if isinstance(texts, str | Document):
             raise TypeError("pipe takes several texts or documents: give it a list, or call the model with one text")
         return self.predictor.annotate(texts)
+
+    @property
+    def predictor(self) -> Predictor:
+        """The model at work, made anew each time: a copy asks itself, and a model that is let go is freed at once."""
+        return Predictor(self)
 
     def encode(
         self,

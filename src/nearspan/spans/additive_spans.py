@@ -45,6 +45,7 @@ class EndSums:
     def vectors(self, widths: int) -> Tensor:
         """Span vectors [B, T, L, H] by their first word and width; what reaches beyond a sentence has no meaning.
 
+        >>> import torch
         >>> EndSums(torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[10.0], [20.0]]])).vectors(2)[0, :, :, 0].tolist()
         [[11.0, 21.0], [22.0, 2.0]]
         """

@@ -205,7 +205,7 @@ class Model:
 
     def __call__(self, text: Document | str) -> Document:
         """One text, or document, with its entities."""
-        [document] = self.predictor.annotate([text])
+        [document] = Predictor(self).annotate([text])
         return document
 
     def pipe(self, texts: Iterable[Document | str]) -> Iterator[Document]:
@@ -215,7 +215,7 @@ class Model:
         """
         if isinstance(texts, str | Document):
             raise TypeError("pipe takes several texts or documents: give it a list, or call the model with one text")
-        return self.predictor.annotate(texts)
+        return Predictor(self).annotate(texts)
 
     @property
     def predictor(self) -> Predictor:

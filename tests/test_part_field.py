@@ -8,6 +8,7 @@ import pytest
 from pydantic import Field, ValidationError
 
 from nearspan import registry
+from nearspan.errors import ConfigError
 from nearspan.settings import PartField, Settings
 
 
@@ -68,6 +69,17 @@ def test_an_unknown_kind_is_refused_with_the_known_ones(parts: dict[str, Any]) -
     parts["large"] = Large
     with pytest.raises(ValidationError, match="'small', 'large'"):
         House(head={"kind": "huge"})  # type: ignore[arg-type]
+
+
+class Nameless(Settings):
+    kind: str = "nameless"  # a kind that is no literal cannot be told from others
+
+
+@pytest.mark.parametrize("settings", [None, Settings, Nameless])
+def test_a_part_without_a_literal_kind_is_refused_with_what_to_write(settings: type[Settings] | None) -> None:
+    part = type("Large", (), {"Settings": settings})
+    with pytest.raises(ConfigError, match=r'the head Large has no name: .* kind: Literal\["mine"\] = "mine"'):
+        registry.register("head", part)
 
 
 def test_settings_are_written_by_their_own_fields() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from nearspan.errors import ConfigError, did_you_mean, first_line
 
@@ -32,7 +32,7 @@ def register(role: Role, part: Any, name: str = "") -> Any:
     """
     if role not in _parts:
         raise ConfigError(f"there is no role {role!r} for parts; {did_you_mean(role, _parts)}")
-    name = name or _name(part)
+    name = name or _name(role, part)
     known = _parts[role].get(name)
     if known is not None and known is not part and known.__module__ != part.__module__:
         raise ConfigError(f"a {role} named {name!r} is registered already, by {known.__module__}: choose another name")
@@ -54,11 +54,18 @@ def parts(role: Role) -> Mapping[str, Any]:
     return _parts[role]
 
 
-def _name(part: Any) -> str:
+def _name(role: Role, part: Any) -> str:
+    """What a part calls itself: a format its `name`, any other part the `kind` of its `Settings`."""
+    if role == "format":
+        return str(part.name)
     settings = getattr(part, "Settings", None)
-    if settings is not None:
-        return str(settings.model_fields["kind"].default)
-    return str(part.name)
+    kind = getattr(settings, "model_fields", {}).get("kind")
+    if kind is None or get_origin(kind.annotation) is not Literal or kind.default not in get_args(kind.annotation):
+        raise ConfigError(
+            f"the {role} {part.__name__} has no name: give it `Settings`, a subclass of nearspan.settings.Settings "
+            'with a field such as kind: Literal["mine"] = "mine"'
+        )
+    return str(kind.default)
 
 
 @cache

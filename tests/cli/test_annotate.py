@@ -111,7 +111,14 @@ def test_problems_of_a_corpus_are_shown(annotate, tmp_path: Path):
     assert "a.conll:2" in ran.err
 
 
-@pytest.mark.parametrize("format", ["jsonl", "conll", "brat"])
+def test_a_format_that_cannot_be_written_is_refused_with_those_that_can(annotate):
+    for name in ("indexed", "jsnl"):
+        ran = annotate("--to", name, stdin=TEXT.encode())
+        assert (ran.code, ran.out) == (2, "")
+        assert f"found '{name}'; known: brat, conll, jsonl, pubtator" in ran.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("format", ["jsonl", "conll", "brat", "pubtator"])
 def test_every_output_can_be_read_back(annotate, tmp_path: Path, format: str):
     out = tmp_path / ("out" if format == "brat" else f"out.{format}")
     ran = annotate("--to", format, "--out", out, stdin=f"{TEXT}\nBob Stone left.\n".encode())

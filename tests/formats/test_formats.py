@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from nearspan.cli.options import Format as FormatOption
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats import known_formats, read, write
@@ -113,7 +115,7 @@ def test_an_unknown_format_names_the_nearest(put: Put):
 
 @pytest.mark.parametrize("content", ["just some text\nand more\n", b"\x00\x01\x02\xff" * 50, "a,b\n1,2\n"])
 def test_content_of_no_known_format_is_an_error(put: Put, content: str | bytes):
-    with pytest.raises(CorpusError, match="name it with `format`: brat, pubtator, indexed, conll, jsonl"):
+    with pytest.raises(CorpusError, match=f"name it with `format`: {', '.join(known_formats())}"):
         read(put("data", content))
 
 
@@ -153,8 +155,19 @@ def test_the_ending_says_what_to_write(tmp_path: Path, name: str, format: str):
     assert read(tmp_path / name).format == format
 
 
+def test_an_ending_is_that_of_one_format():
+    endings = [ending for format in known_formats().values() for ending in format.endings]
+    assert len(endings) == len(set(endings))
+
+
+def test_the_option_names_every_format():
+    help = get_args(FormatOption)[1].help
+    assert all(name in help for name in known_formats())
+
+
 def test_an_ending_that_says_nothing_is_an_error(tmp_path: Path):
-    with pytest.raises(CorpusError, match="name it with `format`: brat, pubtator, conll, jsonl"):
+    writable = ", ".join(name for name, format in known_formats().items() if format.write)
+    with pytest.raises(CorpusError, match=f"name it with `format`: {writable}"):
         write([Document("a")], tmp_path / "a.xyz")
 
 

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from nearspan.errors import ModelError
-from nearspan.heads import Head, HeadInputs, NearestHead, SoftmaxHead, Targets
+from nearspan.heads import Head, HeadInputs, NearestHead, Query, SoftmaxHead, Targets
 from nearspan.heads.nearest import NearestSettings
 from nearspan.heads.softmax import SoftmaxSettings
 from nearspan.knn import Pool, pool_probabilities, probabilities_over_all
+from nearspan.spans import Representation
 
 INPUTS = HeadInputs(labels=3, span_size=6, word_size=6)
 
@@ -27,6 +28,35 @@ def test_probabilities_add_up_to_one():
     for probabilities in (softmax, pool_probabilities(vectors, pool, 4)):
         torch.testing.assert_close(probabilities.sum(1), torch.ones(9))
         assert probabilities.shape == (9, 4)
+
+
+def test_span_vectors_of_another_size_than_the_representation_says_are_refused():
+    class Wide(Representation):
+        size = 3
+
+        def forward(self, encoded, candidates):
+            return torch.zeros(len(candidates), 5)
+
+    network = SimpleNamespace(
+        encoder=lambda _: None, suggester=SimpleNamespace(candidates=lambda _: range(2)), representation=Wide()
+    )
+    with pytest.raises(ValueError, match=r"Wide gave span vectors \[2, 5\], expected \[2, 3\]"):
+        _ = Query(network, None).representations
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Head.build(None, INPUTS), "Head has no `build`"),
+        (lambda: Head().loss(None, Targets()), "Head has no `loss`"),
+        (lambda: Head().predict_proba(None), "Head has no `predict_proba`"),
+        (lambda: Representation.build(None, None, 1), "Representation has no `build`"),
+        (lambda: Representation()(None, None), "Representation has no `forward`"),
+    ],
+)
+def test_a_method_that_a_part_lacks_is_named(call, message: str):
+    with pytest.raises(NotImplementedError, match=message):
+        call()
 
 
 def test_the_nearest_head_says_what_it_lacks():

@@ -29,6 +29,8 @@ from nearspan.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
+FLAT = {"conll": "CoNLL columns", "pubtator": "PubTator"}  # formats that cannot hold discontinuous entities
+
 
 def annotate(
     model: ModelFolder,
@@ -37,7 +39,7 @@ def annotate(
         typer.Argument(help="Text files or corpora; `-` or nothing: lines of standard input, a text each."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; standard output if not given.")] = None,
-    to: Annotated[str, typer.Option(help="jsonl, conll or brat.")] = "jsonl",
+    to: Annotated[str, typer.Option(help="The format to write: jsonl, conll, brat, pubtator.")] = "jsonl",
     search: Search = "",
     interpolate: Interpolate = None,
     device: Device = "",
@@ -53,18 +55,18 @@ def annotate(
     Example: echo 'Marie Curie worked in Paris.' | nearspan annotate runs/mine
     """
     files = files or ["-"]
-    if to not in ("jsonl", "conll", "brat"):
-        raise ConfigError(f"--to takes jsonl, conll or brat, found {to!r}")
+    _refuse_unwritable(to)
     if to != "jsonl" and out is None:
         raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
     if format and "-" in files:
         raise ConfigError("--format is for files: on standard input each line is a text, whatever it looks like")
     _refuse_closed_streams(files, out)
     loaded = load_model(model, device, search, interpolate)
-    if to == "conll" and loaded.network.fragment_linker is not None:
+    if to in FLAT and loaded.network.fragment_linker is not None:
         logger.warning(
-            "this model can find discontinuous entities, which CoNLL columns cannot hold: if it finds one, nothing is "
-            "written. --to jsonl and --to brat keep them"
+            "this model can find discontinuous entities, which %s cannot hold: if it finds one, nothing is "
+            "written. --to jsonl and --to brat keep them",
+            FLAT[to],
         )
     annotated = loaded.pipe(_documents(files, format, spans_are_given=loaded.classifies_given_spans))
     if out is None:
@@ -72,6 +74,17 @@ def annotate(
     else:
         with name_options({"format": "--to"}):
             _write(_with_progress(annotated), out, to)
+
+
+def _refuse_unwritable(to: str) -> None:
+    """Refuse the name of a format that cannot be written."""
+    from nearspan.formats import known_formats
+
+    writable = [name for name, format in known_formats().items() if format.write]
+    if to not in writable:
+        raise ConfigError(
+            f"--to takes a format that can be written, found {to!r}; known: {', '.join(sorted(writable))}"
+        )
 
 
 def _refuse_closed_streams(files: list[str], out: Path | None) -> None:

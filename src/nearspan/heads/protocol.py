@@ -61,7 +61,13 @@ class Query:
     @cached_property
     def representations(self) -> Tensor:
         """What the representation makes of the candidates [S, H'], before any bottleneck."""
-        vectors: Tensor = self.network.representation(self.encoded, self.candidates)
+        representation = self.network.representation
+        vectors: Tensor = representation(self.encoded, self.candidates)
+        if vectors.shape != (len(self.candidates), representation.size):
+            raise ValueError(
+                f"{type(representation).__name__} gave span vectors {list(vectors.shape)}, "
+                f"expected [{len(self.candidates)}, {representation.size}]: candidates, and its `size`"
+            )
         return vectors
 
     @cached_property
@@ -123,7 +129,11 @@ class Contributions:
 
 
 class Head(nn.Module):
-    """Turns span vectors, or word states, into label probabilities and entities."""
+    """Turns span vectors, or word states, into label probabilities and entities.
+
+    One over span vectors needs `Settings`, `build`, `loss` and `predict_proba`; all else has a default that is right
+    for it. Weights are saved and loaded with the model's. `ScoreHead` (heads/softmax.py) has the last two for scores.
+    """
 
     Settings: ClassVar[type[Settings]]
     reads_words: ClassVar[bool] = False  # word states instead of span vectors: flat entities of any width
@@ -133,8 +143,8 @@ class Head(nn.Module):
     sums_inner_products: ClassVar[bool] = False  # whether P(y|s) is a sum of exp(s . s_j) over datastore spans
     search_modes: ClassVar[tuple[str, ...]] = ()  # ways to search its datastore, for `search`
 
-    settings: Any
-    has_null: bool = True
+    settings: Any  # for a head's own use
+    has_null: bool = True  # that of `HeadInputs`: False where spans are given, and null is no answer
     search: str = ""  # one of `search_modes`
     training_neighbours: int = 0  # training sentences whose labelled spans each step of training compares with
     trains_neighbours: bool = False  # whether the gradient flows into the vectors of these spans too
@@ -142,18 +152,18 @@ class Head(nn.Module):
     @classmethod
     def build(cls, settings: Any, inputs: HeadInputs) -> Self:
         """The head of some settings; a ConfigError where it cannot read what it is given."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{cls.__name__} has no `build`")
 
     def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
         """The loss of a batch, summed over its spans or words; `pool` holds the spans of `training_neighbours`."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no `loss`")
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
-        """P(y|s) [S, 1 + Y] of the candidates.
+        """P(y|s) [S, 1 + Y] of the candidates, null in the first column; 0 there where the head has no null.
 
         Where only entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no `predict_proba`")
 
     def choose(self, probabilities: Tensor) -> tuple[Tensor, Tensor]:
         """Rows and labels of the spans that are entities, given P(y|s) [S, 1 + Y]: the likeliest label, unless null."""

@@ -1,4 +1,10 @@
-"""What a span representation is: word states and candidates to span vectors [S, size]."""
+"""What a span representation is: word states and candidates to span vectors [S, size].
+
+One of a package of yours is a subclass of `Representation` with `Settings`, registered by
+`nearspan.register("representation", MyRepresentation)`; a recipe names it by `representation.kind`.
+
+Shapes: B sentences, T words in the longest of them, S candidate spans, H width of a word state.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +19,43 @@ from nearspan.spans.candidates import Candidates
 
 
 class Representation(nn.Module):
-    """Span vectors from an encoder's states."""
+    """Span vectors from an encoder's states.
+
+    class FirstWord(Representation):
+        Settings = FirstWordSettings  # kind: Literal["first_word"] = "first_word"
+
+        def __init__(self, size):
+            super().__init__()
+            self.size = size
+
+        @classmethod
+        def build(cls, settings, encoder, max_width):
+            return cls(encoder.size)
+
+        def forward(self, encoded, candidates):
+            return encoded.states[candidates.sentence, candidates.first]  # [S, H]
+
+    What else stands below has a default that is right for it: it makes some kinds quicker, or fits them to a head.
+    """
 
     Settings: ClassVar[type[Settings]]
     is_additive: ClassVar[bool] = False  # whether span vectors are sums over words: `word_sums` and `end_sums`
     may_skip_weights: ClassVar[bool] = False  # whether a batch may leave weights without a gradient
-    size: int
-    end_size: int = 0  # of each of the two ends that a vector begins with, where it does
-    begins_alike: bool = False
+    size: int  # of a span's vector
+    end_size: int = 0  # of each of the two ends that a vector begins with, where it does; the biaffine head needs them
+    begins_alike: bool = False  # where it is additive: whether `word_sums` begins every span with the same vector
 
     @classmethod
     def build(cls, settings: Any, encoder: Encoder, max_width: int) -> Self:
-        """The representation over an encoder's states."""
-        raise NotImplementedError
+        """The representation over states of `encoder.size`; no candidate has more than `max_width` words."""
+        raise NotImplementedError(f"{cls.__name__} has no `build`")
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
-        """Span vectors [S, size]."""
-        raise NotImplementedError
+        """Span vectors [S, size] of words first to stop - 1, from `encoded.states` [B, T, H], padded behind a sentence.
+
+        In training with bf16 the states may come in half precision: sums want `.float()`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `forward`")
 
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """Weights that began as a pretrained encoder's."""

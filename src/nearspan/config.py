@@ -171,7 +171,7 @@ def _explain(problem: Any) -> str:
         return f"{name}: set {name}.kind first, which says what its other settings are"
     if problem["type"] == "union_tag_invalid":
         kind, kinds = problem["ctx"]["tag"], problem["ctx"]["expected_tags"].replace("'", "").split(", ")
-        return f"{name}.kind: there is no {_quote(kind)}; {did_you_mean(kind, kinds)}"
+        return f"{name}.kind: there is no {_quote(kind)}; known: {', '.join(sorted(kinds))}"
     return f"{name}: {problem['msg']}, found {_quote(problem.get('input'))}"
 
 

@@ -79,3 +79,13 @@ def test_a_neighbour_that_counts_three_times_votes_three_times(make_memory, simi
         expected = once.clone()
         expected[int(memory.labels[5])] += 2 * share
         torch.testing.assert_close(thrice, expected / (1 + 2 * share), atol=1e-5, rtol=0)
+
+
+def test_of_equal_spans_the_one_made_to_count_more_is_asked():
+    sentences = [
+        MemorySentence(f"d{number}", 0, "ab", ((0, 2),), ((0, 1, label),)) for number, label in enumerate("AAB")
+    ]
+    memory = Datastore.of(sentences, ["A", "B"], AllSpans(2), torch.ones(3, 3), torch.ones(3, 2))
+    memory.log_weights[2] = 1.0
+    found = knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings(neighbours=1), 3)
+    assert found.tolist() == [[0.0, 0.0, 1.0]]

@@ -119,3 +119,16 @@ def test_where_nobody_else_is_there_to_speak_a_span_is_no_entity(make_memory):
     memory = replace(memory, labels=torch.full_like(memory.labels, -1))
     shares, _ = others_of(memory).probabilities(torch.randn(2, 5), torch.tensor([0, 1]))
     assert shares.tolist() == [[1.0, 0.0, 0.0]] * 2
+
+
+def test_removed_spans_have_no_share_whosever_they_are(make_memory):
+    memory = make_memory([4, 2])
+    vectors, group = torch.ones(1, 5), torch.tensor([0])
+    expected, total = others_of(memory).probabilities(vectors, group)
+    memory.labels[0] = -1  # of the sentence that is left out
+    shares, again = others_of(memory).probabilities(vectors, group)
+    torch.testing.assert_close((shares, again), (expected, total))
+    memory.labels[memory.starts[1]] = -1  # of the other one
+    shares, fewer = others_of(memory).probabilities(vectors, group)
+    assert fewer.item() < total.item()
+    assert shares.sum().item() == pytest.approx(1)

@@ -35,11 +35,10 @@ def test_span_vectors_of_another_size_than_the_representation_says_are_refused()
         size = 3
 
         def forward(self, encoded, candidates):
-            return torch.zeros(len(candidates), 5)
+            return torch.zeros(len(candidates.first), 5)
 
-    network = SimpleNamespace(
-        encoder=lambda _: None, suggester=SimpleNamespace(candidates=lambda _: range(2)), representation=Wide()
-    )
+    suggester = SimpleNamespace(candidates=lambda _: SimpleNamespace(first=torch.zeros(2)))
+    network = SimpleNamespace(encoder=lambda _: None, suggester=suggester, representation=Wide())
     with pytest.raises(ValueError, match=r"Wide gave span vectors \[2, 5\], expected \[2, 3\]"):
         _ = Query(network, None).representations
 

@@ -63,10 +63,11 @@ class Query:
         """What the representation makes of the candidates [S, H'], before any bottleneck."""
         representation = self.network.representation
         vectors: Tensor = representation(self.encoded, self.candidates)
-        if vectors.shape != (len(self.candidates), representation.size):
+        expected = [len(self.candidates.first), representation.size]
+        if list(vectors.shape) != expected:
             raise ValueError(
                 f"{type(representation).__name__} gave span vectors {list(vectors.shape)}, "
-                f"expected [{len(self.candidates)}, {representation.size}]: candidates, and its `size`"
+                f"expected {expected}: candidates, and its `size`"
             )
         return vectors
 

@@ -87,6 +87,7 @@ class Trace:
         self.reached: list[set[tuple[str, int]]] = []  # of the test and of fixtures being set up within it
         self.fixtures: dict[str, tuple[set[tuple[str, int]], float]] = {}  # those that outlive a test
         self.tests: dict[str, dict[str, Any]] = {}
+        self.failed: set[str] = set()
         self.asked: set[str] = set()  # fixtures of the test that runs
         self.calls: Counter[CodeType] = Counter()  # of the test or fixture that runs
 
@@ -140,6 +141,11 @@ class Trace:
                 by_file.setdefault(file, []).append(number)
             self.tests[item.nodeid] = {"seconds": round(seconds, 3), "lines": by_file}
 
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """A test that fails as it is would kill every change."""
+        if report.failed:
+            self.failed.add(report.nodeid)
+
     def pytest_runtest_teardown(self, item: Any) -> None:
         """Note the fixtures, those too that other fixtures asked for by name."""
         self.asked = {*item.fixturenames, *item._request._fixture_defs}
@@ -151,8 +157,9 @@ def trace(out: Path, paths: list[str]) -> None:
     os.chdir(ROOT)
     plugin = Trace(sources())
     code = pytest.main(["-q", "-p", "no:cacheprovider", *(paths or TESTS)], plugins=[plugin])
-    out.write_text(json.dumps({"commit": commit(), "exit": int(code), "tests": plugin.tests}))
-    print(f"{sum(bool(test['lines']) for test in plugin.tests.values()):,} tests reach these files")
+    tests = {name: test for name, test in plugin.tests.items() if name not in plugin.failed}
+    out.write_text(json.dumps({"commit": commit(), "exit": int(code), "tests": tests}))
+    print(f"{sum(bool(test['lines']) for test in tests.values()):,} tests reach these files")
 
 
 def commit() -> str:
@@ -279,7 +286,9 @@ class Patience:
         """Begin to count."""
         self.noted.write_text(nodeid)
         least, factor = PATIENCE
-        signal.alarm(int(least + factor * self.tests.get(nodeid, {"seconds": 0})["seconds"]))
+        seconds = least + factor * self.tests.get(nodeid, {"seconds": 0})["seconds"]
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # of the processor: others may keep it busy
+        signal.alarm(int(10 * seconds))  # for what waits and does nothing
 
 
 def run(trace_file: Path, mutants_file: Path, out: Path, seconds: float, again: bool) -> None:
@@ -374,7 +383,7 @@ def attempt(tree: Path, mutant: dict[str, Any], tests: list[str], traced: dict[s
         return "survived", ""
     if not test:
         return "import", ""
-    return ("endless" if code == -signal.SIGALRM else "killed"), test
+    return ("endless" if code in (-signal.SIGPROF, -signal.SIGALRM) else "killed"), test
 
 
 def in_child(tree: Path, tests: list[str], patience: Patience) -> None:

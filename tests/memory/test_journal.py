@@ -134,3 +134,9 @@ def test_a_memory_that_is_half_moved_to_its_place_is_found_and_settled(journal: 
     assert not (journal.folder / NEXT).exists()
     assert [(journal.folder / name).read_text() for name in FILES] == ["new\n"] * 2
     assert journal.read() == []
+
+
+def test_a_journal_that_cannot_be_read_is_a_clear_error(journal: Journal):
+    (journal.folder / JOURNAL).mkdir()
+    with pytest.raises(ModelError, match=r"cannot read .*journal\.jsonl: Is a directory"):
+        journal.read()

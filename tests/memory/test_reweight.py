@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from nearspan.errors import EditError
 from nearspan.heads import Query
 from nearspan.knn import assemble_datastore
 from nearspan.memory.editor import Editor
-from nearspan.memory.reweight import LIMIT
+from nearspan.memory.reweight import LIMIT, Outcome, Target, reweight
 from nearspan.model import Model
 from nearspan.model.predict import SentenceWindows
 from nearspan.spans import AllSpans
@@ -314,3 +315,8 @@ def test_a_weight_is_above_zero(open_editor, weight: float):
 def test_what_is_no_weight_is_an_error_that_says_so(open_editor, weight):
     with pytest.raises(EditError, match="a weight is a number above 0, or 'enough'"):
         open_editor("words").add(ADDED, weight)
+
+
+def test_sentences_that_would_be_read_in_other_parts_are_given_up():
+    target = Target(SimpleNamespace(windows=["the one half", "the other half"]), [[]], [[0]])
+    assert reweight(None, None, target) == [Outcome(failure="it would be read in other parts than it is remembered in")]

@@ -235,3 +235,10 @@ def test_a_model_that_is_let_go_frees_its_memory_at_once(folders):
         assert here() is None
     finally:
         gc.enable()
+
+
+def test_it_says_how_much_of_a_prediction_is_its_memorys(instance: Model, classifier: Model):
+    assert (instance.datastore_weight, classifier.datastore_weight) == (1.0, 0.0)
+    assert classifier.interpolate(0.3).datastore_weight == 0.3
+    classifier.datastore = None
+    assert classifier.datastore_weight == 0.0

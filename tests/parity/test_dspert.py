@@ -44,6 +44,23 @@ def shape(**others):
     return {**common, "vocab_size": 30, "max_position_embeddings": 40, **others}
 
 
+def deberta(**others):
+    """One like DeBERTa-v3; beyond 3 words distances have logarithmic buckets."""
+    v3 = {"relative_attention": True, "position_buckets": 6, "norm_rel_ebd": "layer_norm", "share_att_key": True}
+    v3 |= {"pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0}
+    return transformers.DebertaV2Model(transformers.DebertaV2Config(**shape(), **{**v3, **others}))
+
+
+DEBERTAS = {
+    "as v3": {},
+    "with projections for places": {"share_att_key": False},
+    "without a norm": {"norm_rel_ebd": "none"},
+    "without buckets": {"position_buckets": -1, "max_relative_positions": 3},
+    "c2p": {"pos_att_type": ["c2p"], "share_att_key": False},
+    "p2c": {"pos_att_type": ["p2c"], "share_att_key": False},
+    "without terms": {"pos_att_type": None},
+    "without relative attention": {"relative_attention": False, "pos_att_type": None, "norm_rel_ebd": "none"},
+}
 FAMILIES = {
     "bert": lambda: transformers.BertModel(transformers.BertConfig(**shape())),
     "roberta": lambda: transformers.RobertaModel(transformers.RobertaConfig(**shape())),
@@ -55,13 +72,14 @@ FAMILIES = {
         transformers.DistilBertConfig(dim=SIZE, n_layers=LAYERS, n_heads=HEADS, hidden_dim=24, vocab_size=30)
     ),
     "mpnet": lambda: transformers.MPNetModel(transformers.MPNetConfig(**shape())),
+    "deberta-v2": deberta,
 }
 
 
-def pretrained(family="bert", seed=0):
+def pretrained(family="bert", seed=0, **others):
     """An encoder in which no two weights are equal and attention is not flat."""
     torch.manual_seed(seed)
-    model = FAMILIES[family]().eval()
+    model = FAMILIES[family](**others).eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     return model
@@ -84,10 +102,10 @@ def laid_out(lengths, max_width):
     return SpanGrid.of(enumerate_spans(lengths, max_width), lengths, int(lengths.max()), max_width)
 
 
-def random_states(lengths, count, size=SIZE, seed=1):
+def random_states(lengths, count, size=SIZE, seed=1, dtype=torch.float32):
     """The states [B, T, size] of `count` layers; padding is not 0, so that it shows where it is read."""
     torch.manual_seed(seed)
-    return [torch.randn(len(lengths), max(lengths), size, requires_grad=True) for _ in range(count)]
+    return [torch.randn(len(lengths), max(lengths), size, dtype=dtype, requires_grad=True) for _ in range(count)]
 
 
 # the paper's equations, one span at a time
@@ -115,6 +133,49 @@ def attended(query, keys, values, bias=None):
     return torch.cat(found)
 
 
+def bucket(distance, buckets, most):
+    """DeBERTa's bucket of a distance in words: near ones have their own, far ones share some by their logarithm."""
+    half = buckets // 2
+    if buckets <= 0 or abs(distance) <= half:
+        return distance
+    beyond = math.log(abs(distance) / half) / math.log((most - 1) / half) * (half - 1)
+    return int(math.copysign(half + math.ceil(beyond), distance))
+
+
+def disentangled(model, layer, query, keys, values, asking, asked):
+    """DeBERTa's attention of one query [d] over the words at the places `asked`, for the places that ask together.
+
+    Q_i . K_j + Q_i . P_K(i - j) + P_Q(i - j) . K_j, over sqrt(3 h), with the mean of P_K and P_Q over the places i.
+    """
+    own, config = layer.attention.self, model.config
+    terms = config.pos_att_type or []
+    if config.relative_attention:
+        size = len(model.encoder.rel_embeddings.weight) // 2
+        most = config.max_relative_positions if config.max_relative_positions > 0 else config.max_position_embeddings
+        table = model.encoder.rel_embeddings.weight
+        table = own.pos_dropout(model.encoder.LayerNorm(table) if config.norm_rel_ebd == "layer_norm" else table)
+        key_of, query_of = (
+            (own.key_proj, own.query_proj)
+            if config.share_att_key
+            else (getattr(own, "pos_key_proj", None), getattr(own, "pos_query_proj", None))
+        )
+    result = []
+    for head in range(HEADS):
+        part = slice(head * SIZE // HEADS, (head + 1) * SIZE // HEADS)
+        scores = []
+        for key, j in zip(keys, asked, strict=True):
+            score = query[part] @ key[part]
+            for i in asking if terms else ():
+                vector = table[min(max(bucket(i - j, config.position_buckets, most) + size, 0), 2 * size - 1)]
+                if "c2p" in terms:
+                    score = score + query[part] @ key_of(vector)[part] / len(asking)
+                if "p2c" in terms:
+                    score = score + key[part] @ query_of(vector)[part] / len(asking)
+            scores.append(score / math.sqrt(SIZE // HEADS * (1 + len(terms))))
+        result.append(sum(share * v[part] for share, v in zip(torch.stack(scores).softmax(0), values, strict=True)))
+    return torch.cat(result)
+
+
 def relative(model, asking, asked):
     """MPNet's bias [heads, k] for places that ask about k places: the mean over those that ask; None for others."""
     if model.config.model_type != "mpnet":
@@ -130,8 +191,12 @@ def relative(model, asking, asked):
     ).detach()
 
 
-def span_block(family, layer, span, words, bias=None):
-    """Equation 3 for one span [d] and its words [k, d], by the sub-modules of a Hugging Face layer."""
+def span_block(model, layer, span, words, asking, asked):
+    """Equation 3 for one span [d] and its words [k, d], by the sub-modules of a Hugging Face layer.
+
+    The span asks from the places `asking` about those of the words.
+    """
+    family, bias = model.config.model_type, relative(model, asking, asked)
     if family == "distilbert":
         own = layer.attention
         found = own.out_lin(attended(own.q_lin(span), own.k_lin(words), own.v_lin(words)))
@@ -141,6 +206,10 @@ def span_block(family, layer, span, words, bias=None):
         own = layer.attention.attn
         found = own.o(attended(own.q(span), own.k(words), own.v(words), bias))
         middle = layer.attention.LayerNorm(found + span)
+    elif family == "deberta-v2":
+        own = layer.attention.self
+        projected = own.query_proj(span), own.key_proj(words), own.value_proj(words)
+        middle = layer.attention.output(disentangled(model, layer, *projected, asking, asked), span)
     else:
         own = layer.attention.self
         found = attended(own.query(span), own.key(words), own.value(words))
@@ -148,10 +217,11 @@ def span_block(family, layer, span, words, bias=None):
     return layer.output(layer.intermediate(middle), middle)
 
 
-def through(model, span, words, bias=None):
+def through(model, span, words):
     """Equation 3 from layer to layer, for one span [d] and its words [k, d] below each."""
+    places = range(len(words[0]))
     for layer, below in zip(layers_of(model)[-len(words) :], words, strict=True):
-        span = span_block(model.config.model_type, layer, span, below, bias)
+        span = span_block(model, layer, span, below, places, places)
     return span
 
 
@@ -161,10 +231,9 @@ def paper_span_transformer(model, pool, states, lengths, max_width, pooled=None)
     pooled = states[0] if pooled is None else pooled
     for sentence, length in enumerate(lengths):
         for k in range(2, min(max_width, length) + 1):
-            bias = relative(model, range(k), range(k))
             for i in range(length - k + 1):
                 span = aggregated(pool, pooled[sentence, i : i + k])
-                found[sentence, i, k] = through(model, span, [below[sentence, i : i + k] for below in states], bias)
+                found[sentence, i, k] = through(model, span, [below[sentence, i : i + k] for below in states])
     return found
 
 
@@ -176,29 +245,33 @@ def in_order(found, layout):
 
 def same_weights(deep, model):
     """The weights of the span Transformer, and those of the encoder that they began as."""
-    mine = list(deep.pretrained_parameters()) or [
-        p for layer in layers_of(model)[-len(deep.layers) :] for p in layer.parameters()
-    ]
+    mine = list(deep.pretrained_parameters())
+    if deep.shared:
+        mine = [p for layer in layers_of(model)[-len(deep.layers) :] for p in layer.parameters()]
+        mine += [] if deep.table is None else list(deep.table.parameters())
     theirs = [next(other for other in model.parameters() if torch.equal(one, other)) for one in mine]
     return [*mine, *deep.pool.parameters()], [*theirs, *deep.pool.parameters()]
 
 
-def check(deep, model, lengths, max_width):
+def check(deep, model, lengths, max_width, dtype=torch.float32):
     """Values and gradients against the loop."""
-    states, layout = random_states(lengths, len(deep.layers)), laid_out(lengths, max_width)
+    states, layout = random_states(lengths, len(deep.layers), dtype=dtype), laid_out(lengths, max_width)
+    exact = dtype == torch.float64
     found = deep.wide_states(states, layout)
     everything = paper_span_transformer(model, deep.pool, states, lengths, max_width)
     assert len(everything) == len(layout)
     expected = in_order(everything, layout)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    near = 1e-10 if exact else 1e-5
+    torch.testing.assert_close(found, expected, atol=near, rtol=near)
     if not len(layout):
         return
     mine, theirs = same_weights(deep, model)
     probe = torch.randn_like(expected)
     gradients = torch.autograd.grad((found * probe).sum(), [*states, *mine])
     wanted = torch.autograd.grad((expected * probe).sum(), [*states, *theirs])
+    near = 1e-9 if exact else 1e-4
     for one, other in zip(gradients, wanted, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(one, other, atol=near, rtol=near)
 
 
 # equations 2 to 4
@@ -241,16 +314,77 @@ def test_asked_by_a_word_about_a_sentence_the_loops_block_is_the_encoders_own_la
     model, [states] = pretrained(family), random_states([6], 1)
     layer = layers_of(model)[1]
     added = {"position_bias": model.encoder.compute_position_bias(states)} if family == "mpnet" else {}
+    added = disentangled_inputs(model, states) if family == "deberta-v2" else added
+    check_asked_by_words(model, layer, states, added)
+
+
+def disentangled_inputs(model, states):
+    """What DeBERTa gives its layers beside their states."""
+    return {
+        "attention_mask": model.encoder.get_attention_mask(torch.ones(states.shape[:2])),
+        "relative_pos": model.encoder.get_rel_pos(states),
+        "rel_embeddings": model.encoder.get_rel_embedding(),
+    }
+
+
+def check_asked_by_words(model, layer, states, added, near=1e-5):
+    """The loop's block for each word of a sentence [1, T, d], against a Hugging Face layer."""
     whole = layer(states, **added)
     whole = whole[0] if isinstance(whole, tuple) else whole
     places = range(len(states[0]))
-    found = torch.stack(
-        [
-            span_block(family, layer, word, states[0], relative(model, [place], places))
-            for place, word in enumerate(states[0])
-        ]
+    loop = [span_block(model, layer, word, states[0], [place], places) for place, word in enumerate(states[0])]
+    torch.testing.assert_close(torch.stack(loop), whole.view_as(states[0]), atol=near, rtol=near)
+
+
+@pytest.mark.parametrize("kind", DEBERTAS)
+@torch.no_grad()
+def test_asked_by_a_word_the_loop_is_debertas_own_disentangled_attention(kind: str):
+    """As far as its divisor of the scores is exact, which is in single precision."""
+    model, [states] = pretrained("deberta-v2", **DEBERTAS[kind]).double(), random_states([9], 1, dtype=torch.float64)
+    check_asked_by_words(model, layers_of(model)[1], states, disentangled_inputs(model, states), 1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("kind", DEBERTAS)
+def test_spans_over_deberta_have_the_mean_of_their_words_places(kind: str, shared: bool):
+    """In double precision; of spans of up to 8 words the far ones share buckets."""
+    model = pretrained("deberta-v2", **DEBERTAS[kind]).double()
+    check(built(model, 8, shared=shared).double().eval(), model, [9, 3], 8, torch.float64)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_debertas_table_of_places_is_copied_once_for_all_layers(depth: int):
+    model = pretrained("deberta-v2")
+    deep, shared = built(model, 3, depth=depth), built(model, 3, depth=depth, shared=True)
+    assert shared.table.embeddings is model.encoder.rel_embeddings
+    assert not [name for name in shared.state_dict() if not name.startswith("projection.")]
+    own = [name for name in deep.state_dict() if "table" in name]
+    assert own == ["copied_table.embeddings.weight", "copied_table.norm.weight", "copied_table.norm.bias"]
+    assert deep.table.embeddings.weight is not model.encoder.rel_embeddings.weight
+    assert {id(p) for p in deep.table.parameters()} <= {id(p) for p in deep.pretrained_parameters()}
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
+def test_spans_over_deberta_may_be_computed_in_half_precision(precision: torch.dtype):
+    lengths = [9, 3, 1]
+    deep, layout, states = (
+        built(pretrained("deberta-v2"), 5).eval(),
+        laid_out(lengths, 5),
+        random_states(lengths, LAYERS),
     )
-    torch.testing.assert_close(found, whole.view_as(found), atol=1e-5, rtol=1e-5)
+    with torch.autocast("cpu", precision):
+        half = deep.wide_states(states, layout)
+    torch.testing.assert_close(half.float(), deep.wide_states(states, layout), atol=0.3, rtol=0.1)
+    gradients = torch.autograd.grad(half.float().square().sum(), [*states, *deep.pretrained_parameters()])
+    assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+def test_a_convolution_over_words_is_refused_and_the_layers_above_it_are_not():
+    """DeBERTa-v2-xlarge has one after its first layer."""
+    model = pretrained("deberta-v2", conv_kernel_size=3)
+    with pytest.raises(ConfigError, match=rf"convolution over words.*representation\.depth to {LAYERS - 1} or less"):
+        built(model, 3)
+    check(built(model, 3, depth=LAYERS - 1).eval(), model, [4, 3], 3)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -273,9 +407,10 @@ def test_first_words_ask_in_groups(words: int):
 
 @pytest.mark.parametrize("together", [1, 19, 99])
 @pytest.mark.parametrize("lengths", [[3, 2], [17, 5], [21]], ids=["shorter than K", "one group", "two groups"])
-def test_mpnets_places_are_those_within_a_span(lengths: list[int], together: int):
+@pytest.mark.parametrize("family", ["mpnet", "deberta-v2"])
+def test_relative_places_are_those_within_a_span(family: str, lengths: list[int], together: int):
     """Of one first word at a time, of parts with more than a group, and of all."""
-    model, layout = pretrained("mpnet"), laid_out(lengths, 8)
+    model, layout = pretrained(family), laid_out(lengths, 8)
     deep = built(model, 8, depth=1).eval()
     deep.budget = together * span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.widths
     check(deep, model, lengths, 8)
@@ -353,8 +488,9 @@ def kept(model_input, call):
 
 
 @pytest.mark.parametrize(("lengths", "max_width"), [([40] * 4, 10), ([60, 60], 25), ([30, 20, 9, 3], 2)])
-def test_what_a_layer_keeps_is_no_more_than_is_counted_for_it(lengths: list[int], max_width: int):
-    deep, layout = built(pretrained(), max_width).train(), laid_out(lengths, max_width)
+@pytest.mark.parametrize("family", ["bert", "mpnet", "deberta-v2"])
+def test_what_a_layer_keeps_is_no_more_than_is_counted_for_it(family: str, lengths: list[int], max_width: int):
+    deep, layout = built(pretrained(family), max_width).train(), laid_out(lengths, max_width)
     states = random_states(lengths, LAYERS)
     counted = span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
     found = kept([*states, *deep.parameters()], lambda: deep.wide_states(states, layout))
@@ -382,11 +518,12 @@ def dropping(states, p=0.5, training=True, inplace=False):
 
 
 @pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("family", ["bert", "deberta-v2"])
 @torch.no_grad()
 def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
-    training: bool, monkeypatch: pytest.MonkeyPatch
+    family: str, training: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    model, lengths = pretrained().train(training), [5, 1, 4]
+    model, lengths = pretrained(family).train(training), [5, 1, 4]
     rate, attention = model.config.hidden_dropout_prob, functional.scaled_dot_product_attention
     deep = built(model, 3, pooling="mean", dropout=rate).train(training)
     states, layout = random_states(lengths, LAYERS), laid_out(lengths, 3)
@@ -402,7 +539,7 @@ def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
 
 
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("family", ["bert", "mpnet"])
+@pytest.mark.parametrize("family", ["bert", "mpnet", "deberta-v2"])
 @torch.no_grad()
 def test_only_training_drops_words_that_a_span_sees(family: str, training: bool, monkeypatch: pytest.MonkeyPatch):
     lengths = [5, 3]

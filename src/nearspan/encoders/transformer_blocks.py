@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -30,6 +31,7 @@ class Block(nn.Module):
         self.down: nn.Linear = parts["down"]
         self.end: nn.LayerNorm = parts["end"]
         self.heads = heads
+        self.scale = 1 / math.sqrt(self.query.out_features // heads)  # of the scores
 
     def after_attention(self, inputs: Tensor, context: Tensor, dropout: float) -> Tensor:
         """The block's output [N, d] from its inputs [N, d] and the attention's output [N, d]."""
@@ -37,6 +39,57 @@ class Block(nn.Module):
         hidden = self.down(self.activation(self.up(states)))
         out: Tensor = self.end(states + functional.dropout(hidden, dropout))
         return out
+
+
+class DisentangledBlock(Block):
+    """A block of DeBERTa (v2, v3): beside query_i . key_j a score has terms for the place of word j seen from word i.
+
+    These are query_i . pos_key_r (c2p) and key_j . pos_query_r (p2c), with r the bucket of i - j in both, as the
+    published weights were trained, where the DeBERTa paper writes j - i for the second. All terms are divided by
+    sqrt(h * (1 + number of terms)).
+    """
+
+    def __init__(self, parts: dict[str, Any], heads: int, terms: Collection[str]) -> None:
+        super().__init__(parts, heads)
+        self.terms = [term for term in ("c2p", "p2c") if term in terms]
+        self.scale /= math.sqrt(1 + len(self.terms))
+        # None: places are projected as words are (share_att_key)
+        self.position_key: nn.Linear | None = parts.get("position_key")
+        self.position_query: nn.Linear | None = parts.get("position_query")
+
+    def position_scores(self, query: Tensor, key: Tensor, places: Tensor) -> Tensor:
+        """What places add to scores [G, heads, starts, widths, K], scaled.
+
+        From queries [G, heads, starts, widths, h], keys of the words from each start on [G, heads, starts, h, K], and
+        vectors of places [widths, K, d].
+        """
+        scores = query.new_zeros(())
+        if "c2p" in self.terms:
+            keys = self._of_heads((self.position_key or self.key)(places))
+            scores = scores + torch.einsum("gnswh,nwkh->gnswk", query, keys)
+        if "p2c" in self.terms:
+            queries = self._of_heads((self.position_query or self.query)(places))
+            scores = scores + torch.einsum("gnshk,nwkh->gnswk", key, queries)
+        return scores
+
+    def _of_heads(self, places: Tensor) -> Tensor:
+        """Projections [widths, K, d] as [heads, widths, K, h], scaled."""
+        of_heads: Tensor = places.unflatten(-1, (self.heads, -1)).permute(2, 0, 1, 3)
+        return of_heads * self.scale
+
+
+class PositionTable(nn.Module):
+    """DeBERTa's vectors of relative positions, which all its layers read and project."""
+
+    def __init__(self, encoder: Any) -> None:
+        super().__init__()
+        self.embeddings: nn.Embedding = encoder.rel_embeddings
+        self.norm: nn.LayerNorm | None = getattr(encoder, "LayerNorm", None)  # norm_rel_ebd
+
+    def forward(self) -> Tensor:
+        """The vectors [2 * buckets, d]."""
+        vectors: Tensor = self.embeddings.weight
+        return vectors if self.norm is None else self.norm(vectors)
 
 
 # where each family keeps the parts of a layer, and where it keeps its layers
@@ -59,6 +112,11 @@ MPNET = BERT | {
     "out": "attention.attn.o",
     "middle": "attention.LayerNorm",
 }
+DEBERTA = BERT | {
+    "query": "attention.self.query_proj",
+    "key": "attention.self.key_proj",
+    "value": "attention.self.value_proj",
+}
 DISTILBERT = {
     "layers": "transformer.layer",
     "query": "attention.q_lin",
@@ -74,6 +132,7 @@ DISTILBERT = {
 FAMILIES = {
     "bert": BERT,
     "camembert": BERT,
+    "deberta-v2": DEBERTA,
     "distilbert": DISTILBERT,
     "electra": BERT,
     "ernie": BERT,
@@ -91,11 +150,46 @@ def blocks(encoder: Any) -> list[Block]:
             f"a span Transformer cannot be built on an encoder of type {encoder.config.model_type!r}; "
             f"supported: {', '.join(FAMILIES)}"
         )
-    heads = int(encoder.config.num_attention_heads)
     return [
-        Block({part: _attribute(layer, place) for part, place in family.items() if part != "layers"}, heads)
+        _block(
+            encoder.config,
+            layer,
+            {part: _attribute(layer, place) for part, place in family.items() if part != "layers"},
+        )
         for layer in _attribute(encoder, family["layers"])
     ]
+
+
+def _block(config: Any, layer: Any, parts: dict[str, Any]) -> Block:
+    heads = int(config.num_attention_heads)
+    if config.model_type != "deberta-v2":
+        return Block(parts, heads)
+    attention = layer.attention.self  # has these two where places are not projected as words are
+    own = {"position_key": "pos_key_proj", "position_query": "pos_query_proj"}
+    parts |= {part: getattr(attention, name) for part, name in own.items() if hasattr(attention, name)}
+    return DisentangledBlock(parts, heads, attention.pos_att_type)
+
+
+def has_convolution(encoder: Any) -> bool:
+    """Whether an encoder's first layer ends in a convolution over words, as those of some DeBERTa-v2 do."""
+    return getattr(getattr(encoder, "encoder", None), "conv", None) is not None
+
+
+def position_table(encoder: Any) -> PositionTable | None:
+    """DeBERTa's vectors of relative positions, the encoder's own; None for encoders without them."""
+    config = encoder.config
+    if config.model_type != "deberta-v2" or not config.relative_attention or not config.pos_att_type:
+        return None
+    return PositionTable(encoder.encoder)
+
+
+def position_rows(encoder: Any, length: int) -> Tensor:
+    """The row of that table for a word that asks and one it asks about [length, length]; [0, 0] without a table."""
+    if position_table(encoder) is None:
+        return torch.zeros(0, 0, dtype=torch.long)
+    size = encoder.encoder.rel_embeddings.num_embeddings
+    places: Tensor = encoder.encoder.get_rel_pos(torch.zeros(1, length, 1))[0]  # from -buckets to buckets
+    return torch.clamp(places + size // 2, 0, size - 1)
 
 
 def position_bias(encoder: Any, length: int) -> Tensor | None:

@@ -14,7 +14,16 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from nearspan.encoders import Encoded, Encoder
-from nearspan.encoders.transformer_blocks import Block, blocks, position_bias
+from nearspan.encoders.transformer_blocks import (
+    Block,
+    DisentangledBlock,
+    PositionTable,
+    blocks,
+    has_convolution,
+    position_bias,
+    position_rows,
+    position_table,
+)
 from nearspan.errors import ConfigError
 from nearspan.registry import register
 from nearspan.settings import Settings
@@ -45,7 +54,9 @@ class SpanTransformer(Representation):
     layer together: the feed-forward of the spans is the only large cost left. Spans of one word are the
     encoder's own last states, unless `single` says otherwise. Features beside the transformer's are pooled by their
     maximum. Where an encoder adds a bias for relative places to its scores, as MPNet does, a span adds the mean of its
-    words' biases, as they were pretrained.
+    words' biases, as they were pretrained. Where it has vectors for relative places, as DeBERTa does, a span has the
+    mean of its words' vectors; the table of these vectors is copied and learned with the layers, or with `shared` is
+    the encoder's own.
     """
 
     Settings: ClassVar[type[Settings]] = SpanTransformerSettings
@@ -74,12 +85,23 @@ class SpanTransformer(Representation):
                 f"representation.depth is {depth} and the encoder has {len(encoder_blocks)} layers; "
                 'give 1 to that many, or use representation.kind = "pooling" for depth 0'
             )
+        if depth == len(encoder_blocks) and has_convolution(transformer.encoder):
+            raise ConfigError(
+                "the encoder's first layer ends in a convolution over words, which spans cannot have: set "
+                f"representation.depth to {depth - 1} or less"
+            )
         top = encoder_blocks[-depth:]
         self.copies = nn.ModuleList(() if settings.shared else copy.deepcopy(top)).requires_grad_()  # frozen or not
         self.shared = tuple(top) if settings.shared else ()  # a tuple: these weights are the encoder's
         self.max_width = max_width
         self.bias: Tensor | None  # [heads, widths, words of a span]
-        self.register_buffer("bias", mean_bias(position_bias(transformer.encoder, max_width)))
+        bias = position_bias(transformer.encoder, max_width)
+        self.register_buffer("bias", None if bias is None else mean_of_words(bias))
+        table = position_table(transformer.encoder)
+        self.copied_table = None if table is None or settings.shared else copy.deepcopy(table).requires_grad_()
+        self.shared_table = (table,) if settings.shared else ()
+        self.rows: Tensor  # of that table, for a word that asks and the word it asks about
+        self.register_buffer("rows", position_rows(transformer.encoder, max_width), persistent=False)
         self.dropout = nn.Dropout(settings.dropout)
         self.single = settings.single
         self.budget = settings.budget_mb * 2**20
@@ -94,9 +116,15 @@ class SpanTransformer(Representation):
         layers: Sequence[Block] = self.shared or list(self.copies)  # type: ignore[arg-type]
         return layers
 
+    @property
+    def table(self) -> PositionTable | None:
+        """The vectors of relative places, for DeBERTa."""
+        return self.shared_table[0] if self.shared_table else self.copied_table
+
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """The copies of the encoder's weights."""
-        return list(self.copies.parameters())
+        table = () if self.copied_table is None else self.copied_table.parameters()
+        return [*self.copies.parameters(), *table]
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, size]."""
@@ -160,11 +188,12 @@ class SpanTransformer(Representation):
     def _run_wide(self, layers: Sequence[Tensor], grid: SpanGrid) -> Tensor:
         spans: Tensor = self.pool(self.dropout(layers[0]), grid)
         groups = Groups.of(grid, None if self.bias is None else self.bias.to(spans.dtype))
+        table = None if self.table is None else self.table()
         for block, states in zip(self.layers, layers, strict=True):
-            spans = self._run_block(block, spans, states, groups)
+            spans = self._run_block(block, spans, states, groups, table)
         return spans
 
-    def _run_block(self, block: Block, spans: Tensor, states: Tensor, groups: Groups) -> Tensor:
+    def _run_block(self, block: Block, spans: Tensor, states: Tensor, groups: Groups, table: Tensor | None) -> Tensor:
         """Equation 3 for all wide spans [N, d]; states [B, T, d] are the words'."""
         count = len(states) * groups.count
         queries = scatter_rows(block.query(spans), groups.cells, count * groups.size * groups.widths)
@@ -173,9 +202,20 @@ class SpanTransformer(Representation):
         )  # [G, heads, spans, h]
         key, value = (groups.words(project(states), block.heads) for project in (block.key, block.value))
         rate = self.dropout.p if self.training else 0.0
-        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=groups.seen, dropout_p=rate)
+        seen = groups.seen
+        if isinstance(block, DisentangledBlock) and table is not None:
+            places = self._places(functional.dropout(table, rate), groups.widths)
+            seen = groups.position_bias(block, query, key, places)
+        attended = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=seen, dropout_p=rate, scale=block.scale
+        )
         context = gather_rows(attended.transpose(1, 2).reshape(len(queries), -1), groups.cells)
         return block.after_attention(spans, context, rate)
+
+    def _places(self, table: Tensor, widths: int) -> Tensor:
+        """The mean vector of a span's words for each word in it [widths, widths + 1, d], from [2 * buckets, d]."""
+        pairs = table.T[:, self.rows[: widths + 1, : widths + 1]]  # [d, word that asks, word that is asked about]
+        return mean_of_words(pairs).movedim(0, -1)
 
 
 def _recompute(call: Callable[..., Tensor], *arguments: Any) -> Tensor:
@@ -224,13 +264,26 @@ class Groups:
         words: Tensor = groups.unflatten(2, (heads, -1)).transpose(3, 4).flatten(0, 1)
         return words
 
+    def position_bias(self, block: DisentangledBlock, query: Tensor, key: Tensor, places: Tensor) -> Tensor:
+        """What is added to the scores of a group's spans [G, heads, size * widths, size + widths].
 
-def mean_bias(bias: Tensor | None) -> Tensor | None:
-    """The mean bias of a span's words for each word in it [heads, widths, K], from that of words [heads, K, K]."""
-    if bias is None:
-        return None
-    count = torch.arange(1, bias.shape[1] + 1)[:, None]
-    return (bias.cumsum(1) / count)[:, 1:]  # a span of k words has the k first rows
+        From queries [G, heads, size * widths, h], keys [G, heads, size + widths, h] and vectors of the places in a
+        span [widths, widths + 1, d].
+        """
+        queries = query.unflatten(2, (self.size, self.widths))
+        scores = block.position_scores(queries, key.unfold(2, self.widths + 1, 1), places)
+        beyond = torch.ones(self.widths, self.widths + 1, dtype=torch.bool, device=scores.device).triu(2)
+        scores = scores.masked_fill(beyond, -torch.inf).transpose(2, 3)  # [G, heads, widths, size, place in the span]
+        # row f moves f words to the right: in rows that are one word too long, cut anew
+        long = functional.pad(scores, (0, self.size), value=-torch.inf).flatten(3)
+        words: Tensor = long[..., : -self.size].unflatten(3, (self.size, -1))  # [..., widths, size, word of the group]
+        return words.transpose(2, 3).flatten(2, 3)
+
+
+def mean_of_words(pairs: Tensor) -> Tensor:
+    """The mean over a span's words of what each has for a word in it [..., widths, K], from [..., K, K] for words."""
+    count = torch.arange(1, pairs.shape[-2] + 1, device=pairs.device)[:, None]
+    return (pairs.cumsum(-2) / count)[..., 1:, :]  # a span of k words has the k first rows
 
 
 def group_size(widths: int) -> int:

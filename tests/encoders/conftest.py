@@ -1,5 +1,6 @@
-"""Two encoders small enough to build in a test: one like BERT, one like RoBERTa."""
+"""Encoders small enough to build in a test: one like BERT, one like RoBERTa, one like DeBERTa-v3."""
 
+import string
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,41 @@ def roberta(folder: Path) -> Path:
     return folder
 
 
+def deberta(folder: Path) -> Path:
+    """Cased; its pieces are a unigram model's, and its layers know relative positions alone."""
+    from transformers import DebertaV2Config, DebertaV2Model, PreTrainedTokenizerFast
+
+    words = [f"\u2581{word}" for word in WORDS.split() if word.isalpha() and len(word) > 1]
+    names = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "\u2581", *string.ascii_letters, *string.digits, ".", *words]
+    tokenizer = Tokenizer(models.Unigram([(name, -1.0) for name in names], unk_id=3))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Strip(), normalizers.NFKC()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    wrapped = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+    )
+    torch.manual_seed(0)
+    config = DebertaV2Config(
+        vocab_size=len(names),
+        max_position_embeddings=32,
+        relative_attention=True,
+        position_buckets=8,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        pos_att_type=["p2c", "c2p"],
+        position_biased_input=False,
+        type_vocab_size=0,
+        initializer_range=0.5,
+        **SHAPE,
+    )
+    DebertaV2Model(config).save_pretrained(folder)
+    wrapped.save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders with a pretrained encoder, by kind."""
-    return {build.__name__: build(tmp_path_factory.mktemp(build.__name__)) for build in (bert, roberta)}
+    return {build.__name__: build(tmp_path_factory.mktemp(build.__name__)) for build in (bert, roberta, deberta)}

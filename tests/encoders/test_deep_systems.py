@@ -41,6 +41,7 @@ SYSTEMS = {
     "shallow": ("shallow", READER),
     "biaffine": ("biaffine", ENDS),
     "instances": ("dspert", INSTANCES),
+    "deberta": ("dspert", READER),
 }
 
 
@@ -50,7 +51,8 @@ def folders(encoders, documents, tmp_path_factory) -> dict[str, Path]:
     made = {}
     for name, (recipe, settings) in SYSTEMS.items():
         made[name] = tmp_path_factory.mktemp("deep") / name
-        chosen = nearspan.recipe(recipe).override([f'encoder.transformer.name="{encoders["bert"]}"', *SMALL, *settings])
+        encoder = encoders.get(name, encoders["bert"])
+        chosen = nearspan.recipe(recipe).override([f'encoder.transformer.name="{encoder}"', *SMALL, *settings])
         nearspan.train(chosen, documents, documents, out=made[name], device="cpu")
     return made
 
@@ -131,10 +133,12 @@ def test_a_memory_that_only_shows_is_kept_small(encoders, documents, tmp_path, m
     assert any(evidence.neighbours.values())
 
 
-def test_deep_spans_stand_beside_the_layers_that_are_kept(encoders, documents, tmp_path: Path):
-    name = f'encoder.transformer.name="{encoders["bert"]}"'
+@pytest.mark.parametrize("shared", ["false", "true"])
+@pytest.mark.parametrize("kind", ["bert", "deberta"])
+def test_deep_spans_stand_beside_the_layers_that_are_kept(encoders, documents, tmp_path: Path, kind: str, shared: str):
+    name = f'encoder.transformer.name="{encoders[kind]}"'
     settings = (name, *SMALL, *READER, "training.epochs=1", "encoder.transformer.layers=1")
-    chosen = nearspan.recipe("dspert").override(settings)
+    chosen = nearspan.recipe("dspert").override([*settings, f"representation.shared={shared}"])
     trained = nearspan.train(chosen, documents, documents, out=tmp_path / "out", device="cpu").model
     loaded = nearspan.load(tmp_path / "out", device="cpu")
     for model in (trained, loaded):

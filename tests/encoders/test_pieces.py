@@ -23,7 +23,7 @@ from nearspan.model.predict import Predictor, SentenceWindows
 from nearspan.segment import LabelledSpan, Sentence, align
 from nearspan.segment.windows import split_windows
 
-KINDS = ("bert", "roberta")
+KINDS = ("bert", "roberta", "deberta")
 SENTENCES = (  # the tiny BERT has adas as ada ##s, oslosx as oslo ##s ##x
     "[Adas](PERSON) lives in [Oslosx](PLACE)",
     "[Bobsy Stone](PERSON) lives in [Romed](PLACE)",

@@ -15,7 +15,7 @@ from nearspan.encoders.transformer import TransformerSettings
 from nearspan.errors import ModelError, NearspanError, ResourceError
 from nearspan.segment import Sentence
 
-KINDS = ("bert", "roberta")
+KINDS = ("bert", "roberta", "deberta")
 SHORT = (["Ada", "lives", "in", "Oslosxy", "."], ["rain"], ["Bobs", "met", "She", "x2"])
 
 

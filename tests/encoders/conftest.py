@@ -69,8 +69,9 @@ def deberta(folder: Path) -> Path:
     """Cased; its pieces are a unigram model's, and its layers know relative positions alone."""
     from transformers import DebertaV2Config, DebertaV2Model, PreTrainedTokenizerFast
 
-    words = [f"\u2581{word}" for word in WORDS.split() if word.isalpha() and len(word) > 1]
-    names = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "\u2581", *string.ascii_letters, *string.digits, ".", *words]
+    words = [word for word in WORDS.split() if "#" not in word]
+    first = dict.fromkeys(f"\u2581{form}" for word in words for form in (word, word.capitalize()))
+    names = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "\u2581", *string.ascii_letters, *string.digits, ".", *first]
     tokenizer = Tokenizer(models.Unigram([(name, -1.0) for name in names], unk_id=3))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Strip(), normalizers.NFKC()])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")

@@ -59,6 +59,7 @@ DEBERTAS = {
     "c2p": {"pos_att_type": ["c2p"], "share_att_key": False},
     "p2c": {"pos_att_type": ["p2c"], "share_att_key": False},
     "without terms": {"pos_att_type": None},
+    "with terms that it does not know": {"pos_att_type": ["p2p"]},
     "without relative attention": {"relative_attention": False, "pos_att_type": None, "norm_rel_ebd": "none"},
 }
 FAMILIES = {
@@ -148,7 +149,7 @@ def disentangled(model, layer, query, keys, values, asking, asked):
     Q_i . K_j + Q_i . P_K(i - j) + P_Q(i - j) . K_j, over sqrt(3 h), with the mean of P_K and P_Q over the places i.
     """
     own, config = layer.attention.self, model.config
-    terms = config.pos_att_type or []
+    terms = {"c2p", "p2c"} & set(config.pos_att_type or [])
     if config.relative_attention:
         size = len(model.encoder.rel_embeddings.weight) // 2
         most = config.max_relative_positions if config.max_relative_positions > 0 else config.max_position_embeddings

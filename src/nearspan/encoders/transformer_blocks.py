@@ -51,7 +51,7 @@ class DisentangledBlock(Block):
 
     def __init__(self, parts: dict[str, Any], heads: int, terms: Collection[str]) -> None:
         super().__init__(parts, heads)
-        self.terms = [term for term in ("c2p", "p2c") if term in terms]
+        self.terms = _terms(terms)
         self.scale /= math.sqrt(1 + len(self.terms))
         # None: places are projected as words are (share_att_key)
         self.position_key: nn.Linear | None = parts.get("position_key")
@@ -90,6 +90,11 @@ class PositionTable(nn.Module):
         """The vectors [2 * buckets, d]."""
         vectors: Tensor = self.embeddings.weight
         return vectors if self.norm is None else self.norm(vectors)
+
+
+def _terms(names: Collection[str] | None) -> list[str]:
+    """Those that DeBERTa's v2 and v3 know; others are passed over, as in transformers."""
+    return [term for term in ("c2p", "p2c") if term in (names or ())]
 
 
 # where each family keeps the parts of a layer, and where it keeps its layers
@@ -178,7 +183,7 @@ def has_convolution(encoder: Any) -> bool:
 def position_table(encoder: Any) -> PositionTable | None:
     """DeBERTa's vectors of relative positions, the encoder's own; None for encoders without them."""
     config = encoder.config
-    if config.model_type != "deberta-v2" or not config.relative_attention or not config.pos_att_type:
+    if config.model_type != "deberta-v2" or not config.relative_attention or not _terms(config.pos_att_type):
         return None
     return PositionTable(encoder.encoder)
 

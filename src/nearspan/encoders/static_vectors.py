@@ -170,7 +170,7 @@ class StaticVectors(WordFeature):
     def pretrained(self, batch: Batch, features: Features) -> Tensor:
         """The vectors that a file gave to the batch's words [B, T, size]; 0 where it gave none."""
         missing = features["rows"][batch.rows] < self.vocabulary["own"]
-        return self(batch, features).masked_fill(missing[..., None], 0)
+        return self.forward(batch, features).masked_fill(missing[..., None], 0)
 
     def forward(self, batch: Batch, features: Features, table: Tensor | None = None) -> Tensor:
         """Embed the batch's words [B, T, size]; `table` [trained, size] stands in for the rows that learn."""

@@ -1,13 +1,16 @@
 # make demo: set up, train on the bundled sample, evaluate and explain.   make test: set up and run all tests.
+# make reproduce PAPER=instance: run a paper's jobs from the corpora in data/ and write its tables.
 # make docs: build the documentation into site/.   make docs-serve: show it at http://127.0.0.1:8000 and follow changes.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= auto
+DATA    ?= data
+AT_ONCE ?= 1
 
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test lint docs docs-serve setup clean
+.PHONY: demo test lint docs docs-serve reproduce setup clean
 
 setup: $(VENV)/.installed
 
@@ -35,6 +38,9 @@ $(VENV)/.docs: pyproject.toml constraints.txt
 	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" > $(VENV)/docs.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement $(VENV)/docs.txt
 	touch $@
+
+reproduce: setup
+	$(BIN)/python benchmarks/reproduce.py $(PAPER) --data $(DATA) --at-once $(AT_ONCE) $(OPTIONS)
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict --quiet

@@ -36,7 +36,7 @@ def main() -> None:
     options = arguments.parse_args()
     train, dev = (nearspan.read(path).documents for path in (options.train, options.dev))
     settings = [f"training.epochs={options.epochs}", "training.batch=16", "training.learning_rate=0.002"]
-    recipe = nearspan.recipe("classifier").override([*settings, f"encoder.vectors.file={options.vectors}"])
+    recipe = nearspan.recipe("classifier-paper").override([*settings, f"encoder.vectors.file={options.vectors}"])
     built = LstmMinusSettings.build
     rows: list[dict[str, Any]] = []
     for seed in options.seeds:

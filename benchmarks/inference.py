@@ -37,7 +37,7 @@ def model_of(recipe: str, options: argparse.Namespace) -> Model:
     if options.vectors:
         settings.append(f"encoder.vectors.file={options.vectors}")
     with tempfile.TemporaryDirectory() as folder:
-        chosen = nearspan.recipe(recipe).override(settings)
+        chosen = nearspan.recipe(f"{recipe}-paper").override(settings)
         run = nearspan.train(chosen, documents[:PART], out=Path(folder) / recipe, device=options.device)
     if recipe == "instance":
         data = TrainingData.of(documents, run.model.recipe, run.model.split)

@@ -9,8 +9,9 @@ instance head's scores once more, with its whole memory instead of the nearest s
 benchmarks/neighbours.py with fifty sentences, nearest, drawn and half and half), `vectors` (a file:
 benchmarks/search_vectors.py with it).
 Runs begin in the order of the file, which is read again whenever one ends: what is added to it is run too.
-OUT gets `results.jsonl` (one `result.json` a run, with its name, its curve and the commit) and no models. A run that is
-not ready after `--seconds` is stopped, and only its curve is kept.
+OUT gets `results.jsonl` (one `result.json` a run, with its name, its curve and the commit) and no models; a run that it
+has a record of is not made again. A run that is not ready after `--seconds` is stopped, and only its curve is kept.
+With `--scratch` models are trained in that folder, and one that was stopped there goes on.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ import tempfile
 import threading
 import time
 import tomllib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from nearspan.io.model_folder import CHECKPOINT
 
 
 def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float, commit: str) -> dict[str, Any]:
@@ -35,6 +39,7 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float, 
     scripts = Path(__file__).parent
     command = [sys.executable, str(scripts / "lean.py"), "train", job["recipe"], "--seed", str(seed)]
     command += ["--out", str(scratch / name)]
+    command += ["--resume"] if (scratch / name / CHECKPOINT).exists() else []
     for split in ("train", "dev", "test", "synonyms"):
         command += [f"--{split}", job[split]] if split in job else []
     for setting in job.get("set", []):
@@ -108,18 +113,23 @@ def current_commit() -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("jobs", type=Path)
-    arguments.add_argument("out", type=Path)
-    arguments.add_argument("--at-once", type=int, default=6)
-    arguments.add_argument("--seconds", type=float, default=1e6)
-    arguments.add_argument("--commit", default="", help="where the code is no checkout of git")
-    options = arguments.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp())
-    limit = time.monotonic() + options.seconds
-    commit = options.commit or current_commit()
+def run_all(
+    jobs: Callable[[], Sequence[dict[str, Any]]],
+    out: Path,
+    at_once: int = 1,
+    seconds: float = 1e9,
+    commit: str = "",
+    scratch: Path | None = None,
+) -> None:
+    """Run all seeds of the jobs that OUT has no record of; `jobs` is asked again whenever a run ends."""
+    out.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp()) if scratch is None else scratch
+    scratch.mkdir(parents=True, exist_ok=True)
+    limit = time.monotonic() + seconds
+    commit = commit or current_commit()
+    recorded = (out / "results.jsonl").read_text().splitlines() if (out / "results.jsonl").exists() else []
+    finished = [record for record in map(json.loads, recorded) if "failed" not in record]
+    done = {(record["name"], record["seed"]) for record in finished}
     begun: set[tuple[str, int]] = set()
     records: list[dict[str, Any]] = []
     lock = threading.Lock()
@@ -127,9 +137,9 @@ def main() -> None:
     def next_run() -> tuple[dict[str, Any], int] | None:
         """The next run that nobody has begun."""
         with lock:
-            for job in tomllib.loads(options.jobs.read_text())["job"]:
+            for job in jobs():
                 for seed in job["seeds"]:
-                    if (job["name"], seed) not in begun and time.monotonic() < limit:
+                    if (job["name"], seed) not in begun | done and time.monotonic() < limit:
                         begun.add((job["name"], seed))
                         return job, seed
         return None
@@ -138,25 +148,42 @@ def main() -> None:
         while True:
             pair = next_run()
             if pair is not None:
-                records.append(run(*pair, options.out, scratch, limit, commit))
+                records.append(run(*pair, out, scratch, limit, commit))
             elif len(records) == len(begun):
                 return
             else:
                 time.sleep(1)  # while others run, more may be added
 
-    workers = [threading.Thread(target=work) for _ in range(options.at_once)]
+    workers = [threading.Thread(target=work) for _ in range(at_once)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    for job in tomllib.loads(options.jobs.read_text())["job"]:
-        runs = [record for record in records if record["name"] == job["name"]]
+    for job in jobs():
+        runs = [record for record in finished + records if record["name"] == job["name"]]
         for split in ("dev", "test"):
             scores = [100 * record[split]["f1"] for record in runs if record.get(split)]
             if scores:
                 spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
                 mean = f"{statistics.fmean(scores):.2f} ± {spread:.2f}"
                 print(f"{job['name']:30} {split:4} {mean} ({len(scores)} runs)")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("jobs", type=Path)
+    arguments.add_argument("out", type=Path)
+    arguments.add_argument("--at-once", type=int, default=6)
+    arguments.add_argument("--seconds", type=float, default=1e9)
+    arguments.add_argument("--commit", default="", help="where the code is no checkout of git")
+    arguments.add_argument("--scratch", type=Path, help="where models are trained; a folder that goes unless told")
+    options = arguments.parse_args()
+
+    def jobs() -> list[dict[str, Any]]:
+        listed: list[dict[str, Any]] = tomllib.loads(options.jobs.read_text())["job"]
+        return listed
+
+    run_all(jobs, options.out, options.at_once, options.seconds, options.commit, options.scratch)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ from nearspan.evaluation import by_continuity, by_structure
 from nearspan.formats import sample
 from nearspan.training.data import digest
 
-RECIPES = ("instance", "classifier", "hire", "sng", "biaffine", "shallow", "dspert", "joint-ib")
+RECIPES = ("instance-paper", "classifier-paper", "hire", "sng", "biaffine", "shallow", "dspert", "joint-ib")
 SMALL_ENCODER = (
     "encoder.transformer.layers=3",
     "encoder.transformer.learning_rate=3e-4",

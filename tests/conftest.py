@@ -47,6 +47,15 @@ TINY = (
     "training.epochs=2",
 )
 
+BARE = (  # the instance-based systems without what the public code adds
+    "encoder.highway=none",
+    "encoder.vectors.missing=own",
+    "encoder.bilstm.state_dropout=0.0",
+    "encoder.bilstm.output_dropout=0.0",
+    "representation.dropout=0.0",
+    "training.learning_rate=0.001",
+)
+
 SENTENCES = (
     "[Ada](PERSON) lives in [Oslo](PLACE)",
     "[Bob Stone](PERSON) lives in [Rome](PLACE)",
@@ -106,8 +115,9 @@ def tiny() -> Callable[..., Recipe]:
     """A recipe by name, made tiny, with further settings."""
 
     def make(name: str, *settings: str) -> Recipe:
+        bare = BARE if name in ("instance", "classifier") else ()
         head = ["head.neighbours=4"] if name == "instance" else []
-        return nearspan.recipe(name).override([*TINY, *head, *settings])
+        return nearspan.recipe(name).override([*TINY, *bare, *head, *settings])
 
     return make
 

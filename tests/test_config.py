@@ -12,8 +12,22 @@ from nearspan.recipes import names
 def test_the_papers_two_systems():
     assert {"classifier", "instance"} <= set(names())
     instance = recipes.load("instance")
-    assert (instance.head.neighbours, instance.suggester.max_width, instance.training.batch) == (50, 6, 8)
+    assert (instance.head.neighbours, instance.suggester.max_width, instance.training.batch) == (50, 6, 64)
     assert recipes.load("classifier").encoder == instance.encoder
+
+
+def test_a_recipe_with_a_base_changes_what_it_names():
+    instance, paper = recipes.load("instance"), recipes.load("instance-paper")
+    assert (instance.encoder.highway.layers, paper.encoder.highway) == (2, None)
+    assert (paper.training.batch, paper.training.epochs) == (8, instance.training.epochs)
+    assert paper.head == instance.head
+
+
+def test_another_kind_in_a_recipe_with_a_base_drops_the_settings_of_the_old_one(tmp_path: Path):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\nbase = "instance"\n[head]\nnull = "learned"\nkind = "softmax"\n')
+    assert recipes.load(path).head.model_dump(exclude_none=True)["null"] == "learned"
+    assert recipes.load(path).encoder == recipes.load("instance").encoder
 
 
 @pytest.mark.parametrize("name", names())
@@ -40,6 +54,10 @@ def test_a_recipe_of_ones_own(tmp_path: Path):
         (b"\xff", "cannot read recipe"),
         (f"name = {'9' * 5000}", "cannot read recipe"),
         (f"name = {'[' * 3000}", "cannot read recipe"),
+        ('name = "x"\nbase = "instnce"', "base must be one of .*instance"),
+        ('name = "x"\nbase = ["instance"]', "base must be one of"),
+        ('name = "x"\nbase = "instance"\n[training]\nepoch = 3', "did you mean 'epochs'"),
+        ('name = "x"\nbase = "instance"\n[training.epochs]\nmore = 3', r"training\.epochs"),
         ('name = "x"\nepochs = 3\n[encoder]\n[head]\nkind = "classifier"', "epochs: no such setting"),
     ],
 )

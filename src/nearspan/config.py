@@ -133,11 +133,9 @@ def load(name: str | Path) -> Recipe:
     >>> load("instance").head.kind
     'instances'
     """
-    path = recipes.find(name)
-    try:
-        return Recipe.parse(tomllib.loads(path.read_text(encoding="utf-8")), f"recipe {path.name}")
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no TOML, or too long a number
-        raise ConfigError(f"cannot read recipe {path}: {error}") from error
+    content = recipes.read(name)
+    content.pop("reported", None)  # for those who choose a recipe
+    return Recipe.parse(content, f"recipe {recipes.find(name).name}")
 
 
 def value_of(text: str) -> Any:

@@ -7,14 +7,13 @@ import pytest
 
 import nearspan
 
-TINY = (
-    "training.epochs=1",
-    "training.batch=4",
-    "encoder.vectors.size=4",
-    "encoder.characters.filters=2",
-    "encoder.bilstm.size=4",
-    "head.neighbours=2",
-)
+TINY = """
+name = "tiny"
+base = "instance-sample"
+encoder = {vectors = {size = 4}, characters = {filters = 2}, bilstm = {size = 4}}
+head = {neighbours = 2}
+training = {epochs = 1, batch = 4}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +21,8 @@ def sample(documents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A dozen sentences in place of the bundled sample, and a tiny system."""
     data = tmp_path / "data.jsonl"
     nearspan.write(documents, data)
-    monkeypatch.setattr("nearspan.cli.demo.SETTINGS", TINY)
+    (tmp_path / "tiny.toml").write_text(TINY)
+    monkeypatch.setattr("nearspan.cli.demo.RECIPE", tmp_path / "tiny.toml")
     monkeypatch.setattr("nearspan.formats.sample.path", lambda _: data)
     return data
 
@@ -70,9 +70,8 @@ def test_a_folder_that_is_no_demo_is_left_as_it_is(nearspan_command, tmp_path: P
 
 
 def test_a_training_is_no_demo(nearspan_command, sample: Path, tmp_path: Path):
-    settings = [part for setting in TINY for part in ("--set", setting)]
-    common = ("--train", sample, "--out", tmp_path / "m", "--device", "cpu", *settings)
-    assert nearspan_command("train", "instance", *common).code == 0
+    common = ("--train", sample, "--out", tmp_path / "m", "--device", "cpu")
+    assert nearspan_command("train", tmp_path / "tiny.toml", *common).code == 0
     before = (tmp_path / "m" / "model.safetensors").read_bytes()
     ran = nearspan_command("demo", "--out", tmp_path / "m")
     assert ran.code == 2

@@ -15,6 +15,8 @@ def test_all_are_listed_with_what_they_are_and_need(nearspan_command, monkeypatc
     assert all(load(name).about in rows[name] for name in names())
     assert "roberta-base" in rows["dspert"]
     assert "word vectors (optional)" in rows["instance"]
+    assert "word vectors (optional)" in rows["instance-genia"]  # as its base
+    assert "74.20 ± 0.16  74.38 ± 0.38    13 min" in rows["instance-genia"]
     assert "scibert" in rows["joint-ib"]
     assert "synonyms (optional)" in rows["joint-ib"]
 

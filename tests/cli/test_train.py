@@ -61,6 +61,25 @@ def test_the_same_run_by_command_and_by_call(nearspan_command, corpus: Path, doc
     assert (tmp_path / "a" / "model.safetensors").read_bytes() == (tmp_path / "b" / "model.safetensors").read_bytes()
 
 
+def test_vectors_are_named_by_an_option(nearspan_command, corpus: Path, tmp_path: Path):
+    (tmp_path / "v 1.txt").write_text("oslo 1 0 0\nrome 0 1 0\n")
+    ran = nearspan_command(
+        "train", "classifier", "--train", corpus, "--out", tmp_path / "m", "--device", "cpu", *CLASSIFIER,
+        "--vectors", tmp_path / "v 1.txt",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    model = nearspan.load(tmp_path / "m", device="cpu")
+    assert model.network.encoder.vectors.pretrained_words == ["oslo", "rome"]
+
+
+def test_an_encoder_is_named_by_an_option(nearspan_command, corpus: Path, tmp_path: Path):
+    ran = nearspan_command(
+        "train", "shallow", "--train", corpus, "--out", tmp_path / "m", "--encoder", tmp_path / "none"
+    )
+    assert ran.code == 2
+    assert str(tmp_path / "none") in ran.err
+
+
 def test_several_files_and_formats_train_together(nearspan_command, corpus: Path, tmp_path: Path):
     (tmp_path / "more.conll").write_text("Zoe B-PERSON\nslept O\n\n")
     ran = nearspan_command(

@@ -147,3 +147,21 @@ def test_a_word_that_is_too_rare_shares_the_unknown_row():
     module = StaticVectors.from_corpus(StaticVectorSettings(size=3, least=2), sentences("a a b"), [])
     assert "a" in module.index
     assert "b" not in module.index
+
+
+def test_words_that_a_file_lacks_share_the_unknown_row_where_asked(file: str):
+    shared = StaticVectors.from_corpus(StaticVectorSettings(file=file, missing="shared"), sentences("oslo a a b"), [])
+    assert "oslo" in shared.index
+    assert not {"a", "b"} & set(shared.index)
+    without_file = StaticVectors.from_corpus(StaticVectorSettings(size=3, missing="shared"), sentences("a b"), [])
+    assert {"a", "b"} <= set(without_file.index)
+
+
+def test_a_sentences_vector_is_the_mean_of_the_vectors_of_the_file_alone(file: str):
+    """Footnote 8 of Ouchi et al.: words that GloVe lacks are 0, whatever rows they have learned."""
+    texts = ("oslo", "oslo a b", "a b 12")
+    vectors = StaticVectors.from_corpus(StaticVectorSettings(file=file), sentences(*texts), [])
+    encoder = Encoder(EncoderSettings(), {"vectors": vectors}).eval()
+    encoded = encoder(encoder.prepare(sentences(*texts)).batch(torch.tensor([0, 1, 2])))
+    expected = [[1, 1, 0, 0], [1 / 3, 1 / 3, 0, 0], [0, 0, 0, 1]]  # the last: no word has a vector
+    torch.testing.assert_close(encoder.sentence_vectors(encoded), torch.tensor(expected))

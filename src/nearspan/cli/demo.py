@@ -14,14 +14,7 @@ from nearspan.cli.explain import show_evidence
 from nearspan.cli.terminal import terminal
 from nearspan.document import Document
 
-SETTINGS = (
-    "training.epochs=16",
-    "training.batch=16",
-    "training.learning_rate=0.003",
-    "encoder.bilstm.dropout=0.3",
-    "encoder.characters.dropout=0.1",
-    "representation.form=nested",
-)
+RECIPE = "instance-sample"
 QUESTION = "Marie Curie studied physics at the University of Paris. I took ibuprofen for the pain in my knee."
 
 
@@ -38,7 +31,7 @@ def demo(
 
     console = terminal()
     documents = [read(sample.path(split)).documents for split in ("train", "dev", "test")]
-    recipe = config.load("instance").override(SETTINGS)
+    recipe = config.load(RECIPE)
     if _is_demo(out, documents[0]):
         # all else that is its own is written over, and what is not stays; the record of what it is goes last
         for name in sorted(training.REFUSED, key=lambda name: name == training.RESULT):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shlex
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from nearspan.io.paths import display_path
 from nearspan.recipes import names
 
 if TYPE_CHECKING:
+    from nearspan.config import Recipe
     from nearspan.formats import Problem
     from nearspan.model import Model
 
@@ -73,7 +75,23 @@ Settings = Annotated[
     typer.Option("--set", help="Change a setting: part.key=value; may be given several times."),
 ]
 
+Vectors = Annotated[str, typer.Option("--vectors", help="Word vectors, e.g. glove.6B.100d.txt: encoder.vectors.file.")]
+
+EncoderName = Annotated[
+    str,
+    typer.Option("--encoder", help="A pretrained encoder, a folder or a hub id: encoder.transformer.name."),
+]
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def load_recipe(name: str, settings: Sequence[str] | None, vectors: str, encoder: str) -> Recipe:
+    """The recipe that the options ask for."""
+    from nearspan import config
+
+    files = {"encoder.vectors.file": vectors, "encoder.transformer.name": encoder}
+    named = [f"{key}={json.dumps(value)}" for key, value in files.items() if value]
+    return config.load(name).override([*named, *(settings or ())])
 
 
 def load_model(folder: Path, device: str, search: str, interpolate: float | None) -> Model:

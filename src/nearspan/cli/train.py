@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.options import Columns, Device, Format, RecipeName, Settings, Synonyms, TrainCorpus, read_documents
+from nearspan.cli.options import (
+    Columns,
+    Device,
+    EncoderName,
+    Format,
+    RecipeName,
+    Settings,
+    Synonyms,
+    TrainCorpus,
+    Vectors,
+    load_recipe,
+    read_documents,
+)
 from nearspan.cli.terminal import terminal
 
 
@@ -17,6 +29,8 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder for the model, its checkpoint and metrics.")],
     dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus; its best epoch is kept.")] = None,
     test: Annotated[list[Path] | None, typer.Option("--test", help="Test corpus, scored once at the end.")] = None,
+    vectors: Vectors = "",
+    encoder: EncoderName = "",
     settings: Settings = None,
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
     device: Device = "",
@@ -31,13 +45,12 @@ def train(
 ) -> None:
     """Train a recipe and save the model with the best development F1.
 
-    Example: nearspan train instance --train train.conll --dev dev.conll --out runs/mine
-    --set encoder.vectors.file=glove.6B.100d.txt
+    Example: nearspan train instance --train train.conll --dev dev.conll --out runs/mine --vectors glove.6B.100d.txt
     """
-    from nearspan import config, training
+    from nearspan import training
     from nearspan.formats.synonyms import read as read_synonyms
 
-    chosen = config.load(recipe).override(settings or [])
+    chosen = load_recipe(recipe, settings, vectors, encoder)
     console = terminal(stderr=True)
     documents = [read_documents(paths, format, columns) for paths in (train, dev, test)]
     try:

@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from nearspan.cli.options import Columns, Device, Format, RecipeName, Settings, Synonyms, TrainCorpus, read_documents
+from nearspan.cli.options import (
+    Columns,
+    Device,
+    EncoderName,
+    Format,
+    RecipeName,
+    Settings,
+    Synonyms,
+    TrainCorpus,
+    Vectors,
+    load_recipe,
+    read_documents,
+)
 from nearspan.cli.terminal import name_options, terminal
 
 
@@ -25,6 +37,8 @@ def tune(
     ] = None,
     space: Annotated[Path | None, typer.Option(help="A TOML file of what to try; --search goes before it.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, with those before a --resume.")] = 20,
+    vectors: Vectors = "",
+    encoder: EncoderName = "",
     settings: Settings = None,
     seed: Annotated[int, typer.Option(help="All chance comes from it; every trial is trained with it.")] = 0,
     device: Device = "",
@@ -40,10 +54,10 @@ def tune(
     Example: nearspan tune instance --train train.conll --dev dev.conll --out tuned --trials 30
     --search training.learning_rate=1e-4..1e-2:log --search 'training.batch=8|16|32'
     """
-    from nearspan import config, training
+    from nearspan import training
     from nearspan.formats.synonyms import read as read_synonyms
 
-    chosen = config.load(recipe).override(settings or [])
+    chosen = load_recipe(recipe, settings, vectors, encoder)
     in_file = training.Space.of(space or {})
     with name_options({"space": "--search"}):
         searched = (in_file | training.Space.parse(search or [])).for_recipe(chosen)

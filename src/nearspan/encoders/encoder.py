@@ -225,13 +225,14 @@ class Encoder(nn.Module):
     def sentence_vectors(self, encoded: Encoded) -> Tensor:
         """Mean word vectors [B, E], by which similar sentences are found: static ones where there are any.
 
-        Sentences of which no word is known to a `finder` are like each other and like no other sentence.
+        Where a file gives vectors these alone count: other words are 0, as in the paper's footnote 8, and sentences
+        of which no word has one are like each other and like no other sentence.
         """
-        batch, features = encoded.batch, encoded.features
-        mask = batch.mask[..., None]
-        if self.finder is None:
-            return (features[self.sentence_feature] * mask).sum(1) / mask.sum(1)
-        means = (self.finder(batch, batch.corpus.features["finder"]) * mask).sum(1) / mask.sum(1)
+        batch, mask = encoded.batch, encoded.batch.mask[..., None]
+        name, vectors = ("vectors", self.vectors) if self.finder is None else ("finder", self.finder)
+        if vectors is None or not vectors.settings.file:
+            return (encoded.features[self.sentence_feature] * mask).sum(1) / mask.sum(1)
+        means = (vectors.pretrained(batch, batch.corpus.features[name]) * mask).sum(1) / mask.sum(1)
         return torch.cat([means, (means == 0).all(1, keepdim=True)], dim=1)
 
     @torch.no_grad()

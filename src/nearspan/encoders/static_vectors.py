@@ -38,6 +38,9 @@ class StaticVectorSettings(Settings):
     numbers: Literal["one", "shape", "written"] = "one"
     limit: int = Field(default=400_000, ge=0)  # words kept from the file beside those of the corpora
     least: int = Field(default=1, ge=1)  # how often a word without a vector must occur to have a row of its own
+    missing: Literal["own", "shared"] = (
+        "own"  # words that the file lacks have rows of their own, or share that of unknown
+    )
     singletons: float = Field(default=0.5, ge=0, le=1)  # how often training hides a word seen once, with no vector
 
 
@@ -124,7 +127,8 @@ class StaticVectors(WordFeature):
                 "by it: give vectors of the data's language to encoder.vectors.file"
             )
         pretrained = [word for word in table if word not in (UNKNOWN, NUMBER)]
-        least = settings.least if settings.read else float("inf")
+        shared = not settings.read or (settings.missing == "shared" and bool(settings.file))
+        least = float("inf") if shared else settings.least
         missing = [word for word in counts if word not in table and word != NUMBER and counts[word] >= least]
         # a row that training never reads has no gradient, so it may as well be frozen
         tuned = [word for word in pretrained if word in counts] if settings.trainable else []
@@ -162,6 +166,11 @@ class StaticVectors(WordFeature):
     def pretrained_words(self) -> list[str]:
         """The words that have a pretrained vector."""
         return [*self.vocabulary["trained"][self.vocabulary["own"] :], *self.vocabulary["frozen"]]
+
+    def pretrained(self, batch: Batch, features: Features) -> Tensor:
+        """The vectors that a file gave to the batch's words [B, T, size]; 0 where it gave none."""
+        missing = features["rows"][batch.rows] < self.vocabulary["own"]
+        return self.forward(batch, features).masked_fill(missing[..., None], 0)
 
     def forward(self, batch: Batch, features: Features, table: Tensor | None = None) -> Tensor:
         """Embed the batch's words [B, T, size]; `table` [trained, size] stands in for the rows that learn."""

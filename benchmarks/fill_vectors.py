@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nearspan.encoders.static_vectors import normalize
+from nearspan.encoders.static_vectors import StaticVectorSettings, lookup_forms
 from nearspan.encoders.vector_files import read_vectors
 from nearspan.encoders.word_memory import normalize_digits
 from nearspan.formats import read
@@ -60,7 +60,7 @@ def main() -> None:
 def words_of(corpora: list[Path]) -> set[str]:
     """The words of corpora as word tables know them."""
     return {
-        normalize(token, lower=True)
+        lookup_forms(token, StaticVectorSettings())[-1]
         for path in corpora
         for document in read(path)
         for sentence in split(document)

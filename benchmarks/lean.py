@@ -1,8 +1,8 @@
-"""`nearspan` whose training keeps no checkpoints and next to nothing to show as evidence.
+"""`nearspan` whose training keeps next to nothing to show as evidence, and unless told no checkpoints.
 
-Many runs are scored and thrown away: none of them is resumed or asked.
+Many runs are scored and thrown away: none of them is asked.
 
-python benchmarks/lean.py train ...
+    python benchmarks/lean.py [--checkpoints] train ...
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ from nearspan.training import TrainingCallback, loop
 
 if __name__ == "__main__":
     loop.EVIDENCE = 2**20
-    TrainingCallback.keeps_checkpoints = False
-    sys.argv[0] = "nearspan"
+    TrainingCallback.keeps_checkpoints = "--checkpoints" in sys.argv[1:2]
+    sys.argv[:] = ["nearspan", *sys.argv[1 + TrainingCallback.keeps_checkpoints :]]
     main()

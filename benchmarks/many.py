@@ -34,11 +34,13 @@ from typing import Any
 from nearspan.io.model_folder import CHECKPOINT
 
 
-def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float, commit: str) -> dict[str, Any]:
+def run(
+    job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float, commit: str, resumable: bool
+) -> dict[str, Any]:
     name = f"{job['name']}-{seed}"
     scripts = Path(__file__).parent
-    command = [sys.executable, str(scripts / "lean.py"), "train", job["recipe"], "--seed", str(seed)]
-    command += ["--out", str(scratch / name)]
+    command = [sys.executable, str(scripts / "lean.py"), *(["--checkpoints"] if resumable else [])]
+    command += ["train", job["recipe"], "--seed", str(seed), "--out", str(scratch / name)]
     command += ["--resume"] if (scratch / name / CHECKPOINT).exists() else []
     for split in ("train", "dev", "test", "synonyms"):
         command += [f"--{split}", job[split]] if split in job else []
@@ -88,7 +90,8 @@ def run(job: dict[str, Any], seed: int, out: Path, scratch: Path, limit: float, 
         record["vectors"] = json_line(
             [str(scripts / "search_vectors.py"), *files, "--vectors", job["vectors"]], environment
         )
-    shutil.rmtree(scratch / name, ignore_errors=True)
+    if code == 0 or not resumable:
+        shutil.rmtree(scratch / name, ignore_errors=True)
     with (out / "results.jsonl").open("a") as file:
         file.write(json.dumps(record) + "\n")
     scores = [record[split]["f1"] if record.get(split) else float("nan") for split in ("dev", "test")]
@@ -123,8 +126,9 @@ def run_all(
 ) -> None:
     """Run all seeds of the jobs that OUT has no record of; `jobs` is asked again whenever a run ends."""
     out.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp()) if scratch is None else scratch
-    scratch.mkdir(parents=True, exist_ok=True)
+    resumable = scratch is not None
+    folder = scratch or Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
     limit = time.monotonic() + seconds
     commit = commit or current_commit()
     recorded = (out / "results.jsonl").read_text().splitlines() if (out / "results.jsonl").exists() else []
@@ -148,7 +152,7 @@ def run_all(
         while True:
             pair = next_run()
             if pair is not None:
-                records.append(run(*pair, out, scratch, limit, commit))
+                records.append(run(*pair, out, folder, limit, commit, resumable))
             elif len(records) == len(begun):
                 return
             else:

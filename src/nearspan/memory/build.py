@@ -74,7 +74,7 @@ def replace_memory(folder: Path, datastore: Datastore, weights: str) -> None:
         save_datastore(datastore, scratch, weights)
         for name in FILES:
             sync(scratch / name)
-        begin_journal(scratch, file_digest(scratch / SENTENCES), [])
+        begin_journal(scratch, file_digest(scratch / SENTENCES))
         scratch.rename(folder / NEXT)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(scratch, ignore_errors=True)  # it holds text, and room on a full disk

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from nearspan.document import Document
 from nearspan.errors import EditError, did_you_mean
 from nearspan.memory.reweight import Weight
 from nearspan.model import Model
@@ -24,12 +23,3 @@ def check_labels(model: Model, labels: Iterable[str]) -> None:
     """Refuse labels that the model does not know."""
     for label in sorted(set(labels) - set(model.labels[1:])):
         raise EditError(f"the model has no label {label!r}; {did_you_mean(label, model.labels[1:])}")
-
-
-def check_encodable(document: Document) -> None:
-    """Refuse a text or an id that could not be written to a file."""
-    try:
-        for text in (document.text, document.id):
-            text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise EditError("the text or its id holds a lone surrogate, which is no character") from None

@@ -41,10 +41,6 @@ class Edit:
             "receipt": list(self.receipt),
         }
 
-    def to_line(self) -> dict[str, Any]:
-        """One line of the journal."""
-        return self.to_dict() | {"change": dict(self.change)}
-
     @classmethod
     def from_line(cls, content: dict[str, Any]) -> Edit:
         """Read one line of the journal."""
@@ -129,6 +125,7 @@ class Revision:
                 self.sentences[number] = changed
 
     def _add(self, change: Mapping[str, Any], read: Reader) -> None:
+        """Take in a document again that was added once."""
         document, first = read_document(change["document"]), int(change["first"])
         sentences = read(document)
         if len(sentences) != int(change["count"]):

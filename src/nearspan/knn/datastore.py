@@ -62,11 +62,14 @@ class Datastore:
         """
         lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
         spans = suggester.layout(lengths, [[entity[:2] for entity in sentence.entities] for sentence in sentences])
-        kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", spans.counts)
-        if int(expected.sum()) != len(vectors) or len(sentences) != len(sentence_vectors):
+        if isinstance(vectors, WordSums):
+            kind, count, expected = "words", len(vectors.steps), int(lengths.sum())
+        else:
+            kind, count, expected = "spans", len(vectors), int(spans.counts.sum())
+        if count != expected or len(sentences) != len(sentence_vectors):
             raise ModelError(
-                f"the memory holds vectors of {len(vectors)} {kind} and {len(sentence_vectors)} sentences where its "
-                f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
+                f"the memory holds vectors of {count} {kind} and {len(sentence_vectors)} sentences where its "
+                f"{len(sentences)} sentences have {expected} {kind}: build it again"
             )
         first_labels, further, weights = label_spans(sentences, labels, spans, suggester.has_null)
         starts = spans.counts.cumsum(0) - spans.counts
@@ -94,12 +97,10 @@ class Datastore:
         table = self.vectors
         if not isinstance(table, WordTable):
             return self
-        set_apart = torch.tensor(
-            [bool(sentence.removed or sentence.span_weights) or sentence.weight != 1 for sentence in self.sentences]
-        )
+        apart = [bool(each.removed or each.span_weights) or each.weight != 1 for each in self.sentences]
         rows = (self.labels > 0).nonzero().flatten()
-        entities = (self.sentence[rows], self.first[rows], self.stop[rows], self.labels[rows])
-        return replace(self, vectors=table.with_entities(*entities, set_apart))
+        entities = torch.stack([self.sentence[rows], self.first[rows], self.stop[rows], self.labels[rows]], 1)
+        return replace(self, vectors=table.with_entities(entities, torch.tensor(apart, dtype=torch.bool)))
 
     def __len__(self) -> int:
         return len(self.labels)

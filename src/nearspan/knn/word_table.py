@@ -85,7 +85,7 @@ class WordTable:
 
     @classmethod
     def of(cls, sums: WordSums, lengths: Tensor) -> WordTable:
-        """Lay out the words of sentences with these lengths, without entities."""
+        """Lay out the words of sentences with these lengths, with no entities yet."""
         device = sums.steps.device
         sizes = lengths.to(device)
         starts = (sizes + 1).cumsum(0) - sizes - 1
@@ -104,21 +104,20 @@ class WordTable:
         set_apart = torch.zeros_like(starts, dtype=torch.bool)
         return cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, set_apart, alike)
 
-    def with_entities(
-        self, sentence: Tensor, first: Tensor, stop: Tensor, labels: Tensor, set_apart: Tensor
-    ) -> WordTable:
-        """The same words with other entities [E], in the order of their sentences, and other sentences apart [M]."""
-        words, device = len(self.gaps), self.gaps.device
-        bare = replace(self, shared=torch.zeros_like(self.shared))
-        vectors = bare.spans(self.starts[sentence] + first, stop - first)
+    def with_entities(self, entities: Tensor, set_apart: Tensor) -> WordTable:
+        """The same words with other entities [E, 4] (sentence, first, stop, label) and other sentences apart [M]."""
+        words, set_apart = len(self.gaps), set_apart.to(self.gaps.device)
+        sentence, first, stop, labels = entities.to(self.gaps.device).unbind(1)
+        vectors = self.spans(self.starts[sentence] + first, stop - first, with_shared=False)
         counts = torch.bincount(sentence, minlength=len(self.starts))
-        table = torch.cat([self.table[:words], vectors, self.table[words + len(self.labels) :]])
-        set_apart = set_apart.to(device)
-        sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~set_apart
-        starts = words + counts.cumsum(0) - counts
-        entity_counts = counts * ~set_apart
-        return WordTable(
-            table, self.shared, self.gaps, self.starts, sizes, labels, starts, entity_counts, set_apart, self.alike
+        return replace(
+            self,
+            table=torch.cat([self.table[:words], vectors, self.table[words + len(self.labels) :]]),
+            counts=torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~set_apart,
+            labels=labels,
+            entity_starts=words + counts.cumsum(0) - counts,
+            entity_counts=counts * ~set_apart,
+            set_apart=set_apart,
         )
 
     def with_own_begins(self) -> WordTable:
@@ -162,9 +161,13 @@ class WordTable:
         begins = self.shared if self.alike else self.table[-len(real) :][real]
         return WordSums(begins, self.table[: len(real)][real])
 
-    def spans(self, first: Tensor, width: Tensor) -> Tensor:
-        """Vectors [..., H] of spans, given the row of their first word and their width."""
-        vectors = self.shared if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
+    def spans(self, first: Tensor, width: Tensor, *, with_shared: bool = True) -> Tensor:
+        """Vectors [..., H] of spans, given the row of their first word and their width.
+
+        What all spans begin with may be left out: it adds the same to every score.
+        """
+        begins = self.shared if with_shared else torch.zeros_like(self.shared)
+        vectors = begins if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
         gap = first.new_tensor(len(self.gaps) - 1)  # a row of zeros
         for more in range(int(width.max()) if width.numel() else 0):
             vectors = vectors + self.table[torch.where(width > more, first + more, gap)]

@@ -25,7 +25,7 @@ from nearspan.memory.checks import check_labels, check_weight
 from nearspan.memory.edits import Edit, Kind, standing_edits, word_runs, write_document
 from nearspan.memory.journal import PATIENCE
 from nearspan.memory.reweight import TRIAL, Target, Weight, reweight
-from nearspan.memory.sentences import SentenceView, as_document, matching, with_boundaries
+from nearspan.memory.sentences import SentenceView, as_document, matching
 from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
@@ -132,14 +132,15 @@ class Editor:
             model, network, before = self.model, self.model.network, self._sync.revision
             document = replace(document, id=document.id or f"added-{number}")
             labelled = self._addable(document)
-            corpus = network.encode(labelled.sentences)
-            queries = [Query(network, batch) for batch in corpus.reading_batches()]  # each is read once for all below
+            corpus, finds_weights = network.encode(labelled.sentences), weight == "enough" and network.datastore_weight
+            batches = corpus.reading_batches() if finds_weights else ()
+            queries = [Query(network, batch) for batch in batches]  # what the encoder makes of them serves both ends
             vectors = corpus_vectors(network, corpus, queries)
-            sentences, bounded = memory_sentences(labelled), with_boundaries(document, model.split(document))
+            sentences, content = memory_sentences(labelled), write_document(document, model.split(document))
             ids = range(before.next_id, before.next_id + len(sentences))
             receipt = receipts.added_lines(ids, sentences, labelled.coverage)
-            change: dict[str, Any] = {"document": write_document(bounded), "first": ids.start, "count": len(ids)}
-            if weight == "enough" and network.datastore_weight:
+            change: dict[str, Any] = {"document": content, "first": ids.start, "count": len(ids)}
+            if finds_weights:
                 trials = [replace(sentence, span_weights=TRIAL) for sentence in sentences]
                 trial = Datastore.of(trials, model.labels[1:], network.suggester, *vectors, ids)
                 target = Target(labelled.sentences, queries, [[each] for each in ids])
@@ -158,7 +159,7 @@ class Editor:
             revision = replace(
                 before,
                 sentences=before.sentences | dict(zip(ids, sentences, strict=True)),
-                added=before.added | {ids.start: (bounded, len(ids))},
+                added=before.added | {ids.start: (content, len(ids))},
                 next_id=ids.stop,
             )
             summary = (
@@ -186,13 +187,17 @@ class Editor:
             text = span.text(self._sentence(ids[0]).text)
             old = {"removed" if labels is None else ", ".join(labels) or "no entity" for labels in before}
             change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
-            note, misread, find_weights = f": {LINKED}", list[str](), weight == "enough" and self.model.datastore_weight
-            if find_weights and self._is_wide(ids[0], span):
+            note, misread, finds_weights = (
+                f": {LINKED}",
+                list[str](),
+                weight == "enough" and self.model.datastore_weight,
+            )
+            if finds_weights and self._is_wide(ids[0], span):
                 note = f": {WIDE}"
             elif span.discontinuous:
                 if weight != "enough":
                     raise EditError(f"{text!r} is discontinuous: {LINKED}, whatever the sentence's weight; give none")
-            elif find_weights:
+            elif finds_weights:
                 change["weight"] = 1.0
                 trial = self._sync.revise(self._sync.after("relabel", change | {"span_weights": TRIAL}))
                 target = self._target(ids)
@@ -298,7 +303,8 @@ class Editor:
             f"{document.text}{document.id}".encode()
         except UnicodeEncodeError:
             raise EditError("the text or its id holds a lone surrogate, which is no character") from None
-        labelled = self.model.label_documents([document])
+        network = self.model.network
+        labelled = network.suggester.label_sentences([document], self.model.split, network.rules)
         if not labelled.sentences:
             raise EditError("the document holds no words, so there is nothing to add")
         return labelled

@@ -25,7 +25,7 @@ from nearspan.memory.edits import SpanWeights
 from nearspan.model import Model
 from nearspan.model.decode import decode
 from nearspan.model.predict import of_whole_words
-from nearspan.segment import LabelledSpan, Sentence, WordEntity
+from nearspan.segment import LabelledSpan, Sentence
 from nearspan.segment.windows import LONGEST
 
 Weight = float | Literal["enough"]
@@ -90,23 +90,12 @@ class _Trial:
     def __init__(self, model: Model, datastore: Datastore, target: Target) -> None:
         self.model, self.network, self.datastore, self.target = model, model.network.eval(), datastore, target
         position = {number: place for place, number in enumerate(datastore.ids)}
-        starts, device = datastore.starts.tolist(), datastore.labels.device
-        self.rows: list[Tensor] = []  # [copies, spans] in the datastore, for each sentence
-        self.gold: list[
-            set[WordEntity]
-        ] = []  # of each sentence, those of its entities that the datastore has a part in
-        self.removed_places: list[
-            set[tuple[int, int]]
-        ] = []  # of each sentence, the spans that are neither entities nor none
-        for ids in target.ids:
-            place, count = position[ids[0]], int(datastore.counts[position[ids[0]]])
-            copies = [torch.arange(count, device=device) + starts[position[number]] for number in ids]
-            self.rows.append(torch.stack(copies))
-            entities = datastore.sentences[place].entities
-            self.gold.append({entity for entity in entities if entity[1] - entity[0] <= self.network.max_width})
-            self.removed_places.append(set(datastore.sentences[place].removed))
-        self.removed = [datastore.labels[rows[0]] < 0 for rows in self.rows]  # [spans]
-        self.logs = [torch.zeros(rows.shape[1], device=device) for rows in self.rows]
+        copies = [[position[number] for number in ids] for ids in target.ids]
+        runs = [(datastore.starts[places][:, None], int(datastore.counts[places[0]])) for places in copies]
+        device = datastore.labels.device
+        self.rows = [starts + torch.arange(count, device=device) for starts, count in runs]  # each [copies, spans]
+        self.logs = [torch.zeros(count, device=device) for _, count in runs]
+        self.sentences = [datastore.sentences[places[0]] for places in copies]
         self.failures: dict[int, str] = {}
 
     def raise_weights(self) -> None:
@@ -143,29 +132,28 @@ class _Trial:
             probabilities = network.predict_proba(query)  # [S, 1 + Y]
             chosen, gold = torch.zeros_like(probabilities), torch.zeros_like(probabilities)
             chosen[network.head.choose(probabilities)] = 1
-            spans = torch.cat([self.rows[i][0] for i in numbers])  # [S] in the datastore
-            first_labels = datastore.labels[spans].clamp(min=0)
-            gold.scatter_(1, torch.cat([first_labels[None], datastore.further[:, spans]]).T, 1)
-            gold[:, 0] = first_labels == 0
+            rows = torch.cat([self.rows[i][0] for i in numbers])  # [S]
+            labels = datastore.labels[rows]
+            gold.scatter_(1, torch.cat([labels.clamp(min=0)[None], datastore.further[:, rows]]).T, 1)
+            gold[:, 0] = labels <= 0
             right, rival = (probabilities * gold).amax(1), (probabilities * (1 - gold)).amax(1)
             steps = (rival.log() - right.log()).clamp(math.log(LEAST), math.log(LIMIT))
-            steps *= (chosen[:, 1:] != gold[:, 1:]).any(1)
+            steps *= (chosen[:, 1:] != gold[:, 1:]).any(1) & (labels >= 0)  # not of those that were removed
             # no contiguous entity gives way to a discontinuous one where these may overlap as they like
-            predicted = network.select(query, probabilities, link=self.model.linked_overlap != "any")
-            by_sentence = zip(numbers, predicted, steps.split(query.candidates.counts.tolist()), strict=True)
-            for i, spans_of_sentence, step in by_sentence:
-                if i in checked and self._entities(i, spans_of_sentence) != self.gold[i]:
-                    wrong[i] = step * ~self.removed[i]
+            spans = network.select(query, probabilities, link=self.model.linked_overlap != "any")
+            by_sentence = zip(numbers, spans, steps.split(query.candidates.counts.tolist()), strict=True)
+            wrong |= {i: step for i, read, step in by_sentence if i in checked and self._is_misread(i, read)}
         return wrong
 
-    def _entities(self, number: int, spans: list[LabelledSpan[int]]) -> set[WordEntity]:
-        """What a sentence is read with, of entities that the datastore has a part in."""
-        sentence, labels = self.target.sentences[number], self.model.labels
-        whole = spans if sentence.wholes is None else of_whole_words(sentence, spans)
+    def _is_misread(self, number: int, spans: list[LabelledSpan[int]]) -> bool:
+        """Whether entities differ, of those that the datastore has a part in, given the spans that may be entities."""
+        words, remembered = self.target.sentences[number], self.sentences[number]
+        whole = spans if words.wholes is None else of_whole_words(words, spans)
         decoded = decode(whole, self.model.overlap, self.model.linked_overlap)
-        entities = {(*span.fragments[0], labels[span.label]) for span in decoded if len(span.fragments) == 1}
-        widest, removed = self.network.max_width, self.removed_places[number]
-        return {entity for entity in entities if entity[1] - entity[0] <= widest and entity[:2] not in removed}
+        entities = {(*span.fragments[0], self.model.labels[span.label]) for span in decoded if len(span.fragments) == 1}
+        differing = entities ^ set(remembered.entities)
+        widest = self.network.max_width
+        return any(stop - first <= widest and (first, stop) not in remembered.removed for first, stop, _ in differing)
 
     def _reason(self, sentence: int, stuck: Tensor) -> str:
         """Why no weight is enough, given the spans [S] that are misread however often they count."""

@@ -11,7 +11,7 @@ from typing import Any
 from nearspan.errors import EditError, ModelError, NearspanError
 from nearspan.knn import Datastore, MemorySentence, assemble_datastore
 from nearspan.knn.storage import FILES, NO_MEMORY, load_datastore
-from nearspan.memory.edits import Edit, Kind, Revision
+from nearspan.memory.edits import Edit, Kind, Revision, read_document
 from nearspan.memory.journal import PATIENCE, Journal
 from nearspan.model import Model
 from nearspan.model.folder import weights_id
@@ -131,11 +131,13 @@ def revise_datastore(model: Model, datastore: Datastore, revision: Revision) -> 
 
     They are computed again where something else is forgotten, so that they are the same whenever that was.
     """
-    model._mask_forgotten(revision.forgotten)
+    word_memory = model.network.encoder.word_memory
+    if word_memory is not None:
+        word_memory.mask_forgotten(revision.forgotten)
     try:
         sources = [datastore, *_added(model, datastore, revision)]
     finally:  # at once: others may be reading with this model
-        model._mask_forgotten(model.datastore.forgotten if model.datastore is not None else frozenset())
+        model.datastore = model.datastore  # masks what it has forgotten
     assembled = assemble_datastore(sources, revision.sentences, model.labels[1:], model.network.suggester)
     return replace(assembled, forgotten=revision.forgotten)
 
@@ -144,10 +146,10 @@ def _added(model: Model, datastore: Datastore, revision: Revision) -> list[Datas
     """A datastore for each added document that has sentences which `datastore` lacks."""
     known = set(datastore.ids) if datastore.forgotten == revision.forgotten else set()
     added = []
-    for first, (document, count) in revision.added.items():
+    for first, (content, count) in revision.added.items():
         ids = range(first, first + count)
         if any(number in revision.sentences and number not in known for number in ids):
-            labelled = model.label_documents([document])
+            labelled = model.label_documents([read_document(content)])
             vectors = model.span_vectors(model.encode(labelled.sentences))
             sentences = memory_sentences(labelled)
             added.append(Datastore.of(sentences, model.labels[1:], model.network.suggester, *vectors, ids))

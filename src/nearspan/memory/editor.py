@@ -20,11 +20,10 @@ from nearspan.knn import Datastore, MemorySentence
 from nearspan.knn.assemble import concatenate
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import receipts
-from nearspan.memory.build import build, erase_forgotten_words, rebuild, replace_memory
-from nearspan.memory.checks import check_labels, check_weight
+from nearspan.memory.build import build, check_labels, erase_forgotten_words, rebuild, replace_memory
 from nearspan.memory.edits import Edit, Kind, standing_edits, word_runs, write_document
 from nearspan.memory.journal import PATIENCE
-from nearspan.memory.reweight import TRIAL, Target, Weight, reweight
+from nearspan.memory.reweight import TRIAL, Target, Weight, check_weight, reweight
 from nearspan.memory.sentences import SentenceView, as_document, matching
 from nearspan.memory.sync import MemorySync
 from nearspan.model import Model

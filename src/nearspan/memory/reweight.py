@@ -19,6 +19,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from nearspan.errors import EditError
 from nearspan.heads import Query
 from nearspan.knn import Datastore
 from nearspan.memory.edits import SpanWeights
@@ -34,6 +35,15 @@ LIMIT = 1_000_000.0  # the most that a span is made to count
 LEAST = 2.0  # the least by which a misread span is made to count more often
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
 TRIAL: SpanWeights = ((0, 1, 2.0),)  # what sentences must have in a datastore where their weights are to be tried
+
+
+def check_weight(weight: Weight) -> None:
+    """Refuse what is no weight."""
+    if weight != "enough" and not (isinstance(weight, int | float) and 0 < weight < math.inf):
+        raise EditError(
+            f"a weight is a number above 0, or 'enough' (as much as is needed, which it is where none is given), "
+            f"not {weight!r}"
+        )
 
 
 @dataclass(frozen=True)

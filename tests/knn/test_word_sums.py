@@ -9,7 +9,7 @@ import nearspan
 from nearspan.config import Recipe
 from nearspan.heads import Query
 from nearspan.knn import word_sums
-from nearspan.knn.datastore import log_weights
+from nearspan.knn.datastore import label_spans
 from nearspan.model import Model
 from nearspan.spans import AllSpans
 from nearspan.training.data import TrainingData
@@ -98,7 +98,8 @@ def test_the_whole_memory_is_exact_where_scores_are_large(tiny, documents, form,
     model = made(tiny("instance", *settings), documents)
     memory = model.datastore
     memory.sentences[:apart] = [replace(one, weight=3.0) for one in memory.sentences[:apart]]
-    weights = log_weights(memory.sentences, AllSpans(memory.max_width))
+    lengths = torch.tensor([len(one.words) for one in memory.sentences])
+    _, _, weights = label_spans(memory.sentences, model.labels[1:], AllSpans(memory.max_width).layout(lengths, ()))
     model.datastore = memory = replace(memory, log_weights=weights).with_current_entities()
     network, largest, furthest = model.network, 0.0, 0.0
     for some in [documents] if together else [[one] for one in documents]:

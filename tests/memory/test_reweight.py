@@ -17,6 +17,7 @@ from nearspan.memory.editor import Editor
 from nearspan.memory.reweight import LIMIT, Outcome, Target, reweight
 from nearspan.model import Model
 from nearspan.model.predict import SentenceWindows
+from nearspan.segment.windows import LONGEST
 from nearspan.spans import AllSpans
 
 TEXTS = ("Ada lives in Oslo", "Bob Stone met Eve Moon in New York", "Zed and Ada like unseen Paris", "Lima")
@@ -318,5 +319,5 @@ def test_what_is_no_weight_is_an_error_that_says_so(open_editor, weight):
 
 
 def test_sentences_that_would_be_read_in_other_parts_are_given_up():
-    target = Target(SimpleNamespace(windows=["the one half", "the other half"]), [[]], [[0]])
+    target = Target([SimpleNamespace(words=range(LONGEST + 1))], [], [[0]])
     assert reweight(None, None, target) == [Outcome(failure="it would be read in other parts than it is remembered in")]

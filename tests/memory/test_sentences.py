@@ -4,7 +4,8 @@ import pytest
 
 from nearspan.document import Document, Entity, Span
 from nearspan.knn import MemorySentence
-from nearspan.memory.sentences import SentenceView, as_document, by_document, matching, with_boundaries
+from nearspan.memory.edits import read_document, write_document
+from nearspan.memory.sentences import SentenceView, as_document, by_document, matching
 from nearspan.segment import LabelledSpan, split
 
 ADA = MemorySentence("a", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "PERSON"), (2, 3, "PERSON")))
@@ -68,7 +69,7 @@ def test_sentences_of_a_document_are_put_together_with_a_space():
 
 def test_a_document_is_read_again_as_it_was():
     document = Document("Ada left. Oslo is cold", (Entity(Span.of(0, 3), "PERSON"),), "d")
-    fixed = with_boundaries(document, split(document))
+    fixed = read_document(write_document(document, split(document)))
     assert fixed.words == ((0, 3), (4, 8), (8, 9), (10, 14), (15, 17), (18, 22))
     assert fixed.sentences == ((0, 9), (10, 22))
     assert (fixed.text, fixed.entities, fixed.id) == (document.text, document.entities, "d")

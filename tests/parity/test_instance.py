@@ -241,9 +241,8 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     where = [some[labels > 0] for some in (spans.sentence, spans.first, spans.stop, labels)]
     begins = kept[0].begins if form == "flat" else torch.cat([one.begins for one in kept])
     sums = WordSums(begins, torch.cat([one.steps for one in kept]))
-    table = WordTable.of(
-        sums, torch.tensor(lengths), torch.stack(where, 1), torch.zeros(len(lengths), dtype=torch.bool)
-    )
+    apart = torch.zeros(len(lengths), dtype=torch.bool)
+    table = WordTable.of(sums, torch.tensor(lengths)).with_entities(torch.stack(where, 1), apart)
     for words in (1, 2, 7):
         states = scale * torch.randn(1, words, 8)
         own = enumerate_spans(torch.tensor([words]), max_width)
@@ -263,7 +262,7 @@ def test_sentences_whose_pools_are_shorter_or_empty_are_not_disturbed_by_the_oth
     """The first has an entity among its neighbours, the second none, and the third neighbours all stand apart."""
     sums = WordSums(torch.zeros(1, 1), torch.ones(4, 1))
     apart = torch.tensor([False, False, True])
-    table = WordTable.of(sums, torch.tensor([2, 1, 1]), torch.tensor([[0, 0, 1, 1]]), apart)
+    table = WordTable.of(sums, torch.tensor([2, 1, 1])).with_entities(torch.tensor([[0, 0, 1, 1]]), apart)
     asked = EndSums(torch.full((3, 1, 1), score / 2), torch.full((3, 1, 1), score / 2))
     found = span_probabilities(asked, [table.pool(torch.tensor([[0], [1], [2]]))], 2, 3)[:, 0, 0]
     weights = torch.tensor([score, score, 2 * score], dtype=torch.double).softmax(0)  # of both words, of both together

@@ -50,7 +50,7 @@ def parse(text: str, id: str = "") -> Document:
             if start == len(plain):
                 raise _error(text, at, f"the {label} is empty")
             if token["number"] is None:
-                entities.append(Entity.of(start, len(plain), label))
+                entities.append(Entity(Span(((start, len(plain)),)), label))
             else:
                 pieces[label, token["number"]].append((start, len(plain)))
     plain += text[done:]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nearspan.knn.datastore import Datastore, column_major, label_spans, log_weights
+from nearspan.knn.datastore import Datastore, label_spans
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import WordTable, run_rows
 from nearspan.spans import AllSpans, WordSums
@@ -20,7 +20,7 @@ def assemble_datastore(
 ) -> Datastore:
     """The datastore of some sentences by id; each is in one of the sources, perhaps with other labels there."""
     ids = sorted(sentences)
-    if ids == [number for source in sources for number in source.ids] and _same_storage(sources):
+    if ids == [number for source in sources for number in source.ids]:
         datastore = concatenate(sources) if len(sources) > 1 else sources[0]
         return relabel(datastore, sentences, labels, suggester)
     position = {number: place for place, number in enumerate(n for source in sources for n in source.ids)}
@@ -37,32 +37,27 @@ def assemble_datastore(
 
 def concatenate(sources: Sequence[Datastore]) -> Datastore:
     """Several datastores as one, in their order: nothing is laid out anew."""
-    sizes, spans = [len(source.sentences) for source in sources], [len(source) for source in sources]
-
-    def column(name: str, offsets: Sequence[int] | None = None) -> Tensor:
-        parts = [getattr(source, name) for source in sources]
-        if offsets is not None:
-            parts = [part + sum(offsets[:place]) for place, part in enumerate(parts)]
-        return torch.cat(parts)
-
+    sizes, spans = [len(source.sentences) for source in sources], [len(source.labels) for source in sources]
     most = max(len(source.further) for source in sources)
     further = [functional.pad(source.further, (0, 0, 0, most - len(source.further))) for source in sources]
     tables = [source.vectors for source in sources if isinstance(source.vectors, WordTable)]
+    vectors = [source.vectors for source in sources if isinstance(source.vectors, Tensor)]
     return Datastore(
         [sentence for source in sources for sentence in source.sentences],
         [number for source in sources for number in source.ids],
         sources[0].max_width,
-        WordTable.concatenate(tables) if tables else column("vectors"),
-        column("labels"),
+        WordTable.concatenate(tables) if tables else torch.cat(vectors),
+        torch.cat([source.labels for source in sources]),
         torch.cat(further, dim=1),
-        column_major(column("sentence_vectors")),
-        column("sentence", sizes),
-        column("first"),
-        column("stop"),
-        column("starts", spans),
-        column("counts"),
-        column("log_weights"),
-    ).with_current_entities()
+        torch.cat([source.sentence_vectors.T for source in sources], dim=1).contiguous().T,
+        torch.cat([source.sentence + sum(sizes[:place]) for place, source in enumerate(sources)]),
+        torch.cat([source.first for source in sources]),
+        torch.cat([source.stop for source in sources]),
+        torch.cat([source.starts + sum(spans[:place]) for place, source in enumerate(sources)]),
+        torch.cat([source.counts for source in sources]),
+        torch.cat([source.log_weights for source in sources]),
+        forgotten=sources[0].forgotten,
+    )
 
 
 def relabel(
@@ -76,24 +71,20 @@ def relabel(
         return datastore
     device = datastore.labels.device
     changed_sentences = [kept[place] for place in changed]
-    targets = label_spans(changed_sentences, labels, suggester).to(device)
+    lengths = torch.tensor([len(sentence.words) for sentence in changed_sentences])
+    spans = suggester.layout(lengths, [[entity[:2] for entity in sentence.entities] for sentence in changed_sentences])
+    columns = label_spans(changed_sentences, labels, spans, suggester.has_null)
+    new_labels, new_further, new_weights = (column.to(device) for column in columns)
     places = torch.tensor(changed, device=device)
     [rows] = run_rows(datastore.starts[places][None], datastore.counts[places][None])
-    more = max(0, len(targets.further) - len(datastore.further))
+    more = max(0, len(new_further) - len(datastore.further))
     first_labels, further = datastore.labels.clone(), functional.pad(datastore.further, (0, 0, 0, more)).clone()
-    first_labels[rows], further[:, rows] = targets.labels, 0
-    further[: len(targets.further), rows] = targets.further
+    first_labels[rows], further[:, rows] = new_labels, 0
+    further[: len(new_further), rows] = new_further
     weights = datastore.log_weights.clone()
-    weights[rows] = log_weights(changed_sentences, suggester).to(device)
+    weights[rows] = new_weights
     changed_datastore = replace(datastore, sentences=kept, labels=first_labels, further=further, log_weights=weights)
     return changed_datastore.with_current_entities()
-
-
-def _same_storage(sources: Sequence[Datastore]) -> bool:
-    """Whether vectors are kept in the same way: by spans, or by words that all begin alike, or that do not."""
-    tables = [source.vectors for source in sources if isinstance(source.vectors, WordTable)]
-    same = (table.alike == tables[0].alike and torch.equal(table.shared, tables[0].shared) for table in tables)
-    return all(same) and len(tables) in (0, len(sources))
 
 
 def _stored_vectors(datastore: Datastore) -> tuple[Tensor | WordSums, Tensor]:

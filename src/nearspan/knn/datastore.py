@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
@@ -10,12 +11,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from nearspan.errors import ModelError
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import PART, WordTable
 from nearspan.segment import LabelledSpan, digests
-from nearspan.spans import AllSpans, SpanLabels, WordSums, candidate_number, count_candidates
+from nearspan.spans import AllSpans, Candidates, WordSums, candidate_number
 
 TIE = 1e-6  # cosines that differ by less are taken to be the same
 
@@ -34,7 +36,7 @@ class Datastore:
     vectors: Tensor | WordTable  # [N, H], or by words
     labels: Tensor  # [N] 0 is null, -1 a span that was removed; of a span with several labels the first
     further: Tensor  # [W, N] the second and later labels of spans that have several, 0 elsewhere
-    sentence_vectors: Tensor  # [M, E] of length 1
+    sentence_vectors: Tensor  # [M, E] of length 1, column by column: a search is quicker so
     sentence: Tensor  # [N] which sentence a span is of
     first: Tensor  # [N]
     stop: Tensor  # [N]
@@ -60,50 +62,45 @@ class Datastore:
         """
         lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
         spans = suggester.layout(lengths, [[entity[:2] for entity in sentence.entities] for sentence in sentences])
-        kind, expected = ("words", lengths) if isinstance(vectors, WordSums) else ("spans", spans.counts)
-        if int(expected.sum()) != len(vectors) or len(sentences) != len(sentence_vectors):
+        if isinstance(vectors, WordSums):
+            kind, count, expected = "words", len(vectors.steps), int(lengths.sum())
+        else:
+            kind, count, expected = "spans", len(vectors), int(spans.counts.sum())
+        if count != expected or len(sentences) != len(sentence_vectors):
             raise ModelError(
-                f"the memory holds vectors of {len(vectors)} {kind} and {len(sentence_vectors)} sentences where its "
-                f"{len(sentences)} sentences have {int(expected.sum())} {kind}: build it again"
+                f"the memory holds vectors of {count} {kind} and {len(sentence_vectors)} sentences where its "
+                f"{len(sentences)} sentences have {expected} {kind}: build it again"
             )
-        targets = label_spans(sentences, labels, suggester)
-        weights = log_weights(sentences, suggester)
-        places = (spans.sentence, spans.first, spans.stop, targets.starts, spans.counts, weights)
+        first_labels, further, weights = label_spans(sentences, labels, spans, suggester.has_null)
+        starts = spans.counts.cumsum(0) - spans.counts
+        places = (spans.sentence, spans.first, spans.stop, starts, spans.counts, weights)
         device = sentence_vectors.device
-        bare = cls(
+        return cls(
             sentences,
             range(len(sentences)) if ids is None else ids,
             suggester.max_width,
-            sentence_vectors.new_empty(0, 0),
-            *(tensor.to(device) for tensor in (targets.labels, targets.further, sentence_vectors, *places)),
-        )
-        return bare.with_vectors(vectors, sentence_vectors)
+            WordTable.of(vectors, lengths) if isinstance(vectors, WordSums) else vectors,
+            first_labels.to(device),
+            further.to(device),
+            sentence_vectors.T.contiguous().T,
+            *(tensor.to(device) for tensor in places),
+        ).with_current_entities()
 
     def with_vectors(self, vectors: Tensor | WordSums, sentence_vectors: Tensor) -> Datastore:
         """The same spans with other vectors."""
-        sentence_vectors = column_major(sentence_vectors)
-        if not isinstance(vectors, WordSums):
-            return replace(self, vectors=vectors, sentence_vectors=sentence_vectors)
         lengths = torch.tensor([len(sentence.words) for sentence in self.sentences], dtype=torch.long)
-        table = WordTable.of(vectors, lengths, self._entities(), self._set_apart())
-        return replace(self, vectors=table, sentence_vectors=sentence_vectors)
+        table = WordTable.of(vectors, lengths) if isinstance(vectors, WordSums) else vectors
+        return replace(self, vectors=table, sentence_vectors=sentence_vectors.T.contiguous().T).with_current_entities()
 
     def with_current_entities(self) -> Datastore:
         """The same after `labels` or `sentences` have changed: the word table knows its entities again."""
-        if not isinstance(self.vectors, WordTable):
+        table = self.vectors
+        if not isinstance(table, WordTable):
             return self
-        return replace(self, vectors=self.vectors.with_entities(self._entities(), self._set_apart()))
-
-    def _entities(self) -> Tensor:
-        """Sentence, first, stop and label [E, 4] of the spans that are entities."""
+        apart = [bool(each.removed or each.span_weights) or each.weight != 1 for each in self.sentences]
         rows = (self.labels > 0).nonzero().flatten()
-        return torch.stack([column[rows] for column in (self.sentence, self.first, self.stop, self.labels)], 1)
-
-    def _set_apart(self) -> Tensor:
-        """Which sentences [M] have spans that were removed, or that do not count once."""
-        return torch.tensor(
-            [bool(sentence.removed or sentence.span_weights) or sentence.weight != 1 for sentence in self.sentences]
-        )
+        entities = torch.stack([self.sentence[rows], self.first[rows], self.stop[rows], self.labels[rows]], 1)
+        return replace(self, vectors=table.with_entities(entities, torch.tensor(apart, dtype=torch.bool)))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -196,45 +193,35 @@ class Datastore:
         return replace(self, **moved)
 
 
-def column_major(sentence_vectors: Tensor) -> Tensor:
-    """The same vectors [M, E] with all first numbers in a row, then all second ones: a search is quicker so."""
-    return sentence_vectors.T.contiguous().T
-
-
-def label_spans(sentences: Sequence[MemorySentence], labels: Sequence[str], suggester: AllSpans) -> SpanLabels:
-    """The labels of all candidates of some sentences, -1 for spans that were removed."""
+def label_spans(
+    sentences: Sequence[MemorySentence], labels: Sequence[str], spans: Candidates, weighted: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the candidates of some sentences the labels [N], -1 for spans that were removed; the second and later labels
+    [W, N] of those that have several; and, where they are `weighted`, log of how many times they count [N].
+    """
     number = {label: i for i, label in enumerate(labels, start=1)}
-    lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
-    entities = [[(first, stop, number[label]) for first, stop, label in sentence.entities] for sentence in sentences]
-    targets = suggester.span_labels(lengths, entities)
-    removed = [
-        (m, first, stop)
-        for m, sentence in enumerate(sentences)
-        for first, stop in sentence.removed
-        if stop - first <= suggester.max_width
-    ]
-    if removed:
-        sentence, first, stop = torch.tensor(removed, dtype=torch.long).view(-1, 3).unbind(1)
-        rows = targets.starts[sentence] + candidate_number(first, stop, lengths[sentence], suggester.max_width)
-        targets.labels[rows] = -1
-    return targets
-
-
-def log_weights(sentences: Sequence[MemorySentence], suggester: AllSpans) -> Tensor:
-    """The logarithms of how many times the spans of sentences count [N]; given spans always count once."""
-    lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
-    if not suggester.has_null:
-        return torch.zeros(sum(len({entity[:2] for entity in sentence.entities}) for sentence in sentences))
-    counts = count_candidates(lengths, suggester.max_width)
-    logs = torch.repeat_interleave(torch.tensor([math.log(sentence.weight) for sentence in sentences]), counts)
-    weighted = [
-        (m, first, stop, math.log(weight))
-        for m, sentence in enumerate(sentences)
-        for first, stop, weight in sentence.span_weights
-    ]
+    label_marks: list[tuple[int, int, int, int, int]] = []  # sentence, first, stop, how many labels before, label
+    weight_marks: list[tuple[int, int, int, float]] = []
+    for m, sentence in enumerate(sentences):
+        before: Counter[tuple[int, int]] = Counter()
+        for first, stop, label in sentence.entities:
+            label_marks.append((m, first, stop, before[first, stop], number[label]))
+            before[first, stop] += 1
+        label_marks += [(m, *span, 0, -1) for span in sentence.removed]
+        weight_marks += [(m, first, stop, math.log(times)) for first, stop, times in sentence.span_weights]
+    size = max((len(sentence.words) for sentence in sentences), default=0) + 1
+    keys = (spans.sentence * size + spans.first) * size + spans.stop  # [N] rising
+    places = torch.tensor([mark[:3] for mark in (*label_marks, *weight_marks)], dtype=torch.long).view(-1, 3)
+    wanted = (places[:, 0] * size + places[:, 1]) * size + places[:, 2]
+    rows = torch.searchsorted(keys, wanted)
+    real = functional.pad(keys, (0, 1), value=-1)[rows] == wanted  # wider ones are no candidates
+    label_rows, label_real = rows[: len(label_marks)], real[: len(label_marks)]
+    rank, label_numbers = torch.tensor([mark[3:] for mark in label_marks], dtype=torch.long).view(-1, 2).unbind(1)
+    table = torch.zeros(int(rank.max()) + 1 if label_marks else 1, len(keys), dtype=torch.long)
+    table[rank[label_real], label_rows[label_real]] = label_numbers[label_real]
+    logs = torch.zeros(len(keys))
     if weighted:
-        sentence, first, stop = torch.tensor([place for *place, _ in weighted]).unbind(1)
-        numbers = candidate_number(first, stop, lengths[sentence], suggester.max_width)
-        rows = (counts.cumsum(0) - counts)[sentence] + numbers
-        logs[rows] += torch.tensor([weight for *_, weight in weighted])
-    return logs
+        logs = torch.tensor([math.log(sentence.weight) for sentence in sentences])[spans.sentence]
+        times, weight_real = torch.tensor([mark[3] for mark in weight_marks]), real[len(label_marks) :]
+        logs[rows[len(label_marks) :][weight_real]] += times[weight_real]
+    return table[0], table[1:], logs

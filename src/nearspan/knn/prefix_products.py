@@ -75,22 +75,23 @@ def window_sums(
         part = _nested_sums(products[0], products[1] if products[1:] else None, (inner, other), max_width, 2.0**-scale)
         sums[:, : length - first, first : more.stop] = part.view(shape[:3])
     totals = sums.double().log2() + scale  # float32 is too coarse for differences of large logarithms
-    return totals, _holds(left, right, totals)
-
-
-def _holds(left: WordScores, right: WordScores, totals: Tensor) -> Tensor:
-    """Whether log2 of sums [B, T, L] from ends with these scores hold."""
-    floor, widths = LEAST[left.steps.dtype], totals.shape[2]
-    holds = (totals < torch.inf) & (totals > SCALES[left.steps.dtype] / -4)  # false for NaN too
+    holds = (totals < torch.inf) & (totals > scale / -4)  # false for NaN too
     parts = (left.steps, left.begins, right.steps, right.begins)
-    if sum(min(0.0, float(part.min())) for part in parts if part is not None) >= floor:  # as nearly always
-        return holds
+    least = sum(min(0.0, float(part.min())) for part in parts if part is not None)
+    if least < LEAST[left.steps.dtype]:  # as hardly ever
+        holds &= _keeps_factors(left, right, totals)
+    return totals, holds
+
+
+def _keeps_factors(left: WordScores, right: WordScores, totals: Tensor) -> Tensor:
+    """Whether no factor that counts vanishes in sums whose log2 are these [B, T, L], from ends with these scores."""
+    floor, widths = LEAST[left.steps.dtype], totals.shape[2]
     first, last = left.least(), right.least()  # [B, T]
     first, last = first[..., None], functional.pad(last, (0, widths - 1)).unfold(1, widths, 1)
     whole = first + last >= floor
     if left.begins is None:
         whole |= (first >= floor) & (last >= floor) & (totals < SAFE)
-    return holds & whole
+    return whole
 
 
 def row_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:

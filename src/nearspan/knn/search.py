@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.pool import Pool
-from nearspan.knn.word_table import PART, WordTable, run_rows
+from nearspan.knn.word_table import PART, run_rows
 
 GROUP = 16  # about the root of sentences over neighbours
 SENTENCES = 32  # that are compared with all of the datastore at once: what a CPU's caches like
@@ -56,25 +54,6 @@ def sentence_pools(datastore: Datastore, sentences: Tensor) -> Pool:
     rows, real = sentence_rows(datastore, sentences)
     labels, weights = datastore.labels[rows].masked_fill(~real, -1), datastore.log_weights[rows]
     return Pool(datastore.rows(rows), labels, weights)
-
-
-def pools_set_apart(datastore: Datastore, words: WordTable, sentences: Tensor, most: int) -> Iterator[Pool]:
-    """Pools of those sentences among [B, K] that stand apart, in parts of at most `most` spans, or of one sentence.
-
-    As in pools of words, what all spans begin with is left out: it adds the same to every score.
-    """
-    apart = words.set_apart[sentences]  # [B, K]
-    count = int(apart.sum(1).max()) if apart.numel() else 0
-    if not count:
-        return
-    order = apart.byte().argsort(dim=1, descending=True, stable=True)[:, :count]
-    chosen, real = sentences.gather(1, order), apart.gather(1, order)
-    counts = datastore.counts[chosen] * real
-    size = max(1, most // int(counts.max()))
-    for ids, spans in zip(chosen.split(size, dim=1), counts.split(size, dim=1), strict=True):
-        rows = run_rows(datastore.starts[ids], spans, padding=-1)
-        labels, rows = datastore.labels[rows].masked_fill(rows < 0, -1), rows.clamp(min=0)
-        yield Pool(datastore.rows(rows) - words.shared, labels, datastore.log_weights[rows])
 
 
 def similarities(datastore: Datastore, vectors: Tensor, rows: Tensor | None = None, *, cosine: bool = False) -> Tensor:

@@ -5,7 +5,7 @@ A pool holds what some sentences of the datastore offer to one sentence of a bat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -14,10 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore
-from nearspan.knn.pool import Pool
 from nearspan.knn.prefix_products import LN_2, row_sums, window_sums
-from nearspan.knn.search import pools_set_apart
-from nearspan.knn.word_table import WordPool, WordTable
+from nearspan.knn.word_table import WordPool, WordTable, run_rows
 from nearspan.spans import Candidates, EndSums
 
 CELLS = 2**19  # scores of ends of spans with words at once: what a CPU's caches like
@@ -65,12 +63,36 @@ class WordSumEngine:
             near = sentences if shared else sentences[ids]
             most = min(WORDS, self.budget // (len(ids) * ((length + 2) * CELL + 8 * width)))  # words at once
             size = max(1, most // max(1, int(table.counts[near].max())))
-            pools: Iterable[WordPool | Pool] = (table.pool(part) for part in near.split(size, dim=1))
-            if bool(table.set_apart[near].any()):
-                pools = chain(pools, pools_set_apart(self.datastore, table, near, most))
-            parts.append(span_probabilities(group, pools, self.datastore.max_width, self.labels))
+            pools = (table.pool(part) for part in near.split(size, dim=1))
+            apart = self._weigh_apart(group, near, most) if bool(table.set_apart[near].any()) else ()
+            parts.append(span_probabilities(group, pools, self.datastore.max_width, self.labels, apart))
         widths = candidates.stop - candidates.first - 1
         return torch.cat(parts)[order.argsort()[candidates.sentence], candidates.first, widths]
+
+    def _weigh_apart(self, ends: EndSums, sentences: Tensor, most: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """As `_weigh_word_pool`, for those sentences among [B, K] that stand apart: their spans are weighed one by one.
+
+        In parts of at most `most` spans, or of one sentence. As in pools of words, what all spans begin with is left
+        out.
+        """
+        datastore, table = self.datastore, self.table
+        apart = table.set_apart[sentences]  # [B, K]
+        order = apart.byte().argsort(dim=1, descending=True, stable=True)[:, : int(apart.sum(1).max())]
+        chosen = sentences.gather(1, order)
+        counts = datastore.counts[chosen] * apart.gather(1, order)
+        size = max(1, most // int(counts.max()))
+        vectors = ends.vectors(min(datastore.max_width, ends.left.shape[1])) * LOG2_E  # [B, T, L, H]
+        for ids, spans in zip(chosen.split(size, dim=1), counts.split(size, dim=1), strict=True):
+            rows = run_rows(datastore.starts[ids], spans, padding=-1)  # [B, N]
+            labels, rows = datastore.labels[rows].masked_fill(rows < 0, -1), rows.clamp(min=0)
+            first, stop = datastore.first[rows], datastore.stop[rows]
+            keys = table.spans(table.starts[datastore.sentence[rows]] + first, stop - first, with_shared=False)
+            offsets = datastore.log_weights[rows].masked_fill(labels < 0, -torch.inf) * LOG2_E
+            scores = (vectors.flatten(1, 2) @ keys.to(vectors.dtype).mT + offsets[:, None]).double()  # [B, T * L, N]
+            total = torch.logsumexp(scores * LN_2, -1) / LN_2
+            shares = (scores - total[..., None]).exp2().nan_to_num(0).float()  # NaN: nothing has weight
+            one_hot = functional.pad(torch.eye(self.labels), (0, 0, 0, 1))[labels]
+            yield total.view(vectors.shape[:3]), (shares @ one_hot).view(*vectors.shape[:3], -1)
 
     def _fits(self, ends: EndSums, sentences: Tensor) -> bool:
         """Whether the scores of each sentence with its neighbours' words fit into the budget, and no neighbour is set
@@ -120,20 +142,22 @@ class WordSumEngine:
         return max(1, cells // ((ends.left.shape[1] + 2) * int(sizes.float().mean())))
 
 
-def span_probabilities(ends: EndSums, pools: Iterable[WordPool | Pool], max_width: int, labels: int) -> Tensor:
+def span_probabilities(
+    ends: EndSums,
+    pools: Iterable[WordPool],
+    max_width: int,
+    labels: int,
+    apart: Iterable[tuple[Tensor, Tensor]] = (),
+) -> Tensor:
     """P(y|s) [B, T, L, 1 + Y] for the spans of B sentences by first word and width, given their pools in parts.
 
     Nearly all spans are null, so the weights of all are summed, those of the entities too, and null has the rest.
-    A pool of spans, for sentences that spans were removed from or that do not count once, goes by the same account.
+    Sentences apart, that spans were removed from or that do not count once, go by the same account.
     """
     one_hot = functional.pad(torch.eye(labels), (0, 0, 0, 1))  # the last row is padding's, of label -1
-    parts = (
-        _weigh_word_pool(ends, pool, one_hot[pool.labels], max_width)
-        if isinstance(pool, WordPool)
-        else _weigh_span_pool(ends, pool, one_hot[pool.labels], max_width)
-        for pool in pools
-        if not isinstance(pool, WordPool) or pool.gaps.shape[1]  # a pool may have no words
-    )
+    filled = (pool for pool in pools if pool.gaps.shape[1])  # a pool may have no words
+    by_words = (_weigh_word_pool(ends, pool, one_hot[pool.labels], max_width) for pool in filled)
+    parts = chain(by_words, apart)
     total, shares = next(parts)  # log2 of all weights so far [B, T, L], and what entities have of them
     for weight, entity_shares in parts:
         both = torch.logaddexp2(total, weight)
@@ -212,13 +236,3 @@ def _weigh_word_pool(ends: EndSums, pool: WordPool, one_hot: Tensor, max_width: 
         pool_of = sentence if len(one_hot) > 1 else torch.zeros_like(sentence)
         total[place], shares[place] = _weigh_rows(scores, pool_of, pool, one_hot.shape[-1], max_width)
     return total, shares
-
-
-def _weigh_span_pool(ends: EndSums, pool: Pool, one_hot: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
-    """The same for spans that are weighed one by one."""
-    vectors = ends.vectors(min(max_width, ends.left.shape[1])) * LOG2_E
-    scores = vectors.flatten(1, 2) @ pool.vectors.to(vectors.dtype).mT  # [B, T * L, N]
-    scores = (scores + pool.offsets()[:, None] * LOG2_E).double()
-    total = torch.logsumexp(scores * LN_2, -1) / LN_2
-    entity_shares = (scores - total[..., None]).exp2().nan_to_num(0).float() @ one_hot  # NaN: nothing has weight
-    return total.view(vectors.shape[:3]), entity_shares.view(*vectors.shape[:3], -1)

@@ -84,15 +84,15 @@ class WordTable:
     alike: bool  # whether every span begins with the same
 
     @classmethod
-    def of(cls, sums: WordSums, lengths: Tensor, entities: Tensor, set_apart: Tensor) -> WordTable:
-        """Lay out the words of sentences with these lengths; `entities` [E, 4] are sentence, first, stop and label."""
+    def of(cls, sums: WordSums, lengths: Tensor) -> WordTable:
+        """Lay out the words of sentences with these lengths, with no entities yet."""
         device = sums.steps.device
         sizes = lengths.to(device)
         starts = (sizes + 1).cumsum(0) - sizes - 1
-        words = torch.arange(len(sums), device=device) + torch.repeat_interleave(
-            torch.arange(len(sizes), device=device), sizes, output_size=len(sums)
+        words = torch.arange(len(sums.steps), device=device) + torch.repeat_interleave(
+            torch.arange(len(sizes), device=device), sizes, output_size=len(sums.steps)
         )
-        gaps = sums.steps.new_full((len(sums) + len(sizes),), -torch.inf)
+        gaps = sums.steps.new_full((len(sums.steps) + len(sizes),), -torch.inf)
         gaps[words] = 0
         alike = len(sums.begins) == 1
         room = sums.steps.new_zeros(len(gaps), sums.steps.shape[1])
@@ -101,36 +101,59 @@ class WordTable:
             parts.append(room.index_copy(0, words, sums.begins))
         shared = sums.begins if alike else torch.zeros_like(sums.steps[:1])
         none = starts.new_empty(0)
-        bare = cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, set_apart, alike)
-        return bare.with_entities(entities, set_apart)
+        set_apart = torch.zeros_like(starts, dtype=torch.bool)
+        return cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, set_apart, alike)
 
     def with_entities(self, entities: Tensor, set_apart: Tensor) -> WordTable:
         """The same words with other entities [E, 4] (sentence, first, stop, label) and other sentences apart [M]."""
-        words, device = len(self.gaps), self.gaps.device
-        sentence, first, stop, labels = entities.to(device).unbind(1)
-        bare = replace(self, shared=torch.zeros_like(self.shared))
-        vectors = bare.spans(self.starts[sentence] + first, stop - first)
+        words, set_apart = len(self.gaps), set_apart.to(self.gaps.device)
+        sentence, first, stop, labels = entities.to(self.gaps.device).unbind(1)
+        vectors = self.spans(self.starts[sentence] + first, stop - first, with_shared=False)
         counts = torch.bincount(sentence, minlength=len(self.starts))
-        table = torch.cat([self.table[:words], vectors, self.table[words + len(self.labels) :]])
-        set_apart = set_apart.to(device)
-        sizes = torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~set_apart
-        starts = words + counts.cumsum(0) - counts
-        entity_counts = counts * ~set_apart
-        return WordTable(
-            table, self.shared, self.gaps, self.starts, sizes, labels, starts, entity_counts, set_apart, self.alike
+        return replace(
+            self,
+            table=torch.cat([self.table[:words], vectors, self.table[words + len(self.labels) :]]),
+            counts=torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~set_apart,
+            labels=labels,
+            entity_starts=words + counts.cumsum(0) - counts,
+            entity_counts=counts * ~set_apart,
+            set_apart=set_apart,
         )
+
+    def with_own_begins(self) -> WordTable:
+        """The same with a begin for each word; where there is but one word, all spans begin alike at first."""
+        if not self.alike:
+            return self
+        steps, entities = self.table.tensor_split([len(self.gaps)])
+        begins = (self.gaps == 0)[:, None] * self.shared
+        table = torch.cat([steps, entities + self.shared, begins])
+        return replace(self, table=table, shared=torch.zeros_like(self.shared), alike=False)
 
     @classmethod
     def concatenate(cls, tables: Sequence[WordTable]) -> WordTable:
-        """The words of several tables one after the other, with no entities yet; all begin alike, or none."""
-        sizes = [len(table.gaps) for table in tables]
-        steps = [table.table[:size] for table, size in zip(tables, sizes, strict=True)]
-        begins = [table.table[size + len(table.labels) :] for table, size in zip(tables, sizes, strict=True)]
-        offsets = [sum(sizes[:place]) for place in range(len(sizes))]
-        starts = torch.cat([table.starts + offset for table, offset in zip(tables, offsets, strict=True)])
-        gaps, set_apart = (torch.cat([getattr(table, name) for table in tables]) for name in ("gaps", "set_apart"))
-        rows, none = torch.cat([*steps, *begins]), starts.new_empty(0)
-        return cls(rows, tables[0].shared, gaps, starts, starts, none, starts, starts, set_apart, tables[0].alike)
+        """The words and entities of several tables one after the other."""
+        if not all(table.alike and torch.equal(table.shared, tables[0].shared) for table in tables):
+            tables = [table.with_own_begins() for table in tables]
+        words, entities = [len(table.gaps) for table in tables], [len(table.labels) for table in tables]
+        parts = [table.table.tensor_split([a, a + b]) for table, a, b in zip(tables, words, entities, strict=True)]
+        steps, vectors, begins = (list(column) for column in zip(*parts, strict=True))
+        starts = [table.starts + sum(words[:place]) for place, table in enumerate(tables)]
+        entity_starts = [
+            table.entity_starts - words[place] + sum(words) + sum(entities[:place])
+            for place, table in enumerate(tables)
+        ]
+        return cls(
+            torch.cat([*steps, *vectors, *begins]),
+            tables[0].shared,
+            torch.cat([table.gaps for table in tables]),
+            torch.cat(starts),
+            torch.cat([table.counts for table in tables]),
+            torch.cat([table.labels for table in tables]),
+            torch.cat(entity_starts),
+            torch.cat([table.entity_counts for table in tables]),
+            torch.cat([table.set_apart for table in tables]),
+            tables[0].alike,
+        )
 
     def words(self) -> WordSums:
         """The steps and begins alone, as `of` was given them."""
@@ -138,9 +161,13 @@ class WordTable:
         begins = self.shared if self.alike else self.table[-len(real) :][real]
         return WordSums(begins, self.table[: len(real)][real])
 
-    def spans(self, first: Tensor, width: Tensor) -> Tensor:
-        """Vectors [..., H] of spans, given the row of their first word and their width."""
-        vectors = self.shared if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
+    def spans(self, first: Tensor, width: Tensor, *, with_shared: bool = True) -> Tensor:
+        """Vectors [..., H] of spans, given the row of their first word and their width.
+
+        What all spans begin with may be left out: it adds the same to every score.
+        """
+        begins = self.shared if with_shared else torch.zeros_like(self.shared)
+        vectors = begins if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
         gap = first.new_tensor(len(self.gaps) - 1)  # a row of zeros
         for more in range(int(width.max()) if width.numel() else 0):
             vectors = vectors + self.table[torch.where(width > more, first + more, gap)]

@@ -9,12 +9,11 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from nearspan.document import Document
-from nearspan.errors import EditError
+from nearspan.errors import EditError, did_you_mean
 from nearspan.io.atomic import sync
 from nearspan.io.model_folder import file_digest
 from nearspan.knn import Datastore
 from nearspan.knn.storage import FILES, NEXT, SENTENCES, save_datastore
-from nearspan.memory.checks import check_labels
 from nearspan.memory.journal import begin_journal, finish_swap
 from nearspan.memory.sentences import as_document, by_document
 from nearspan.model import Model
@@ -34,6 +33,12 @@ def rebuild(model: Model, datastore: Datastore) -> Datastore:
     if [len(sentence) for sentence in sentences] != [len(sentence.words) for sentence in datastore.sentences]:
         raise EditError("sentences would be read in other words than they are remembered in: build from a corpus")
     return datastore.with_vectors(*model.span_vectors(model.encode(sentences)))
+
+
+def check_labels(model: Model, labels: Iterable[str]) -> None:
+    """Refuse labels that the model does not know."""
+    for label in sorted(set(labels) - set(model.labels[1:])):
+        raise EditError(f"the model has no label {label!r}; {did_you_mean(label, model.labels[1:])}")
 
 
 def build(model: Model, documents: Iterable[Document]) -> tuple[Coverage, Datastore]:
@@ -74,7 +79,7 @@ def replace_memory(folder: Path, datastore: Datastore, weights: str) -> None:
         save_datastore(datastore, scratch, weights)
         for name in FILES:
             sync(scratch / name)
-        begin_journal(scratch, file_digest(scratch / SENTENCES), [])
+        begin_journal(scratch, file_digest(scratch / SENTENCES))
         scratch.rename(folder / NEXT)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(scratch, ignore_errors=True)  # it holds text, and room on a full disk

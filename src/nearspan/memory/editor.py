@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from nearspan.document import Document, Span
+from nearspan.document import Document, Span, count_of
 from nearspan.errors import EditError
 from nearspan.formats.markup import parse as parse_markup
+from nearspan.heads import Query
 from nearspan.knn import Datastore, MemorySentence
+from nearspan.knn.assemble import concatenate
+from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import receipts
-from nearspan.memory.build import build, erase_forgotten_words, rebuild, replace_memory
-from nearspan.memory.checks import check_encodable, check_labels, check_weight
-from nearspan.memory.edits import Edit, Kind, Reader, relabel, standing_edits, word_runs, write_document
+from nearspan.memory.build import build, check_labels, erase_forgotten_words, rebuild, replace_memory
+from nearspan.memory.edits import Edit, Kind, standing_edits, word_runs, write_document
 from nearspan.memory.journal import PATIENCE
-from nearspan.memory.reweight import TRIAL, Target, Weight, reweight
-from nearspan.memory.sentences import SentenceView, as_document, matching, with_boundaries
+from nearspan.memory.reweight import TRIAL, Target, Weight, check_weight, reweight
+from nearspan.memory.sentences import SentenceView, as_document, matching
 from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
-from nearspan.model.predict import SentenceWindows
-from nearspan.model.span_vectors import memory_sentences
+from nearspan.model.span_vectors import corpus_vectors, memory_sentences
 from nearspan.segment import Coverage, Fragments
 from nearspan.spans import LabelledSentences
 
@@ -127,19 +127,44 @@ class Editor:
         """
         check_weight(weight)
         document = parse_markup(document) if isinstance(document, str) else document
-        with self._editing() as number:
+        with self._editing() as (number, datastore):
+            model, network, before = self.model, self.model.network, self._sync.revision
             document = replace(document, id=document.id or f"added-{number}")
             labelled = self._addable(document)
-            sentences = memory_sentences(labelled)
-            first, count = self._sync.revision.next_id, len(sentences)
-            bounded = with_boundaries(document, self.model.split(document))
-            change: dict[str, Any] = {"document": write_document(bounded), "first": first, "count": count}
-            trial, summary, misread = self._weigh(
-                "add", change, weight, lambda: self._target_of(labelled, first), lambda _: sentences
+            corpus, finds_weights = network.encode(labelled.sentences), weight == "enough" and network.datastore_weight
+            batches = corpus.reading_batches() if finds_weights else ()
+            queries = [Query(network, batch) for batch in batches]  # what the encoder makes of them serves both ends
+            vectors = corpus_vectors(network, corpus, queries)
+            sentences, content = memory_sentences(labelled), write_document(document, model.split(document))
+            ids = range(before.next_id, before.next_id + len(sentences))
+            receipt = receipts.added_lines(ids, sentences, labelled.coverage)
+            change: dict[str, Any] = {"document": content, "first": ids.start, "count": len(ids)}
+            if finds_weights:
+                trials = [replace(sentence, span_weights=TRIAL) for sentence in sentences]
+                trial = Datastore.of(trials, model.labels[1:], network.suggester, *vectors, ids)
+                target = Target(labelled.sentences, queries, [[each] for each in ids])
+                outcomes = reweight(model, concatenate([datastore, trial]), target)
+                change |= {"weight": 1.0, "span_weights": [outcome.span_weights for outcome in outcomes]}
+                note, misread = receipts.weights_found(target.ids, outcomes)
+                receipt += misread
+                weights = zip(sentences, outcomes, strict=True)
+                sentences = [replace(sentence, span_weights=outcome.span_weights) for sentence, outcome in weights]
+            else:
+                note = self._weight_note(weight)
+                if weight != "enough":
+                    change["weight"] = weight
+                    sentences = [replace(sentence, weight=float(weight)) for sentence in sentences]
+            added = Datastore.of(sentences, model.labels[1:], network.suggester, *vectors, ids)
+            revision = replace(
+                before,
+                sentences=before.sentences | dict(zip(ids, sentences, strict=True)),
+                added=before.added | {ids.start: (content, len(ids))},
+                next_id=ids.stop,
             )
-            added = f"add {receipts.count_noun(count, 'sentence')} of {document.id!r} ({labelled.coverage}){summary}"
-            lines = receipts.added_lines(dict(enumerate(sentences, start=first)), labelled.coverage)
-            return self._make(number, "add", added, change, [*lines, *misread], lambda _: sentences, trial)
+            summary = (
+                f"add {count_of(len(ids), 'sentence', 'sentences')} of {document.id!r} ({labelled.coverage}){note}"
+            )
+            return self._sync.make("add", summary, change, receipt, revision, concatenate([datastore, added]))
 
     def relabel(self, sentence: int | Sequence[int], span: Span, label: str, weight: Weight = "enough") -> Edit:
         """Give a span of a remembered sentence this label and no other; `""` makes it no entity.
@@ -149,7 +174,7 @@ class Editor:
         discontinuous entity is evidence alone: no edit changes what the model predicts of it.
         """
         check_weight(weight)
-        with self._editing() as number:
+        with self._editing():
             check_labels(self.model, [label] if label else [])
             ids = [sentence] if isinstance(sentence, int) else list(sentence)
             if not ids:
@@ -161,68 +186,79 @@ class Editor:
             text = span.text(self._sentence(ids[0]).text)
             old = {"removed" if labels is None else ", ".join(labels) or "no entity" for labels in before}
             change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
-            trial, note, misread = None, f": {LINKED}", list[str]()
-            if weight == "enough" and self.model.datastore_weight and self._is_wide(ids[0], span):
+            note, misread, finds_weights = (
+                f": {LINKED}",
+                list[str](),
+                weight == "enough" and self.model.datastore_weight,
+            )
+            if finds_weights and self._is_wide(ids[0], span):
                 note = f": {WIDE}"
-            elif not span.discontinuous:
-                trial, note, misread = self._weigh(
-                    "relabel", change, weight, lambda: self._target_after(ids, span, label)
-                )
-            elif weight != "enough":
-                raise EditError(f"{text!r} is discontinuous: {LINKED}, whatever the sentence's weight; give none")
+            elif span.discontinuous:
+                if weight != "enough":
+                    raise EditError(f"{text!r} is discontinuous: {LINKED}, whatever the sentence's weight; give none")
+            elif finds_weights:
+                change["weight"] = 1.0
+                trial = self._sync.revise(self._sync.after("relabel", change | {"span_weights": TRIAL}))
+                target = self._target(ids)
+                [outcome] = outcomes = reweight(self.model, trial, target)
+                change["span_weights"] = outcome.span_weights
+                note, misread = receipts.weights_found(target.ids, outcomes)
+            else:
+                note = self._weight_note(weight)
+                change |= {"weight": weight} if weight != "enough" else {}
             after = self._sync.after("relabel", change).sentences
             if all(after[each] == self._sentence(each) for each in ids):
                 raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
             where = f"sentence{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
             summary = f"relabel {text!r} in {where} from {' and '.join(sorted(old))} to {label or 'no entity'}{note}"
-            return self._make(number, "relabel", summary, change, misread, None, trial)
+            return self._make("relabel", summary, change, misread)
 
     def remove(self, sentence: int, span: Span | None = None) -> Edit:
         """Take one span out of the memory, so that it is neither an entity nor none, or a whole sentence.
 
         A discontinuous entity is taken out as evidence alone: no edit changes what the model predicts of it.
         """
-        with self._editing() as number:
+        with self._editing():
             if span is None:
                 removed = {sentence: self._sentence(sentence)}
                 summary = f"remove sentence {sentence} of {removed[sentence].document!r}"
                 change, forgotten = self._removal(removed)
-                return self._make(number, "remove", summary, change, [*receipts.removed_lines(removed), *forgotten])
+                return self._make("remove", summary, change, [*receipts.removed_lines(removed), *forgotten])
             text, labels = span.text(self._sentence(sentence).text), self._labels(sentence, span)
             if labels is None:
                 raise EditError(f"{text!r} in sentence {sentence} is removed already")
             if span.discontinuous and not labels:
                 raise EditError(f"{text!r} is no entity of sentence {sentence}, so there is nothing to remove")
             summary = f"remove {text!r} from sentence {sentence}" + f": {LINKED}" * span.discontinuous
-            return self._make(number, "remove", summary, {"sentences": [sentence], "span": span.fragments})
+            return self._make("remove", summary, {"sentences": [sentence], "span": span.fragments})
 
     def forget(self, document: str) -> Edit:
         """Remove every sentence of a document; the receipt lists them and says where traces of them are left."""
-        with self._editing() as number:
+        with self._editing():
             sentences = self._sync.revision.sentences
             removed = dict(matching(sentences, document=document)) if document else {}
             if not removed:
                 known = {sentence.document for sentence in sentences.values()}
                 raise EditError(f"the memory holds nothing from {document!r}; {_hint(document, known)}")
-            summary = f"forget {document!r}: {receipts.count_noun(len(removed), 'sentence')}"
+            summary = f"forget {document!r}: {count_of(len(removed), 'sentence', 'sentences')}"
             change, forgotten = self._removal(removed)
             traces = receipts.traces_left(min(removed) < len(self._sync.base))
             lines = [*receipts.removed_lines(removed), *forgotten, *traces]
-            return self._make(number, "forget", summary, change, lines)
+            return self._make("forget", summary, change, lines)
 
     def undo(self, only: int | None = None) -> Edit:
         """Take back the last edit that still stands; when called again, the one before it.
 
         `only` is the number of the edit that is meant: nothing is undone where somebody has made another since.
         """
-        with self._editing() as number:
+        with self._editing():
             standing = standing_edits(self._sync.edits)
             if not standing:
                 raise EditError("there is no edit to undo")
             last = standing[-1]
             if only is not None and last.number != only:
                 raise EditError(f"edit {only} is not the last that stands, which is {last.number}: {last.summary}")
-            return self._make(number, "undo", f"undo edit {last.number}: {last.summary}", {"undoes": last.number})
+            return self._make("undo", f"undo edit {last.number}: {last.summary}", {"undoes": last.number})
 
     def log(self) -> list[Edit]:
         """All edits since the memory was built, the first one first."""
@@ -251,65 +287,38 @@ class Editor:
             return coverage
 
     @contextmanager
-    def _editing(self) -> Iterator[int]:
-        """The only editor for a while, with all earlier edits taken up: the number of the next one."""
+    def _editing(self) -> Iterator[tuple[int, Datastore]]:
+        """The only editor for a while, with all earlier edits taken up: the next one's number, and the datastore."""
         with self._mutex, self._sync.journal.locked():
             self._sync.reload()
-            self._sync.datastore()
-            yield len(self._sync.edits) + 1
+            if self.model.datastore is None:
+                raise EditError(f"{self.folder} has no memory: {NO_MEMORY}")
+            yield len(self._sync.edits) + 1, self.model.datastore
 
     def _addable(self, document: Document) -> LabelledSentences:
         """A document as the memory would read it; an error where it cannot be added."""
         check_labels(self.model, (entity.label for entity in document.entities))
-        check_encodable(document)
-        labelled = self.model.label_documents([document])
+        try:
+            f"{document.text}{document.id}".encode()
+        except UnicodeEncodeError:
+            raise EditError("the text or its id holds a lone surrogate, which is no character") from None
+        network = self.model.network
+        labelled = network.suggester.label_sentences([document], self.model.split, network.rules)
         if not labelled.sentences:
             raise EditError("the document holds no words, so there is nothing to add")
         return labelled
 
-    def _weigh(
-        self,
-        kind: Kind,
-        change: dict[str, Any],
-        weight: Weight,
-        target: Callable[[], Target],
-        read: Reader | None = None,
-    ) -> tuple[Datastore | None, str, list[str]]:
-        """Put into a change how often its sentences count.
+    def _weight_note(self, weight: Weight) -> str:
+        """What a summary says of a weight that is given, or that no prediction hangs on."""
+        note = f": weight {weight:g}" if weight not in ("enough", 1) else ""
+        return note + f": {WITHOUT_MEMORY}" * (not self.model.datastore_weight)
 
-        The datastore that this was tried on, and what to say of it in the summary and in the receipt.
-        """
-        without_memory = not self.model.datastore_weight
-        if weight != "enough":
-            change["weight"] = weight
-            return None, f": weight {weight:g}" * (weight != 1) + f": {WITHOUT_MEMORY}" * without_memory, []
-        if without_memory:
-            return None, f": {WITHOUT_MEMORY}", []
-        change["weight"] = 1.0
-        goal = target()
-        weights = TRIAL if kind == "relabel" else [TRIAL] * len(goal.ids)
-        trial = self._sync.revise(self._sync.after(kind, change | {"span_weights": weights}, read))
-        outcomes = reweight(self.model, trial, goal)
-        by_sentence = [outcome.span_weights for outcome in outcomes]
-        change["span_weights"] = by_sentence[0] if kind == "relabel" else by_sentence
-        summary = receipts.weights_summary(
-            [None if outcome.failure else [weight for *_, weight in outcome.span_weights] for outcome in outcomes]
-        )
-        pairs = zip(goal.ids, outcomes, strict=True)
-        failures = {ids[0]: outcome.failure for ids, outcome in pairs if outcome.failure}
-        return trial, f": {summary}", receipts.misread_lines(failures)
-
-    def _target_of(self, labelled: LabelledSentences, first: int) -> Target:
-        """How sentences should be read that are added under ids from `first` on."""
-        windows = SentenceWindows.of(self.model.network, labelled.sentences)
-        return Target(windows, labelled.entities, [[first + place] for place in range(len(labelled.sentences))])
-
-    def _target_after(self, ids: Sequence[int], span: Span, label: str) -> Target:
-        """How a sentence should be read that the memory holds, perhaps several times, with a span relabelled."""
-        sentence, runs = self._locate(ids[0], span)
-        sentences = self.model.split(as_document([sentence], self.model.recipe.suggester.unit))
-        windows = SentenceWindows.of(self.model.network, sentences)
-        return Target(windows, [relabel(sentence, runs, label).entities], [ids])
+    def _target(self, ids: Sequence[int]) -> Target:
+        """A sentence that the memory holds, perhaps several times, to be read again."""
+        network = self.model.network
+        sentences = self.model.split(as_document([self._sentence(ids[0])], self.model.recipe.suggester.unit))
+        queries = [Query(network, batch) for batch in network.encode(sentences).reading_batches()]
+        return Target(sentences, queries, [ids])
 
     def _removal(self, removed: Mapping[int, MemorySentence]) -> tuple[dict[str, Any], list[str]]:
         """The change that takes sentences out, and what to say of their words where the encoder recalls words."""
@@ -330,20 +339,12 @@ class Editor:
             return None
         return [label for first, stop, label in remembered.entities if (first, stop) == runs[0]]
 
-    def _make(
-        self,
-        number: int,
-        kind: Kind,
-        summary: str,
-        change: Mapping[str, Any],
-        receipt: Sequence[str] = (),
-        read: Reader | None = None,
-        source: Datastore | None = None,
-    ) -> Edit:
-        """Make an edit, now."""
-        edit = Edit(number, datetime.now(UTC).isoformat(timespec="seconds"), kind, summary, change, tuple(receipt))
-        self._sync.make(edit, read, source)
-        return edit
+    def _make(self, kind: Kind, summary: str, change: Mapping[str, Any], receipt: Sequence[str] = ()) -> Edit:
+        """Make an edit that the sentences and documents at hand are enough for."""
+        revision = self._sync.after(kind, change)
+        if not revision.sentences:
+            raise EditError(f"this would leave the memory empty: {NO_MEMORY}")
+        return self._sync.make(kind, summary, change, receipt, revision, self._sync.revise(revision))
 
     def _sentence(self, sentence: int) -> MemorySentence:
         remembered = self._sync.revision.sentences.get(sentence)

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.knn import MemorySentence
-from nearspan.segment import Fragments, LabelledSpan
+from nearspan.segment import Fragments, LabelledSpan, Sentence
 
 Kind = Literal["add", "relabel", "remove", "forget", "undo"]
 SpanWeights = tuple[tuple[int, int, float], ...]  # first word, stop, how often the span counts
@@ -40,10 +40,6 @@ class Edit:
             "summary": self.summary,
             "receipt": list(self.receipt),
         }
-
-    def to_line(self) -> dict[str, Any]:
-        """One line of the journal."""
-        return self.to_dict() | {"change": dict(self.change)}
 
     @classmethod
     def from_line(cls, content: dict[str, Any]) -> Edit:
@@ -81,7 +77,7 @@ class Revision:
     """What a memory holds after some edits: its sentences by id, the documents that were added, what is forgotten."""
 
     sentences: dict[int, MemorySentence]
-    added: dict[int, tuple[Document, int]]  # by the id of its first sentence, with how many it has
+    added: dict[int, tuple[Mapping[str, Any], int]]  # `write_document`'s, by the id of its first sentence, of so many
     next_id: int  # ids are never given twice, not even after an undo
     forgotten: frozenset[int] = frozenset()  # digests of training sentences whose words are recalled no more
 
@@ -129,6 +125,7 @@ class Revision:
                 self.sentences[number] = changed
 
     def _add(self, change: Mapping[str, Any], read: Reader) -> None:
+        """Take in a document again that was added once."""
         document, first = read_document(change["document"]), int(change["first"])
         sentences = read(document)
         if len(sentences) != int(change["count"]):
@@ -136,7 +133,7 @@ class Revision:
                 f"the added document {document.id!r} has {len(sentences)} sentences, not {change['count']}"
             )
         weight, weights = float(change.get("weight", 1)), change.get("span_weights") or [()] * len(sentences)
-        self.added[first], self.next_id = (document, len(sentences)), first + len(sentences)
+        self.added[first], self.next_id = (change["document"], len(sentences)), first + len(sentences)
         for number, (sentence, own_weights) in enumerate(zip(sentences, weights, strict=True), start=first):
             self.sentences[number] = replace(sentence, weight=weight, span_weights=_span_weights(own_weights))
 
@@ -172,14 +169,18 @@ def word_runs(sentence: MemorySentence, number: int, span: Span) -> Fragments:
     return runs
 
 
-def write_document(document: Document) -> dict[str, Any]:
-    """A document for the journal."""
+def write_document(document: Document, sentences: Sequence[Sentence] | None = None) -> dict[str, Any]:
+    """A document for the journal; with its words and sentences, where given, so that it is always read alike again."""
+    words, edges = document.words, document.sentences
+    if sentences is not None:
+        words = tuple((view.words[a][0], view.words[b - 1][1]) for view in sentences for a, b in view.runs)
+        edges = tuple((view.words[0][0], view.words[-1][1]) for view in sentences)
     return {
         "id": document.id,
         "text": document.text,
         "entities": [[entity.span.fragments, entity.label] for entity in document.entities],
-        "words": document.words,
-        "sentences": document.sentences,
+        "words": words,
+        "sentences": edges,
     }
 
 

@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -35,13 +34,8 @@ class Journal:
         self.folder = folder
         self.patience = patience
         self.lock = FileLock(folder / LOCK, timeout=patience, thread_local=False)
-
-    def base(self) -> str:
-        """What names the memory that edits belong to: a digest of its sentences."""
-        try:
-            return file_digest(current_file(self.folder, SENTENCES))
-        except OSError as error:
-            raise ModelError(f"{self.folder} has no memory ({error.strerror}): {NO_MEMORY}") from error
+        self._base = ""  # what names the memory that edits belong to: a digest of its sentences
+        self._size = -1  # bytes up to the end of the last edit, when they were last read; 0: there is no journal
 
     def state(self) -> tuple[object, ...]:
         """Changes whenever the memory or its journal has changed on disk; cheap."""
@@ -56,14 +50,29 @@ class Journal:
 
     def read(self) -> list[Edit]:
         """All edits of the memory that is there, those undone too."""
-        content = self._complete_lines()
+        try:
+            self._base = file_digest(current_file(self.folder, SENTENCES))
+        except OSError as error:
+            raise ModelError(f"{self.folder} has no memory ({error.strerror}): {NO_MEMORY}") from error
+        try:
+            content = current_file(self.folder, JOURNAL).read_bytes()
+        except FileNotFoundError:
+            content = b""
+        except OSError as error:
+            raise ModelError(f"cannot read {self.folder / JOURNAL}: {error.strerror}") from error
+        content = content[: content.rfind(b"\n") + 1]  # what a crash left behind the last line break is left out
+        self._size = 0
         if not content:
             return []
-        lines = content.split(b"\n")[:-1]
+        first, *lines = content.split(b"\n")[:-1]
         try:
-            if not self._belongs_here(lines[0]):
+            head = json.loads(first)
+            if head["journal"] != FORMAT:
+                raise ValueError(f"it is in format {head['journal']!r}, this nearspan reads format {FORMAT}")
+            if head["base"] != self._base:
                 return []
-            return [Edit.from_line(json.loads(line)) for line in lines[1:]]
+            self._size = len(content)
+            return [Edit.from_line(json.loads(line)) for line in lines]
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(
                 f"{self.folder / JOURNAL} is damaged: {error}; without it the memory is as it was before all edits"
@@ -74,7 +83,8 @@ class Journal:
         """The only editor of this folder for a while; what a build has left half moved is put in its place."""
         try:
             with self.lock:
-                finish_swap(self.folder)
+                if (self.folder / NEXT).is_dir():
+                    finish_swap(self.folder)
                 yield
         except Timeout:
             raise EditError(f"another editor has held {self.folder} for {self.patience:g} s: try again later") from None
@@ -82,16 +92,17 @@ class Journal:
             raise EditError(f"cannot edit the memory in {self.folder}: {error.strerror or error}") from error
 
     def append(self, edit: Edit) -> None:
-        """Write an edit; when this returns it is on disk for good. Only while `locked`."""
-        line = _line(edit.to_line())
-        path = self.folder / JOURNAL
-        content = self._complete_lines()
-        if not content or not self._belongs_here(content.split(b"\n", 1)[0]):  # none, or of another memory
-            begin_journal(self.folder, self.base(), [line])
+        """Write an edit; when this returns it is on disk for good. Only while `locked`, with all that is there read."""
+        if self._size < 0:
+            self.read()
+        content = edit.to_dict() | {"change": dict(edit.change)}
+        line = (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8")
+        if not self._size:  # no journal, or that of another memory
+            self._size = begin_journal(self.folder, self._base, line)
             return
-        with path.open("r+b", buffering=0) as file:  # what fails must not be written later
-            file.truncate(len(content))
-            file.seek(len(content))
+        with (self.folder / JOURNAL).open("r+b", buffering=0) as file:  # what fails must not be written later
+            file.truncate(self._size)
+            file.seek(self._size)
             try:
                 rest = memoryview(line)
                 while rest:
@@ -99,50 +110,31 @@ class Journal:
                 os.fsync(file.fileno())
             except OSError:  # a full disk: the line may be there in part
                 with suppress(OSError):
-                    file.truncate(len(content))
+                    file.truncate(self._size)
                 raise
-
-    def _complete_lines(self) -> bytes:
-        """The journal up to its last line break; what a crash left behind it is left out."""
-        try:
-            content = current_file(self.folder, JOURNAL).read_bytes()
-        except FileNotFoundError:
-            return b""
-        except OSError as error:
-            raise ModelError(f"cannot read {self.folder / JOURNAL}: {error.strerror}") from error
-        return content[: content.rfind(b"\n") + 1]
-
-    def _belongs_here(self, line: bytes) -> bool:
-        head = json.loads(line)
-        if head["journal"] != FORMAT:
-            raise ValueError(f"it is in format {head['journal']!r}, this nearspan reads format {FORMAT}")
-        return bool(head["base"] == self.base())
+        self._size += len(line)
 
 
-def begin_journal(folder: Path, base: str, lines: list[bytes]) -> None:
-    """Write a new journal in one step."""
+def begin_journal(folder: Path, base: str, edit: bytes = b"") -> int:
+    """Write a new journal in one step, with the line of a first edit; how many bytes it has."""
+    content = json.dumps({"journal": FORMAT, "base": base}).encode() + b"\n" + edit
     beside = folder / f".{JOURNAL}.new"
     with beside.open("wb") as file:
         copy_permissions(beside, folder / SENTENCES)
-        file.writelines([_line({"journal": FORMAT, "base": base}), *lines])
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     beside.replace(folder / JOURNAL)
     sync(folder)
+    return len(content)
 
 
 def finish_swap(folder: Path) -> None:
     """Move a memory that a build has finished from its own folder to its place; every step leaves it readable."""
     new = folder / NEXT
-    if not new.is_dir():
-        return
     for name in (*FILES, JOURNAL):
         if (new / name).exists():
             copy_permissions(new / name, folder / (SENTENCES if name == JOURNAL else name))
             (new / name).replace(folder / name)
     sync(folder)
     new.rmdir()
-
-
-def _line(content: dict[str, Any]) -> bytes:
-    return (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from nearspan.document import count_of
 from nearspan.knn import MemorySentence
+from nearspan.memory.reweight import Outcome
 from nearspan.memory.sentences import SentenceView
 from nearspan.segment import Coverage
 
@@ -25,45 +27,38 @@ RECALLED = (
 ADDED = "Not in the weights: these sentences were added after training, which never saw them."
 
 
-def count_noun(count: int, noun: str) -> str:
-    """A number with its noun.
+def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> tuple[str, list[str]]:
+    """What was found where spans of sentences were to count as often as it takes; which of these are still misread.
 
-    >>> count_noun(1, "sentence"), count_noun(1200, "sentence")
-    ('1 sentence', '1,200 sentences')
+    >>> weights_found([[7]], [Outcome(((0, 1, 36.6), (0, 2, 2.0)))])
+    (': 2 spans count up to 36.6 times, which is enough', [])
+    >>> summary, misread = weights_found([[7], [8]], [Outcome(((0, 1, 3.0),)), Outcome(failure="not even 9 times")])
+    >>> summary
+    ': 1 span counts 3 times, which is enough; for 1 sentence no weight is, so it counts once'
+    >>> misread
+    ['sentence 8 is still misread: not even 9 times']
     """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def weights_summary(weights: Sequence[Sequence[float] | None]) -> str:
-    """What was found where spans of sentences were to count as often as it takes; None: nothing is enough.
-
-    >>> weights_summary([()]), weights_summary([(36.6, 2)])
-    ('counting once is enough', '2 spans count up to 36.6 times, which is enough')
-    >>> weights_summary([(3,), None])
-    '1 span counts 3 times, which is enough; for 1 sentence no weight is, so it counts once'
-    """
-    times = [weight for sentence in weights for weight in sentence or ()]
-    lost, parts = sum(sentence is None for sentence in weights), []
+    times = [weight for outcome in outcomes for *_, weight in outcome.span_weights]
+    lost, parts = sum(bool(outcome.failure) for outcome in outcomes), []
     if len(times) == 1:
         parts.append(f"1 span counts {times[0]:.3g} times, which is enough")
     elif times:
         parts.append(f"{len(times):,} spans count up to {max(times):.3g} times, which is enough")
-    elif lost < len(weights):
+    elif lost < len(outcomes):
         parts.append("counting once is enough")
     if lost:
         so = "it counts" if lost == 1 else "they count"
-        parts.append(f"for {count_noun(lost, 'sentence')} no weight is{'' if parts else ' enough'}, so {so} once")
-    return "; ".join(parts)
+        parts.append(
+            f"for {count_of(lost, 'sentence', 'sentences')} no weight is{'' if parts else ' enough'}, so {so} once"
+        )
+    pairs = zip(ids, outcomes, strict=True)
+    misread = [f"sentence {copies[0]} is still misread: {o.failure}" for copies, o in pairs if o.failure]
+    return f": {'; '.join(parts)}", misread
 
 
-def misread_lines(reasons: Mapping[int, str]) -> list[str]:
-    """The sentences, by id, that are not read as they were annotated, and why no weight is enough for that."""
-    return [f"sentence {number} is still misread: {reason}" for number, reason in reasons.items()]
-
-
-def added_lines(sentences: Mapping[int, MemorySentence], coverage: Coverage) -> list[str]:
+def added_lines(ids: Iterable[int], sentences: Iterable[MemorySentence], coverage: Coverage) -> list[str]:
     """What was added, and which entities the model's spans cannot hold."""
-    lines = [str(SentenceView.of(number, sentence)) for number, sentence in sentences.items()]
+    lines = [str(SentenceView.of(number, sentence)) for number, sentence in zip(ids, sentences, strict=True)]
     unreachable = [f"{count:,} not remembered: {reason}" for reason, count in coverage.unreachable.items() if count]
     return [*lines, *unreachable]
 
@@ -79,7 +74,11 @@ def forgotten_words_lines(slots: int) -> list[str]:
     >>> forgotten_words_lines(1)[0], forgotten_words_lines(0)
     ('1 word is recalled no more', [])
     """
-    return [f"{count_noun(slots, 'word')} {'is' if slots == 1 else 'are'} recalled no more", RECALLED] if slots else []
+    return (
+        [f"{count_of(slots, 'word', 'words')} {'is' if slots == 1 else 'are'} recalled no more", RECALLED]
+        if slots
+        else []
+    )
 
 
 def traces_left(trained: bool) -> list[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from nearspan.document import Document, Entity, Span
 from nearspan.knn import MemorySentence
-from nearspan.segment import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class SentenceView:
     @classmethod
     def of(cls, number: int, sentence: MemorySentence) -> SentenceView:
         """A remembered sentence with characters for words."""
-        contiguous = [Entity(sentence.span(first, stop), label) for first, stop, label in sentence.entities]
+        contiguous = [Entity(sentence.linked([(first, stop)]), label) for first, stop, label in sentence.entities]
         linked = [Entity(sentence.linked(gold.fragments), gold.label) for gold in sentence.discontinuous]
         removed = tuple(sentence.span(*span) for span in sentence.removed)
         weights = tuple((sentence.span(first, stop), weight) for first, stop, weight in sentence.span_weights)
@@ -98,14 +97,3 @@ def as_document(sentences: Sequence[MemorySentence], unit: str) -> Document:
     edges = tuple((at, at + len(sentence.text)) for at, sentence in placed)
     text = " ".join(sentence.text for sentence in sentences)
     return Document(text, (), sentences[0].document, words if unit == "words" else None, edges)
-
-
-def with_boundaries(document: Document, sentences: Sequence[Sentence]) -> Document:
-    """The document with its words and sentences said, so that it is read alike whenever it is read again."""
-    words = [
-        (sentence.words[first][0], sentence.words[stop - 1][1])
-        for sentence in sentences
-        for first, stop in sentence.runs
-    ]
-    edges = tuple((sentence.start, sentence.end) for sentence in sentences)
-    return replace(document, words=tuple(words), sentences=edges)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nearspan.errors import EditError, ModelError, NearspanError
 from nearspan.knn import Datastore, MemorySentence, assemble_datastore
 from nearspan.knn.storage import FILES, NO_MEMORY, load_datastore
-from nearspan.memory.edits import Edit, Kind, Reader, Revision
+from nearspan.memory.edits import Edit, Kind, Revision, read_document
 from nearspan.memory.journal import PATIENCE, Journal
 from nearspan.model import Model
 from nearspan.model.folder import weights_id
@@ -60,29 +61,33 @@ class MemorySync:
             self._state = state
         return changed
 
-    def after(self, kind: Kind, change: Mapping[str, Any], read: Reader | None = None) -> Revision:
-        """What the memory would hold after one more change; `read` says what a document brings in."""
-        return self.revision.after(kind, change, read or self.model.memory_sentences)
+    def after(self, kind: Kind, change: Mapping[str, Any]) -> Revision:
+        """What the memory would hold after one more change."""
+        if kind == "undo":
+            edits = [*self.edits, Edit(len(self.edits) + 1, "", kind, "", change)]
+            return Revision.of(self.base, edits, self.model.memory_sentences, self._base_forgotten)
+        return self.revision.after(kind, change, self.model.memory_sentences)
 
-    def make(self, edit: Edit, read: Reader | None = None, source: Datastore | None = None) -> None:
-        """Make an edit: try it, write it, and let the model have it.
-
-        Vectors are taken from `source` where it holds more of them than the model's datastore.
-        """
-        if edit.kind == "undo":
-            revision = Revision.of(self.base, [*self.edits, edit], self.model.memory_sentences, self._base_forgotten)
-        else:
-            revision = self.after(edit.kind, edit.change, read)
-        if not revision.sentences:
-            raise EditError(f"this would leave the memory empty: {NO_MEMORY}")
-        datastore = self.revise(revision, source)
+    def make(
+        self,
+        kind: Kind,
+        summary: str,
+        change: Mapping[str, Any],
+        receipt: Sequence[str],
+        revision: Revision,
+        datastore: Datastore,
+    ) -> Edit:
+        """Write an edit, now, and let the model have what it makes of the memory."""
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        edit = Edit(len(self.edits) + 1, time, kind, summary, change, tuple(receipt))
         self.journal.append(edit)
         self.edits.append(edit)
         self.revision, self.model.datastore, self._state = revision, datastore, self.journal.state()
+        return edit
 
-    def revise(self, revision: Revision, source: Datastore | None = None) -> Datastore:
+    def revise(self, revision: Revision) -> Datastore:
         """The datastore of a revision: from the one at hand, or from disk where it lacks some of the base."""
-        datastore = source or self.datastore()
+        datastore = self.datastore()
         unchanged = revision.forgotten == datastore.forgotten and revision.sentences.keys() == set(datastore.ids)
         pairs = zip(datastore.ids, datastore.sentences, strict=True)
         if unchanged and all(sentence is revision.sentences[number] for number, sentence in pairs):
@@ -126,11 +131,13 @@ def revise_datastore(model: Model, datastore: Datastore, revision: Revision) -> 
 
     They are computed again where something else is forgotten, so that they are the same whenever that was.
     """
-    model._mask_forgotten(revision.forgotten)
+    word_memory = model.network.encoder.word_memory
+    if word_memory is not None:
+        word_memory.mask_forgotten(revision.forgotten)
     try:
         sources = [datastore, *_added(model, datastore, revision)]
     finally:  # at once: others may be reading with this model
-        model._mask_forgotten(model.datastore.forgotten if model.datastore is not None else frozenset())
+        model.datastore = model.datastore  # masks what it has forgotten
     assembled = assemble_datastore(sources, revision.sentences, model.labels[1:], model.network.suggester)
     return replace(assembled, forgotten=revision.forgotten)
 
@@ -139,10 +146,10 @@ def _added(model: Model, datastore: Datastore, revision: Revision) -> list[Datas
     """A datastore for each added document that has sentences which `datastore` lacks."""
     known = set(datastore.ids) if datastore.forgotten == revision.forgotten else set()
     added = []
-    for first, (document, count) in revision.added.items():
+    for first, (content, count) in revision.added.items():
         ids = range(first, first + count)
         if any(number in revision.sentences and number not in known for number in ids):
-            labelled = model.label_documents([document])
+            labelled = model.label_documents([read_document(content)])
             vectors = model.span_vectors(model.encode(labelled.sentences))
             sentences = memory_sentences(labelled)
             added.append(Datastore.of(sentences, model.labels[1:], model.network.suggester, *vectors, ids))

@@ -148,12 +148,9 @@ class Model:
     @datastore.setter
     def datastore(self, datastore: Datastore | None) -> None:
         self._datastore = datastore
-        self._mask_forgotten(datastore.forgotten if datastore is not None else frozenset())
-
-    def _mask_forgotten(self, forgotten: frozenset[int]) -> None:
         word_memory = self.network.encoder.word_memory
         if word_memory is not None:
-            word_memory.mask_forgotten(forgotten)
+            word_memory.mask_forgotten(datastore.forgotten if datastore is not None else frozenset())
 
     @property
     def device(self) -> torch.device:

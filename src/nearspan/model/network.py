@@ -67,16 +67,11 @@ class Network(nn.Module):
         self.interpolation = interpolation
         # whether span vectors, as the head reads them, are sums over the words of a span
         self.is_additive = representation.is_additive and bottleneck is None and suggester.has_null
-
-    @property
-    def span_size(self) -> int:
-        """H, the width of a span's vector."""
-        return self.bottleneck.size if self.bottleneck is not None else self.representation.size
-
-    @property
-    def max_width(self) -> int:
-        """The most words, or pieces, in a candidate."""
-        return self.suggester.max_width
+        self.span_size = representation.size if bottleneck is None else bottleneck.size  # H, of a span's vector
+        self.max_width = suggester.max_width  # the most words, or pieces, in a candidate
+        linked = fragment_linker is not None
+        # which entities can be predicted
+        self.rules = CandidateRules(self.max_width, head.multilabel, linked, head.reads_words)
 
     @property
     def device(self) -> torch.device:
@@ -88,12 +83,6 @@ class Network(nn.Module):
         """Whether its loss reads of a batch the rows and the mask alone and never waits for the device."""
         features = self.encoder.word_features.values()
         return self.head.reads_words and self.head.capturable and all(feature.capturable for feature in features)
-
-    @property
-    def rules(self) -> CandidateRules:
-        """Which entities this network can predict."""
-        linked = self.fragment_linker is not None
-        return CandidateRules(self.max_width, self.head.multilabel, linked, self.head.reads_words)
 
     @property
     def datastore_weight(self) -> float:
@@ -129,9 +118,9 @@ class Network(nn.Module):
 
         Where only entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
         """
-        knn = self.knn_probabilities(query)
-        if knn is None or self.interpolation is None:
+        if self.interpolation is None or query.datastore is None:
             return self.head.predict_proba(query, entities_only=entities_only)
+        knn = knn_probabilities(query.datastore, query.vectors, self.interpolation, self.labels)
         return torch.lerp(self.head.predict_proba(query), knn, self.interpolation.weight)
 
     def knn_probabilities(self, query: Query) -> Tensor | None:
@@ -146,14 +135,14 @@ class Network(nn.Module):
             return self.select(query, self.predict_proba(query))
         return self._link(query, self.head.predict(query))
 
-    def select(self, query: Query, probabilities: Tensor) -> list[list[LabelledSpan[int]]]:
-        """The same, given P(y|s) [S, 1 + Y] of the candidates."""
+    def select(self, query: Query, probabilities: Tensor, *, link: bool = True) -> list[list[LabelledSpan[int]]]:
+        """The same, given P(y|s) [S, 1 + Y] of the candidates; the contiguous ones alone unless they `link`."""
         spans = self.head.select(query, probabilities)
         if self.interpolation is not None and query.datastore is not None:
             weight = 1 - self.interpolation.weight  # the datastore holds no span that is wider than a candidate
             for sentence, wide in zip(spans, self.head.predict_beyond_candidates(query), strict=True):
                 sentence += [LabelledSpan(span.fragments, span.label, span.score * weight) for span in wide]
-        return self._link(query, spans)
+        return self._link(query, spans) if link else spans
 
     def _link(self, query: Query, spans: list[list[LabelledSpan[int]]]) -> list[list[LabelledSpan[int]]]:
         """The spans of each sentence, and the discontinuous ones that its fragments make."""

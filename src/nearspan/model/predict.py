@@ -116,7 +116,7 @@ class Predictor:
             by_sentence[position] += spans if is_whole else _owned_spans(window, spans)
         for position, sentence in enumerate(windows.sentences):
             if sentence.wholes is not None:
-                by_sentence[position] = _of_whole_words(sentence, by_sentence[position])
+                by_sentence[position] = of_whole_words(sentence, by_sentence[position])
         entities: list[list[Entity]] = [[] for _ in windows.sentences]
         for position, spans in enumerate(by_sentence):
             words = windows.sentences[position].words
@@ -159,7 +159,7 @@ def _owned_spans(window: Window, spans: Sequence[LabelledSpan[int]]) -> list[Lab
     return [span.shift(window.start) for span in spans if window.owns(span.first)]
 
 
-def _of_whole_words(sentence: Sentence, spans: list[LabelledSpan[int]]) -> list[LabelledSpan[int]]:
+def of_whole_words(sentence: Sentence, spans: list[LabelledSpan[int]]) -> list[LabelledSpan[int]]:
     """Those of the spans of a sentence over pieces whose fragments begin and end where a word does."""
     firsts, stops = (set(edges) for edges in zip(*sentence.runs, strict=True))
     return [span for span in spans if all(first in firsts and stop in stops for first, stop in span.fragments)]

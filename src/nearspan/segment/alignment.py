@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -24,16 +25,7 @@ class Alignment:
     golds: list[list[LabelledSpan[str]]]
     sources: list[list[Entity]]
     unreachable: list[tuple[Entity, str]]
-    words: int
-
-    @property
-    def coverage(self) -> Coverage:
-        """What was read of this document, and what is out of reach so far."""
-        reasons: dict[str, int] = {}
-        for _, reason in self.unreachable:
-            reasons[reason] = reasons.get(reason, 0) + 1
-        entities = sum(map(len, self.golds)) + len(self.unreachable)
-        return Coverage(1, len(self.golds), self.words, entities, reasons)
+    coverage: Coverage  # what was read of this document, and what is out of reach so far
 
 
 def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignment:
@@ -52,14 +44,17 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     """
     starts: dict[int, tuple[int, int]] = {}
     stops: dict[int, tuple[int, int]] = {}
+    words = 0
     for position, sentence in enumerate(sentences):
-        starts.update((start, (position, first)) for start, first in sentence.starts.items())
-        stops.update((end, (position, stop)) for end, stop in sentence.stops.items())
+        for first, stop in sentence.runs:
+            starts[sentence.words[first][0]] = (position, first)
+            stops[sentence.words[stop - 1][1]] = (position, stop)
+            words += 1
     golds: list[list[LabelledSpan[str]]] = [[] for _ in sentences]
     sources: list[list[Entity]] = [[] for _ in sentences]
     unreachable: list[tuple[Entity, str]] = []
     for entity in dict.fromkeys(entities):
-        edges = [(starts.get(start), stops.get(end)) for start, end in entity.fragments]
+        edges = [(starts.get(start), stops.get(end)) for start, end in entity.span.fragments]
         aligned = [(first, stop) for first, stop in edges if first is not None and stop is not None]
         if len(aligned) < len(edges):
             unreachable.append((entity, MISALIGNED))
@@ -70,4 +65,6 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
             position = aligned[0][0][0]
             golds[position].append(LabelledSpan(fragments, entity.label))
             sources[position].append(entity)
-    return Alignment(golds, sources, unreachable, sum(len(sentence.runs) for sentence in sentences))
+    reasons = Counter(reason for _, reason in unreachable)
+    count = sum(map(len, golds)) + len(unreachable)
+    return Alignment(golds, sources, unreachable, Coverage(1, len(sentences), words, count, dict(reasons)))

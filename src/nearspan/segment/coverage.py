@@ -57,10 +57,9 @@ class Coverage:
     def __str__(self) -> str:
         line = f"{count_of(self.entities, 'entity', 'entities')} in "
         line += count_of(self.sentences, "sentence", "sentences")
-        reasons = self._reasons()
-        if not reasons:
+        if not any(self.unreachable.values()):
             return f"{line}; all reachable" if self.entities else line
-        listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons)
+        listed = ", ".join(f"{count:,} {reason}" for reason, count in self._reasons())
         return f"{line}; {self.entities - self.reachable:,} unreachable ({listed})"
 
     def _reasons(self) -> list[tuple[str, int]]:

@@ -32,7 +32,7 @@ def split_windows(sentence: Sentence, max_width: int) -> list[Window]:
     A span belongs to the window that owns its first word, so each is read once, with context on both sides.
     Windows share twice the widest span, so that a span that begins in the owned part ends in the window.
     """
-    count = len(sentence)
+    count = len(sentence.words)
     if count <= LONGEST:
         return [Window(sentence, 0, 0, count)]
     overlap = max(OVERLAP, 2 * max_width)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 from nearspan.document import Document
 from nearspan.segment import Coverage, LabelledSpan, Sentence, WordEntity
-from nearspan.segment.windows import split_windows
+from nearspan.segment.windows import LONGEST, split_windows
 from nearspan.spans.given_spans import GivenEntities
 from nearspan.spans.reachability import CandidateRules, align_to_candidates
 
@@ -26,23 +28,17 @@ class LabelledSentences:
         cls, documents: Iterable[Document], split: Callable[[Document], list[Sentence]], rules: CandidateRules
     ) -> LabelledSentences:
         """Split documents and place their entities on words, or on pieces, as far as the rules allow."""
-        labelled = cls([], [], [], Coverage())
-        coverage = Coverage()
+        labelled: list[tuple[Sentence, list[WordEntity], list[LabelledSpan[str]]]] = []
+        coverages: list[Coverage] = []
         for document in documents:
             sentences = split(document)
-            reachability = align_to_candidates(sentences, document.entities, rules)
-            coverage += reachability.coverage
-            for sentence, entities, discontinuous in zip(
-                sentences, reachability.entities, reachability.discontinuous, strict=True
-            ):
-                for window in split_windows(sentence, rules.max_width):
-                    start, end = window.start, window.start + len(window.sentence)
-                    inside = [entity for entity in entities if start <= entity[0] and entity[1] <= end]
-                    linked = [gold for gold in discontinuous if start <= gold.first and gold.stop <= end]
-                    labelled.sentences.append(window.sentence)
-                    labelled.entities.append([(first - start, stop - start, label) for first, stop, label in inside])
-                    labelled.discontinuous.append([gold.shift(-start) for gold in linked])
-        return cls(labelled.sentences, labelled.entities, labelled.discontinuous, coverage)
+            reached = align_to_candidates(sentences, document.entities, rules)
+            coverages.append(reached.coverage)
+            for row in zip(sentences, reached.entities, reached.discontinuous, strict=True):
+                labelled += [row] if len(row[0].words) <= LONGEST else _label_windows(*row, rules.max_width)
+        coverage = reduce(add, coverages) if coverages else Coverage()
+        entities, discontinuous = [row[1] for row in labelled], [row[2] for row in labelled]
+        return cls([row[0] for row in labelled], entities, discontinuous, coverage)
 
     def select(self, numbers: Iterable[int]) -> LabelledSentences:
         """Some of the sentences."""
@@ -57,3 +53,14 @@ class LabelledSentences:
         """The sentences that have entities; each fragment of an entity is a span of its own."""
         given = GivenEntities.of(documents, split, max_width)
         return cls(given.sentences, given.labels_by_sentence, [[] for _ in given.sentences], given.coverage)
+
+
+def _label_windows(
+    sentence: Sentence, entities: list[WordEntity], discontinuous: list[LabelledSpan[str]], max_width: int
+) -> Iterator[tuple[Sentence, list[WordEntity], list[LabelledSpan[str]]]]:
+    """The windows of a very long sentence, each with the entities that it holds."""
+    for window in split_windows(sentence, max_width):
+        start, end = window.start, window.start + len(window.sentence)
+        inside = [(a - start, b - start, label) for a, b, label in entities if start <= a and b <= end]
+        linked = [gold.shift(-start) for gold in discontinuous if start <= gold.first and gold.stop <= end]
+        yield window.sentence, inside, linked

@@ -84,11 +84,6 @@ class LstmMinus(Representation):
             return EndSums(left + both, right + both)
         return EndSums(left, right, bias)
 
-    @property
-    def begins_alike(self) -> bool:  # type: ignore[override]
-        """Whether `word_sums` begins every span with the same vector."""
-        return self.plus is None
-
     def word_sums(self, states: Tensor) -> WordSums:
         """The same vectors as sums over words: step(t) = right(t) - right(t - 1), begin(a) = left(a) + right(a - 1).
 

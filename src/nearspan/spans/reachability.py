@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from nearspan.document import Entity
@@ -43,7 +43,7 @@ def align_to_candidates(
     ([[(2, 3, 'PLACE')]], '2 entities in 1 sentence; 1 unreachable (1 wider than 2 words)')
     """
     alignment = align(sentences, entities)
-    reasons: dict[str, int] = {}
+    reasons = dict(alignment.coverage.unreachable)
     contiguous: list[list[WordEntity]] = []
     discontinuous: list[list[LabelledSpan[str]]] = []
     for sentence, golds in zip(sentences, alignment.golds, strict=True):
@@ -52,43 +52,38 @@ def align_to_candidates(
         spans: set[tuple[int, int]] = set()
         words: set[int] = set()  # of entities that are kept
         for gold in sorted(golds, key=lambda gold: -gold.width) if rules.tags_words else golds:
-            span = (gold.first, gold.stop)
             if reason := _out_of_reach(gold, sentence, rules, spans, words):
                 reasons[reason] = reasons.get(reason, 0) + 1
-            elif gold.discontinuous:
+            elif len(gold.fragments) > 1:
                 discontinuous[-1].append(gold)
             else:
+                span = gold.fragments[0]
                 contiguous[-1].append((*span, gold.label))
                 spans.add(span)
                 words.update(range(*span))
-    return Reachability(contiguous, discontinuous, alignment.coverage + Coverage(unreachable=reasons))
+    return Reachability(contiguous, discontinuous, replace(alignment.coverage, unreachable=reasons))
 
 
 def _out_of_reach(
     gold: LabelledSpan[str], sentence: Sentence, rules: CandidateRules, spans: set[tuple[int, int]], words: set[int]
 ) -> str:
     """Why an entity cannot be predicted beside those whose spans and words are kept already; empty if it can."""
-    span, reason = (gold.first, gold.stop), _too_wide(gold, sentence, rules.max_width)
-    if gold.discontinuous:
-        return reason or _too_far_apart(gold, sentence, rules.max_width) if rules.links_fragments else "discontinuous"
+    max_width, span = rules.max_width, (gold.fragments[0][0], gold.fragments[-1][1])
+    widest, discontinuous = max(stop - first for first, stop in gold.fragments), len(gold.fragments) > 1
+    too_wide = f"wider than {max_width} {sentence.unit}" if widest > max_width else ""
+    if discontinuous and not rules.links_fragments:
+        return "discontinuous"
+    if discontinuous and any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
+        return too_wide or "of fragments that touch"
+    if discontinuous:
+        return too_wide or _cut(gold, sentence, max_width, "of fragments too far apart")
     if span in spans and not rules.multilabel:
-        return reason or "second label on a span"
-    if rules.tags_words:
-        reason = "" if words.isdisjoint(range(*span)) else "overlapping a wider entity"
-        return reason or _cut(gold, sentence, rules.max_width, "cut by the windows of a very long sentence")
-    return reason
-
-
-def _too_wide(gold: LabelledSpan[str], sentence: Sentence, max_width: int) -> str:
-    widest = max(stop - first for first, stop in gold.fragments)
-    return f"wider than {max_width} {sentence.unit}" if widest > max_width else ""
-
-
-def _too_far_apart(gold: LabelledSpan[str], sentence: Sentence, max_width: int) -> str:
-    """Why the fragments of an entity cannot be linked, if they cannot."""
-    if any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
-        return "of fragments that touch"
-    return _cut(gold, sentence, max_width, "of fragments too far apart")
+        return too_wide or "second label on a span"
+    if not rules.tags_words:
+        return too_wide
+    if not words.isdisjoint(range(*span)):
+        return "overlapping a wider entity"
+    return _cut(gold, sentence, max_width, "cut by the windows of a very long sentence")
 
 
 def _cut(gold: LabelledSpan[str], sentence: Sentence, max_width: int, reason: str) -> str:

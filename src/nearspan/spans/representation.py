@@ -43,7 +43,6 @@ class Representation(nn.Module):
     may_skip_weights: ClassVar[bool] = False  # whether a batch may leave weights without a gradient
     size: int  # of a span's vector
     end_size: int = 0  # of each of the two ends that a vector begins with, where it does; the biaffine head needs them
-    begins_alike: bool = False  # where it is additive: whether `word_sums` begins every span with the same vector
 
     @classmethod
     def build(cls, settings: Any, encoder: Encoder, max_width: int) -> Self:

@@ -68,27 +68,22 @@ def _out_of_reach(
     gold: LabelledSpan[str], sentence: Sentence, rules: CandidateRules, spans: set[tuple[int, int]], words: set[int]
 ) -> str:
     """Why an entity cannot be predicted beside those whose spans and words are kept already; empty if it can."""
-    span, reason = (gold.first, gold.stop), _too_wide(gold, sentence, rules.max_width)
-    if gold.discontinuous:
-        return reason or _too_far_apart(gold, sentence, rules.max_width) if rules.links_fragments else "discontinuous"
-    if span in spans and not rules.multilabel:
-        return reason or "second label on a span"
-    if rules.tags_words:
-        reason = "" if words.isdisjoint(range(*span)) else "overlapping a wider entity"
-        return reason or _cut(gold, sentence, rules.max_width, "cut by the windows of a very long sentence")
-    return reason
-
-
-def _too_wide(gold: LabelledSpan[str], sentence: Sentence, max_width: int) -> str:
+    max_width, span = rules.max_width, (gold.first, gold.stop)
     widest = max(stop - first for first, stop in gold.fragments)
-    return f"wider than {max_width} {sentence.unit}" if widest > max_width else ""
-
-
-def _too_far_apart(gold: LabelledSpan[str], sentence: Sentence, max_width: int) -> str:
-    """Why the fragments of an entity cannot be linked, if they cannot."""
-    if any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
-        return "of fragments that touch"
-    return _cut(gold, sentence, max_width, "of fragments too far apart")
+    too_wide = f"wider than {max_width} {sentence.unit}" if widest > max_width else ""
+    if gold.discontinuous and not rules.links_fragments:
+        return "discontinuous"
+    if gold.discontinuous and any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
+        return too_wide or "of fragments that touch"
+    if gold.discontinuous:
+        return too_wide or _cut(gold, sentence, max_width, "of fragments too far apart")
+    if span in spans and not rules.multilabel:
+        return too_wide or "second label on a span"
+    if not rules.tags_words:
+        return too_wide
+    if not words.isdisjoint(range(*span)):
+        return "overlapping a wider entity"
+    return _cut(gold, sentence, max_width, "cut by the windows of a very long sentence")
 
 
 def _cut(gold: LabelledSpan[str], sentence: Sentence, max_width: int, reason: str) -> str:

@@ -93,7 +93,7 @@ def test_map_holds_the_memorys_entities(client, documents):
 
 
 def test_errors_show_gold_and_predicted(service, client):
-    [document] = service.model.pipe(["Ada lives in Oslo"])
+    [document] = service.annotate(["Ada lives in Oslo"])
     answer = client.get("/errors").json()
     assert answer["total"] == sum(answer["kinds"].values()) == len(answer["errors"])
     assert answer["edited"] is False

@@ -51,7 +51,7 @@ def model_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     async def annotate(body: AnnotateIn) -> AnnotateOut:
         limits.check_texts(body.batch)
         return await worker.answer(
-            AnnotateOut, lambda: {"documents": [document.to_dict() for document in service.model.pipe(body.batch)]}
+            AnnotateOut, lambda: {"documents": [document.to_dict() for document in service.annotate(body.batch)]}
         )
 
     @router.post("/explain", summary="The training spans that each entity of a text rests on")

@@ -108,6 +108,10 @@ class Service:
             "corpus": self.error_browser is not None,
         }
 
+    def annotate(self, texts: Sequence[str]) -> list[Document]:
+        """The texts with their entities."""
+        return list(self.model.pipe(texts))
+
     def explain(self, text: str, count: int, limits: Limits) -> list[Evidence]:
         """Evidence for each entity of a text; refused where there are too many to explain at once."""
         model = self.model

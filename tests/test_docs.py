@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_origin
 
 import pytest
 import typer
@@ -15,7 +16,6 @@ from typer.core import TyperGroup
 from nearspan import registry
 from nearspan.cli import app
 from nearspan.config import Recipe, _models, _part_fields, load
-from nearspan.settings import PartField, PartTable
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -161,16 +161,13 @@ def test_the_rows_of_the_papers_tables_are_overrides_of_a_recipe(name: str, leas
 
 def settings(model: type[BaseModel], prefix: str = "", kind: str = "") -> Iterator[tuple[tuple[str, str], str]]:
     """Every setting with its default as the page writes it; each kind of a part has a section of its own."""
-    if issubclass(model, PartTable) and model.by_kind:
-        for name, part in PartField(model.role).settings().items():
-            yield from settings(part, f"{prefix}{name}.", kind)
     for name, field in model.model_fields.items():
         kinds = {part: kind for fields in _part_fields(field) for kind, part in fields.settings().items()}
         parts = _models(field)
         for part in parts:
             several = len(parts) > 1 and (kinds or field.discriminator)
             yield from settings(part, f"{prefix}{name}.", part.model_fields["kind"].default if several else kind)
-        if not parts and name != "kind":
+        if not parts and name != "kind" and get_origin(field.annotation) is not dict:
             yield (kind, prefix + name), "required" if field.is_required() else shown(field.default)
 
 

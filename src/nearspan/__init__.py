@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nearspan.config import Recipe
     from nearspan.config import load as recipe
     from nearspan.document import Document, Entity, Span
-    from nearspan.encoders.train_vectors import learn_vectors
+    from nearspan.encoders.glove import learn_vectors
     from nearspan.evaluation import evaluate, score
     from nearspan.explain import Evidence
     from nearspan.formats import Corpus, read, write
@@ -68,7 +68,7 @@ __all__ = [
 _DEFINED = {
     "nearspan.config": {"Recipe": "Recipe", "recipe": "load"},
     "nearspan.document": {"Document": "Document", "Entity": "Entity", "Span": "Span"},
-    "nearspan.encoders.train_vectors": {"learn_vectors": "learn_vectors"},
+    "nearspan.encoders.glove": {"learn_vectors": "learn_vectors"},
     "nearspan.evaluation": {"evaluate": "evaluate", "score": "score"},
     "nearspan.explain": {"Evidence": "Evidence"},
     "nearspan.formats": {"Corpus": "Corpus", "check": "statistics", "read": "read", "write": "write"},

@@ -77,9 +77,7 @@ class LabelColours:
 def stylesheet() -> str:
     """CSS: a variable `--c0` … `--c-none` for each colour, and classes of these names that set `--colour` to it."""
     colours = [*map(colour, range(len(PALETTE))), NO_ENTITY]
-    light, dark = (
-        " ".join(f"--{one.name}: {tone};" for one, tone in zip(colours, tones, strict=True))
-        for tones in ([one.light for one in colours], [one.dark for one in colours])
-    )
-    classes = "\n".join(f".{one.name} {{ --colour: {one.css}; }}" for one in colours)
+    light = " ".join(f"--{shade.name}: {shade.light};" for shade in colours)
+    dark = " ".join(f"--{shade.name}: {shade.dark};" for shade in colours)
+    classes = "\n".join(f".{shade.name} {{ --colour: {shade.css}; }}" for shade in colours)
     return f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{classes}\n"

@@ -6,8 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -199,13 +198,8 @@ def _models(field: Any) -> list[type[BaseModel]]:
     """The settings classes that may stand in a field."""
     if parts := _part_fields(field):
         return list(dict.fromkeys(model for part in parts for model in part.settings().values()))
-    return _models_of(field.annotation)
-
-
-def _models_of(annotation: Any) -> list[type[BaseModel]]:
-    if get_origin(annotation) in (Union, UnionType):
-        return [model for part in get_args(annotation) for model in _models_of(part)]
-    return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
+    options = get_args(field.annotation) or (field.annotation,)
+    return [option for option in options if isinstance(option, type) and issubclass(option, BaseModel)]
 
 
 def _quote(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 import torch
 
-from nearspan.encoders.lstm_steps import run_steps
+from nearspan.encoders.bilstm import run_steps
 
 WORDS, LSTMS, SENTENCES, SIZE = 4, 2, 3, 2
 

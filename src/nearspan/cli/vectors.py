@@ -37,8 +37,7 @@ def vectors(
 
     Example: nearspan vectors train.conll --out vectors.txt
     """
-    from nearspan.encoders.glove import GloveSettings
-    from nearspan.encoders.train_vectors import learn_vectors
+    from nearspan.encoders.glove import GloveSettings, learn_vectors
 
     try:
         settings = GloveSettings(size=size, window=window, least=least, epochs=epochs, x_max=x_max, lower=lower)

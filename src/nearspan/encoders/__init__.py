@@ -3,11 +3,9 @@
 from nearspan.encoders.batches import Batch, EncodedCorpus, Features, SpanTable
 from nearspan.encoders.encoder import Encoded, Encoder, EncoderSettings
 from nearspan.encoders.word_feature import WordFeature
-from nearspan.encoders.word_memory import Attention
 from nearspan.encoders.word_pieces import Splitter, load_tokenizer
 
 __all__ = [
-    "Attention",
     "Batch",
     "Encoded",
     "EncodedCorpus",

@@ -36,9 +36,7 @@ class CharacterFeature(WordFeature):
 
     def __init__(self, settings: Any, vocabulary: dict[str, Any]) -> None:
         super().__init__()
-        self.settings = settings
-        self.vocabulary = vocabulary
-        self.longest = settings.longest
+        self.settings, self.vocabulary = settings, vocabulary
         self.index = {character: row for row, character in enumerate(vocabulary["characters"], start=2)}
         self.table = nn.Embedding(len(self.index) + 2, settings.size, padding_idx=PADDING)
         self.dropout = nn.Dropout(settings.dropout)
@@ -50,11 +48,6 @@ class CharacterFeature(WordFeature):
         characters = {character for sentence in train for token in sentence.tokens for character in token}
         return cls(settings, {"characters": sorted(characters)})
 
-    @classmethod
-    def from_vocabulary(cls, settings: Any, vocabulary: dict[str, Any]) -> Self:
-        """The feature over known characters, with weights still to be filled in."""
-        return cls(settings, vocabulary)
-
     def reset_parameters(self) -> None:
         """Fresh weights."""
         bound = (3 / self.table.embedding_dim) ** 0.5
@@ -65,10 +58,6 @@ class CharacterFeature(WordFeature):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.zeros_(module.bias)  # type: ignore[arg-type]
 
-    def fresh_copy(self) -> Self:
-        """The same feature with fresh weights."""
-        return type(self)(self.settings, self.vocabulary)
-
     def convolve(self, characters: Tensor) -> Tensor:
         """Spellings [U, C], padded at the end, to vectors [U, size]."""
         raise NotImplementedError
@@ -77,7 +66,7 @@ class CharacterFeature(WordFeature):
         """Each word's spelling [R], and the spellings' characters [spellings, longest]."""
         spellings: dict[str, int] = {}
         rows = [spellings.setdefault(token, len(spellings)) for sentence in sentences for token in sentence.tokens]
-        half = self.longest // 2
+        half = self.settings.longest // 2
         table = torch.zeros(len(spellings), min(2 * half, max(map(len, spellings), default=1)), dtype=torch.long)
         for row, word in enumerate(spellings):
             spelling = word if len(word) <= 2 * half else word[:half] + word[-half:]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, cast
 
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from nearspan import registry
@@ -24,13 +25,9 @@ from nearspan.encoders.word_feature import WordFeature, first_named
 from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySettings
 from nearspan.errors import ConfigError
 from nearspan.segment import Sentence, WordEntity
-from nearspan.settings import PartTable, Settings
+from nearspan.settings import PartField, PartSettings, Settings
 
-
-class WordFeatureTable(PartTable):
-    """Further word features, each with a name of its own: `[encoder.features.NAME]`, `kind = ...`."""
-
-    role: ClassVar[registry.Role] = "word_feature"
+FeatureName = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
 
 
 class EncoderSettings(Settings):
@@ -39,18 +36,25 @@ class EncoderSettings(Settings):
     vectors: StaticVectorSettings | None = None
     characters: CharacterCNNSettings | IntNetSettings | None = Field(default=None, discriminator="kind")
     transformer: TransformerSettings | None = None
-    features: WordFeatureTable = WordFeatureTable()
+    features: dict[FeatureName, Annotated[PartSettings, PartField("word_feature")]] = Field(default={})
     highway: HighwaySettings | None = None
     bilstm: BiLSTMSettings | None = None
     sentence_context: SentenceContextSettings | None = None
     word_memory: WordMemorySettings | None = None
 
+    @field_validator("features", mode="before")
+    @classmethod
+    def _leave_out(cls, features: Any) -> Any:
+        """Without those that are set to none."""
+        if not isinstance(features, dict):
+            return features
+        return {name: settings for name, settings in features.items() if settings is not None}
+
     def word_features(self) -> dict[str, Any]:
-        """The settings of all features that are read, by the names that the encoder has for them."""
-        vectors = self.vectors if self.vectors is not None and self.vectors.read else None
-        slots = {"vectors": vectors, "characters": self.characters, "transformer": self.transformer}
+        """The settings of all features, by the names that the encoder has for them."""
+        slots = {"vectors": self.vectors, "characters": self.characters, "transformer": self.transformer}
         chosen = {name: settings for name, settings in slots.items() if settings is not None}
-        return chosen | {f"feature_{name}": settings for name, settings in self.features.entries.items()}
+        return chosen | {f"feature_{name}": settings for name, settings in self.features.items()}
 
 
 @dataclass(frozen=True)
@@ -78,13 +82,16 @@ class Encoder(nn.Module):
     """
 
     def __init__(
-        self,
-        settings: EncoderSettings,
-        features: Mapping[str, WordFeature],
-        context: SentenceContext | None = None,
-        finder: StaticVectors | None = None,
+        self, settings: EncoderSettings, features: Mapping[str, WordFeature], labels: Sequence[str] = ()
     ) -> None:
         super().__init__()
+        finder = features["vectors"] if settings.vectors is not None and not settings.vectors.read else None
+        features = {name: feature for name, feature in features.items() if feature is not finder}
+        if not features:
+            raise ConfigError(
+                "an encoder needs something to read: set encoder.vectors (but for encoder.vectors.read=false), "
+                "encoder.characters or encoder.transformer"
+            )
         if settings.bilstm is None and (settings.sentence_context or settings.word_memory):
             raise ConfigError(
                 "encoder.sentence_context and encoder.word_memory stand around a BiLSTM: set encoder.bilstm"
@@ -92,8 +99,10 @@ class Encoder(nn.Module):
         self.settings = settings
         self.features = nn.ModuleDict(features)
         self.sentence_feature = first_named(features, "vectors", "transformer", "characters")
+        context = SentenceContext(settings.sentence_context, features, labels) if settings.sentence_context else None
         self.sentence_context = context
-        self.finder = finder  # static vectors that are not read, and by which similar sentences are found
+        # static vectors that are not read, and by which similar sentences are found
+        self.finder = cast(StaticVectors | None, finder)
         self.word_memory: WordMemory | None = None
         width = sum(feature.size for feature in features.values()) + (context.size if context else 0)
         self.width = width  # of all features side by side
@@ -113,21 +122,12 @@ class Encoder(nn.Module):
 
         Label vectors (`encoder.sentence_context`) begin as means over the `entities` of the training sentences.
         """
-        finder = None
-        if settings.vectors is not None and not settings.vectors.read:
-            finder = StaticVectors.from_corpus(settings.vectors, train, others)
         features = {
-            name: _part(feature).from_corpus(feature, train, others)
+            name: registry.part("word_feature", feature.kind).from_corpus(feature, train, others)
             for name, feature in settings.word_features().items()
         }
-        if not features:
-            raise ConfigError(
-                "an encoder needs something to read: set encoder.vectors (but for encoder.vectors.read=false), "
-                "encoder.characters or encoder.transformer"
-            )
         labels = sorted({label for entities_of_sentence in entities for _, _, label in entities_of_sentence})
-        context = SentenceContext(settings.sentence_context, features, labels) if settings.sentence_context else None
-        encoder = cls(settings, features, context, finder)
+        encoder = cls(settings, features, labels)
         if encoder.sentence_context is not None and encoder.sentence_context.names:
             encoder._initialize_labels(encoder.sentence_context, train, entities)
         if settings.word_memory is not None:
@@ -150,17 +150,14 @@ class Encoder(nn.Module):
     @classmethod
     def from_disk(cls, settings: EncoderSettings, folder: Path, read: Callable[[str], Any]) -> Encoder:
         """The encoder as `save` wrote it, with weights still to be filled in."""
-        finder = None
-        if settings.vectors is not None and not settings.vectors.read:
-            finder = StaticVectors(settings.vectors, read("vectors"))
         features = {
-            name: _part(feature).from_disk(feature, _folder(folder, name), lambda name=name: read(name))  # type: ignore[misc]
+            name: registry.part("word_feature", feature.kind).from_disk(
+                feature, _folder(folder, name), partial(read, name)
+            )
             for name, feature in settings.word_features().items()
         }
-        context = None
-        if settings.sentence_context is not None:
-            context = SentenceContext(settings.sentence_context, features, read("sentence_context")["labels"])
-        encoder = cls(settings, features, context, finder)
+        labels = read("sentence_context")["labels"] if settings.sentence_context is not None else ()
+        encoder = cls(settings, features, labels)
         if settings.word_memory is not None:
             encoder.word_memory = WordMemory(settings.word_memory, read("word_memory"), encoder.key_size, encoder.size)
         return encoder
@@ -171,9 +168,7 @@ class Encoder(nn.Module):
         `training`: they are the very sentences that this encoder has learned from, so that it may write them to its
         word memory, and none of their words recalls itself.
         """
-        features = {
-            name: feature.prepare(sentences) for name, feature in cast(Mapping[str, WordFeature], self.features).items()
-        }
+        features = {name: feature.prepare(sentences) for name, feature in self.word_features.items()}
         if self.finder is not None:
             features["finder"] = self.finder.prepare(sentences)
         if self.word_memory is not None:
@@ -272,12 +267,6 @@ class Encoder(nn.Module):
             words = [starts[sentence] + word for sentence, first, stop in spans for word in range(first, stop)]
             context.labels[row] = vectors[words].mean(0)
         self.train()
-
-
-def _part(settings: Any) -> type[WordFeature]:
-    """The class of a word feature with these settings."""
-    part: type[WordFeature] = registry.part("word_feature", settings.kind)
-    return part
 
 
 def _folder(folder: Path, name: str) -> Path:

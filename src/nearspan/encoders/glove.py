@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,8 +22,11 @@ from pydantic import Field
 from torch import Tensor
 
 from nearspan.device import usable_seed
+from nearspan.document import Document
 from nearspan.encoders.static_vectors import NUMBER, StaticVectorSettings, lookup_forms
 from nearspan.errors import NearspanError
+from nearspan.io.atomic import write_file
+from nearspan.segment import split
 from nearspan.settings import Settings
 
 POWER = 0.75  # of f
@@ -60,6 +64,29 @@ class GloveVectors:
     words: list[str]
     vectors: Tensor  # [V, size]
     losses: list[float]  # J / N of each epoch
+
+
+def learn_vectors(
+    documents: Iterable[Document],
+    out: Path | str,
+    *,
+    settings: GloveSettings | None = None,
+    characters: bool = False,
+    seed: int = 0,
+    watch: TrainingCallback | None = None,
+) -> GloveVectors:
+    """Learn word vectors from the texts of documents by GloVe and write them to a text file.
+
+    Give training documents alone. Words of test texts that had vectors would tell a model about the very texts it is
+    scored on, and its scores would promise more than new texts keep.
+
+        nearspan.learn_vectors(nearspan.read("train.conll").documents, "vectors.txt")
+    """
+    sentences = (sentence.tokens for document in documents for sentence in split(document, characters=characters))
+    glove = fit_glove(sentences, settings or GloveSettings(), seed, watch)
+    rows = zip(glove.words, glove.vectors.tolist(), strict=True)
+    write_file(Path(out), (f"{word} {' '.join(f'{value:.5g}' for value in row)}\n" for word, row in rows))
+    return glove
 
 
 def fit_glove(

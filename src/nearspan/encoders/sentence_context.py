@@ -51,7 +51,7 @@ class SentenceContext(nn.Module):
         words = cast(StaticVectors | None, features.get("vectors"))
         characters = cast(CharacterFeature | None, features.get("characters"))
         self.words = nn.Parameter(words.trained.detach().clone()) if words is not None else None
-        self.characters = characters.fresh_copy() if characters is not None else None
+        self.characters = characters and type(characters)(characters.settings, characters.vocabulary)  # fresh weights
         sizes = {name: feature.size for name, feature in features.items()}
         self.recurrent = BiLSTM(
             BiLSTMSettings(layers=1, size=settings.size, dropout=settings.dropout), sum(sizes.values())
@@ -68,7 +68,11 @@ class SentenceContext(nn.Module):
 
     def forward(self, batch: Batch, features: Mapping[str, WordFeature], vectors: Mapping[str, Tensor]) -> Tensor:
         """The vectors [B, size] of a batch's sentences; `vectors` [B, T, their size] are those of the features."""
-        inputs = {name: self._embed(name, batch, features, vectors[name]) for name in vectors}
+        inputs, prepared = dict(vectors), batch.corpus.features
+        if self.words is not None:
+            inputs["vectors"] = features["vectors"](batch, prepared["vectors"], self.words)
+        if self.characters is not None:
+            inputs["characters"] = self.characters(batch, prepared["characters"])
         states = self.recurrent(torch.cat(list(inputs.values()), dim=-1), batch.mask)  # v [B, T, size]
         if self.names:
             weights = self.weights(inputs[self.space], batch.mask)
@@ -86,15 +90,6 @@ class SentenceContext(nn.Module):
         )
         best = (spread.view_as(likeness) + self.bias[:, None]).amax(1)  # m [B, T], equation 6
         return best.masked_fill(~mask, -torch.inf).softmax(1)  # equation 7
-
-    def _embed(self, name: str, batch: Batch, features: Mapping[str, WordFeature], vectors: Tensor) -> Tensor:
-        """A feature's vectors by the weights that are learned here, or as the encoder has them."""
-        prepared = batch.corpus.features[name]
-        if name == "vectors":
-            vectors = features[name](batch, prepared, self.words)
-        elif name == "characters" and self.characters is not None:
-            vectors = self.characters(batch, prepared)
-        return vectors
 
 
 def example_entities(

@@ -80,8 +80,7 @@ class StaticVectors(WordFeature):
 
     def __init__(self, settings: StaticVectorSettings, vocabulary: dict[str, Any]) -> None:
         super().__init__()
-        self.settings = settings
-        self.vocabulary = vocabulary
+        self.settings, self.vocabulary = settings, vocabulary
         trained, frozen = vocabulary["trained"], vocabulary["frozen"]
         if trained[:1] != [UNKNOWN]:
             raise ModelError(f"the vocabulary of words is damaged: its first trained word is not {UNKNOWN}")
@@ -144,11 +143,6 @@ class StaticVectors(WordFeature):
         rare = torch.tensor([counts[word] == 1 for word in missing], dtype=torch.bool)
         module.single[2 : 2 + len(missing)] = rare
         return module
-
-    @classmethod
-    def from_vocabulary(cls, settings: StaticVectorSettings, vocabulary: dict[str, Any]) -> StaticVectors:
-        """The vectors of known words, with rows still to be filled in."""
-        return cls(settings, vocabulary)
 
     def prepare(self, sentences: Sequence[Sentence]) -> Features:
         """Each word's row [R]."""

@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,22 +84,18 @@ def _parse(path: Path) -> tuple[list[str], Vectors]:
                 f"found {len(row)} numbers after {word[:40]!r}; is this a text file of word vectors?"
             )
         if word and word not in seen:
+            with np.errstate(over="ignore"):
+                half = row.astype(np.float16)
+            if not np.isfinite(half).all():
+                raise ResourceError(
+                    f"{path}:{number}: the vector holds a number that is not finite or beyond 65504; mend the file"
+                )
             seen.add(word)
             words.append(word)
-            rows.append(_to_half(row, path, number))
+            rows.append(half)
     if not words:
         raise ResourceError(f"{path} holds no word vectors")
     return words, np.stack(rows)
-
-
-def _to_half(row: NDArray[np.float32], path: Path, number: int) -> Vectors:
-    with np.errstate(over="ignore"):
-        half = row.astype(np.float16)
-    if not np.isfinite(half).all():
-        raise ResourceError(
-            f"{path}:{number}: the vector holds a number that is not finite or beyond 65504; mend the file"
-        )
-    return half
 
 
 def _numbers(text: str) -> NDArray[np.float32]:
@@ -118,16 +113,12 @@ def _numbers(text: str) -> NDArray[np.float32]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, with their numbers from 1."""
     try:
-        with _open(path) as file:
+        with path.open("rb") as file:
+            zipped = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if zipped else path.open("rb") as file:
             for number, raw in enumerate(file, start=1):
                 line = raw.decode("utf-8", errors="replace").rstrip()
                 if line:
                     yield number, line
     except (OSError, EOFError, zlib.error) as error:
         raise ResourceError(f"cannot read the vectors in {path}: {error}") from error
-
-
-def _open(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if zipped else path.open("rb")  # type: ignore[return-value]

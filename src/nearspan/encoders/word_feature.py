@@ -52,7 +52,7 @@ class WordFeature(nn.Module):
     @classmethod
     def from_vocabulary(cls, settings: Any, vocabulary: Any) -> Self:
         """The feature with this vocabulary, with weights still to be filled in."""
-        raise NotImplementedError
+        return cls(settings, vocabulary)
 
     def save(self, folder: Path) -> None:
         """Write what is no JSON to a folder of its own; there is nothing by default."""

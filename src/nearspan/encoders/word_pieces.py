@@ -102,11 +102,18 @@ def _whole_words(sentence: Sentence) -> list[str]:
 
 
 def _piece_codes(words: int, encoding: Any, unknown: int) -> PieceCodes:
+    """The pieces of so many words, with an unknown one for each word that has none."""
     of_word: list[list[int]] = [[] for _ in range(words)]
     for position, word in enumerate(encoding.word_ids):
         of_word[word].append(position)
-    pieces = PieceCodes(encoding.ids, encoding.offsets, of_word)
-    return pieces if all(of_word) else _with_unknown(pieces, unknown)
+    if all(of_word):
+        return PieceCodes(encoding.ids, encoding.offsets, of_word)
+    codes = PieceCodes([], [], [])
+    for positions in of_word:
+        codes.of_word.append(list(range(len(codes.ids), len(codes.ids) + max(len(positions), 1))))
+        codes.ids.extend([encoding.ids[position] for position in positions] or [unknown])
+        codes.places.extend([encoding.offsets[position] for position in positions] or [(0, 0)])
+    return codes
 
 
 def unit_pieces(sentence: Sentence, pieces: PieceCodes) -> list[list[int]]:
@@ -155,15 +162,3 @@ def _over_pieces(sentence: Sentence, pieces: PieceCodes, around: Sequence[Senten
         wholes.append((len(units), len(units) + len(parts)))
         units.extend((start + first, start + last) for first, last in parts)
     return Sentence(sentence.document, sentence.index, tuple(units), around, tuple(wholes))
-
-
-def _with_unknown(pieces: PieceCodes, unknown: int) -> PieceCodes:
-    """The same pieces, with an unknown one for each word that has none."""
-    ids: list[int] = []
-    places: list[Fragment] = []
-    of_word: list[list[int]] = []
-    for positions in pieces.of_word:
-        of_word.append(list(range(len(ids), len(ids) + max(len(positions), 1))))
-        ids.extend([pieces.ids[position] for position in positions] or [unknown])
-        places.extend([pieces.places[position] for position in positions] or [(0, 0)])
-    return PieceCodes(ids, places, of_word)

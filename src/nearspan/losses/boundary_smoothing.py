@@ -40,22 +40,17 @@ def smooth_targets(one_hot: Tensor, candidates: Candidates, settings: BoundarySm
     1 3 [0.075, 0.925]
     2 3 [0.975, 0.025]
     """
-    moves, shares = _moves(settings, one_hot.device)
+    most, device = settings.distance, one_hot.device
+    steps = range(-most, most + 1)
+    ways = [(a, b) for a in steps for b in steps if 1 <= abs(a) + abs(b) <= most]  # O ways to move a span's two ends
+    moves = torch.tensor(ways).T.to(device, non_blocking=True)  # [2, O]
+    shares = torch.tensor([settings.epsilon / (4 * (abs(a) + abs(b)) * most) for a, b in ways])
     rows, exists = _moved_rows(candidates, moves)
-    lent = shares * exists  # [S, O]
+    lent = shares.to(device, non_blocking=True) * exists  # [S, O]
     targets = one_hot * (1 - lent.sum(1, keepdim=True))
     for row, share in zip(rows.unbind(1), lent.unbind(1), strict=True):
         targets.addcmul_(one_hot[row], share[:, None])
     return targets
-
-
-def _moves(settings: BoundarySmoothingSettings, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The O ways to move a span's ends by 1..D words in all [2, O], and what is lent each way [O]."""
-    most = settings.distance
-    steps = range(-most, most + 1)
-    moves = [(a, b) for a in steps for b in steps if 1 <= abs(a) + abs(b) <= most]
-    shares = [settings.epsilon / (4 * (abs(a) + abs(b)) * most) for a, b in moves]
-    return torch.tensor(moves).T.to(device, non_blocking=True), torch.tensor(shares).to(device, non_blocking=True)
 
 
 def _moved_rows(candidates: Candidates, moves: Tensor) -> tuple[Tensor, Tensor]:

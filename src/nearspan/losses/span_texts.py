@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Protocol
 
 import torch
@@ -43,12 +44,8 @@ class Vocabulary:
         >>> Vocabulary(("lung", "cancer")).text([4, 5, END, 4])
         'lung cancer'
         """
-        words = []
-        for row in rows:
-            if row == END:
-                break
-            words.append(self.words[row - SPECIAL] if row >= SPECIAL else "<unknown>")
-        return " ".join(words)
+        before_end = takewhile(lambda row: row != END, rows)
+        return " ".join(self.words[row - SPECIAL] if row >= SPECIAL else "<unknown>" for row in before_end)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -72,27 +69,17 @@ class Sequences:
         """Texts that are padded already."""
         return cls(rows, (rows.flatten() != PADDING).nonzero().flatten())
 
-    def to(self, device: torch.device) -> Sequences:
-        """The same on a device, which is not waited for."""
-        return Sequences(self.rows.to(device, non_blocking=True), self.places.to(device, non_blocking=True))
-
 
 @dataclass(frozen=True)
 class BatchTexts:
     """The texts of the G gold spans of a batch, and their synonyms."""
 
-    rows: Tensor  # [G] among the batch's candidates
     texts: Sequences  # their words, G texts
+    synonyms: Sequences  # P texts
+    rows: Tensor  # [G] among the batch's candidates
     with_synonyms: Tensor  # [A] those of the G that have synonyms
     owner: Tensor  # [P] which of the A a synonym belongs to
     share: Tensor  # [P] one over how many synonyms that one has
-    synonyms: Sequences  # P texts
-
-    def to(self, device: torch.device) -> BatchTexts:
-        """The same on a device, which is not waited for."""
-        tensors = (self.rows, self.with_synonyms, self.owner, self.share)
-        rows, with_synonyms, owner, share = (tensor.to(device, non_blocking=True) for tensor in tensors)
-        return BatchTexts(rows, self.texts.to(device), with_synonyms, owner, share, self.synonyms.to(device))
 
 
 @dataclass(frozen=True)
@@ -151,6 +138,10 @@ class SpanTexts:
 
     def batch(self, ids: Tensor, candidates: Candidates) -> BatchTexts:
         """The texts of the gold spans of a batch, on the candidates' device; `ids` [B] are its sentences."""
+
+        def send(*tensors: Tensor) -> Iterator[Tensor]:  # the device is not waited for
+            return (tensor.to(candidates.first.device, non_blocking=True) for tensor in tensors)
+
         ids = ids.cpu()
         starts, before = self.counts.cumsum(0) - self.counts, candidates.counts.cumsum(0) - candidates.counts
         spans = _ranges(starts[ids], self.counts[ids])  # [G]
@@ -160,9 +151,9 @@ class SpanTexts:
         owner = torch.arange(len(with_synonyms)).repeat_interleave(counts[with_synonyms])
         synonyms = _ranges((self.synonym_counts.cumsum(0) - self.synonym_counts)[spans], counts)
         share = 1 / counts[with_synonyms][owner].float()
-        sequences = self._select(self.texts[spans]), self._select(self.synonyms[synonyms])
-        batch = BatchTexts(rows, sequences[0], with_synonyms, owner, share, sequences[1])
-        return batch.to(candidates.first.device)
+        sequences = (self._select(self.texts[spans]), self._select(self.synonyms[synonyms]))
+        texts, synonym_texts = (Sequences(*send(part.rows, part.places)) for part in sequences)
+        return BatchTexts(texts, synonym_texts, *send(rows, with_synonyms, owner, share))
 
     def _select(self, numbers: Tensor) -> Sequences:
         """The sequences of these numbers, no longer than the longest of them."""

@@ -60,15 +60,13 @@ def create_app(service: Service, token: str, limits: Limits | None = None, hosts
         docs_url=None,  # they load from another host
         redoc_url=None,
         responses={status: {"model": RefusalOut, "description": reason} for status, reason in STATUSES.items()},
+        exception_handlers={
+            RequestValidationError: _answer_malformed,
+            HTTPException: _answer_http,
+            NearspanError: _answer_error,
+            Exception: _answer_failure,
+        },
     )
-    handlers = {
-        RequestValidationError: _answer_malformed,
-        HTTPException: _answer_http,
-        NearspanError: _answer_error,
-        Exception: _answer_failure,
-    }
-    for kind, handler in handlers.items():
-        app.add_exception_handler(kind, handler)
     app.add_middleware(Guard, limits=limits, hosts=hosts)
     app.include_router(model_routes(service, worker, limits))
     app.include_router(memory_routes(service, worker, limits, token))

@@ -9,7 +9,6 @@ from typing import Any
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.memory import Edit, Editor
-from nearspan.model import Model
 from nearspan.model.decode import Overlap, decode
 from nearspan.segment import LabelledSpan, Sentence
 
@@ -49,19 +48,14 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
             raise EditError(f"{span.text(text)!r} is {label or 'no entity'} already, in the memory and for the model")
         edit = editor.relabel([copy.id for copy in copies], local, label)
     else:
-        overlaps = (model.overlap, model.linked_overlap)
-        entities = _replace_entity(_predict(model, document, sentence), local, label, overlaps)
+        predictions = [
+            Entity(entity.span.shift(-sentence.start), entity.label)
+            for entity in model(document).entities
+            if sentence.start <= entity.start and entity.end <= sentence.end
+        ]
+        entities = _replace_entity(predictions, local, label, (model.overlap, model.linked_overlap))
         edit = editor.add(replace(_as_document(sentence), entities=entities))
     return Correction(edit, model.explain_span(document, span, 1).label)
-
-
-def _predict(model: Model, document: Document, sentence: Sentence) -> list[Entity]:
-    """The entities that the model finds in a sentence of a document."""
-    return [
-        Entity(entity.span.shift(-sentence.start), entity.label)
-        for entity in model(document).entities
-        if sentence.start <= entity.start and entity.end <= sentence.end
-    ]
 
 
 def _replace_entity(entities: Iterable[Entity], span: Span, label: str, overlaps: Overlaps) -> tuple[Entity, ...]:

@@ -73,14 +73,10 @@ class Guard:
             return
         if body is None:  # the client has gone
             return
-        is_read = False
+        unread = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_body() -> Message:
-            nonlocal is_read
-            if is_read:
-                return await receive()
-            is_read = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return unread.pop() if unread else await receive()
 
         await self.app(scope, receive_body, answer)
 

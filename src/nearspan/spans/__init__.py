@@ -10,7 +10,7 @@ from nearspan.spans.given_spans import GivenEntities
 from nearspan.spans.labelled_sentences import LabelledSentences
 from nearspan.spans.lstm_minus import LstmMinus
 from nearspan.spans.pooling import Pooling
-from nearspan.spans.reachability import CandidateRules, Reachability, align_to_candidates
+from nearspan.spans.reachability import CandidateRules, align_to_candidates
 from nearspan.spans.representation import Representation
 from nearspan.spans.span_bilstm import SpanBiLSTM
 from nearspan.spans.span_labels import SpanLabels, WordTarget
@@ -35,7 +35,6 @@ __all__ = [
     "LabelledSentences",
     "LstmMinus",
     "Pooling",
-    "Reachability",
     "Representation",
     "SpanBiLSTM",
     "SpanLabels",

@@ -59,9 +59,7 @@ def enumerate_spans(lengths: Tensor, max_width: int, device: torch.device | str 
     >>> list(zip(spans.first.tolist(), spans.stop.tolist()))
     [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
     """
-    full = (lengths - max_width + 1).clamp(min=0)  # first words that have all widths
-    tail = lengths - full
-    counts = full * max_width + tail * (tail + 1) // 2
+    counts = count_candidates(lengths, max_width)
     total = int(counts.sum())
     here = torch.stack([lengths, counts, counts.cumsum(0) - counts]).to(device, non_blocking=True)
     sentence = torch.repeat_interleave(torch.arange(len(lengths), device=device), here[1], output_size=total)

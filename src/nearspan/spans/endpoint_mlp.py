@@ -13,7 +13,7 @@ from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
 from nearspan.spans.representation import Representation
-from nearspan.spans.width_embedding import width_embedding
+from nearspan.spans.span_projection import width_embedding
 
 
 class EndpointMLPSettings(Settings):

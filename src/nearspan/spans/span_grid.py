@@ -67,24 +67,18 @@ class SpanGrid:
 
         Those of a sentence are neighbours, and how many they are is known from its length.
         """
-        of_sentence, from_first, from_stop = (self._count_from(word) for word in (0, first, stop))
+        of_sentence, from_first, from_stop = (  # how many wide spans of each sentence begin there or later [B]
+            count_candidates((self.lengths - 1 - word).clamp(min=0), self.widths) for word in (0, first, stop)
+        )
         counts = from_first - from_stop
         total, device = int(counts.sum()), self.first.device
         shift = of_sentence.cumsum(0) - from_first - (counts.cumsum(0) - counts)
-        shifts = torch.repeat_interleave(*_send(device, shift, counts), output_size=total)
+        sent = torch.stack([shift, counts]).to(device, non_blocking=True)
+        shifts = torch.repeat_interleave(*sent, output_size=total)
         rows = torch.arange(total, device=device) + shifts
         sentence, begin, width = (tensor[rows] for tensor in (self.sentence, self.first, self.width))
         part = SpanGrid(sentence, begin - first, width, self.order[:0], self.lengths - first, stop - first, self.widths)
         return part, rows
-
-    def _count_from(self, word: int) -> Tensor:
-        """How many wide spans of each sentence begin at this word or later [B]."""
-        return count_candidates((self.lengths - 1 - word).clamp(min=0), self.widths)
-
-
-def _send(device: torch.device, *tensors: Tensor) -> Tensor:
-    """CPU tensors, stacked, on a device; it is not waited for."""
-    return torch.stack(tensors).to(device, non_blocking=True)
 
 
 def gather_rows(grid: Tensor, cells: Tensor) -> Tensor:

@@ -16,7 +16,6 @@ from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
 from nearspan.spans.span_grid import SpanGrid, gather_rows, scatter_rows
-from nearspan.spans.width_embedding import width_embedding
 
 
 class SpanProjectionSettings(Settings):
@@ -62,6 +61,15 @@ class SpanProjection(nn.Module):
         reduced = self.reduce(self.before(spans))
         vectors: Tensor = self.after(reduced.relu() if self.relu else reduced)
         return vectors
+
+
+def width_embedding(max_width: int, size: int) -> nn.Embedding | None:
+    """An embedding with a row for each width from 1 word on; none for size 0."""
+    if not size:
+        return None
+    table = nn.Embedding(max_width, size)
+    nn.init.uniform_(table.weight, -((3 / size) ** 0.5), (3 / size) ** 0.5)
+    return table
 
 
 def read_by_width(recurrent: BiLSTM, spans: Tensor, grid: SpanGrid, batch: Batch) -> Tensor:

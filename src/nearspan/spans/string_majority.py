@@ -33,7 +33,7 @@ class StringMajority:
         for document in documents:
             for entity in dict.fromkeys(document.entities):
                 counts.setdefault(entity.span.text(document.text), Counter())[entity.label] += 1
-        total = Counter(label for own in counts.values() for label in own.elements())
+        total = Counter(label for votes in counts.values() for label in votes.elements())
         order = sorted(total, key=lambda label: (-total[label], label))
         rank = {label: place for place, label in enumerate(order)}
         labels = {text: min(votes, key=lambda label: (-votes[label], rank[label])) for text, votes in counts.items()}
@@ -48,6 +48,6 @@ class StringMajority:
         return {"labels": dict(self.labels), "other": self.other}
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> StringMajority:
+    def from_dict(cls, content: dict[str, Any]) -> StringMajority:
         """What `to_dict` made."""
-        return cls({str(text): str(label) for text, label in found["labels"].items()}, str(found["other"]))
+        return cls({str(text): str(label) for text, label in content["labels"].items()}, str(content["other"]))

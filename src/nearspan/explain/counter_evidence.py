@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nearspan.explain.neighbour import Neighbour, neighbour_at
+from nearspan.explain.neighbour import Neighbour, neighbours_at
 from nearspan.knn import Datastore
 
 LISTED = 100  # neighbours that are listed; a span may be null because of thousands
@@ -24,11 +24,8 @@ class CounterEvidence:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "size": self.size,
-            "label": self.label or None,
-            "neighbours": [neighbour.to_dict() for neighbour in self.neighbours],
-        }
+        neighbours = [neighbour.to_dict() for neighbour in self.neighbours]
+        return {"size": self.size, "label": self.label or None, "neighbours": neighbours}
 
 
 def smallest_removal(
@@ -40,9 +37,7 @@ def smallest_removal(
         return None
     removed, label = removal
     listed = removed[:LISTED]
-    pairs = zip(rows[listed].tolist(), weights[listed].tolist(), strict=True)
-    neighbours = [neighbour_at(datastore, labels, row, weight) for row, weight in pairs]
-    return CounterEvidence(len(removed), labels[label], neighbours)
+    return CounterEvidence(len(removed), labels[label], neighbours_at(datastore, labels, weights[listed], rows[listed]))
 
 
 def fewest_to_remove(weights: Tensor, labels: Tensor, predicted: int, count: int) -> tuple[Tensor, int] | None:

@@ -55,6 +55,12 @@ def neighbour_at(datastore: Datastore, labels: list[str], row: int, weight: floa
     return Neighbour(label, weight, span, sentence.text, sentence.document, row, datastore.ids[number])
 
 
+def neighbours_at(datastore: Datastore, labels: list[str], weights: Tensor, rows: Tensor) -> list[Neighbour]:
+    """The datastore's spans at rows [N], with their weights [N]."""
+    pairs = zip(rows.tolist(), weights.tolist(), strict=True)
+    return [neighbour_at(datastore, labels, row, weight) for row, weight in pairs]
+
+
 def heaviest_by_label(
     datastore: Datastore, labels: list[str], rows: Tensor, weights: Tensor, count: int
 ) -> dict[str, list[Neighbour]]:
@@ -65,6 +71,5 @@ def heaviest_by_label(
         places = (row_labels == number).nonzero().flatten()
         if len(places):
             best = weights[places].topk(min(count, len(places)))
-            pairs = zip(rows[places[best.indices]].tolist(), best.values.tolist(), strict=True)
-            by_label[label] = [neighbour_at(datastore, labels, row, weight) for row, weight in pairs]
+            by_label[label] = neighbours_at(datastore, labels, best.values, rows[places[best.indices]])
     return by_label

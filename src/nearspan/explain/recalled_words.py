@@ -10,7 +10,7 @@ from nearspan.encoders import Encoder
 from nearspan.encoders.word_memory import WordMemory
 from nearspan.explain.neighbour import NULL, Neighbour
 from nearspan.heads import Query
-from nearspan.knn import Datastore, MemorySentence
+from nearspan.knn import Datastore
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,8 @@ class RecalledWord:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "text": self.text,
-            "weight": self.weight,
-            "neighbours": [neighbour.to_dict() for neighbour in self.neighbours],
-            "unlisted": self.unlisted,
-        }
+        neighbours = [neighbour.to_dict() for neighbour in self.neighbours]
+        return {"text": self.text, "weight": self.weight, "neighbours": neighbours, "unlisted": self.unlisted}
 
 
 def recalled_words(
@@ -44,9 +40,7 @@ def recalled_words(
         weight = float(attention.share[word])
         best = attention.weights[word].topk(min(count, attention.weights.shape[1]))
         slots = zip(attention.slots[word][best.indices].tolist(), best.values.tolist(), strict=True)
-        occurrences = [
-            _occurrence(query.datastore, encoder.word_memory, slot, share) for slot, share in slots if share > 0
-        ]
+        occurrences = (_occurrence(query.datastore, encoder.word_memory, *slot) for slot in slots if slot[1] > 0)
         listed = [occurrence for occurrence in occurrences if occurrence is not None]
         rest = max(0.0, 1.0 - sum(occurrence.weight for occurrence in listed)) if weight else 0.0
         recalled.append(RecalledWord(words[word], weight, listed, rest))
@@ -63,11 +57,7 @@ def _occurrence(datastore: Datastore, memory: WordMemory, slot: int, weight: flo
     if position is None:
         return None
     sentence = datastore.sentences[position]
-    place = (sentence.span(word, word + 1), sentence.text, sentence.document, slot, datastore.ids[position])
-    return Neighbour(_label(sentence, word), weight, *place)
-
-
-def _label(sentence: MemorySentence, word: int) -> str:
-    """The label of the narrowest entity that a word is in."""
     around = [(stop - first, label) for first, stop, label in sentence.entities if first <= word < stop]
-    return min(around)[1] if around else NULL
+    label = min(around)[1] if around else NULL  # of the narrowest entity that the word is in
+    place = (sentence.span(word, word + 1), sentence.text, sentence.document, slot, datastore.ids[position])
+    return Neighbour(label, weight, *place)

@@ -108,9 +108,7 @@ def mark_spans(text: str, spans: list[tuple[Span, str]], colours: LabelColours |
     for span, _ in spans:
         for start, end in span.fragments:
             shown.stylize("bold underline", start, end)
-    for span, label in sorted(
-        spans, key=lambda pair: (-pair[0].end, pair[0].start)
-    ):  # the innermost first
+    for span, label in sorted(spans, key=lambda pair: (-pair[0].end, pair[0].start)):  # the innermost first
         end = span.end
         shown = Text.assemble(shown[:end], (f"⟨{printable(label)}⟩", colours[label].terminal), shown[end:])
     return shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -134,3 +135,17 @@ def _by_kind(choices: Choices) -> SchemaValidator:
     schemas = ((kind, settings.__pydantic_core_schema__) for kind, settings in choices)
     fields = {kind: core_schema.typed_dict_field(schema, required=False) for kind, schema in schemas}
     return SchemaValidator(core_schema.typed_dict_schema(fields, extra_behavior="forbid"))
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings in parts as `part.key` and value.
+
+    >>> dict(flatten({"name": "mine", "training": {"batch": 8}}))
+    {'name': 'mine', 'training.batch': 8}
+    """
+    for name, value in settings.items():
+        key = f"{prefix}{name.strip()}"
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{key}.")
+        else:
+            yield key, value

@@ -26,8 +26,7 @@ SHOWN = 5  # problems of a corpus, before the rest is only counted
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
 RecipeName = Annotated[
-    str,
-    typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.", autocompletion=lambda: names()),
+    str, typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.", autocompletion=lambda: names())
 ]
 
 TrainCorpus = Annotated[
@@ -42,8 +41,7 @@ Format = Annotated[
 ]
 
 Columns = Annotated[
-    str | None,
-    typer.Option("--columns", help="The label columns of a CoNLL file, from 0 or from the end: 1,2 or -1."),
+    str | None, typer.Option("--columns", help="The label columns of a CoNLL file, from 0 or from the end: 1,2 or -1.")
 ]
 
 Search = Annotated[
@@ -69,8 +67,7 @@ Synonyms = Annotated[
 ]
 
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change a setting: part.key=value; may be given several times."),
+    list[str] | None, typer.Option("--set", help="Change a setting: part.key=value; may be given several times.")
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -37,7 +37,11 @@ def recipes(
     elif name:
         typer.echo(_read(name), nl=False)
     else:
-        terminal().print(_table())
+        table = Table(Column("recipe", style="bold"), "what it is", "what it needs", box=None)
+        for known in names():
+            content = tomllib.loads(_read(known))
+            table.add_row(known, content["about"], "; ".join(_needs(content)))
+        terminal().print(table)
 
 
 def _read(name: str) -> str:
@@ -46,14 +50,6 @@ def _read(name: str) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # ValueError: no UTF-8
         raise ConfigError(f"cannot read recipe {path}: {error}") from error
-
-
-def _table() -> Table:
-    table = Table(Column("recipe", style="bold"), "what it is", "what it needs", box=None)
-    for name in names():
-        content = tomllib.loads(_read(name))
-        table.add_row(name, content["about"], "; ".join(_needs(content)))
-    return table
 
 
 def _needs(content: dict[str, Any]) -> Iterator[str]:

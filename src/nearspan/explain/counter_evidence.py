@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from nearspan.explain.neighbour import Neighbour, neighbours_at
+from nearspan.explain.evidence import CounterEvidence, neighbours_at
 from nearspan.knn import Datastore
 
 LISTED = 100  # neighbours that are listed; a span may be null because of thousands
-
-
-@dataclass(frozen=True, slots=True)
-class CounterEvidence:
-    """The smallest set of memory spans whose removal changes a span's label, and what the label would be."""
-
-    size: int
-    label: str  # "" for no entity
-    neighbours: list[Neighbour]  # the heaviest first, at most 100 of them
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        neighbours = [neighbour.to_dict() for neighbour in self.neighbours]
-        return {"size": self.size, "label": self.label or None, "neighbours": neighbours}
 
 
 def smallest_removal(

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from nearspan.encoders import Encoder
+from nearspan.encoders.word_memory import WordMemory
 from nearspan.explain.counter_evidence import smallest_removal
-from nearspan.explain.evidence import Evidence, Strength
-from nearspan.explain.neighbour import NULL, Neighbour, heaviest_by_label, neighbours_at
+from nearspan.explain.evidence import NULL, Evidence, Neighbour, RecalledWord, Strength, neighbours_at
 from nearspan.explain.question import Question
-from nearspan.explain.recalled_words import recalled_words
 from nearspan.heads import Contributions, FragmentLinker, Head, Query
 from nearspan.knn import Datastore, nearest_spans, similarities
 from nearspan.segment import LabelledSpan
@@ -23,12 +22,10 @@ from nearspan.segment import LabelledSpan
 class ExplainedNetwork(Protocol):
     """What explaining asks of a network."""
 
-    @property
-    def encoder(self) -> Encoder: ...  # noqa: D102
-    @property
-    def head(self) -> Head: ...  # noqa: D102
-    @property
-    def fragment_linker(self) -> FragmentLinker | None: ...  # noqa: D102
+    encoder: Encoder
+    head: Head
+    fragment_linker: FragmentLinker | None
+
     @property
     def datastore_weight(self) -> float: ...  # noqa: D102
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor: ...  # noqa: D102
@@ -53,7 +50,7 @@ def explain_span(
         return evidence if label is None else replace(evidence, label=label)
     row = next(iter(question.candidate_rows(query)), None)
     [(first, stop)] = question.places
-    recalled = recalled_words(network.encoder, query, question.window.sentence.tokens, first, stop, count)
+    recalled = _recalled_words(network.encoder, query, question.window.sentence.tokens, first, stop, count)
     contributions = network.head.contributions(query, row) if row is not None else None
     strength: Strength = "attended" if any(word.weight for word in recalled) else "nearest"
     if contributions is not None:
@@ -85,7 +82,7 @@ def _add_contributions(
 ) -> Evidence:
     """Evidence with the datastore spans that add up to its probabilities."""
     rows, weights, ranked = contributions.rows, contributions.weights, evidence.probabilities
-    listed = heaviest_by_label(datastore, labels, rows, weights, count)
+    listed = _heaviest_by_label(datastore, labels, rows, weights, count)
     neighbours = {name: listed[name] for name in ranked if name in listed}
     number = labels.index(evidence.label)
     heaviest, places = _top(weights.where(datastore.labels[rows] != number, -torch.inf), count)
@@ -97,6 +94,20 @@ def _add_contributions(
         counter_evidence=smallest_removal(datastore, labels, rows, weights, number),
         weight=1.0,
     )
+
+
+def _heaviest_by_label(
+    datastore: Datastore, labels: list[str], rows: Tensor, weights: Tensor, count: int
+) -> dict[str, list[Neighbour]]:
+    """For each label its `count` heaviest neighbours among `rows` [N] with `weights` [N]."""
+    by_label: dict[str, list[Neighbour]] = {}
+    row_labels = datastore.labels[rows]
+    for number, label in enumerate(labels):
+        places = (row_labels == number).nonzero().flatten()
+        if len(places):
+            best = weights[places].topk(min(count, len(places)))
+            by_label[label] = neighbours_at(datastore, labels, best.values, rows[places[best.indices]])
+    return by_label
 
 
 def _rank(head: Head, labels: list[str], probabilities: Tensor, label: str | None) -> tuple[dict[str, float], str]:
@@ -115,6 +126,41 @@ def _probabilities(network: ExplainedNetwork, query: Query, question: Question, 
         return network.predict_proba(query)[row : row + 1]
     place = (torch.tensor([number], device=query.batch.rows.device) for number in (0, *question.places[0]))
     return network.head.predict_proba_of(query, *place)
+
+
+def _recalled_words(
+    encoder: Encoder, query: Query, words: Sequence[str], first: int, stop: int, count: int
+) -> list[RecalledWord]:
+    """For each word from `first` to `stop` of a batch of one sentence the `count` occurrences with most weight."""
+    attention = encoder.attention(query.encoded)
+    if attention is None or encoder.word_memory is None or query.datastore is None:
+        return []
+    recalled = []
+    for word in range(first, stop):
+        weight = float(attention.share[word])
+        best = attention.weights[word].topk(min(count, attention.weights.shape[1]))
+        slots = zip(attention.slots[word][best.indices].tolist(), best.values.tolist(), strict=True)
+        occurrences = (_occurrence(query.datastore, encoder.word_memory, *slot) for slot in slots if slot[1] > 0)
+        listed = [occurrence for occurrence in occurrences if occurrence is not None]
+        rest = max(0.0, 1.0 - sum(occurrence.weight for occurrence in listed)) if weight else 0.0
+        recalled.append(RecalledWord(words[word], weight, listed, rest))
+    return recalled
+
+
+def _occurrence(datastore: Datastore, memory: WordMemory, slot: int, weight: float) -> Neighbour | None:
+    """A training occurrence in its sentence; none where the datastore does not hold that sentence any more.
+
+    Sentences are told by their words: their ids change when an edited memory is saved or built again.
+    """
+    number, word = memory.places[slot].tolist()
+    position = datastore.by_digest.get(int(memory.digests[number]))
+    if position is None:
+        return None
+    sentence = datastore.sentences[position]
+    around = [(stop - first, label) for first, stop, label in sentence.entities if first <= word < stop]
+    label = min(around)[1] if around else NULL  # of the narrowest entity that the word is in
+    place = (sentence.span(word, word + 1), sentence.text, sentence.document, slot, datastore.ids[position])
+    return Neighbour(label, weight, *place)
 
 
 def _explain_fragments(

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from nearspan.colours import LabelColours
 from nearspan.document import Span
-from nearspan.explain.evidence import Evidence
-from nearspan.explain.neighbour import Neighbour
+from nearspan.explain.evidence import Evidence, Neighbour
 
 CONTEXT = 40  # characters shown on each side of a training span
 BAR = 20

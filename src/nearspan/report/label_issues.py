@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal
 
+import torch
+
 from nearspan.document import Document, Entity
 from nearspan.explain import Neighbour
 from nearspan.model import Model
@@ -70,13 +72,11 @@ class _Change:
     severity: float
 
 
-def find_label_issues(
-    model: Model, documents: Sequence[Document], predictions: LeaveOneOutPredictions
-) -> list[LabelIssue]:
+def find_label_issues(model: Model, predictions: LeaveOneOutPredictions) -> list[LabelIssue]:
     """All issues, the gravest first; of equal ones the first in the corpus."""
-    suggested = predictions.annotated.new_zeros(predictions.annotated.shape)
+    annotated, suggested = predictions.annotated, torch.zeros_like(predictions.annotated)
     suggested[model.network.head.choose(predictions.probabilities)] = 1
-    places, annotated = (predictions.sentence, predictions.first, predictions.stop), predictions.annotated
+    places = (predictions.sentence, predictions.first, predictions.stop)
     columns = (column.tolist() for column in (*places, annotated, suggested, predictions.probabilities))
     changes: dict[int, list[_Change]] = {}
     for row, (sentence, first, stop, has, should, shares) in enumerate(zip(*columns, strict=True)):
@@ -84,7 +84,7 @@ def find_label_issues(
             _Change(row, first, stop, *pair, _severity(model, shares, *pair)) for pair in _label_pairs(has, should)
         )
     issues = [
-        _issue(model, documents, predictions, predictions.sentences[sentence], *pair)
+        _issue(model, predictions, predictions.sentences[sentence], *pair)
         for sentence, proposed in changes.items()
         for pair in _settle(model, predictions.sentences[sentence], proposed)
     ]
@@ -93,11 +93,9 @@ def find_label_issues(
 
 def _label_pairs(has: Sequence[float], should: Sequence[float]) -> Iterator[tuple[int, int]]:
     """The labels that a span has, each with the one that it should have instead; 0 for none."""
-    both = [label for label in range(1, len(has)) if has[label] and should[label]]
-    wrong = [label for label in range(1, len(has)) if has[label] and not should[label]]
-    new = [label for label in range(1, len(has)) if should[label] and not has[label]]
-    yield from ((label, label) for label in both)
-    yield from zip_longest(wrong, new, fillvalue=0)
+    before, after = ({label for label in range(1, len(has)) if column[label]} for column in (has, should))
+    yield from ((label, label) for label in sorted(before & after))
+    yield from zip_longest(sorted(before - after), sorted(after - before), fillvalue=0)
 
 
 def _severity(model: Model, shares: Sequence[float], annotated: int, suggested: int) -> float:
@@ -144,12 +142,7 @@ def _moves_to(change: _Change, new: _Change, overlap: Overlap) -> bool:
 
 
 def _issue(
-    model: Model,
-    documents: Sequence[Document],
-    predictions: LeaveOneOutPredictions,
-    audited: AuditedSentence,
-    change: _Change,
-    moved: _Change | None,
+    model: Model, predictions: LeaveOneOutPredictions, audited: AuditedSentence, change: _Change, moved: _Change | None
 ) -> LabelIssue:
     sentence, shares = audited.window.sentence, predictions.probabilities[change.row].tolist()
     ranked = dict(sorted(zip(model.labels, shares, strict=True), key=lambda entry: -entry[1]))
@@ -160,13 +153,9 @@ def _issue(
     if new.suggested:
         score = float(predictions.probabilities[new.row, new.suggested])
         suggested = Entity(sentence.span(new.first, new.stop), model.labels[new.suggested], score)
-    kind: Kind
+    kind: Kind = "wrong label" if annotated and suggested else "no entity" if annotated else "missing"
+    severity = change.severity
     if moved is not None:
-        kind = "wrong boundary"
-    elif change.annotated:
-        kind = "wrong label" if change.suggested else "no entity"
-    else:
-        kind = "missing"
-    severity = change.severity if moved is None else (change.severity + moved.severity) / 2
-    document = documents[audited.document]
-    return LabelIssue(kind, audited.document, document, annotated, suggested, severity, ranked, row=change.row)
+        kind, severity = "wrong boundary", (change.severity + moved.severity) / 2
+    place = (audited.document, sentence.document)
+    return LabelIssue(kind, *place, annotated, suggested, severity, ranked, row=change.row)

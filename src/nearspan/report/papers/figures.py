@@ -114,7 +114,8 @@ def lines(
     with _figure(name, 6.4, 3.4) as figure:
         plane = figure.add_subplot()
         for number, measured in series.items():
-            places, means, deviations = summary(measured)
+            places = sorted(measured)
+            means, deviations = zip(*(mean_and_deviation(measured[place]) for place in places), strict=True)
             style = {"color": _MODELS[number], "marker": MARKERS[number], "linewidth": 2}
             plane.errorbar(places, means, yerr=deviations if any(deviations) else None, capsize=3, **style)
         for number, level in (levels or {}).items():
@@ -181,11 +182,9 @@ def bars(groups: Sequence[str], values: Sequence[Sequence[float | None]], name: 
         return _svg(figure, name)
 
 
-def summary(series: Series) -> tuple[list[float], list[float], list[float]]:
-    """Places in ascending order, with the mean and the deviation of what was measured there."""
-    places = sorted(series)
-    deviations = [stdev(series[place]) if len(series[place]) > 1 else 0.0 for place in places]
-    return places, [fmean(series[place]) for place in places], deviations
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """The mean of what was measured, and its standard deviation."""
+    return fmean(values), stdev(values) if len(values) > 1 else 0.0
 
 
 def _plot_points(plane: Any, points: NDArray[np.float32], group: int, marker: str, **style: float) -> None:

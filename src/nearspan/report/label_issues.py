@@ -111,11 +111,8 @@ def _settle(model: Model, sentence: AuditedSentence, changes: list[_Change]) -> 
     Missing entities that may not stand beside the annotations that are entities are left out, and so are the less
     probable ones of those that may not stand together.
     """
-    no_entities = {
-        (change.first, change.stop, model.labels[change.annotated])
-        for change in changes
-        if change.annotated and not change.suggested
-    }
+    wrong = [change for change in changes if change.annotated and not change.suggested]
+    no_entities = {(change.first, change.stop, model.labels[change.annotated]) for change in wrong}
     stands = [((first, stop),) for first, stop, label in sentence.entities if (first, stop, label) not in no_entities]
     unknown = (((first, stop),) for first, stop, label in sentence.entities if label not in model.labels)
     unasked = {*unknown, *sentence.unasked}
@@ -125,14 +122,12 @@ def _settle(model: Model, sentence: AuditedSentence, changes: list[_Change]) -> 
     kept = decode(scored, model.overlap, model.linked_overlap, [*stands, *sentence.unasked])
     left = {span.label: missing[span.label] for span in kept}
     issues: list[tuple[_Change, _Change | None]] = []
-    for change in changes:
-        if change.annotated and not change.suggested:
-            overlapping = [number for number, new in left.items() if _moves_to(change, new, model.overlap)]
-            best = max(overlapping, key=lambda number: left[number].severity, default=None)
-            issues.append((change, left.pop(best) if best is not None else None))
-        elif change.annotated != change.suggested and change.annotated:
-            issues.append((change, None))
-    return issues + [(change, None) for change in left.values()]
+    for change in wrong:
+        overlapping = [number for number, new in left.items() if _moves_to(change, new, model.overlap)]
+        best = max(overlapping, key=lambda number: left[number].severity, default=None)
+        issues.append((change, left.pop(best) if best is not None else None))
+    relabelled = (change for change in changes if change.annotated and change.suggested not in (0, change.annotated))
+    return issues + [(change, None) for change in (*relabelled, *left.values())]
 
 
 def _moves_to(change: _Change, new: _Change, overlap: Overlap) -> bool:

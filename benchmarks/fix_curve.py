@@ -32,7 +32,7 @@ from nearspan.evaluation import Error, find_errors, score
 from nearspan.memory.editor import Editor
 from nearspan.memory.reweight import Weight
 from nearspan.model import Model
-from nearspan.report.papers.curves import cut
+from nearspan.report.papers.curves import split_sentences
 
 Kind = tuple[str, str]  # text in lower case, gold label or ""
 
@@ -160,7 +160,7 @@ def main() -> None:
     arguments.add_argument("--device", default="")
     arguments.add_argument("--out", type=Path, required=True)
     options = arguments.parse_args()
-    sentences = [part for document in nearspan.read(options.dev).documents for part in cut(document)]
+    sentences = [part for document in nearspan.read(options.dev).documents for part in split_sentences(document)]
 
     def ready(folder: Path) -> Editor:
         editor = Editor.open(folder, options.device)

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 import nearspan
-from nearspan.report.papers.curves import cut
+from nearspan.report.papers.curves import split_sentences
 
 
 def main() -> None:
@@ -35,7 +35,9 @@ def main() -> None:
     arguments.add_argument("--out", type=Path)
     options = arguments.parse_args()
     train, dev = (
-        [sentence for document in nearspan.read(path).documents for sentence in cut(document)][: options.sentences]
+        [sentence for document in nearspan.read(path).documents for sentence in split_sentences(document)][
+            : options.sentences
+        ]
         for path in (options.train, options.dev)
     )
     recipe = nearspan.recipe(options.recipe).override(options.set)

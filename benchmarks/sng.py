@@ -34,7 +34,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders.glove import GloveSettings
 from nearspan.evaluation import score
 from nearspan.model.decode import LabelledSpan, decode, least_overlap
-from nearspan.report.papers.curves import cut
+from nearspan.report.papers.curves import split_sentences
 from nearspan.spans import LabelledSentences
 from nearspan.spans.string_majority import StringMajority
 
@@ -71,7 +71,7 @@ def documents(name: str, folder: Path) -> list[Sequence[Document]]:
         return [[found[name] for name in own] for own in lists]
     splits = [nearspan.read(folder / file).documents if file else () for file in files]
     if not splits[1]:
-        sentences = [sentence for document in splits[0] for sentence in cut(document)]
+        sentences = [sentence for document in splits[0] for sentence in split_sentences(document)]
         splits[:2] = [tuple(sentences[: len(sentences) * 9 // 10]), tuple(sentences[len(sentences) * 9 // 10 :])]
     return list(splits)
 

@@ -35,9 +35,7 @@ def main() -> None:
     arguments.add_argument("--out", type=Path)
     options = arguments.parse_args()
     train, dev = (
-        [sentence for document in nearspan.read(path).documents for sentence in split_sentences(document)][
-            : options.sentences
-        ]
+        [part for document in nearspan.read(path).documents for part in split_sentences(document)][: options.sentences]
         for path in (options.train, options.dev)
     )
     recipe = nearspan.recipe(options.recipe).override(options.set)

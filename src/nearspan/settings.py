@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -69,3 +70,17 @@ def _validator(choices: tuple[tuple[str, type[Settings]], ...]) -> SchemaValidat
     """Checks the settings of one part, whose `kind` names one of these classes."""
     schemas = {kind: settings.__pydantic_core_schema__ for kind, settings in choices}
     return SchemaValidator(core_schema.tagged_union_schema(schemas, discriminator="kind"))
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings in parts as `part.key` and value.
+
+    >>> dict(flatten({"name": "mine", "training": {"batch": 8}}))
+    {'name': 'mine', 'training.batch': 8}
+    """
+    for name, value in settings.items():
+        key = f"{prefix}{name.strip()}"
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{key}.")
+        else:
+            yield key, value

@@ -5,10 +5,8 @@ from dataclasses import replace
 from rich.console import Console
 
 from nearspan.document import Span
-from nearspan.explain import RecalledWord, mark_spans, render
-from nearspan.explain.counter_evidence import CounterEvidence
-from nearspan.explain.evidence import Evidence
-from nearspan.explain.neighbour import Neighbour
+from nearspan.explain import mark_spans, render
+from nearspan.explain.evidence import CounterEvidence, Evidence, Neighbour, RecalledWord
 
 
 def shown(thing) -> str:

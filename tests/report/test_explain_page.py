@@ -3,9 +3,7 @@
 import pytest
 
 from nearspan.document import Span
-from nearspan.explain.counter_evidence import CounterEvidence
-from nearspan.explain.evidence import Evidence
-from nearspan.explain.neighbour import Neighbour
+from nearspan.explain.evidence import CounterEvidence, Evidence, Neighbour
 from nearspan.report.rendering import explain_page as page
 
 EVIL = '<script>alert("1")</script> & Ada'

@@ -26,6 +26,9 @@ from nearspan.cli.options import (
 from nearspan.cli.terminal import discard_output, name_options, terminal
 from nearspan.document import Document
 from nearspan.errors import ConfigError
+from nearspan.formats import known_formats, write
+from nearspan.formats.jsonl import json_line
+from nearspan.io.atomic import write_file
 
 logger = logging.getLogger(__name__)
 
@@ -55,12 +58,17 @@ def annotate(
     Example: echo 'Marie Curie worked in Paris.' | nearspan annotate runs/mine
     """
     files = files or ["-"]
-    _refuse_unwritable(to)
+    writable = sorted(name for name, known in known_formats().items() if known.write)
+    if to not in writable:
+        raise ConfigError(f"--to takes a format that can be written, found {to!r}; known: {', '.join(writable)}")
     if to != "jsonl" and out is None:
         raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
     if format and "-" in files:
         raise ConfigError("--format is for files: on standard input each line is a text, whatever it looks like")
-    _refuse_closed_streams(files, out)
+    if "-" in files and sys.stdin is None:
+        raise ConfigError("standard input is closed: name files to annotate, or pipe in lines of text")
+    if out is None and sys.stdout is None:
+        raise ConfigError("standard output is closed: say with --out where to write")
     loaded = load_model(model, device, search, interpolate)
     if to in FLAT and loaded.network.fragment_linker is not None:
         logger.warning(
@@ -71,28 +79,12 @@ def annotate(
     annotated = loaded.pipe(_documents(files, format, spans_are_given=loaded.classifies_given_spans))
     if out is None:
         _print_lines(annotated)
-    else:
-        with name_options({"format": "--to"}):
-            _write(_with_progress(annotated), out, to)
-
-
-def _refuse_unwritable(to: str) -> None:
-    """Refuse the name of a format that cannot be written."""
-    from nearspan.formats import known_formats
-
-    writable = [name for name, format in known_formats().items() if format.write]
-    if to not in writable:
-        raise ConfigError(
-            f"--to takes a format that can be written, found {to!r}; known: {', '.join(sorted(writable))}"
-        )
-
-
-def _refuse_closed_streams(files: list[str], out: Path | None) -> None:
-    """Find out before a model is read that a stream which is needed is closed."""
-    if "-" in files and sys.stdin is None:
-        raise ConfigError("standard input is closed: name files to annotate, or pipe in lines of text")
-    if out is None and sys.stdout is None:
-        raise ConfigError("standard output is closed: say with --out where to write")
+        return
+    with name_options({"format": "--to"}):
+        if to == "jsonl":  # a line at a time, so that there may be millions
+            write_file(out, (json_line(document) + "\n" for document in _with_progress(annotated)))
+        else:
+            warn_of_problems(write(_with_progress(annotated), out, to))
 
 
 def _documents(files: list[str], format: str | None, *, spans_are_given: bool) -> Iterator[Document]:
@@ -127,25 +119,12 @@ def _decode(line: bytes, number: int) -> str:
 
 
 def _print_lines(documents: Iterable[Document]) -> None:
-    from nearspan.formats.jsonl import json_line
-
     try:
         for document in documents:
             sys.stdout.buffer.write((json_line(document) + "\n").encode("utf-8"))
             sys.stdout.buffer.flush()
     except BrokenPipeError:  # `nearspan annotate ... | head` is no failure
         discard_output()
-
-
-def _write(documents: Iterable[Document], out: Path, to: str) -> None:
-    from nearspan.formats import write
-    from nearspan.formats.jsonl import json_line
-    from nearspan.io.atomic import write_file
-
-    if to == "jsonl":  # a line at a time, so that there may be millions
-        write_file(out, (json_line(document) + "\n" for document in documents))
-    else:
-        warn_of_problems(write(documents, out, to))
 
 
 def _with_progress(documents: Iterable[Document]) -> Iterator[Document]:

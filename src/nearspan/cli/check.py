@@ -54,24 +54,18 @@ def check(
 def _print(counts: Statistics) -> None:
     console = terminal()
     table = number_table("what", "count", title=f"{counts['format']} corpus", show_header=False)
-    docstarts = ""
-    if counts["docstarts"]:
-        docstarts = f" (with {counts['docstarts']:,} -DOCSTART- lines, as CoNLL-2003 counts them)"
-    rows = {
-        "documents": counts["documents"],
-        f"sentences{docstarts}": counts["sentences"],
-        "tokens": counts["tokens"],
-        "entities": counts["entities"],
-        "nested": counts["nested"],
-        "overlapping": counts["overlapping"],
-        "discontinuous": counts["discontinuous"],
-        "problems": len(counts["problems"]),
-    }
-    for name, count in rows.items():
-        table.add_row(name, f"{count:,}")
+    docstarts = f" (with {counts['docstarts']:,} -DOCSTART- lines, as CoNLL-2003 counts them)"
+    table.add_row("documents", f"{counts['documents']:,}")
+    table.add_row("sentences" + docstarts * bool(counts["docstarts"]), f"{counts['sentences']:,}")
+    for name in ("tokens", "entities", "nested", "overlapping", "discontinuous"):
+        table.add_row(name, f"{counts[name]:,}")
+    table.add_row("problems", f"{len(counts['problems']):,}")
     console.print(table)
     _print_bars(console, "label", counts["types"])
-    _print_bars(console, "words in entity", _widths(counts["widths"]))
+    widths = {str(width): count for width, count in counts["widths"].items() if width < MOST_WIDTHS}
+    if wide := sum(count for width, count in counts["widths"].items() if width >= MOST_WIDTHS):
+        widths[f"{MOST_WIDTHS} or more"] = wide
+    _print_bars(console, "words in entity", widths)
     problems = counts["problems"]
     if "synonyms" in counts:
         _print_synonyms(console, counts["synonyms"])
@@ -79,14 +73,6 @@ def _print(counts: Statistics) -> None:
     for problem in problems:
         line = Problem(problem["kind"], problem["message"], problem["file"], problem["line"])
         console.print(str(line), markup=False, highlight=False, soft_wrap=True)
-
-
-def _widths(widths: dict[int, int]) -> dict[str, int]:
-    """Widths as names, the widest together where there are many."""
-    bars = {str(width): count for width, count in widths.items() if width < MOST_WIDTHS}
-    if wide := sum(count for width, count in widths.items() if width >= MOST_WIDTHS):
-        bars[f"{MOST_WIDTHS} or more"] = wide
-    return bars
 
 
 def _print_bars(console: Console, name: str, counts: dict[str, int]) -> None:

@@ -13,6 +13,7 @@ import typer
 from nearspan.cli.explain import show_evidence
 from nearspan.cli.terminal import terminal
 from nearspan.document import Document
+from nearspan.io.model_folder import RESULT
 
 RECIPE = "instance-sample"
 QUESTION = "Marie Curie studied physics at the University of Paris. I took ibuprofen for the pain in my knee."
@@ -34,9 +35,9 @@ def demo(
     recipe = config.load(RECIPE)
     if _is_demo(out, documents[0]):
         # all else that is its own is written over, and what is not stays; the record of what it is goes last
-        for name in sorted(training.REFUSED, key=lambda name: name == training.RESULT):
+        for name in sorted(training.REFUSED, key=lambda name: name == RESULT):
             (out / name).unlink(missing_ok=True)
-    stopped = (out / training.CHECKPOINT).is_file() and not (out / training.RESULT).exists()
+    stopped = (out / training.CHECKPOINT).is_file() and not (out / RESULT).exists()
     callbacks = [training.ProgressBar(console)]
     run = training.train(recipe, *documents, out=out, seed=seed, device="cpu", resume=stopped, callbacks=callbacks)
     if run.test is not None:
@@ -53,11 +54,10 @@ def demo(
 
 def _is_demo(folder: Path, documents: Sequence[Document]) -> bool:
     """Whether a folder holds a finished demo: its record says that this command made it, of the bundled sample."""
-    from nearspan import training
     from nearspan.training.data import digest
 
     try:
-        record = json.loads((folder / training.RESULT).read_text(encoding="utf-8"))
+        record = json.loads((folder / RESULT).read_text(encoding="utf-8"))
         called = next(word for word in record["command"][1:] if not word.startswith("-"))
         return bool(called == "demo" and record["data"] == digest(documents))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):  # no record, or not ours

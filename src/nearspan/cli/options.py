@@ -28,8 +28,7 @@ SHOWN = 5  # problems of a corpus, before the rest is only counted
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
 
 RecipeName = Annotated[
-    str,
-    typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.", autocompletion=lambda: names()),
+    str, typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.", autocompletion=lambda: names())
 ]
 
 TrainCorpus = Annotated[
@@ -44,8 +43,7 @@ Format = Annotated[
 ]
 
 Columns = Annotated[
-    str | None,
-    typer.Option("--columns", help="The label columns of a CoNLL file, from 0 or from the end: 1,2 or -1."),
+    str | None, typer.Option("--columns", help="The label columns of a CoNLL file, from 0 or from the end: 1,2 or -1.")
 ]
 
 Search = Annotated[
@@ -71,8 +69,7 @@ Synonyms = Annotated[
 ]
 
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change a setting: part.key=value; may be given several times."),
+    list[str] | None, typer.Option("--set", help="Change a setting: part.key=value; may be given several times.")
 ]
 
 Vectors = Annotated[str, typer.Option("--vectors", help="Word vectors, e.g. glove.6B.100d.txt: encoder.vectors.file.")]

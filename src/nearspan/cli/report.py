@@ -27,8 +27,7 @@ def report(
         ),
     ] = False,
     train: Annotated[
-        list[Path] | None,
-        typer.Option("--train", help="With --papers: training corpus of the curves (needs --dev)."),
+        list[Path] | None, typer.Option("--train", help="With --papers: training corpus of the curves (needs --dev).")
     ] = None,
     dev: Annotated[
         list[Path] | None, typer.Option("--dev", help="With --papers: development corpus of the curves.")

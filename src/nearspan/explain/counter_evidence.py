@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from nearspan.explain.neighbour import Neighbour, neighbour_at
+from nearspan.explain.evidence import CounterEvidence, neighbours_at
 from nearspan.knn import Datastore
 
 LISTED = 100  # neighbours that are listed; a span may be null because of thousands
-
-
-@dataclass(frozen=True, slots=True)
-class CounterEvidence:
-    """The smallest set of memory spans whose removal changes a span's label, and what the label would be."""
-
-    size: int
-    label: str  # "" for no entity
-    neighbours: list[Neighbour]  # the heaviest first, at most 100 of them
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "size": self.size,
-            "label": self.label or None,
-            "neighbours": [neighbour.to_dict() for neighbour in self.neighbours],
-        }
 
 
 def smallest_removal(
@@ -40,9 +20,7 @@ def smallest_removal(
         return None
     removed, label = removal
     listed = removed[:LISTED]
-    pairs = zip(rows[listed].tolist(), weights[listed].tolist(), strict=True)
-    neighbours = [neighbour_at(datastore, labels, row, weight) for row, weight in pairs]
-    return CounterEvidence(len(removed), labels[label], neighbours)
+    return CounterEvidence(len(removed), labels[label], neighbours_at(datastore, labels, weights[listed], rows[listed]))
 
 
 def fewest_to_remove(weights: Tensor, labels: Tensor, predicted: int, count: int) -> tuple[Tensor, int] | None:

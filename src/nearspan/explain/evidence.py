@@ -1,16 +1,79 @@
-"""Evidence: the training spans that a prediction rests on."""
+"""Evidence: the training spans that a prediction rests on, and what each has to do with it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from nearspan.document import Span
-from nearspan.explain.counter_evidence import CounterEvidence
-from nearspan.explain.neighbour import Neighbour
-from nearspan.explain.recalled_words import RecalledWord
+from torch import Tensor
 
+from nearspan.document import Span
+from nearspan.knn import Datastore
+
+NULL = ""  # the label of a span that is no entity
 Strength = Literal["exact", "attended", "nearest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A training span, and its share in a prediction (exact), its attention (attended) or its likeness (nearest)."""
+
+    label: str  # "" for a span that is no entity
+    weight: float
+    span: Span  # in `sentence`
+    sentence: str
+    document: str
+    row: int  # its row in the datastore, which edits may change; of a recalled word its slot
+    sentence_id: int  # which edits do not change
+
+    @property
+    def text(self) -> str:
+        """The span's characters."""
+        return self.span.text(self.sentence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "label": self.label or None,
+            "weight": self.weight,
+            "text": self.text,
+            "start": self.span.start,
+            "end": self.span.end,
+            "fragments": self.span.fragments,
+            "sentence": self.sentence,
+            "document": self.document,
+            "row": self.row,
+            "sentence_id": self.sentence_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CounterEvidence:
+    """The smallest set of memory spans whose removal changes a span's label, and what the label would be."""
+
+    size: int
+    label: str  # "" for no entity
+    neighbours: list[Neighbour]  # the heaviest first, at most 100 of them
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        neighbours = [neighbour.to_dict() for neighbour in self.neighbours]
+        return {"size": self.size, "label": self.label or None, "neighbours": neighbours}
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledWord:
+    """A word of a span, and the training occurrences of the word that were blended into its state."""
+
+    text: str
+    weight: float  # of all the occurrences together in the word's state, 1 - lambda; 0 where training lacks the word
+    neighbours: list[Neighbour]  # the word where it occurs, with the label of the entity it is in; weights add up to 1
+    unlisted: float  # the weight of the occurrences not listed
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        neighbours = [neighbour.to_dict() for neighbour in self.neighbours]
+        return {"text": self.text, "weight": self.weight, "neighbours": neighbours, "unlisted": self.unlisted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +131,18 @@ class Evidence:
 
 def _by_name(values: dict[str, Any]) -> dict[str, Any]:
     return {label or "null": value for label, value in values.items()}
+
+
+def neighbour_at(datastore: Datastore, labels: list[str], row: int, weight: float) -> Neighbour:
+    """The datastore's span at a row, with the weight it has for another span."""
+    number = int(datastore.sentence[row])
+    sentence = datastore.sentences[number]
+    span = sentence.span(int(datastore.first[row]), int(datastore.stop[row]))
+    label = labels[int(datastore.labels[row])]
+    return Neighbour(label, weight, span, sentence.text, sentence.document, row, datastore.ids[number])
+
+
+def neighbours_at(datastore: Datastore, labels: list[str], weights: Tensor, rows: Tensor) -> list[Neighbour]:
+    """The datastore's spans at rows [N], with their weights [N]."""
+    pairs = zip(rows.tolist(), weights.tolist(), strict=True)
+    return [neighbour_at(datastore, labels, row, weight) for row, weight in pairs]

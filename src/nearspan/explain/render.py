@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from nearspan.colours import LabelColours
 from nearspan.document import Span
-from nearspan.explain.evidence import Evidence
-from nearspan.explain.neighbour import Neighbour
+from nearspan.explain.evidence import Evidence, Neighbour
 
 CONTEXT = 40  # characters shown on each side of a training span
 BAR = 20
 
-_BLANKS = "\v\f\r\x85"  # ends of lines of their kind
 _PRINTED = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
-_PRINTED |= {ord(blank): " " for blank in _BLANKS}
+_PRINTED |= {ord(blank): " " for blank in "\v\f\r\x85"}  # ends of lines of their kind
 
 STRENGTHS = {
     "exact": "exact: these training spans' shares add up to the probability",
@@ -34,57 +32,52 @@ def render(evidence: Evidence, colours: LabelColours | None = None) -> Renderabl
     next_best = [f"{_name(label)} {value:.3f}" for label, value in less[:3] if value >= 0.0005]
     if next_best:
         title.append("   then " + ", ".join(next_best), "dim")
-    table = Table(box=None, show_header=False, padding=(0, 1), title=STRENGTHS[evidence.strength], title_justify="left")
-    table.title_style = "dim italic"
-    for _ in range(3):
-        table.add_column(no_wrap=True)
-    table.add_column(ratio=1)
+    table = _table(STRENGTHS[evidence.strength])
     for label, group in evidence.neighbours.items():
         if evidence.strength == "exact" and evidence.probabilities[label] < 0.0005:
             continue
-        for one in group:
-            if evidence.strength == "nearest" or one.weight >= 0.0005:
-                table.add_row(label_text(label, colours), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+        name = label_text(label, colours)
+        for near in group:
+            if evidence.strength == "nearest" or near.weight >= 0.0005:
+                _add_row(table, name, near.weight, in_context(near))
         left = evidence.unlisted.get(label, 0.0)
         if left >= 0.0005:
-            rest = Text("all others of this label together", "dim")
-            table.add_row(label_text(label, colours), f"{left:.3f}", _bar(left), rest)
+            _add_row(table, name, left, Text("all others of this label together", "dim"))
     for word in evidence.recalled if evidence.strength == "attended" else ():
         line = f"{word.text!r} is not in the training data"
         if word.weight:
             line = f"{word.weight:.0%} of {word.text!r} is what it was in training:"
         table.add_row("", "", "", Text(line, "dim italic"))
-        for one in word.neighbours:
-            table.add_row(label_text(one.label, colours), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
+        for near in word.neighbours:
+            _add_row(table, label_text(near.label, colours), near.weight, in_context(near))
         if word.unlisted >= 0.0005:
-            others = Text("all other occurrences together", "dim")
-            table.add_row("", f"{word.unlisted:.3f}", _bar(word.unlisted), others)
-    beside = (*_against(evidence, colours), *_counter_evidence(evidence))
-    return Group(title, *_interpolation(evidence), table, *beside, Text())
+            _add_row(table, Text(), word.unlisted, Text("all other occurrences together", "dim"))
+    parts: list[RenderableType] = [title]
+    if evidence.knn_probabilities:
+        labels = (f"{_name(name)} {value:.3f}" for name, value in evidence.knn_probabilities.items() if value >= 0.0005)
+        parts.append(Text(f"the memory has a weight of {evidence.weight:g} in this: {', '.join(labels)}", "dim"))
+    parts.append(table)
+    if evidence.strength == "exact":
+        parts.append(Text(describe_removal(evidence), "dim italic"))
+    elif evidence.against:  # the list above does not show them by label
+        against = _table("against it: the nearest with other labels")
+        for near in evidence.against:
+            _add_row(against, label_text(near.label, colours), near.weight, in_context(near))
+        parts.append(against)
+    return Group(*parts, Text())
 
 
-def _interpolation(evidence: Evidence) -> list[Text]:
-    """What the nearest training spans said, where they are interpolated with the head."""
-    if not evidence.knn_probabilities:
-        return []
-    labels = (f"{_name(label)} {value:.3f}" for label, value in evidence.knn_probabilities.items() if value >= 0.0005)
-    return [Text(f"the memory has a weight of {evidence.weight:g} in this: {', '.join(labels)}", "dim")]
-
-
-def _against(evidence: Evidence, colours: LabelColours) -> list[RenderableType]:
-    """The nearest spans with other labels, where the list above does not show them by label."""
-    if evidence.strength == "exact" or not evidence.against:
-        return []
-    table = Table(box=None, show_header=False, padding=(0, 1), title="against it: the nearest with other labels")
+def _table(title: str) -> Table:
+    """A table of labels, weights, bars and where these come from."""
+    columns = [Column(no_wrap=True) for _ in range(3)]
+    table = Table(*columns, Column(ratio=1), box=None, show_header=False, padding=(0, 1), title=title)
     table.title_justify, table.title_style = "left", "dim italic"
-    for one in evidence.against:
-        table.add_row(label_text(one.label, colours), f"{one.weight:.3f}", _bar(one.weight), in_context(one))
-    return [table]
+    return table
 
 
-def _counter_evidence(evidence: Evidence) -> list[Text]:
-    """What would have to be removed for another label."""
-    return [Text(describe_removal(evidence), "dim italic")] if evidence.strength == "exact" else []
+def _add_row(table: Table, label: Text, weight: float, source: Text) -> None:
+    bar = Text("█" * round(BAR * max(0.0, min(1.0, weight))), "green")
+    table.add_row(label, f"{weight:.3f}", bar, source)
 
 
 def describe_removal(evidence: Evidence) -> str:
@@ -114,15 +107,15 @@ def mark_spans(text: str, spans: list[tuple[Span, str]], colours: LabelColours |
     for span, _ in spans:
         for start, end in span.fragments:
             shown.stylize("bold underline", start, end)
-    for span, label in sorted(spans, key=lambda one: (-one[0].end, one[0].start)):  # the innermost label stands first
+    for span, label in sorted(spans, key=lambda pair: (-pair[0].end, pair[0].start)):  # the innermost first
         end = span.end
         shown = Text.assemble(shown[:end], (f"⟨{printable(label)}⟩", colours[label].terminal), shown[end:])
     return shown
 
 
-def in_context(one: Neighbour) -> Text:
+def in_context(near: Neighbour) -> Text:
     """A training span with some of its sentence around it, and where that is in the memory."""
-    return excerpt_of(one.span, one.sentence).append(f"   {printable(one.document)} #{one.sentence_id}", "dim")
+    return excerpt_of(near.span, near.sentence).append(f"   {printable(near.document)} #{near.sentence_id}", "dim")
 
 
 def excerpt_of(span: Span, text: str) -> Text:
@@ -142,7 +135,3 @@ def label_text(label: str, colours: LabelColours) -> Text:
 
 def _name(label: str) -> str:
     return printable(label) or "no entity"
-
-
-def _bar(weight: float) -> Text:
-    return Text("█" * round(BAR * max(0.0, min(1.0, weight))), "green")

@@ -11,21 +11,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nearspan.errors import NearspanError
+from nearspan.errors import ModelError, NearspanError
 from nearspan.evaluation.evaluator import UNKNOWN_LABEL
 from nearspan.explain import Neighbour
-from nearspan.explain.neighbour import neighbour_at
+from nearspan.explain.evidence import neighbours_at
 from nearspan.formats import Documents, as_documents
 from nearspan.io.atomic import write_file
 from nearspan.knn.leave_one_out import LeaveOneOut
+from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
 from nearspan.report.label_issues import LabelIssue, find_label_issues
-from nearspan.report.leave_one_out_predictions import (
-    LeaveOneOutPredictions,
-    leave_one_out_datastore,
-    predict_leave_one_out,
-    split_corpus,
-)
+from nearspan.report.leave_one_out_predictions import LeaveOneOutPredictions, predict_leave_one_out, split_corpus
 from nearspan.report.progress import Progress
 from nearspan.report.rendering import render_page
 from nearspan.segment import Coverage
@@ -61,12 +57,7 @@ class Audit:
 
 
 def audit(
-    model: Model,
-    documents: Documents,
-    *,
-    most: int | None = None,
-    count: int = 3,
-    progress: Progress | None = None,
+    model: Model, documents: Documents, *, most: int | None = None, count: int = 3, progress: Progress | None = None
 ) -> Audit:
     """List the annotations of a corpus that the model's memory contradicts, and what looks like a missing entity.
 
@@ -82,14 +73,18 @@ def audit(
             "this model classifies given spans and has no opinion on what is an entity: audit with one that finds "
             "entities, trained with suggester.kind=all"
         )
-    corpus, store = as_documents(documents), leave_one_out_datastore(model)
-    sentences, coverage = split_corpus(model, corpus)
+    if not model.datastore:
+        raise ModelError(f"this model has no memory to audit with: {NO_MEMORY}")
+    store = LeaveOneOut.of(model.datastore, model.labels)
+    if len(store.groups) < 2:
+        raise ModelError("the memory holds a single sentence, and a sentence does not speak for itself: remember more")
+    sentences, coverage = split_corpus(model, as_documents(documents))
     if not sentences:
         raise NearspanError("the corpus holds no words, so there is nothing to audit")
     unknown = sum(label not in model.labels for sentence in sentences for _, _, label in sentence.entities)
     coverage += Coverage(unreachable={UNKNOWN_LABEL: unknown} if unknown else {})
     predictions = predict_leave_one_out(model, sentences, store, progress or (lambda *_: None))
-    issues = find_label_issues(model, corpus, predictions)
+    issues = find_label_issues(model, predictions)
     listed = _add_evidence(model, store, predictions, issues[:most], count)
     return Audit(listed, coverage, "exact" if model.network.head.sums_inner_products else "nearest", len(issues))
 
@@ -122,12 +117,10 @@ def _nearest(
     model: Model, store: LeaveOneOut, predictions: LeaveOneOutPredictions, rows: Tensor, label: int, count: int
 ) -> Iterator[list[Neighbour]]:
     """For each span the nearest others with a label, with their shares in its probabilities or else their cosines."""
-    totals, cosine = predictions.totals, predictions.totals is None
-    vectors, groups = predictions.vectors[rows], predictions.groups[rows]
-    scores, rows_near = store.nearest_spans(vectors, groups, label, count, cosine=cosine)
+    totals, vectors, groups = predictions.totals, predictions.vectors[rows], predictions.groups[rows]
+    scores, nearest = store.nearest_spans(vectors, groups, label, count, cosine=totals is None)
     weights = scores if totals is None else (scores - totals[rows, None]).exp()
-    sizes = scores.isfinite().sum(1).tolist()  # [n] fewer than `count` where the memory has no more
-    for size, *row in zip(sizes, rows_near.tolist(), weights.tolist(), strict=True):
-        pairs = zip(*(column[:size] for column in row), strict=True)
-        neighbours = (neighbour_at(store.datastore, model.labels, span, weight) for span, weight in pairs)
-        yield [replace(near, label=model.labels[label]) for near in neighbours]
+    for score, *near in zip(scores, weights, nearest, strict=True):
+        real = score.isfinite()  # fewer than `count` where the memory has no more
+        neighbours = neighbours_at(store.datastore, model.labels, *(column[real] for column in near))
+        yield [replace(neighbour, label=model.labels[label]) for neighbour in neighbours]

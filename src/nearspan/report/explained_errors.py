@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -96,12 +95,6 @@ def error_kinds(scored: ScoredModel) -> list[str]:
         UNREACHABLE if error.kind == "missed" and error.gold not in reachable[id(error.document)] else error.kind
         for error in scored.errors
     ]
-
-
-def count_kinds(kinds: Sequence[str]) -> dict[str, int]:
-    """How many errors of each kind, in the order of KINDS."""
-    counts = Counter(kinds)
-    return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
 
 def explain_errors(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal
 
+import torch
+
 from nearspan.document import Document, Entity
 from nearspan.explain import Neighbour
 from nearspan.model import Model
@@ -70,13 +72,11 @@ class _Change:
     severity: float
 
 
-def find_label_issues(
-    model: Model, documents: Sequence[Document], predictions: LeaveOneOutPredictions
-) -> list[LabelIssue]:
+def find_label_issues(model: Model, predictions: LeaveOneOutPredictions) -> list[LabelIssue]:
     """All issues, the gravest first; of equal ones the first in the corpus."""
-    suggested = predictions.annotated.new_zeros(predictions.annotated.shape)
+    annotated, suggested = predictions.annotated, torch.zeros_like(predictions.annotated)
     suggested[model.network.head.choose(predictions.probabilities)] = 1
-    places, annotated = (predictions.sentence, predictions.first, predictions.stop), predictions.annotated
+    places = (predictions.sentence, predictions.first, predictions.stop)
     columns = (column.tolist() for column in (*places, annotated, suggested, predictions.probabilities))
     changes: dict[int, list[_Change]] = {}
     for row, (sentence, first, stop, has, should, shares) in enumerate(zip(*columns, strict=True)):
@@ -84,7 +84,7 @@ def find_label_issues(
             _Change(row, first, stop, *pair, _severity(model, shares, *pair)) for pair in _label_pairs(has, should)
         )
     issues = [
-        _issue(model, documents, predictions, predictions.sentences[sentence], *pair)
+        _issue(model, predictions, predictions.sentences[sentence], *pair)
         for sentence, proposed in changes.items()
         for pair in _settle(model, predictions.sentences[sentence], proposed)
     ]
@@ -93,11 +93,9 @@ def find_label_issues(
 
 def _label_pairs(has: Sequence[float], should: Sequence[float]) -> Iterator[tuple[int, int]]:
     """The labels that a span has, each with the one that it should have instead; 0 for none."""
-    both = [label for label in range(1, len(has)) if has[label] and should[label]]
-    wrong = [label for label in range(1, len(has)) if has[label] and not should[label]]
-    new = [label for label in range(1, len(has)) if should[label] and not has[label]]
-    yield from ((label, label) for label in both)
-    yield from zip_longest(wrong, new, fillvalue=0)
+    before, after = ({label for label in range(1, len(has)) if column[label]} for column in (has, should))
+    yield from ((label, label) for label in sorted(before & after))
+    yield from zip_longest(sorted(before - after), sorted(after - before), fillvalue=0)
 
 
 def _severity(model: Model, shares: Sequence[float], annotated: int, suggested: int) -> float:
@@ -113,11 +111,8 @@ def _settle(model: Model, sentence: AuditedSentence, changes: list[_Change]) -> 
     Missing entities that may not stand beside the annotations that are entities are left out, and so are the less
     probable ones of those that may not stand together.
     """
-    no_entities = {
-        (change.first, change.stop, model.labels[change.annotated])
-        for change in changes
-        if change.annotated and not change.suggested
-    }
+    wrong = [change for change in changes if change.annotated and not change.suggested]
+    no_entities = {(change.first, change.stop, model.labels[change.annotated]) for change in wrong}
     stands = [((first, stop),) for first, stop, label in sentence.entities if (first, stop, label) not in no_entities]
     unknown = (((first, stop),) for first, stop, label in sentence.entities if label not in model.labels)
     unasked = {*unknown, *sentence.unasked}
@@ -127,14 +122,12 @@ def _settle(model: Model, sentence: AuditedSentence, changes: list[_Change]) -> 
     kept = decode(scored, model.overlap, model.linked_overlap, [*stands, *sentence.unasked])
     left = {span.label: missing[span.label] for span in kept}
     issues: list[tuple[_Change, _Change | None]] = []
-    for change in changes:
-        if change.annotated and not change.suggested:
-            overlapping = [number for number, new in left.items() if _moves_to(change, new, model.overlap)]
-            best = max(overlapping, key=lambda number: left[number].severity, default=None)
-            issues.append((change, left.pop(best) if best is not None else None))
-        elif change.annotated != change.suggested and change.annotated:
-            issues.append((change, None))
-    return issues + [(change, None) for change in left.values()]
+    for change in wrong:
+        overlapping = [number for number, new in left.items() if _moves_to(change, new, model.overlap)]
+        best = max(overlapping, key=lambda number: left[number].severity, default=None)
+        issues.append((change, left.pop(best) if best is not None else None))
+    relabelled = (change for change in changes if change.annotated and change.suggested not in (0, change.annotated))
+    return issues + [(change, None) for change in (*relabelled, *left.values())]
 
 
 def _moves_to(change: _Change, new: _Change, overlap: Overlap) -> bool:
@@ -144,12 +137,7 @@ def _moves_to(change: _Change, new: _Change, overlap: Overlap) -> bool:
 
 
 def _issue(
-    model: Model,
-    documents: Sequence[Document],
-    predictions: LeaveOneOutPredictions,
-    audited: AuditedSentence,
-    change: _Change,
-    moved: _Change | None,
+    model: Model, predictions: LeaveOneOutPredictions, audited: AuditedSentence, change: _Change, moved: _Change | None
 ) -> LabelIssue:
     sentence, shares = audited.window.sentence, predictions.probabilities[change.row].tolist()
     ranked = dict(sorted(zip(model.labels, shares, strict=True), key=lambda entry: -entry[1]))
@@ -160,13 +148,9 @@ def _issue(
     if new.suggested:
         score = float(predictions.probabilities[new.row, new.suggested])
         suggested = Entity(sentence.span(new.first, new.stop), model.labels[new.suggested], score)
-    kind: Kind
+    kind: Kind = "wrong label" if annotated and suggested else "no entity" if annotated else "missing"
+    severity = change.severity
     if moved is not None:
-        kind = "wrong boundary"
-    elif change.annotated:
-        kind = "wrong label" if change.suggested else "no entity"
-    else:
-        kind = "missing"
-    severity = change.severity if moved is None else (change.severity + moved.severity) / 2
-    document = documents[audited.document]
-    return LabelIssue(kind, audited.document, document, annotated, suggested, severity, ranked, row=change.row)
+        kind, severity = "wrong boundary", (change.severity + moved.severity) / 2
+    place = (audited.document, sentence.document)
+    return LabelIssue(kind, *place, annotated, suggested, severity, ranked, row=change.row)

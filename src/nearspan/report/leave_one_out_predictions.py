@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from nearspan.document import Document
-from nearspan.errors import ModelError
 from nearspan.heads import Query
 from nearspan.knn.leave_one_out import LeaveOneOut
-from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
 from nearspan.report.progress import Progress
 from nearspan.segment import Coverage, Fragments, LabelledSpan, WordEntity, align
@@ -81,8 +80,10 @@ def predict_leave_one_out(
 ) -> LeaveOneOutPredictions:
     """Ask the memory about the spans of sentences, each time without the sentence itself and its copies."""
     network, windows = model.network.eval(), [audited.window for audited in sentences]
-    groups = torch.tensor([_duplicate_group(store, window) for window in windows], device=model.device)  # [M]
-    corpus = model.encode([window.sentence for window in windows])
+    texts = [window.sentence for window in windows]
+    numbers = [store.group_of(text.document.id, text.index, text.text, len(text)) for text in texts]
+    groups = torch.tensor(numbers, device=model.device)  # [M]
+    corpus = model.encode(texts)
     number = {label: i for i, label in enumerate(model.labels)}
     known = [[(a, b, number[label]) for a, b, label in audited.entities if label in number] for audited in sentences]
     labels = SpanLabels.of_all_spans(corpus.lengths, known, network.max_width).to(model.device)
@@ -101,11 +102,7 @@ def predict_leave_one_out(
         progress("reading", len(ids), len(sentences))
     columns = (torch.cat(column) for column in zip(*kept, strict=True))
     sentence, first, stop, groups, annotated, probabilities, vectors = columns
-    totals = None
-
-    def watch(done: int, total: int) -> None:
-        progress("asking", done, total)
-
+    totals, watch = None, partial(progress, "asking")
     if network.head.sums_inner_products:
         # of a few nearest sentences a label is often absent, and its probability of 0 ranks nothing: ask all
         probabilities, totals = store.probabilities(vectors, groups, watch)
@@ -124,21 +121,6 @@ def _predict_batch(model: Model, query: Query, store: LeaveOneOut, groups: Tenso
         near = store.nearest_sentences(vectors, groups, head.training_neighbours)
         query = query.with_datastore(store.datastore, near)
     return head.predict_proba(query)
-
-
-def leave_one_out_datastore(model: Model) -> LeaveOneOut:
-    """The memory of a model without what a sentence says of itself; an error where no other sentence is left."""
-    if not model.datastore:
-        raise ModelError(f"this model has no memory to audit with: {NO_MEMORY}")
-    store = LeaveOneOut.of(model.datastore, model.labels)
-    if len(store.groups) < 2:
-        raise ModelError("the memory holds a single sentence, and a sentence does not speak for itself: remember more")
-    return store
-
-
-def _duplicate_group(store: LeaveOneOut, window: Window) -> int:
-    sentence = window.sentence
-    return store.group_of(sentence.document.id, sentence.index, sentence.text, len(sentence))
 
 
 def _window_mask(windows: Sequence[Window], candidates: Candidates) -> Tensor:

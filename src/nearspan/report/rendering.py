@@ -16,7 +16,8 @@ from markupsafe import Markup
 from nearspan.colours import SIGNS, LabelColours, stylesheet
 from nearspan.document import Span
 from nearspan.evaluation import Counts
-from nearspan.explain import Evidence, describe_removal
+from nearspan.explain import Evidence
+from nearspan.explain.render import describe_removal
 
 CONTEXT = 48  # characters shown on each side of a span
 TEMPLATES = Path(__file__).with_name("templates")

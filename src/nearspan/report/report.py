@@ -15,9 +15,8 @@ from nearspan.formats import Corpus, Documents, as_documents
 from nearspan.io.atomic import write_file
 from nearspan.model import Model
 from nearspan.report.papers import PaperResults, analyse, check_curves, papers_page
-from nearspan.report.papers.curves import SIZES, occurrence_curve, size_curve, with_word_memory
+from nearspan.report.papers.curves import SIZES, Trainings, occurrence_curve, size_curve, with_word_memory
 from nearspan.report.papers.figures import load_matplotlib
-from nearspan.report.papers.trainings import Trainings
 from nearspan.report.progress import say
 from nearspan.report.results import Results
 from nearspan.report.scored_model import ScoredModel, name_models
@@ -70,7 +69,11 @@ def report(
     check_curves(papers, bool(train), bool(dev), sizes, occurrences)
     if papers:
         load_matplotlib()  # an error now rather than after the scoring
-    folder = _make_folder(Path(out))
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NearspanError(f"cannot make the folder {folder}: {error}") from error
     models = [
         (None, source) if isinstance(source, Model) else (Path(source), Model.load(source, device))
         for source in ([model] if compare is None else [model, compare])
@@ -103,11 +106,3 @@ def _file_names(corpus: Corpus) -> str:
     """The names of the files that documents were read from, where that is known."""
     names = list(dict.fromkeys(Path(place.path).name for place in corpus.places))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _make_folder(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NearspanError(f"cannot make the folder {folder}: {error}") from error
-    return folder

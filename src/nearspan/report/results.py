@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,10 @@ from nearspan.document import Document
 from nearspan.evaluation import Scores
 from nearspan.model import Model
 from nearspan.report.confusion import ConfusionMatrix
-from nearspan.report.explained_errors import KINDS, ExplainedError, count_kinds, error_kinds, explain_errors
+from nearspan.report.explained_errors import KINDS, ExplainedError, error_kinds, explain_errors
 from nearspan.report.rendering import render_page
 from nearspan.report.scored_model import ScoredModel
+from nearspan.settings import flatten
 from nearspan.training.data import digest
 
 
@@ -26,7 +27,7 @@ class Results:
     fingerprint: str  # of its documents
     models: list[ScoredModel]
     confusions: list[ConfusionMatrix]
-    error_counts: list[dict[str, int]]  # by kind
+    error_counts: list[dict[str, int]]  # by kind, in the order of KINDS
     errors: list[ExplainedError]  # of the first model
 
     @classmethod
@@ -42,7 +43,8 @@ class Results:
             for scored in models
         ]
         errors = explain_errors(models[0], kinds[0], console=console)
-        return cls(corpus, digest(documents), models, confusions, list(map(count_kinds, kinds)), errors)
+        counts = [{kind: row.count(kind) for kind in KINDS if kind in row} for row in kinds]
+        return cls(corpus, digest(documents), models, confusions, counts, errors)
 
     @property
     def title(self) -> str:
@@ -112,15 +114,6 @@ def _given_span_scores(models: Sequence[ScoredModel]) -> list[tuple[str, Scores]
 
 def _settings(models: Sequence[ScoredModel]) -> dict[str, list[str]]:
     """The models' settings by key; "" where a model has none of that key."""
-    dumped = [dict(_flat(scored.model.recipe.model_dump())) for scored in models]
+    dumped = [dict(flatten(scored.model.recipe.model_dump(exclude_none=True))) for scored in models]
     keys = dict.fromkeys(key for settings in dumped for key in settings if key not in ("name", "about"))
     return {key: [str(settings.get(key, "")) for settings in dumped] for key in keys}
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Nested settings as `part.key` and value."""
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        elif value is not None:
-            yield f"{prefix}{key}", value

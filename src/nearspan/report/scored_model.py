@@ -9,17 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document
-from nearspan.evaluation import (
-    Counts,
-    Error,
-    Evaluation,
-    Scores,
-    by_structure,
-    by_vocabulary,
-    by_width,
-    evaluate,
-    find_errors,
-)
+from nearspan.evaluation import Counts, Error, Evaluation, Scores, evaluate, find_errors
+from nearspan.evaluation.slices import by_structure, by_vocabulary, by_width
 from nearspan.model import Model
 
 WIDEST = 10  # words; wider entities are counted together

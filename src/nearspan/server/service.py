@@ -18,7 +18,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.evaluation import Error, evaluate, find_errors
 from nearspan.explain import Evidence
-from nearspan.explain.neighbour import neighbour_at
+from nearspan.explain.evidence import neighbour_at
 from nearspan.formats import Documents, as_documents
 from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY

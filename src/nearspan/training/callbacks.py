@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from accelerate import Accelerator
 from rich.console import Console
@@ -69,27 +67,6 @@ class TrainingCallback:
         """At the very end, also where an error stopped the training."""
 
 
-class CallbackList(TrainingCallback):
-    """Several callbacks, called one after the other: each hook calls that of all."""
-
-    def __init__(self, callbacks: Iterable[TrainingCallback]) -> None:
-        self.callbacks = list(callbacks)
-        super().__init__(min([TrainingCallback.logging_steps, *(each.logging_steps for each in self.callbacks)]))
-        self.keeps_checkpoints = all(each.keeps_checkpoints for each in self.callbacks)
-
-
-def _call_all(hook: str) -> Callable[..., None]:
-    def call(callbacks: CallbackList, *arguments: Any) -> None:
-        for callback in callbacks.callbacks:
-            getattr(callback, hook)(*arguments)
-
-    return call
-
-
-for _hook in [name for name in vars(TrainingCallback) if name.startswith("on_")] + ["close"]:
-    setattr(CallbackList, _hook, _call_all(_hook))
-
-
 class MetricsFile(TrainingCallback):
     """Writes `metrics.jsonl`, a line an epoch. A checkpoint comes first, so that a run with metrics can be resumed."""
 
@@ -105,12 +82,6 @@ class MetricsFile(TrainingCallback):
     def on_epoch_end(self, progress: Progress, dev: Evaluation | None = None) -> None:  # noqa: ARG002
         """Write all lines again."""
         write_file(self.path, (json.dumps(metrics) + "\n" for metrics in progress.history))
-
-
-def epoch_metrics(progress: Progress, loss: float, dev: Evaluation | None) -> dict[str, Any]:
-    """What is recorded of an epoch: its mean loss, the seconds so far, and the scores on development data."""
-    metrics = {"epoch": progress.epoch, "loss": loss, "seconds": round(progress.seconds, 3)}
-    return metrics | (dev.scores.metrics() if dev is not None else {})
 
 
 class ProgressBar(TrainingCallback):

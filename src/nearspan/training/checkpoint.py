@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,11 +60,6 @@ def fixed_digest(network: nn.Module) -> str:
     """Sixteen hexadecimal digits that change with what is built again: frozen word vectors, a frozen encoder."""
     changing = state_to_keep(network)
     return digest_of({name: tensor for name, tensor in network.state_dict().items() if name not in changing})
-
-
-def copy_weights(weights: Mapping[str, Tensor]) -> Weights:
-    """A copy that later steps do not touch."""
-    return {name: tensor.detach().clone() for name, tensor in weights.items()}
 
 
 def write(folder: Path, progress: Progress, network: nn.Module, best: Weights, optimizer: Optimizer) -> None:

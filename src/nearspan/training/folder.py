@@ -19,30 +19,24 @@ REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, METRICS, *FILES, JOURNAL) 
 
 
 def refuse_spoiling(folder: Path, recipe: Recipe, resume: bool) -> None:
-    """Refuse a folder that a training would spoil."""
+    """Refuse a folder that a training would spoil.
+
+    Of a finished run whose memory has a journal, saving the model again would bring back what was forgotten.
+    """
     if resume:
-        _refuse_edited(folder)
-    else:
-        _refuse_used(folder, recipe)
-
-
-def _refuse_used(folder: Path, recipe: Recipe) -> None:
+        if is_folder(folder) and current_file(folder, JOURNAL).exists():
+            raise NearspanError(
+                f"nothing to resume in {folder}: its training is finished, and its memory was edited or built anew "
+                f"since, which {JOURNAL} tells. Give another `out` to train anew"
+            )
+        return
     present = [name for name in REFUSED if exists(folder / name)]
     if recipe.encoder.transformer is not None and any(visible_files(folder / ENCODER)):
         present.append(f"{ENCODER}/")  # perhaps the pretrained one, where its folder was given as `out`
     if present:
-        resume = ", or `resume` to go on with it" if CHECKPOINT in present else ""
+        go_on = ", or `resume` to go on with it" if CHECKPOINT in present else ""
         raise NearspanError(
-            f"{folder} already holds a model or a run: there is {', '.join(present)}. Give another `out`{resume}"
-        )
-
-
-def _refuse_edited(folder: Path) -> None:
-    """Refuse a finished run whose memory has a journal: saving the model again would bring back what was forgotten."""
-    if is_folder(folder) and current_file(folder, JOURNAL).exists():
-        raise NearspanError(
-            f"nothing to resume in {folder}: its training is finished, and its memory was edited or built anew since, "
-            f"which {JOURNAL} tells. Give another `out` to train anew"
+            f"{folder} already holds a model or a run: there is {', '.join(present)}. Give another `out`{go_on}"
         )
 
 

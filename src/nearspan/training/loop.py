@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import torch
-from accelerate import Accelerator
 
 from nearspan.config import Recipe, load
 from nearspan.device import repeatable, usable_seed
@@ -23,8 +22,9 @@ from nearspan.model import Model
 from nearspan.model.decode import least_linked_overlap, least_overlap
 from nearspan.spans import CandidateRules, GoldFragments, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
-from nearspan.training.callbacks import CallbackList, MetricsFile, ProgressBar, TrainingCallback, epoch_metrics
-from nearspan.training.data import TrainingData, fingerprint, refuse_unwritable
+from nearspan.training.callbacks import MetricsFile, ProgressBar, TrainingCallback
+from nearspan.training.checkpoint import Progress
+from nearspan.training.data import TrainingData, digest, fingerprint, refuse_unwritable
 from nearspan.training.folder import lock_folder, refuse_spoiling, usable_folder
 from nearspan.training.run import Run, model_card
 from nearspan.training.thresholds import fit_thresholds
@@ -64,7 +64,7 @@ def train(
     train, dev, test = (as_documents(split).documents for split in (train, dev, test))
     folder, seed = usable_folder(out), usable_seed(seed)
     accelerator = accelerator_for(recipe, device)
-    hooks = _assemble_callbacks(callbacks, track) if accelerator.is_main_process else CallbackList(())
+    hooks = _assemble_callbacks(callbacks, track) if accelerator.is_main_process else []
     if not recipe.training.batch and accelerator.num_processes > 1:
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
     for split, documents in (("train", train), ("dev", dev), ("test", test)):
@@ -76,86 +76,80 @@ def train(
         with lock, repeatable(accelerator.device):
             if accelerator.is_main_process:  # another process may have ended just now
                 refuse_spoiling(folder, recipe, resume)
-            run = _train(recipe, train, dev, test, folder, seed, resume, hooks, accelerator, synonyms)
-        hooks.on_train_end(run)
+            data = _training_data(recipe, train)
+            for callback in hooks:
+                callback.on_train_begin(recipe, data, folder, accelerator)
+            torch.manual_seed(seed)
+            texts = data.span_texts(recipe.suggester.max_width, recipe.losses.generators, synonyms)
+            fragments = data.gold_fragments(recipe.suggester.max_width)
+            model = _untrained_model(recipe, data, [*dev, *test], texts, fragments)
+            if model.classifies_given_spans:
+                model.strings = StringMajority.of(train)
+            trainer = Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed, hooks)
+            evaluator = Evaluator(model, dev) if dev else None
+            progress = Progress(fingerprint(recipe, data, dev, seed, texts), checkpoint.fixed_digest(model.network))
+            progress = _train_epochs(trainer, evaluator, progress, folder, resume)
+            _fill_datastore(model, data, trainer.corpus, seed)
+            thresholds = model.network.head.tunable_thresholds
+            if evaluator is not None and thresholds is not None and not model.classifies_given_spans:
+                fit_thresholds(evaluator, thresholds)
+            scores = evaluator.evaluate() if evaluator else None
+            tested = Evaluator(model, test).evaluate() if test else None
+            place = (progress.best_epoch, progress.epoch, progress.seconds)
+            processes = (accelerator.num_processes, accelerator.is_main_process)
+            run = Run(model, seed, digest(data.documents), *place, scores, tested, *processes)
+            if accelerator.is_main_process:
+                model.save(folder, model_card(run, data))
+                run.write(folder)
+        for callback in hooks:
+            callback.on_train_end(run)
     finally:
-        hooks.close()
+        for callback in hooks:
+            callback.close()
     return run
 
 
-def _assemble_callbacks(callbacks: Sequence[TrainingCallback], track: Sequence[str]) -> CallbackList:
+def _assemble_callbacks(callbacks: Sequence[TrainingCallback], track: Sequence[str]) -> list[TrainingCallback]:
     """These callbacks with the metrics file, a log where none of them shows progress, and trackers."""
     log = [] if any(callback.shows_progress for callback in callbacks) else [ProgressBar()]
-    trackers = [Trackers(track)] if track else []
-    return CallbackList([MetricsFile(), *log, *callbacks, *trackers])
+    return [MetricsFile(), *log, *callbacks, *([Trackers(track)] if track else [])]
 
 
-def _train(
-    recipe: Recipe,
-    train: Sequence[Document],
-    dev: Sequence[Document],
-    test: Sequence[Document],
-    folder: Path,
-    seed: int,
-    resume: bool,
-    callbacks: CallbackList,
-    accelerator: Accelerator,
-    synonyms: SynonymSource | None,
-) -> Run:
-    data, generators = _training_data(recipe, train), recipe.losses.generators
-    pretraining = generators.pretraining if generators else 0  # epochs that teach the head nothing
-    callbacks.on_train_begin(recipe, data, folder, accelerator)
-    torch.manual_seed(seed)
-    texts = data.span_texts(recipe.suggester.max_width, generators, synonyms)
-    fragments = data.gold_fragments(recipe.suggester.max_width)
-    model = _untrained_model(recipe, data, [*dev, *test], texts, fragments)
-    if model.classifies_given_spans:
-        model.strings = StringMajority.of(train)
-    trainer = Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed)
-    evaluator = Evaluator(model, dev) if dev else None
-    identity = fingerprint(recipe, data, dev, seed, texts)
-    progress = checkpoint.Progress(identity, checkpoint.fixed_digest(model.network))
-    best: checkpoint.Weights = {}
+def _train_epochs(
+    trainer: Trainer, evaluator: Evaluator | None, progress: Progress, folder: Path, resume: bool
+) -> Progress:
+    """Train until the last epoch, or until patience ends; the network is then that of the best epoch."""
+    network, settings, best = trainer.model.network, trainer.settings, checkpoint.Weights()
     if resume:
-        progress, best = checkpoint.read(folder, progress, model.network, trainer.optimizer)
-        callbacks.on_resume(progress)
+        progress, best = checkpoint.read(folder, progress, network, trainer.optimizer)
+        for callback in trainer.callbacks:
+            callback.on_resume(progress)
     while not progress.done:
-        loss = trainer.epoch(progress, best, folder, callbacks)
+        loss = trainer.epoch(progress, best, folder)
         began = time.monotonic()
         evaluation = None
-        if evaluator and progress.epoch > pretraining:
+        if evaluator and progress.epoch > trainer.pretraining:
             trainer.refresh()
             evaluation = evaluator.evaluate()
         score = evaluation.value if evaluation else -1.0
         if evaluation is None or score > progress.best:
             progress.best, progress.best_epoch = score, progress.epoch
-            best = checkpoint.copy_weights(checkpoint.state_to_keep(model.network))
-        waited = progress.epoch - max(progress.best_epoch, pretraining)
-        patience = recipe.training.patience
-        progress.done = progress.epoch >= recipe.training.epochs or (patience > 0 and waited >= patience)
+            best = {name: tensor.detach().clone() for name, tensor in checkpoint.state_to_keep(network).items()}
+        waited = progress.epoch - max(progress.best_epoch, trainer.pretraining)
+        progress.done = progress.epoch >= settings.epochs or 0 < settings.patience <= waited
         if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
-            model.network.encoder.write_word_memory(trainer.corpus)
+            network.encoder.write_word_memory(trainer.corpus)
         progress.seconds += time.monotonic() - began
-        progress.history.append(epoch_metrics(progress, loss, evaluation))
-        if callbacks.keeps_checkpoints and (progress.done or trainer.checkpoint_is_due()):
-            trainer.write_checkpoint(progress, best, folder, callbacks)
-        callbacks.on_epoch_end(progress, evaluation)
+        metrics = {"epoch": progress.epoch, "loss": loss, "seconds": round(progress.seconds, 3)}
+        progress.history.append(metrics | (evaluation.scores.metrics() if evaluation else {}))
+        if progress.done or trainer.checkpoint_is_due():
+            trainer.write_checkpoint(progress, best, folder)
+        for callback in trainer.callbacks:
+            callback.on_epoch_end(progress, evaluation)
     with torch.no_grad():
-        for name, tensor in checkpoint.state_to_keep(model.network).items():
+        for name, tensor in checkpoint.state_to_keep(network).items():
             tensor.copy_(best[name])
-    _fill_datastore(model, data, trainer.corpus, seed)
-    thresholds = model.network.head.tunable_thresholds
-    if evaluator is not None and thresholds is not None and not model.classifies_given_spans:
-        fit_thresholds(evaluator, thresholds)
-    scores = evaluator.evaluate() if evaluator else None
-    tested = Evaluator(model, test).evaluate() if test else None
-    place = (progress.best_epoch, progress.epoch, progress.seconds)
-    processes = (accelerator.num_processes, accelerator.is_main_process)
-    run = Run(model, seed, data.fingerprint(), *place, scores, tested, *processes)
-    if accelerator.is_main_process:
-        model.save(folder, model_card(run, data))
-        run.write(folder)
-    return run
+    return progress
 
 
 def _training_data(recipe: Recipe, train: Sequence[Document]) -> TrainingData:
@@ -189,16 +183,9 @@ def _untrained_model(
     decoding, spans = recipe.decoding, data.word_spans()
     overlap = least_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
     linked_overlap = least_linked_overlap(spans) if decoding.linked == "auto" else decoding.linked
+    vocabulary, names = texts.vocabulary if texts else None, fragments.names if fragments else ()
     return Model.from_corpus(
-        recipe,
-        data.sentences,
-        data.labels,
-        known,
-        overlap,
-        texts.vocabulary if texts else None,
-        fragments.names if fragments else (),
-        linked_overlap,
-        data.entities,
+        recipe, data.sentences, data.labels, known, overlap, vocabulary, names, linked_overlap, data.entities
     )
 
 

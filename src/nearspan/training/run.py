@@ -107,26 +107,13 @@ def _scores(run: Run) -> str:
     splits = {name: result for name, result in (("dev", run.dev), ("test", run.test)) if result is not None}
     if not splits:
         return "Not evaluated."
-    rows = {name: _columns(result) for name, result in splits.items()}
-    titles = ["split", *next(iter(rows.values())), "coverage"]
-    lines = [_row(titles), "|---" * len(titles) + "|"]
-    lines += [
-        _row([name, *(f"{100 * value:.2f}" for value in rows[name].values()), str(result.coverage)])
-        for name, result in splits.items()
-    ]
-    return (GIVEN if run.model.classifies_given_spans else "") + "\n".join(lines)
-
-
-def _columns(result: Evaluation) -> dict[str, float]:
-    """Measures by their titles: those of the model, and those of the baseline where there is one."""
-    measures = {_title(name): value for name, value in result.scores.metrics().items()}
-    baseline = result.baseline.metrics() if result.baseline else {}
-    return measures | {f"majority by string: {_title(name)}": value for name, value in baseline.items()}
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ").replace("f1", "F1")
-
-
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    table = []
+    for name, result in splits.items():
+        baseline = result.baseline.metrics() if result.baseline else {}
+        measures = result.scores.metrics() | {f"majority by string: {key}": value for key, value in baseline.items()}
+        titles = [key.replace("_", " ").replace("f1", "F1") for key in measures]
+        table.append([name, *(f"{100 * value:.2f}" for value in measures.values()), str(result.coverage)])
+    head = ["split", *titles, "coverage"]
+    rows = [f"| {' | '.join(cells)} |" for cells in (head, *table)]
+    rows.insert(1, "|---" * len(head) + "|")
+    return (GIVEN if run.model.classifies_given_spans else "") + "\n".join(rows)

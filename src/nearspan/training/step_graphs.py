@@ -56,19 +56,16 @@ class StepGraphs:
             return self.backward(batch)
         recording = self.recordings[shape]
         if recording is None:
-            recording = self.recordings[shape] = self._record(batch)
+            kept = replace(batch, rows=batch.rows.clone(), mask=batch.mask.clone())  # their content may change later
+            loss, replay = self.capture(lambda: self.backward(kept))
+            gradients = [weight.grad for weight in self.weights]
+            recording = self.recordings[shape] = Recording(kept, loss, gradients, replay)
         recording.batch.rows.copy_(batch.rows)
         recording.batch.mask.copy_(batch.mask)
         recording.replay()
         for weight, gradient in zip(self.weights, recording.gradients, strict=True):
             weight.grad = gradient
         return recording.loss
-
-    def _record(self, batch: Batch) -> Recording:
-        """Record a step over a copy of the batch's rows and mask, whose content may change later."""
-        kept = replace(batch, rows=batch.rows.clone(), mask=batch.mask.clone())
-        loss, replay = self.capture(lambda: self.backward(kept))
-        return Recording(kept, loss, [weight.grad for weight in self.weights], replay)
 
 
 class CudaCapture:

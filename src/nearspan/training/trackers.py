@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from accelerate import Accelerator
 from accelerate.tracking import GeneralTracker, filter_trackers, get_available_trackers
@@ -12,6 +11,7 @@ from accelerate.tracking import GeneralTracker, filter_trackers, get_available_t
 from nearspan.config import Recipe
 from nearspan.errors import ConfigError, ResourceError, did_you_mean, first_line
 from nearspan.evaluation import Evaluation
+from nearspan.settings import flatten
 from nearspan.training.callbacks import TrainingCallback, logger
 from nearspan.training.checkpoint import Progress
 from nearspan.training.data import TrainingData
@@ -33,8 +33,11 @@ class Trackers(TrainingCallback):
         super().__init__()
         self.names = list(dict.fromkeys(names))
         for name in self.names:
-            if isinstance(name, str):
-                _refuse_missing(name)
+            if isinstance(name, str) and name not in TRACKERS:
+                raise ConfigError(f"there is no tracker {name!r}; {did_you_mean(name, TRACKERS)}")
+            if isinstance(name, str) and name not in map(str, get_available_trackers()):
+                needs = f"tracking with {name} needs the package {name}, which is not installed: pip install {name}"
+                raise ResourceError(needs)
         self.trackers: list[GeneralTracker] = []
 
     def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:  # noqa: ARG002
@@ -47,8 +50,10 @@ class Trackers(TrainingCallback):
         accelerator.project_configuration.set_directories(str(folder))
         accelerator.log_with = filter_trackers(self.names, str(folder))
         options = {"wandb": {"dir": str(folder), "name": folder.name}, "mlflow": {"run_name": folder.name}}
+        settings = dict(flatten(recipe.model_dump(exclude_none=True)))
+        plain = {key: value if isinstance(value, bool | int | float) else str(value) for key, value in settings.items()}
         try:
-            accelerator.init_trackers(PROJECT, dict(_flatten(recipe.model_dump(exclude_none=True))), options)
+            accelerator.init_trackers(PROJECT, plain, options)
         except Exception as error:  # a tracker may fail as it likes
             names = ", ".join(str(getattr(name, "name", name)) for name in self.names)
             raise ResourceError(f"tracking with {names} cannot begin: {first_line(error)}") from error
@@ -96,21 +101,3 @@ class Trackers(TrainingCallback):
             except Exception as error:  # as above, a connection that is gone among other things
                 logger.warning("%s fails, training goes on without it: %s", tracker.name, first_line(error))
                 self.trackers.remove(tracker)
-
-
-def _refuse_missing(name: str) -> None:
-    if name not in TRACKERS:
-        raise ConfigError(f"there is no tracker {name!r}; {did_you_mean(name, TRACKERS)}")
-    if name not in map(str, get_available_trackers()):
-        raise ResourceError(
-            f"tracking with {name} needs the package {name}, which is not installed: pip install {name}"
-        )
-
-
-def _flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, bool | int | float | str]]:
-    """Settings as `part.key`, with values that every tracker takes."""
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value if isinstance(value, bool | int | float | str) else str(value)

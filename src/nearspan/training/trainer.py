@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from nearspan.model import Model
 from nearspan.model.network import LabelledBatch
 from nearspan.spans import GoldFragments
 from nearspan.training import checkpoint
-from nearspan.training.callbacks import CallbackList
+from nearspan.training.callbacks import TrainingCallback
 from nearspan.training.data import TrainingData
 from nearspan.training.schedule import rate
 from nearspan.training.step_graphs import StepGraphs
@@ -43,8 +44,12 @@ class Trainer:
         fragments: GoldFragments | None,
         accelerator: Accelerator,
         seed: int,
+        callbacks: Sequence[TrainingCallback] = (),
     ) -> None:
         self.settings = recipe.training
+        self.callbacks = callbacks
+        self.logging_steps = min([TrainingCallback.logging_steps, *(each.logging_steps for each in callbacks)])
+        self.keeps_checkpoints = all(callback.keeps_checkpoints for callback in callbacks)
         self.model = model
         self.accelerator = accelerator
         self.seed = seed
@@ -59,32 +64,32 @@ class Trainer:
         self.clip_groups = self._clip_groups()
         generators = recipe.losses.generators
         self.pretraining = generators.pretraining if generators else 0  # epochs in which generators learn alone
-        self.network: nn.Module = accelerator.prepare_model(model.network)
-        self.graphs = StepGraphs(list(model.network.parameters()), self._backward) if self._can_record() else None
-        self.neighbours = model.network.head.training_neighbours
-        if model.network.head.uses_datastore:
+        self.network: nn.Module = accelerator.prepare_model(network)
+        # a step may be a CUDA graph: one process, one part of a batch a step, and nothing that waits
+        alone = accelerator.device.type == "cuda" and accelerator.num_processes == 1
+        capturable = alone and self.settings.batch > 0 and network.is_capturable
+        self.graphs = StepGraphs(list(network.parameters()), self._backward) if capturable else None
+        self.neighbours = network.head.training_neighbours
+        if network.head.uses_datastore:
             model.build_datastore(data.labelled, self.corpus)
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
-        groups, fused = self._groups(recipe), self.accelerator.device.type == "cuda"
-        decay = self.settings.weight_decay
+        """Trains the weights at their highest learning rates: a pretrained encoder has one of its own."""
+        network, transformer = self.model.network, recipe.encoder.transformer
+        pretrained = set(network.pretrained_parameters())
+        tuned = transformer.learning_rate if transformer else self.settings.learning_rate
+        by_peak: dict[float, list[nn.Parameter]] = {}
+        for parameter in network.parameters():
+            peak = tuned if parameter in pretrained else self.settings.learning_rate
+            if parameter.requires_grad:
+                by_peak.setdefault(peak, []).append(parameter)
+        groups: list[dict[str, Any]] = [{"params": weights, "peak": peak} for peak, weights in by_peak.items()]
+        decay, fused = self.settings.weight_decay, self.accelerator.device.type == "cuda"
         if self.settings.optimizer == "adamw":
             return torch.optim.AdamW(groups, weight_decay=decay, fused=fused)
         if self.settings.optimizer == "sgd":
             return torch.optim.SGD(groups, lr=0.0, momentum=self.settings.momentum, weight_decay=decay, fused=fused)
         return torch.optim.Adam(groups, fused=fused)
-
-    def _groups(self, recipe: Recipe) -> list[dict[str, Any]]:
-        """The weights to train with their highest learning rates: a pretrained encoder has one of its own."""
-        network, transformer = self.model.network, recipe.encoder.transformer
-        pretrained = set(network.pretrained_parameters())
-        tuned = transformer.learning_rate if transformer else self.settings.learning_rate
-        groups: dict[float, list[nn.Parameter]] = {}
-        for parameter in network.parameters():
-            peak = tuned if parameter in pretrained else self.settings.learning_rate
-            if parameter.requires_grad:
-                groups.setdefault(peak, []).append(parameter)
-        return [{"params": parameters, "peak": peak} for peak, parameters in groups.items()]
 
     def _clip_groups(self) -> list[list[nn.Parameter]]:
         """The weights whose gradients are clipped together: those of generators apart, as gamma does not weigh them."""
@@ -94,22 +99,16 @@ class Trainer:
         groups = [[weight for weight in weights if (weight in generating) == apart] for apart in (False, True)]
         return [group for group in groups if group]
 
-    def _can_record(self) -> bool:
-        """Whether a step may be a CUDA graph: one process, one part of a batch a step, and nothing that waits."""
-        alone = self.accelerator.device.type == "cuda" and self.accelerator.num_processes == 1
-        return alone and self.settings.batch > 0 and self.model.network.is_capturable
-
     def refresh(self) -> None:
         """Let the datastore follow the weights, for heads that predict from it."""
         if self.model.network.head.uses_datastore:
             self.model.refresh_datastore(self.corpus)
 
-    def epoch(
-        self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, callbacks: CallbackList
-    ) -> float:
+    def epoch(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path) -> float:
         """One pass over the training sentences, from where `progress` stands to the epoch's end; its mean loss."""
         batches = self._batches(progress.epoch)
-        callbacks.on_epoch_begin(progress, len(batches))
+        for callback in self.callbacks:
+            callback.on_epoch_begin(progress, len(batches))
         if progress.epoch == self.pretraining and progress.step == 0:
             self.optimizer.state.clear()  # what generators taught it alone would hold the next, smaller gradients back
         began = time.monotonic()
@@ -120,7 +119,7 @@ class Trainer:
                 place = (progress.epoch, step, len(batches), self.pretraining)
                 group["lr"] = rate(self.settings, group["peak"], *place)
             total += self._step(batches[step], progress.epoch, step, len(batches))
-            if (step + 1) % callbacks.logging_steps == 0 or step + 1 == len(batches):
+            if (step + 1) % self.logging_steps == 0 or step + 1 == len(batches):
                 progress.loss += float(total)
                 total.zero_()
                 if not math.isfinite(progress.loss):
@@ -129,10 +128,10 @@ class Trainer:
                     )
                 progress.step = step + 1
                 progress.seconds = before + time.monotonic() - began
-                callbacks.on_step(progress, len(batches))
-                minutes = (time.monotonic() - self.saved) / 60
-                if callbacks.keeps_checkpoints and minutes > self.settings.checkpoint_minutes:
-                    self.write_checkpoint(progress, best, folder, callbacks)
+                for callback in self.callbacks:
+                    callback.on_step(progress, len(batches))
+                if time.monotonic() - self.saved > 60 * self.settings.checkpoint_minutes:
+                    self.write_checkpoint(progress, best, folder)
         progress.epoch += 1
         loss, progress.loss, progress.step = progress.loss / len(batches), 0.0, 0
         return loss
@@ -141,14 +140,15 @@ class Trainer:
         """Whether an epoch's end is worth a checkpoint: writing them takes a tenth of the time at most."""
         return time.monotonic() - self.saved >= 10 * self.cost
 
-    def write_checkpoint(
-        self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path, callbacks: CallbackList
-    ) -> None:
-        """Write a checkpoint, once for all processes."""
+    def write_checkpoint(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path) -> None:
+        """Write a checkpoint, once for all processes, where the run may be resumed."""
+        if not self.keeps_checkpoints:
+            return
         began = time.monotonic()
         if self.accelerator.is_main_process:
             checkpoint.write(folder, progress, self.model.network, best, self.optimizer)
-            callbacks.on_checkpoint(progress)
+            for callback in self.callbacks:
+                callback.on_checkpoint(progress)
         self.saved = time.monotonic()
         self.cost = self.saved - began
 
@@ -159,12 +159,12 @@ class Trainer:
         """
         generator = torch.Generator().manual_seed(_seed(self.seed, epoch))
         size = self.settings.batch or PART
-        batches = [[ids] for ids in self.corpus.training_batches(size, generator)]
+        batches = list(self.corpus.training_batches(size, generator))
         if not self.settings.batch:
-            return [[ids for batch in batches for ids in batch]]
+            return [batches]
         rank, count = self.accelerator.process_index, self.accelerator.num_processes
         full = batches + batches[: -len(batches) % count]
-        return full[rank::count]
+        return [[ids] for ids in full[rank::count]]
 
     def _step(self, parts: list[Tensor], epoch: int, step: int, steps: int) -> Tensor:
         done = (epoch + step / steps) / self.settings.epochs  # of all training
@@ -212,24 +212,19 @@ class Trainer:
         batch = set(ids.tolist())
         drawn = random.Random(chance).sample(range(count), min(count, self.neighbours + len(batch)))
         others = [number for number in drawn if number not in batch][: self.neighbours]
+        if not others and count == 1:
+            raise CorpusError(
+                "this head compares a sentence with others, and the training data has one alone: add sentences"
+            )
         if not others:
-            raise _no_neighbours(count)
+            raise ConfigError(
+                f"this head needs more training sentences than one batch holds, and there are {count}: "
+                f"set training.batch to a number from 1 to {count - 1}"
+            )
         return self._label(self.corpus.batch(torch.tensor(others)))
 
     def _label(self, batch: Batch) -> LabelledBatch:
         return LabelledBatch(batch, self.labels, self.texts, self.fragments, self.word_targets)
-
-
-def _no_neighbours(count: int) -> NearspanError:
-    """What to say where a batch holds all training sentences, so that the head has none to compare with."""
-    if count == 1:
-        return CorpusError(
-            "this head compares a sentence with others, and the training data has one alone: add sentences"
-        )
-    return ConfigError(
-        f"this head needs more training sentences than one batch holds, and there are {count}: "
-        f"set training.batch to a number from 1 to {count - 1}"
-    )
 
 
 def _seed(*numbers: int) -> int:
@@ -245,7 +240,11 @@ def accelerator_for(recipe: Recipe, device: str) -> Accelerator:
     if precision == "auto":
         precision = "bf16" if place.type == "cuda" and tuned else "float32"
     if precision == "bf16":
-        _refuse_unable(place)
+        try:
+            ones = torch.ones(2, 2, device=place, dtype=torch.bfloat16)
+            nn.functional.linear(ones, ones)
+        except RuntimeError as error:
+            raise ConfigError(f"{place} cannot compute in bf16: set training.precision to float32") from error
     if place.type == "cuda" and place.index is not None:
         torch.cuda.set_device(place)
     AcceleratorState._reset_state(reset_partial_state=True)  # a process may train more than once
@@ -257,12 +256,3 @@ def accelerator_for(recipe: Recipe, device: str) -> Accelerator:
     unused = DistributedDataParallelKwargs(find_unused_parameters=may_skip, broadcast_buffers=False)
     mixed = "bf16" if precision == "bf16" else "no"
     return Accelerator(cpu=place.type == "cpu", mixed_precision=mixed, kwargs_handlers=[unused])
-
-
-def _refuse_unable(place: torch.device) -> None:
-    """Refuse bf16 on a device that cannot multiply in it."""
-    try:
-        ones = torch.ones(2, 2, device=place, dtype=torch.bfloat16)
-        nn.functional.linear(ones, ones)
-    except RuntimeError as error:
-        raise ConfigError(f"{place} cannot compute in bf16: set training.precision to float32") from error

@@ -10,9 +10,8 @@ from rich.console import Console
 from nearspan.config import Recipe
 from nearspan.document import Document, Entity
 from nearspan.errors import NearspanError
-from nearspan.report.papers import trainings
-from nearspan.report.papers.curves import size_curve, split_sentences, subsets
-from nearspan.report.papers.trainings import CurvePoint, Trainings
+from nearspan.report.papers import curves
+from nearspan.report.papers.curves import CurvePoint, Trainings, size_curve, split_sentences, subsets
 from nearspan.training import TrainingCallback
 
 HALVES = (Fraction(1), Fraction(1, 2))
@@ -59,13 +58,13 @@ def test_a_stopped_curve_goes_on(
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(trainings, "ProgressBar", Stopping)
+        patch.setattr(curves, "ProgressBar", Stopping)
         with pytest.raises(KeyboardInterrupt):
             size_curve(recipes, documents, stopped, sizes=HALVES)
     resumed = []
-    train = trainings.train
+    train = curves.train
     monkeypatch.setattr(
-        trainings, "train", lambda *given, **named: resumed.append(named["resume"]) or train(*given, **named)
+        curves, "train", lambda *given, **named: resumed.append(named["resume"]) or train(*given, **named)
     )
     found = size_curve(recipes, documents, stopped, sizes=HALVES)
     assert [timeless(point) for point in found] == [timeless(point) for point in expected]

@@ -9,8 +9,14 @@ from nearspan.config import Recipe
 from nearspan.document import Document
 from nearspan.errors import ConfigError
 from nearspan.report import report
-from nearspan.report.papers.curves import epoch_times, occurrence_curve, with_word_memory
-from nearspan.report.papers.trainings import CurvePoint, Outcome, Trainings
+from nearspan.report.papers.curves import (
+    CurvePoint,
+    Outcome,
+    Trainings,
+    epoch_times,
+    occurrence_curve,
+    with_word_memory,
+)
 
 OTHER = Outcome(1, 0.5, 0.5, 0.5, 1, 1000.0)
 RECALL = ("encoder.word_memory.weight=0.3", "training.epochs=1")

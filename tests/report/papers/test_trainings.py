@@ -6,8 +6,8 @@ import torch
 
 from nearspan.config import Recipe
 from nearspan.document import Document
-from nearspan.report.papers import trainings
-from nearspan.report.papers.trainings import Trainings
+from nearspan.report.papers import curves
+from nearspan.report.papers.curves import Trainings
 from nearspan.training import loop
 
 
@@ -27,6 +27,6 @@ def test_times_of_another_device_are_not_taken(
     asked.outcome(recipe, documents, 0)
     monkeypatch.setattr(Trainings, "_train", lambda *given: pytest.fail("trained again"))
     asked.outcome(recipe, documents, 0)
-    monkeypatch.setattr(trainings, "usable_device", lambda name: torch.device("cuda"))
+    monkeypatch.setattr(curves, "usable_device", lambda name: torch.device("cuda"))
     with pytest.raises(pytest.fail.Exception, match="trained again"):
         asked.outcome(recipe, documents, 0)

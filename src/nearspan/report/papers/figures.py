@@ -46,20 +46,21 @@ def load_matplotlib() -> Any:
 
 
 @contextmanager
-def _figure(name: str, width: float, height: float, layout: str | None = "constrained") -> Iterator[Any]:
-    """An empty figure of some inches, in whose context it is drawn and written."""
+def _axes(name: str, width: float, height: float, edge: float | None = None) -> Iterator[Any]:
+    """The axes of an empty figure of some inches, in whose context it is drawn; `edge` leaves room for their names."""
     matplotlib = load_matplotlib()
     with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": name}):
-        yield matplotlib.figure.Figure(figsize=(width, height), layout=layout)
+        if edge is None:
+            yield matplotlib.figure.Figure(figsize=(width, height), layout="constrained").add_subplot()
+        else:
+            yield matplotlib.figure.Figure(figsize=(width, height)).add_axes((edge, edge, 0.99 - edge, 0.99 - edge))
 
 
 def scatter(
     points: NDArray[np.float32], groups: Sequence[int], titles: Sequence[str], name: str, axes: Sequence[str] = ()
 ) -> Markup:
     """Points [N, 2] in the colours of their groups; each shows its title when pointed at. `axes` names x and y."""
-    with _figure(name, 5, 5, layout=None) as figure:
-        edge = 0.07 if axes else 0.01
-        plane = figure.add_axes((edge, edge, 0.99 - edge, 0.99 - edge))
+    with _axes(name, 5, 5, edge=0.07 if axes else 0.01) as plane:
         plane.set(xticks=[], yticks=[])
         if axes:
             plane.set(xlabel=axes[0], ylabel=axes[1])
@@ -68,7 +69,7 @@ def scatter(
             members = [i for i, number in enumerate(groups) if number == group]
             order += members
             _plot_points(plane, points[members], group, MARKERS[group % len(MARKERS)], markersize=3.6, alpha=0.75)
-        return _svg(figure, name, [titles[i] for i in order])
+        return _svg(plane, name, [titles[i] for i in order])
 
 
 def correctness_scatter(
@@ -84,8 +85,7 @@ def correctness_scatter(
 
     `line` is a value of x to draw a line at; with one the axes have numbers.
     """
-    with _figure(name, 5, 4.4) as figure:
-        plane = figure.add_subplot()
+    with _axes(name, 5, 4.4) as plane:
         plane.set(xlabel=axes[0], ylabel=axes[1])
         if line is None:
             plane.set(xticks=[], yticks=[])
@@ -98,7 +98,7 @@ def correctness_scatter(
                 members = [i for i, number in enumerate(groups) if number == group and right[i] == correct]
                 order += members
                 _plot_points(plane, points[members], group, marker, markersize=size, alpha=0.7, zorder=height)
-        return _svg(figure, name, [titles[i] for i in order])
+        return _svg(plane, name, [titles[i] for i in order])
 
 
 def lines(
@@ -111,10 +111,10 @@ def lines(
     levels: Mapping[int, float] | None = None,
 ) -> Markup:
     """Means with their deviations, a line for each model by its number. `levels` are drawn across, by model too."""
-    with _figure(name, 6.4, 3.4) as figure:
-        plane = figure.add_subplot()
+    with _axes(name, 6.4, 3.4) as plane:
         for number, measured in series.items():
-            places, means, deviations = summary(measured)
+            places = sorted(measured)
+            means, deviations = zip(*(mean_and_deviation(measured[place]) for place in places), strict=True)
             style = {"color": _MODELS[number], "marker": MARKERS[number], "linewidth": 2}
             plane.errorbar(places, means, yerr=deviations if any(deviations) else None, capsize=3, **style)
         for number, level in (levels or {}).items():
@@ -124,13 +124,12 @@ def lines(
         plane.set_xticks(list(ticks), list(ticks.values()))
         plane.set(xlabel=axes[0], ylabel=axes[1])
         _rule(plane)
-        return _svg(figure, name)
+        return _svg(plane, name)
 
 
 def losses(curves: Sequence[Sequence[float]]) -> Markup:
     """The loss of each epoch, a line for each model, on a logarithmic scale where it can be."""
-    with _figure("loss", 6.4, 3.0) as figure:
-        axes = figure.add_subplot()
+    with _axes("loss", 6.4, 3.0) as axes:
         for number, curve in enumerate(curves):
             marker = MARKERS[number] if len(curve) == 1 else ""
             axes.plot(range(1, len(curve) + 1), curve, color=_MODELS[number], linewidth=2, marker=marker)
@@ -139,13 +138,12 @@ def losses(curves: Sequence[Sequence[float]]) -> Markup:
         axes.set(xlabel="epoch", ylabel="loss")
         axes.xaxis.get_major_locator().set_params(integer=True)
         _rule(axes)
-        return _svg(figure, "loss")
+        return _svg(axes, "loss")
 
 
 def violins(groups: Mapping[str, Sequence[NDArray[np.float64]]], name: str) -> Markup:
     """Probabilities by group, those of right spans to the left and of wrong ones to the right."""
-    with _figure(name, max(5.0, 1.2 + 0.7 * len(groups)), 3.2) as figure:
-        axes = figure.add_subplot()
+    with _axes(name, max(5.0, 1.2 + 0.7 * len(groups)), 3.2) as axes:
         most = max((len(values) for pair in groups.values() for values in pair), default=1) or 1
         for place, pair in enumerate(groups.values()):
             for side, tone, values in zip((-0.21, 0.21), (_GOOD, _BAD), pair, strict=True):
@@ -162,13 +160,12 @@ def violins(groups: Mapping[str, Sequence[NDArray[np.float64]]], name: str) -> M
             label.set_parse_math(False)  # a $ is a dollar
         axes.set(ylabel="P of the gold label", ylim=(-0.02, 1.02), xlim=(-0.6, len(groups) - 0.4))
         _rule(axes)
-        return _svg(figure, name)
+        return _svg(axes, name)
 
 
 def bars(groups: Sequence[str], values: Sequence[Sequence[float | None]], name: str, axis: str) -> Markup:
     """Percentages from 0 to 100: in each group a bar for each model. `values` has a row a model; None has no bar."""
-    with _figure(name, 5, 2.7) as figure:
-        axes = figure.add_subplot()
+    with _axes(name, 5, 2.7) as axes:
         width = 0.8 / len(values)
         for number, row in enumerate(values):
             drawn = [(place, value) for place, value in enumerate(row) if value is not None]
@@ -178,14 +175,12 @@ def bars(groups: Sequence[str], values: Sequence[Sequence[float | None]], name: 
         axes.set_xticks(range(len(groups)), groups)
         axes.set(xlabel=axis, ylabel="F1", ylim=(0, 100), xlim=(-0.6, len(groups) - 0.4))
         _rule(axes)
-        return _svg(figure, name)
+        return _svg(axes, name)
 
 
-def summary(series: Series) -> tuple[list[float], list[float], list[float]]:
-    """Places in ascending order, with the mean and the deviation of what was measured there."""
-    places = sorted(series)
-    deviations = [stdev(series[place]) if len(series[place]) > 1 else 0.0 for place in places]
-    return places, [fmean(series[place]) for place in places], deviations
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """The mean of what was measured, and its standard deviation."""
+    return fmean(values), stdev(values) if len(values) > 1 else 0.0
 
 
 def _plot_points(plane: Any, points: NDArray[np.float32], group: int, marker: str, **style: float) -> None:
@@ -201,13 +196,13 @@ def _rule(axes: Any) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _svg(figure: Any, name: str, titles: Sequence[str] = ()) -> Markup:
-    """The figure for use inside HTML: no header, no metadata, no names that another figure may use too.
+def _svg(axes: Any, name: str, titles: Sequence[str] = ()) -> Markup:
+    """The figure of some axes for use inside HTML: no header, no metadata, no names that another figure may use too.
 
     Its markers get titles, in the order they were drawn in.
     """
     out = StringIO()
-    figure.savefig(out, format="svg", transparent=True, metadata=_METADATA)
+    axes.figure.savefig(out, format="svg", transparent=True, metadata=_METADATA)
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', rf'<svg viewBox="\1" role="img" aria-label="{name}">', svg)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,24 +14,18 @@ from numpy.typing import NDArray
 from rich.console import Console
 from torch import Tensor
 
-from nearspan.document import Document, Span
+from nearspan.document import Document
 from nearspan.errors import ModelError
 from nearspan.evaluation import FalsePositives, false_positives
 from nearspan.explain import Neighbour
 from nearspan.model import Model
+from nearspan.report.papers.curves import CurvePoint
 from nearspan.report.papers.generation import Generation, generate_entities
 from nearspan.report.papers.geometry import Cosine, Geometry, coupling, geometry
 from nearspan.report.papers.label_probabilities import LabelProbabilities
 from nearspan.report.papers.projection import Components, posteriors, principal, project
-from nearspan.report.papers.retrieval import (
-    Agreement,
-    agreement,
-    distance_measure,
-    nearest_neighbours,
-    sample_queries,
-)
+from nearspan.report.papers.retrieval import Agreement, agreement, distance_measure, nearest_neighbours, sample_queries
 from nearspan.report.papers.spans import GoldSpan, gold_spans, negative_spans, span_vectors
-from nearspan.report.papers.trainings import CurvePoint
 from nearspan.report.progress import say
 from nearspan.report.scored_model import ScoredModel
 from nearspan.training.folder import METRICS
@@ -79,51 +73,50 @@ class PaperResults:
     def to_dict(self) -> dict[str, Any]:
         """The numbers, for JSON."""
         names = [scored.name for scored in self.models]
-        numbers: dict[str, Any] = {
-            "models": [
-                {"name": name, "losses": losses, "outputs": probabilities.to_dict()}
-                for name, losses, probabilities in zip(names, self.losses, self.probabilities, strict=True)
-            ]
-        }
+        models: list[dict[str, Any]] = [
+            {"name": name, "losses": losses, "outputs": probabilities.to_dict()}
+            for name, losses, probabilities in zip(names, self.losses, self.probabilities, strict=True)
+        ]
         if not self.spaces:
-            return numbers
-        rows = zip(numbers["models"], self.models, self.positives, self.spaces, self.generations, strict=True)
+            return {"models": models}
+
+        def by_name(values: Iterable[Any]) -> dict[str, Any]:
+            return dict(zip(names, values, strict=True))
+
+        rows = zip(models, self.models, self.positives, self.spaces, self.generations, strict=True)
         for model, scored, positives, space, generation in rows:
             model["false_positives"] = asdict(positives)
             model["retrieval"] = {"by": distance_measure(scored.model), **asdict(space.agreement)}
             model["coupling"] = {level: asdict(cosine) for level, cosine in space.coupling.items()}
             model["geometry"] = asdict(space.geometry)
             model["generation"] = generation.to_dict() if generation else None
-        spaces = dict(zip(names, self.spaces, strict=True))
-        numbers["retrieval"] = [
-            {
-                "text": query.gold.text,
-                "fragments": query.gold.span.fragments,
-                "sentence": query.gold.sentence.text,
-                "gold": query.gold.entity.label,
-                "predicted": dict(zip(names, query.predicted, strict=True)),
-                "neighbours": {
-                    name: [near.to_dict() for near in group]
-                    for name, group in zip(names, query.neighbours, strict=True)
-                },
-            }
-            for query in self.queries
-        ]
-        numbers["projection"] = {
-            "spans": [{"text": span.text, "label": span.entity.label} for span in self.spans],
-            "points": {name: _round_points(space.projection) for name, space in spaces.items()},
-            "posteriors": {
-                name: {key: _round_points(points) for key, points in space.posteriors.items()}
-                for name, space in spaces.items()
+        return {
+            "models": models,
+            "retrieval": [
+                {
+                    "text": query.gold.text,
+                    "fragments": query.gold.span.fragments,
+                    "sentence": query.gold.sentence.text,
+                    "gold": query.gold.entity.label,
+                    "predicted": by_name(query.predicted),
+                    "neighbours": by_name([near.to_dict() for near in group] for group in query.neighbours),
+                }
+                for query in self.queries
+            ],
+            "projection": {
+                "spans": [{"text": span.text, "label": span.entity.label} for span in self.spans],
+                "points": by_name(_round_points(space.projection) for space in self.spaces),
+                "posteriors": by_name(
+                    {key: _round_points(points) for key, points in space.posteriors.items()} for space in self.spaces
+                ),
+                "components": by_name(
+                    {"explained": space.components.explained, "points": _round_points(space.components.points)}
+                    for space in self.spaces
+                ),
             },
-            "components": {
-                name: {"explained": space.components.explained, "points": _round_points(space.components.points)}
-                for name, space in spaces.items()
-            },
+            "curve": [point.to_dict("share") for point in self.sizes],
+            "occurrences": [point.to_dict("most") for point in self.occurrences],
         }
-        numbers["curve"] = [point.to_dict("share") for point in self.sizes]
-        numbers["occurrences"] = [point.to_dict("most") for point in self.occurrences]
-        return numbers
 
 
 def analyse(models: list[ScoredModel], documents: Sequence[Document], console: Console | None = None) -> PaperResults:
@@ -147,36 +140,26 @@ def analyse(models: list[ScoredModel], documents: Sequence[Document], console: C
         neighbours.append(nearest_neighbours(scored.model, [spans[i] for i in rows], vectors[rows]))
         probabilities.append(LabelProbabilities.of(scored.model, spans))
         spaces.append(_span_space(scored.model, documents, spans, vectors, widest))
-    return PaperResults(
-        models,
-        losses,
-        probabilities,
-        [false_positives(documents, scored.predicted) for scored in models],
-        [by_key[0][key] for key in keys],
-        spaces,
-        [
-            RetrievalQuery(
-                by_key[0][key],
-                [_labels_at(scored.predicted[key[0]], key[1].span) for scored in models],
-                [groups[i] for groups in neighbours],
-            )
-            for i, key in enumerate(query_keys)
-        ],
-        [
-            generate_entities(scored.model, list(spans.values())) if scored.model.network.generators else None
-            for scored, spans in zip(models, by_key, strict=True)
-        ],
-    )
+    queries = []
+    for place, (document, entity) in enumerate(query_keys):
+        predicted = [
+            [other.label for other in scored.predicted[document].entities if other.span == entity.span]
+            for scored in models
+        ]
+        queries.append(RetrievalQuery(by_key[0][document, entity], predicted, [groups[place] for groups in neighbours]))
+    generations = [
+        generate_entities(scored.model, list(spans.values())) if scored.model.network.generators else None
+        for scored, spans in zip(models, by_key, strict=True)
+    ]
+    positives = [false_positives(documents, scored.predicted) for scored in models]
+    spans = [by_key[0][key] for key in keys]
+    return PaperResults(models, losses, probabilities, positives, spans, spaces, queries, generations)
 
 
 def _draw(items: list[Any]) -> list[Any]:
     """At most MOST_SPANS of the items, always the same ones, in their order."""
     drawn = random.Random(0).sample(range(len(items)), min(MOST_SPANS, len(items)))
     return [items[i] for i in sorted(drawn)]
-
-
-def _labels_at(document: Document, span: Span) -> list[str]:
-    return [entity.label for entity in document.entities if entity.span == span]
 
 
 def _span_space(

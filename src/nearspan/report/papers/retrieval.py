@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nearspan.errors import ModelError
 from nearspan.explain import Neighbour
-from nearspan.explain.neighbour import neighbour_at
+from nearspan.explain.evidence import neighbours_at
 from nearspan.knn import Datastore, similarities
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
@@ -74,10 +74,8 @@ def nearest_neighbours(
 ) -> list[list[Neighbour]]:
     """For each span its nearest training spans, best first."""
     store, (scores, rows) = datastore(model), nearest_rows(model, spans, vectors, count)
-    return [
-        [neighbour_at(store, model.labels, row, score) for score, row in zip(*pair, strict=True) if score > -torch.inf]
-        for pair in zip(scores.tolist(), rows.tolist(), strict=True)
-    ]
+    real = scores > -torch.inf
+    return [neighbours_at(store, model.labels, scores[i][real[i]], rows[i][real[i]]) for i in range(len(spans))]
 
 
 def agreement(model: Model, spans: Sequence[GoldSpan], vectors: Tensor, count: int = 5) -> Agreement:

@@ -153,12 +153,7 @@ def label_probabilities(model: Model, spans: Sequence[WordSpan]) -> Tensor:
 
 @torch.inference_mode()
 def _gather_rows(
-    model: Model,
-    spans: Sequence[WordSpan],
-    size: int,
-    read: Callable[[Query], Tensor],
-    *,
-    with_datastore: bool = False,
+    model: Model, spans: Sequence[WordSpan], size: int, read: Callable[[Query], Tensor], *, with_datastore: bool = False
 ) -> Tensor:
     """Rows [N, size] of what is read of all candidates [S, size]."""
     rows = torch.empty(len(spans), size, device=model.device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
@@ -14,6 +14,7 @@ from typing import Any
 
 from nearspan.config import Recipe, value_of
 from nearspan.errors import ConfigError
+from nearspan.settings import flatten
 
 SOURCE = "the search space"  # of settings, in the errors of a recipe
 VALUES = "LOW..HIGH, LOW..HIGH:log, LOW..HIGH:STEP or a|b|c"
@@ -69,10 +70,6 @@ class Choice:
         """Every value, as `Recipe.override` takes it."""
         return [f"{self.key}={value}" for value in self.values]
 
-    def with_type_of(self, value: Any) -> Choice:  # noqa: ARG002
-        """The choice as it is: its values are text."""
-        return self
-
     def __str__(self) -> str:
         return f"{self.key}={'|'.join(self.values)}"
 
@@ -113,7 +110,7 @@ class Space:
                 content = tomllib.loads(Path(content).read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError) as error:
                 raise ConfigError(f"cannot read the space {content}: {error}") from error
-        return cls._of_pairs(_flatten(content))
+        return cls._of_pairs(flatten(content))
 
     @classmethod
     def _of_pairs(cls, pairs: Iterable[tuple[str, Any]]) -> Space:
@@ -158,15 +155,6 @@ def _split_search(search: str) -> tuple[str, str]:
     return key, values
 
 
-def _flatten(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in content.items():
-        key = f"{prefix}{name.strip()}"
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{key}.")
-        else:
-            yield key, value
-
-
 def _try_settings(recipe: Recipe, kinds: Sequence[str], variable: Variable) -> None:
     for setting in variable.settings():
         try:
@@ -177,6 +165,8 @@ def _try_settings(recipe: Recipe, kinds: Sequence[str], variable: Variable) -> N
 
 
 def _with_type(recipe: Recipe, kinds: Sequence[str], variable: Variable) -> Variable:
+    if isinstance(variable, Choice):  # its values are text
+        return variable
     value: Any = recipe.override([*kinds, variable.settings()[0]])
     for part in variable.key.split("."):
         value = getattr(value, part, None)
@@ -230,19 +220,14 @@ def _range(key: str, text: str) -> Range:
         raise ConfigError(f"{variable}: the low end {variable.low} is not below the high end {variable.high}")
     if log and variable.low <= 0:
         raise ConfigError(f"{variable}: a log scale begins above 0")
-    _check_step(variable)
+    if step is not None:
+        first, last, by = (Decimal(repr(number)) for number in (variable.low, variable.high, step))
+        if by <= 0:
+            raise ConfigError(f"{variable}: a step is above 0")
+        if rest := (last - first) % by:
+            reached = "only one value" if rest == last - first else f"{last - rest}"
+            raise ConfigError(f"{variable}: steps of {by} from {first} do not meet {last}; they reach {reached}")
     return variable
-
-
-def _check_step(variable: Range) -> None:
-    if variable.step is None:
-        return
-    low, high, step = (Decimal(repr(number)) for number in (variable.low, variable.high, variable.step))
-    if step <= 0:
-        raise ConfigError(f"{variable}: a step is above 0")
-    if rest := (high - low) % step:
-        last = "only one value" if rest == high - low else f"{high - rest}"
-        raise ConfigError(f"{variable}: steps of {step} from {low} do not meet {high}; they reach {last}")
 
 
 def _number(key: str, text: str, values: str) -> int | float:

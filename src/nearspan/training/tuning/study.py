@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,11 +43,10 @@ class Study:
     def trials(self) -> list[Trial]:
         """All trials, with those that were interrupted."""
         trials: list[Trial] = []
-        ended = 0
-        for frozen in self._frozen_trials():
-            trial = _trial(frozen, ended + 1, self._overrides(frozen.params))
-            ended += trial.state != "interrupted"
-            trials.append(trial)
+        number = 1
+        for frozen in self.study.get_trials(deepcopy=False):
+            trials.append(_trial(frozen, number, self._overrides(frozen.params)))
+            number += trials[-1].state != "interrupted"
         return trials
 
     def next_trial(self) -> RunningTrial:
@@ -61,19 +60,10 @@ class Study:
         same = next((trial for trial in ended if trial.overrides == overrides), None)
         return RunningTrial(self.study, drawn, number, overrides, same)
 
-    def recover(self) -> None:
-        """Give up the trials that ran when a process was killed; their numbers are free again."""
-        for frozen in self._frozen_trials():
-            if frozen.state == TrialState.RUNNING:
-                self.study.tell(frozen.number, state=TrialState.FAIL)
-
     def _overrides(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
         """The settings that were drawn, in the order of the space; a choice is text already."""
         values = ((key, parameters[key]) for key in self.space if key in parameters)
         return tuple(f"{key}={value if isinstance(value, str) else repr(value)}" for key, value in values)
-
-    def _frozen_trials(self) -> Sequence[FrozenTrial]:
-        return self.study.get_trials(deepcopy=False)
 
 
 @dataclass(frozen=True)
@@ -86,12 +76,9 @@ class RunningTrial:
     overrides: tuple[str, ...]
     same: Trial | None  # an earlier trial with the same settings
 
-    def begin(self, epochs: int) -> None:
-        """Before training; a third of the epochs passes before the trial may be pruned."""
+    def report(self, epoch: int, f1: float, epochs: int) -> bool:
+        """Report the F1 of an epoch; whether the trial may be pruned, not before a third of its `epochs` has passed."""
         self.study.pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=1 + epochs // 3)
-
-    def report(self, epoch: int, f1: float) -> bool:
-        """Report the F1 of an epoch; whether the trial may be pruned."""
         self.trial.report(f1, epoch)
         return self.trial.should_prune()
 
@@ -127,9 +114,10 @@ def open_study(folder: Path, name: str, space: Space, seed: int, *, resume: bool
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         with lock_folder(folder, LOCK, f"{folder} is being tuned by another process: wait for it or stop it"):
-            study = Study(_load_study(path, name, resume=resume), space, seed)
-            study.recover()
-            yield study
+            study = _load_study(path, name, resume=resume)
+            for killed in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):  # their numbers are free again
+                study.tell(killed.number, state=TrialState.FAIL)
+            yield Study(study, space, seed)
     except (SQLAlchemyError, OptunaError) as error:
         raise NearspanError(f"the study {path} cannot be read or written: {error}") from error
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tomli_w
-from rich.table import Table
+from rich.table import Column, Table
 
 from nearspan.config import Recipe, value_of
 from nearspan.io.atomic import write_file
@@ -103,12 +103,9 @@ def tuned_recipe(recipe: Recipe, trials: Sequence[Trial], seed: int) -> Recipe:
 
 def trials_table(trials: Sequence[Trial], count: int = 5) -> Table:
     """The best trials."""
-    table = Table(box=None)
-    for title in ("trial", "dev F1", "epoch", "seconds"):
-        table.add_column(title, justify="right")
     keys = list(dict.fromkeys(key for trial in trials for key in trial.settings))
-    for key in keys:
-        table.add_column(key, justify="right", overflow="fold")
+    columns = [Column(title, justify="right") for title in ("trial", "dev F1", "epoch", "seconds")]
+    table = Table(*columns, *(Column(key, justify="right", overflow="fold") for key in keys), box=None)
     for trial in rank_trials(trials)[:count]:
         cells = (str(trial.number), trial.percent, str(trial.best_epoch), f"{trial.seconds:.0f}")
         table.add_row(*cells, *(format_value(trial.settings.get(key, "")) for key in keys))

@@ -104,34 +104,49 @@ def tune(
         run_trial = partial(
             train_recipe, train=train, dev=dev, out=folder / SCRATCH, seed=seed, device=place, synonyms=synonyms
         )
-        return _Tuner(study, recipe, folder, seed, run_trial, TuningBar(console, trials)).run(trials)
+        return _Tuner(study, recipe, folder, seed, run_trial, console or Console(quiet=True), trials).run()
 
 
 @dataclass
 class _Tuner:
-    """Runs the trials of a study one after the other."""
+    """Runs the trials of a study one after the other. A bar shows which one runs, how far it is and the best so far."""
 
     study: Study
     recipe: Recipe
     folder: Path
     seed: int
     train: Callable[..., Any]  # a recipe with callbacks
-    bar: TuningBar
+    console: Console
+    count: int
     written: Recipe | None = None  # in best.toml
 
-    def run(self, count: int) -> TuningResult:
-        """Go on until `count` trials have ended; an error if all failed."""
+    def __post_init__(self) -> None:
+        columns = (
+            TextColumn("trial {task.fields[trial]}/{task.total}"),
+            BarColumn(),
+            TextColumn("{task.fields[epoch]}{task.fields[best]}"),
+            TimeElapsedColumn(),
+        )
+        self.bar = Bar(*columns, console=self.console, transient=True, disable=self.console.quiet)
+        self.task = self.bar.add_task("", trial=0, epoch="", best="", total=self.count)
+
+    def run(self) -> TuningResult:
+        """Go on until `count` trials have ended, and show the best; an error if all failed."""
         trials = self.write()
-        self.bar.start(trials)
+        self.bar.start()
         failures = 0
         try:
-            while sum(trial.state != "interrupted" for trial in trials) < count and failures < MOST_FAILURES:
+            while sum(trial.state != "interrupted" for trial in trials) < self.count and failures < MOST_FAILURES:
                 self._run_trial()
                 trials = self.write()
                 failures = failures + 1 if not rank_trials(trials) else 0
-                self.bar.end_trial(trials)
+                self.show(trials[-1].number, 1.0)
+                self.console.print(Text(str(trials[-1]), style="dim"), highlight=False, soft_wrap=True)
         finally:
-            self.bar.close(self.write())
+            trials = self.write()
+            self.bar.stop()
+            if rank_trials(trials):
+                self.console.print(trials_table(trials))
         if not rank_trials(trials):
             errors = [trial.error for trial in trials if trial.error]
             raise NearspanError(f"all {len(errors)} trials failed; the last one: {errors[-1]}")
@@ -139,15 +154,21 @@ class _Tuner:
 
     def write(self) -> list[Trial]:
         """Write all trials, and the recipe of the best one where there is a better one."""
-        trials = self.study.trials()
-        best = tuned_recipe(self.recipe, trials, self.seed) if rank_trials(trials) else None
+        trials, best = self.study.trials(), None
+        for trial in rank_trials(trials)[:1]:
+            best = tuned_recipe(self.recipe, trials, self.seed)
+            self.bar.update(self.task, best=f"best {trial.percent} (trial {trial.number})")
         write_trials(self.folder, trials, best if best != self.written else None)
         self.written = best
         return trials
 
+    def show(self, number: int, done: float, epoch: str = "") -> None:
+        """Show that this part of a trial is done."""
+        self.bar.update(self.task, completed=number - 1 + done, trial=number, epoch=epoch)
+
     def _run_trial(self) -> None:
         trial = self.study.next_trial()
-        self.bar.show(trial.number, 0.0)
+        self.show(trial.number, 0.0)
         if trial.same is not None:
             trial.repeat(trial.same)
             return
@@ -155,7 +176,7 @@ class _Tuner:
         shutil.rmtree(scratch, ignore_errors=True)  # of a trial that was killed
         began = time.monotonic()
         try:
-            self.train(self.recipe.override(trial.overrides, SOURCE), callbacks=[TrialCallback(trial, self.bar)])
+            self.train(self.recipe.override(trial.overrides, SOURCE), callbacks=[TrialCallback(trial, self.show)])
         except TrialEnded as ended:
             trial.end(ended.state, time.monotonic() - began)
         except (NearspanError, torch.cuda.OutOfMemoryError) as error:
@@ -179,69 +200,27 @@ class TrialCallback(TrainingCallback):
     keeps_checkpoints = False
     shows_progress = True
 
-    def __init__(self, trial: RunningTrial, bar: TuningBar) -> None:
+    def __init__(self, trial: RunningTrial, show: Callable[[int, float, str], None]) -> None:
         super().__init__()
-        self.trial, self.bar = trial, bar
-        self.score = ""
+        self.trial, self.show, self.score = trial, show, ""
 
     def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:  # noqa: ARG002
         """Take the number of epochs."""
         self.epochs = recipe.training.epochs
-        self.trial.begin(self.epochs)
 
     def on_step(self, progress: Progress, steps: int) -> None:
         """Move the bar."""
         epoch = f"epoch {min(progress.epoch + 1, self.epochs)}/{self.epochs}  {self.score}"
-        self.bar.show(self.trial.number, (progress.epoch + progress.step / steps) / self.epochs, epoch)
+        self.show(self.trial.number, (progress.epoch + progress.step / steps) / self.epochs, epoch)
 
     def on_epoch_end(self, progress: Progress, dev: Evaluation | None) -> None:
         """Report the score; end the trial after its last epoch, or where it may be pruned."""
         if dev is None:
             raise NearspanError("a trial without development documents has nothing to report")
         self.score = f"dev F1 {100 * dev.value:5.2f}  "
-        prunable = self.trial.report(progress.epoch, dev.value)
+        prunable = self.trial.report(progress.epoch, dev.value, self.epochs)
         if progress.done or prunable:
             raise TrialEnded("complete" if progress.done else "pruned")
-
-
-class TuningBar:
-    """Shows which trial runs, how far it is, and the best so far. Without a console, nothing."""
-
-    def __init__(self, console: Console | None, trials: int) -> None:
-        self.console = console or Console(quiet=True)
-        columns = (
-            TextColumn("trial {task.fields[trial]}/{task.total}"),
-            BarColumn(),
-            TextColumn("{task.fields[epoch]}{task.fields[best]}"),
-            TimeElapsedColumn(),
-        )
-        self.bar = Bar(*columns, console=self.console, transient=True, disable=console is None)
-        self.task = self.bar.add_task("", trial=0, epoch="", best="", total=trials)
-
-    def start(self, trials: Sequence[Trial]) -> None:
-        """Show the trials that are there already."""
-        self._show_best(trials)
-        self.bar.start()
-
-    def show(self, number: int, done: float, epoch: str = "") -> None:
-        """Show that this part of a trial is done."""
-        self.bar.update(self.task, completed=number - 1 + done, trial=number, epoch=epoch)
-
-    def end_trial(self, trials: Sequence[Trial]) -> None:
-        """Print the last trial."""
-        self.show(trials[-1].number, 1.0)
-        self._show_best(trials)
-        self.console.print(Text(str(trials[-1]), style="dim"), highlight=False, soft_wrap=True)
-
-    def close(self, trials: Sequence[Trial]) -> None:
-        """Give the terminal back and show the best trials."""
-        self.bar.stop()
-        if rank_trials(trials):
-            self.console.print(trials_table(trials))
-
-    def _show_best(self, trials: Sequence[Trial]) -> None:
-        best = "".join(f"best {trial.percent} (trial {trial.number})" for trial in rank_trials(trials)[:1])
-        self.bar.update(self.task, best=best)
 
 
 def _study_name(

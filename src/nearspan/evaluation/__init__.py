@@ -2,7 +2,7 @@
 
 from nearspan.evaluation.errors import Error, ErrorKind, FalsePositives, false_positives, find_errors
 from nearspan.evaluation.evaluator import Evaluation, Evaluator, evaluate, score_labels
-from nearspan.evaluation.matching import score
+from nearspan.evaluation.matching import score, score_by
 from nearspan.evaluation.scores import ClassificationScores, Counts, Scores
 from nearspan.evaluation.slices import (
     VOCABULARIES,
@@ -11,7 +11,6 @@ from nearspan.evaluation.slices import (
     by_structure,
     by_vocabulary,
     by_width,
-    score_by,
 )
 
 __all__ = [

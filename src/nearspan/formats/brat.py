@@ -225,9 +225,11 @@ class _Folders:
 
 def _read_pair(annotation_file: Path, text_file: Path, id: str) -> Corpus:
     text, source = Source(text_file), Source(annotation_file)
-    source.problems[:0] = text.problems
+    readings = _readings(text)
+    source.problems += text.problems
     annotations = list(_annotations(source))
-    draft = Draft(_best_reading(text, annotations), source, 1, id=id)
+    best = max(readings, key=lambda reading: sum(annotation.fits(reading) for annotation in annotations))
+    draft = Draft(best, source, 1, id=id)
     for annotation in annotations:
         draft.add(annotation.fragments, annotation.label, annotation.line, text=annotation.text)
     return to_corpus([draft], source, "brat")
@@ -253,14 +255,14 @@ def _annotations(source: Source) -> Iterator[_Annotation]:
         yield _Annotation(number, match[1].strip(), [(int(start), int(end)) for start, end in pairs], text)
 
 
-def _best_reading(source: Source, annotations: list[_Annotation]) -> str:
-    """The reading of the text file that most annotations agree with; the plain one if several do."""
+def _readings(source: Source) -> list[str]:
+    """What a text file may say, the plain reading first."""
     readings = [source.text]
     if source.has_mark:
         readings.append("\ufeff" + source.text)
     if "\r\n" in source.text:
         readings += [reading.replace("\r\n", "\n") for reading in readings]
-    return max(readings, key=lambda reading: sum(annotation.fits(reading) for annotation in annotations))
+    return readings
 
 
 def _write_text(path: Path, pieces: Iterable[str]) -> None:

@@ -76,13 +76,11 @@ def read(source: Source) -> Corpus:
         text = path if is_text else folders.text_of(annotations) or path.with_suffix(".txt")
         return _read_pair(annotations, text, display_path(path.stem))
     files, problems = _files(path)
-    annotation_files = sorted(
-        (file for file in files if _ends(file, ".ann")), key=lambda file: natural_order(file.as_posix())
-    )
+    files.sort(key=lambda file: natural_order(file.as_posix()))
+    annotation_files = [file for file in files if _ends(file, ".ann")]
     if not annotation_files:
-        raise CorpusError(
-            f"{display_path(path)} is a folder without .ann files; name the files to read, or a brat folder"
-        )
+        message = "is a folder without .ann files; name the files to read, or a brat folder"
+        raise CorpusError(f"{display_path(path)} {message}")
     parts: list[Corpus] = []
     used: set[Path] = set()
     for file in annotation_files:
@@ -98,8 +96,7 @@ def read(source: Source) -> Corpus:
     problems = [problem for problem in problems if problem.path not in read_folders]  # a linked folder of texts is read
     unused = sorted(file for file in files if _ends(file, ".txt") and file not in used)
     problems += [Problem("no annotations", "there is no .ann for it; not read", display_path(file)) for file in unused]
-    merged = Corpus.merge(parts)
-    return Corpus(merged.documents, (*merged.problems, *problems), "brat", 0, merged.places)
+    return Corpus.merge([*parts, Corpus((), tuple(problems), "brat")])
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
@@ -171,26 +168,21 @@ def file_names(corpus: Corpus) -> Iterator[str]:
 def _files(path: Path) -> tuple[list[Path], list[Problem]]:
     """The `.ann` and `.txt` files of a folder and all folders in it, and what could not be entered or opened."""
     files: list[Path] = []
-    problems: list[Problem] = []
-
-    def add_problem(file: str | Path, message: str) -> None:
-        problems.append(Problem("missing text", message, display_path(file)))
+    missing: list[tuple[str | Path, str]] = []
 
     def list_closed(error: OSError) -> None:
         if Path(error.filename) == path:
             raise CorpusError(f"cannot read {display_path(path)}: {error.strerror}") from error
-        add_problem(error.filename, f"cannot be read: {error.strerror}")
+        missing.append((error.filename, f"cannot be read: {error.strerror}"))
 
     for folder, below, names in os.walk(path, onerror=list_closed):
         paths = [Path(folder, name) for name in names if name.lower().endswith((".ann", ".txt"))]
         files += [file for file in paths if file.is_file()]
-        for link in (Path(folder, name) for name in below):
-            if link.is_symlink():
-                add_problem(link, "it is a link to a folder; not read")
-        for file in paths:
-            if file.is_symlink() and not file.exists():
-                add_problem(file, "it is a link to nothing; not read")
-    return files, problems
+        links = [link for name in below if (link := Path(folder, name)).is_symlink()]
+        missing += [(link, "it is a link to a folder; not read") for link in links]
+        broken = [file for file in paths if file.is_symlink() and not file.exists()]
+        missing += [(file, "it is a link to nothing; not read") for file in broken]
+    return files, [Problem("missing text", message, display_path(file)) for file, message in missing]
 
 
 def _ends(path: Path, ending: str) -> bool:

@@ -19,22 +19,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from nearspan.document import Document, Fragment
-from nearspan.errors import CorpusError
-from nearspan.formats.columns import (
-    DOCSTART,
-    MOST_LAYERS,
-    NO_ID,
-    Block,
-    Columns,
-    Row,
-    detect,
-    read_blocks,
-    wrong_numbers,
-)
+from nearspan.formats.columns import DOCSTART, MOST_LAYERS, NO_ID, Block, Columns, detect, read_blocks, wrong_numbers
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus, word_offsets
 from nearspan.formats.format import Format, count_scores, list_changes, refuse_label, unwritable
@@ -42,6 +32,8 @@ from nearspan.formats.source import Source
 from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, fault, parse, scheme
 from nearspan.io.atomic import write_file
 from nearspan.segment import split
+
+_unwritable = partial(unwritable, format="CoNLL columns")
 
 
 def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
@@ -110,7 +102,7 @@ def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> 
     """Read the label columns of all sentences, then add their entities to the drafts."""
     known: dict[str, Tag | None] = {}
     prefixes: Counter[str] = Counter()
-    tagged: list[tuple[Draft, list[Row], int, list[Chunk]]] = []  # by sentence and layer, with its first word
+    tagged: list[tuple[Draft, list[int], int, list[Chunk]]] = []  # by sentence and layer, with its first word
     for block, draft in zip(blocks, drafts, strict=True):
         first = 0
         for rows in block.sentences:
@@ -127,13 +119,13 @@ def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> 
                         draft.add_problem("unknown tag", message, number)
                     tags.append(tag or OUTSIDE)
                 prefixes.update(tag.prefix for tag in tags)
-                tagged.append((draft, rows, first, chunks(tags)))
+                tagged.append((draft, [number for number, _ in rows], first, chunks(tags)))
             first += len(rows)
     name = scheme(prefixes, (chunk for *_, entities in tagged for chunk in entities))
-    for draft, rows, first, entities in tagged:
+    for draft, numbers, first, entities in tagged:
         words = draft.words or ()
         for chunk in entities:
-            number = rows[chunk.first][0]
+            number = numbers[chunk.first]
             if wrong := fault(chunk, name):
                 draft.add_problem("bad sequence", f"{wrong} in a file tagged as {name}; the entity is kept", number)
             fragment = (words[first + chunk.first][0], words[first + chunk.stop - 1][1])
@@ -261,10 +253,6 @@ def _refuse_words(document: Document, words: Iterable[Fragment]) -> None:
             raise _unwritable(document, f"the word {excerpt(word)} holds a tab or a line end")
         if word.startswith(DOCSTART):
             raise _unwritable(document, f"the word {excerpt(word)} begins with {DOCSTART}")
-
-
-def _unwritable(document: Document, reason: str) -> CorpusError:
-    return unwritable(document, reason, "CoNLL columns")
 
 
 FORMAT = Format("conll", read, detect, write, endings=(".conll", ".iob", ".iob2", ".bio", ".tsv"), columns=True)

@@ -49,7 +49,7 @@ def detect(source: Source) -> bool:
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write the text up to its first newline as the title and the rest as the abstract."""
-    ids = list(_ids(corpus))
+    ids = [_UNSAFE.sub("_", document.id)[:200] or str(number) for number, document in enumerate(corpus, 1)]
     write_file(path, _pieces(corpus, ids))
     return list_changes(path, plain_text_changes(corpus, ids, "pubtator"))
 
@@ -141,12 +141,6 @@ def _is_relation(columns: list[str]) -> bool:
     """Whether a line names two concepts, such as D001241, and not a mention whose offsets are no numbers."""
     has_name = len(columns) >= 4 and _RELATION.fullmatch(columns[1]) and not _NUMBER.fullmatch(columns[2])
     return bool(has_name) and all(_CONCEPT.fullmatch(column) for column in columns[2:4])
-
-
-def _ids(corpus: Corpus) -> Iterator[str]:
-    """The id that each document is written with."""
-    for number, document in enumerate(corpus.documents, 1):
-        yield _UNSAFE.sub("_", document.id)[:200] or str(number)
 
 
 def _pieces(corpus: Corpus, ids: Iterable[str]) -> Iterator[str]:

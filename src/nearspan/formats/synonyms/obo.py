@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from nearspan.formats.corpus import excerpt
 from nearspan.formats.source import Line, Lines
-from nearspan.formats.synonyms.lines import Concept
+from nearspan.formats.synonyms.line_formats import Concept
 
 SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
 

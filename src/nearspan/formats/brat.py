@@ -239,8 +239,7 @@ def _annotations(source: Source) -> Iterator[_Annotation]:
         columns = line.split("\t", 2)
         match = _TEXT_BOUND.fullmatch(columns[1]) if line.startswith("T") and len(columns) > 1 else None
         if match is None or max(map(len, re.split("[ ;]", match[2]))) > _MOST_DIGITS:
-            message = f"found {excerpt(line)}, expected T1<tab>LABEL 0 4<tab>text"
-            source.add_problem("malformed", message, number)
+            source.add_unexpected(line, "T1<tab>LABEL 0 4<tab>text", number)
             continue
         pairs = [pair.split(" ") for pair in match[2].split(";")]
         text = columns[2] if len(columns) > 2 else None

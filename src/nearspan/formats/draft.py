@@ -40,7 +40,7 @@ class Draft:
 
     def add(
         self,
-        fragments: Sequence[Fragment],
+        fragments: list[Fragment],
         label: str,
         line: int = 0,
         *,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from nearspan.errors import CorpusError
-from nearspan.formats.corpus import Problem
+from nearspan.formats.corpus import Problem, excerpt
 from nearspan.io.paths import display_path
 
 _WIDE = {
@@ -38,6 +38,10 @@ class _File:
     def add_problem(self, kind: str, message: str, line: int = 0) -> None:
         """List something that is wrong in the file."""
         self.problems.append(Problem(kind, message, self.name, line))
+
+    def add_unexpected(self, text: str, expected: str, line: int) -> None:
+        """List a line, or a part of one, that is not what was expected."""
+        self.add_problem("malformed", f"found {excerpt(text)}, expected {expected}", line)
 
     def _decode(self, line: bytes, number: int) -> str:
         """A line as text; bytes that are not UTF-8 are listed and read as U+FFFD."""

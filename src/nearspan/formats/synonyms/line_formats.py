@@ -62,8 +62,7 @@ def read_tsv(lines: Lines) -> Iterator[Concept]:
     for number, line in _tsv_rows(lines):
         names = [cell for cell in line.split("\t") if cell.strip()]
         if len(names) < 2:
-            message = f"found {excerpt(line)}, expected names with a tab between; kept alone"
-            lines.add_problem("malformed", message, number)
+            lines.add_unexpected(line, "names with a tab between; kept alone", number)
         yield "", names
 
 
@@ -78,8 +77,7 @@ def read_tsv_with_identifiers(lines: Lines, *, strict: bool) -> Iterator[Concept
         elif identifier and any(names):
             yield identifier, names
         else:
-            message = f"found {excerpt(line)}, expected an identifier, a tab and names; not read"
-            lines.add_problem("malformed", message, number)
+            lines.add_unexpected(line, "an identifier, a tab and names; not read", number)
 
 
 def _tsv_rows(lines: Iterable[Line]) -> Iterator[Line]:
@@ -107,10 +105,8 @@ def _umls_rows(lines: Lines, languages: Collection[str] | None) -> Iterator[tupl
             continue
         cells = line.split("|")
         if len(cells) not in (_UMLS_COLUMNS, _UMLS_COLUMNS + 1) or not cells[_CONCEPT]:
-            message = (
-                f"found {len(cells)} columns in {excerpt(line)}, expected {_UMLS_COLUMNS} as MRCONSO.RRF has; not read"
-            )
-            lines.add_problem("malformed", message, number)
+            counts = f"found {len(cells)} columns in {excerpt(line)}, expected {_UMLS_COLUMNS}"
+            lines.add_problem("malformed", f"{counts} as MRCONSO.RRF has; not read", number)
         elif not cells[_NAME].strip():
             lines.add_problem("empty", f"{cells[_CONCEPT]} has an empty name; not read", number)
         elif (languages is None or cells[_LANGUAGE] in languages) and cells[_SUPPRESS] in ("N", ""):
@@ -135,8 +131,7 @@ def read_wordnet(lines: Lines) -> Iterator[Concept]:
             continue
         names = _wordnet_names(line)
         if names is None:
-            message = f"found {excerpt(line)}, expected OFFSET FILE n|v|a|s|r COUNT WORD ID ...; not read"
-            lines.add_problem("malformed", message, number)
+            lines.add_unexpected(line, "OFFSET FILE n|v|a|s|r COUNT WORD ID ...; not read", number)
         else:
             yield "", names
 

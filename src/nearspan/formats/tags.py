@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ class Chunk(NamedTuple):
     last_prefix: str
 
 
+@lru_cache(maxsize=4096)  # files hold few different tags, each many times
 def parse(tag: str) -> Tag | None:
     """A tag's prefix and label, or None if it is not a tag.
 

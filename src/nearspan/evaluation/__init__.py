@@ -1,25 +1,15 @@
 """Measures: exact matches and the accuracy of labels, scores of slices, and the errors behind them."""
 
-from nearspan.evaluation.errors import Error, ErrorKind, FalsePositives, false_positives, find_errors
+from nearspan.evaluation.errors import Error, FalsePositives, false_positives, find_errors
 from nearspan.evaluation.evaluator import Evaluation, Evaluator, evaluate, score_labels
-from nearspan.evaluation.matching import score
+from nearspan.evaluation.matching import score, score_by
 from nearspan.evaluation.scores import ClassificationScores, Counts, Scores
-from nearspan.evaluation.slices import (
-    VOCABULARIES,
-    by_continuity,
-    by_sentence_continuity,
-    by_structure,
-    by_vocabulary,
-    by_width,
-    score_by,
-)
+from nearspan.evaluation.slices import by_continuity, by_sentence_continuity, by_structure, by_vocabulary, by_width
 
 __all__ = [
-    "VOCABULARIES",
     "ClassificationScores",
     "Counts",
     "Error",
-    "ErrorKind",
     "Evaluation",
     "Evaluator",
     "FalsePositives",

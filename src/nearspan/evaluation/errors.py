@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
-from nearspan.document import Document, Entity, Span
+from nearspan.document import Document, Entity
 from nearspan.evaluation.matching import Overlaps, pair_documents
 
 ErrorKind = Literal["missed", "spurious", "wrong label", "wrong boundary", "wrong label and boundary"]
-Pair = tuple[ErrorKind, Entity, Entity]
-
 PREFERENCE: tuple[ErrorKind, ...] = ("wrong label", "wrong boundary", "wrong label and boundary")
 
 
@@ -44,36 +43,24 @@ def find_errors(gold: Iterable[Document], predicted: Iterable[Document]) -> list
 def _document_errors(truth: Document, guess: Document) -> list[Error]:
     golds, guesses = set(truth.entities), set(guess.entities)
     missed, spurious = golds - guesses, guesses - golds
+    index = Overlaps(spurious)
+    pairs = [_rank(gold, predicted) for gold in missed for predicted in index.of(gold.span)]
     errors: list[Error] = []
-    for kind, gold, predicted in sorted(_overlapping_pairs(missed, spurious), key=_preference):
+    for kind, _, gold, predicted in sorted(pairs):
         if gold in missed and predicted in spurious:
             missed.remove(gold)
             spurious.remove(predicted)
-            errors.append(Error(kind, truth, gold, predicted))
+            errors.append(Error(PREFERENCE[kind], truth, gold, predicted))
     errors += [Error("missed", truth, entity, None) for entity in missed]
     errors += [Error("spurious", truth, None, entity) for entity in spurious]
     return sorted(errors, key=lambda error: (error.gold or error.predicted, error.predicted or error.gold))
 
 
-def _overlapping_pairs(missed: set[Entity], spurious: set[Entity]) -> Iterator[Pair]:
-    index = Overlaps(spurious)
-    for gold in missed:
-        for predicted in index.of(gold.span):
-            if gold.span == predicted.span:
-                yield "wrong label", gold, predicted
-            elif gold.label == predicted.label:
-                yield "wrong boundary", gold, predicted
-            else:
-                yield "wrong label and boundary", gold, predicted
-
-
-def _preference(pair: Pair) -> tuple[int, int, Entity, Entity]:
-    kind, gold, predicted = pair
-    return PREFERENCE.index(kind), -_shared_characters(gold.span, predicted.span), gold, predicted
-
-
-def _shared_characters(left: Span, right: Span) -> int:
-    return sum(max(0, min(b, end) - max(a, start)) for a, b in left.fragments for start, end in right.fragments)
+def _rank(gold: Entity, predicted: Entity) -> tuple[int, int, Entity, Entity]:
+    """The pair after its kind, as a place in PREFERENCE, and the characters that it shares: the best is the least."""
+    kind = 0 if gold.span == predicted.span else 1 if gold.label == predicted.label else 2
+    pairs = product(gold.fragments, predicted.fragments)
+    return kind, -sum(max(0, min(b, end) - max(a, start)) for (a, b), (start, end) in pairs), gold, predicted
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from nearspan.document import Document, Entity
 from nearspan.evaluation.matching import score
-from nearspan.evaluation.scores import ClassificationScores, Counts, Scores
+from nearspan.evaluation.scores import ClassificationScores, Scores
 from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
 from nearspan.formats import Documents, as_documents
 from nearspan.model import Model
@@ -91,10 +90,9 @@ def score_labels(gold: Sequence[str], predicted: Sequence[str | None]) -> Classi
     >>> scores.labels["LOC"], round(scores.accuracy, 3)
     (Counts(correct=1, predicted=1, gold=2), 0.667)
     """
-    has = Counter(gold)
-    got = Counter(label for label in predicted if label is not None)
-    right = Counter(label for label, guess in zip(gold, predicted, strict=True) if label == guess)
-    return ClassificationScores({label: Counts(right[label], got[label], has[label]) for label in sorted(has | got)})
+    pairs = list(enumerate(zip(gold, predicted, strict=True)))
+    guesses = {(number, guess) for number, (_, guess) in pairs if guess is not None}
+    return ClassificationScores.of({(number, label) for number, (label, _) in pairs}, guesses)
 
 
 def linked_labels(model: Model) -> set[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import NearspanError
-from nearspan.evaluation.scores import Counts, Scores
+from nearspan.evaluation.scores import Labelled, Scores
+
+Slicer = Callable[[Entity], str]  # an entity to the name of its slice
 
 _BUCKET = 64  # characters; about a dozen words
 
@@ -25,10 +27,26 @@ def score(gold: Iterable[Document], predicted: Iterable[Document]) -> Scores:
     >>> scores.precision, scores.recall, scores.labels["PER"].fn
     (1.0, 0.5, 1)
     """
-    tally = Tally()
-    for gold_document, predicted_document in pair_documents(gold, predicted):
-        tally.add(set(gold_document.entities), set(predicted_document.entities))
-    return tally.scores()
+    return score_by(gold, predicted, lambda _: lambda _: "all").get("all", Scores())
+
+
+def score_by(
+    gold: Iterable[Document], predicted: Iterable[Document], slicer: Callable[[Document], Slicer]
+) -> dict[str, Scores]:
+    """Scores of each slice. `slicer` takes the gold document and returns what names the slice of an entity.
+
+    >>> gold = [Document("Ann in Oslo", (Entity.of(0, 3, "PER"), Entity.of(7, 11, "LOC")))]
+    >>> thirds = score_by(gold, gold, lambda document: lambda entity: f"third {1 + 3 * entity.start // 11}")
+    >>> {name: scores.f1 for name, scores in thirds.items()}
+    {'third 1': 1.0, 'third 2': 1.0}
+    """
+    golds, guesses = defaultdict[str, set[Labelled]](set), defaultdict[str, set[Labelled]](set)
+    for position, (truth, guess) in enumerate(pair_documents(gold, predicted)):
+        slice_of = slicer(truth)
+        for slices, document in ((golds, truth), (guesses, guess)):
+            for entity in document.entities:
+                slices[slice_of(entity)].add(((position, entity.span), entity.label))
+    return {name: Scores.of(golds[name], guesses[name]) for name in sorted(golds.keys() | guesses.keys())}
 
 
 def pair_documents(gold: Iterable[Document], predicted: Iterable[Document]) -> Iterator[tuple[Document, Document]]:
@@ -47,32 +65,6 @@ def pair_documents(gold: Iterable[Document], predicted: Iterable[Document]) -> I
                 "documents, in the same order, on both sides"
             )
         yield truth, guess
-
-
-class Tally:
-    """Counts entities by label, document by document.
-
-    >>> tally = Tally()
-    >>> tally.add({Entity.of(0, 3, "PER")}, {Entity.of(0, 3, "PER"), Entity.of(4, 8, "PER")})
-    >>> tally.scores().labels
-    {'PER': Counts(correct=1, predicted=2, gold=1)}
-    """
-
-    def __init__(self) -> None:
-        self._correct: Counter[str] = Counter()
-        self._predicted: Counter[str] = Counter()
-        self._gold: Counter[str] = Counter()
-
-    def add(self, gold: set[Entity], predicted: set[Entity]) -> None:
-        """Count the entities of one document."""
-        self._gold.update(entity.label for entity in gold)
-        self._predicted.update(entity.label for entity in predicted)
-        self._correct.update(entity.label for entity in gold & predicted)
-
-    def scores(self) -> Scores:
-        """The scores so far, labels in alphabetical order."""
-        labels = sorted(self._gold.keys() | self._predicted.keys())
-        return Scores({y: Counts(self._correct[y], self._predicted[y], self._gold[y]) for y in labels})
 
 
 class Overlaps:

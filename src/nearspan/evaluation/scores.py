@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from nearspan.errors import NearspanError
+
+Labelled = tuple[Hashable, str]  # anything, such as a span of a document, and its label
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +56,8 @@ class Counts:
 
     def to_dict(self) -> dict[str, float | int]:
         """For JSON."""
-        return {
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "gold": self.gold,
-            "predicted": self.predicted,
-            "correct": self.correct,
-        }
+        counts = {"gold": self.gold, "predicted": self.predicted, "correct": self.correct}
+        return {"precision": self.precision, "recall": self.recall, "f1": self.f1, **counts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +78,16 @@ class Scores:
     measure: ClassVar[str] = "F1"  # the name of `value`
 
     labels: Mapping[str, Counts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, gold: Set[Labelled], predicted: Set[Labelled]) -> Self:
+        """Count by label, in alphabetical order; what is in both sets is correct.
+
+        >>> Scores.of({("Ada", "PER")}, {("Ada", "PER"), ("Oslo", "PER")}).labels
+        {'PER': Counts(correct=1, predicted=2, gold=1)}
+        """
+        golds, guesses, right = (Counter(label for _, label in items) for items in (gold, predicted, gold & predicted))
+        return cls({label: Counts(right[label], guesses[label], golds[label]) for label in sorted(golds | guesses)})
 
     @property
     def total(self) -> Counts:

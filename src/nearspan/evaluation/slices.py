@@ -7,36 +7,15 @@ correct prediction is in the slice of its gold entity, and the counts of the sli
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable
 
 from nearspan.document import Document, Entity, Span
-from nearspan.evaluation.matching import Overlaps, Tally, pair_documents
+from nearspan.evaluation.matching import Overlaps, Slicer, score_by
 from nearspan.evaluation.scores import Scores
 from nearspan.segment import split
 from nearspan.segment.words import words
 
 VOCABULARIES = ("IV", "OOTV", "OOEV", "OOBV")
-Slicer = Callable[[Entity], str]  # an entity to the name of its slice
-
-
-def score_by(
-    gold: Iterable[Document], predicted: Iterable[Document], slicer: Callable[[Document], Slicer]
-) -> dict[str, Scores]:
-    """Scores of each slice. `slicer` takes the gold document and returns what names the slice of an entity.
-
-    >>> gold = [Document("Ann in Oslo", (Entity.of(0, 3, "PER"), Entity.of(7, 11, "LOC")))]
-    >>> thirds = score_by(gold, gold, lambda document: lambda entity: f"third {1 + 3 * entity.start // 11}")
-    >>> {name: scores.f1 for name, scores in thirds.items()}
-    {'third 1': 1.0, 'third 2': 1.0}
-    """
-    tallies: defaultdict[str, Tally] = defaultdict(Tally)
-    for truth, guess in pair_documents(gold, predicted):
-        slice_of = slicer(truth)
-        golds, guesses = _by_slice(truth.entities, slice_of), _by_slice(guess.entities, slice_of)
-        for name in golds.keys() | guesses.keys():
-            tallies[name].add(golds[name], guesses[name])
-    return {name: tallies[name].scores() for name in sorted(tallies)}
 
 
 def by_width(
@@ -52,16 +31,10 @@ def by_width(
     {'1': 1, '2': 1}
     """
 
-    def slicer(document: Document) -> Slicer:
-        words_of = entity_words(document, characters)
+    def width(words: list[str]) -> str:
+        return str(len(words)) if len(words) <= widest else f"{widest + 1}+"
 
-        def width(entity: Entity) -> str:
-            count = len(words_of(entity))
-            return str(count) if count <= widest else f"{widest + 1}+"
-
-        return width
-
-    scores = score_by(gold, predicted, slicer)
+    scores = _score_by_words(gold, predicted, width, characters)
     return {width: scores[width] for width in sorted(scores, key=lambda width: int(width.rstrip("+")))}
 
 
@@ -97,9 +70,7 @@ def by_structure(gold: Iterable[Document], predicted: Iterable[Document]) -> dic
             near = {neighbour.span for neighbour in index.of(entity.span)}
             inside = any(_is_around(span, entity.span) for span in near & outer_spans)
             around = any(_is_around(entity.span, span) for span in near & inner_spans)
-            return {(False, False): "flat", (True, False): "nested", (False, True): "covering"}.get(
-                (inside, around), "both"
-            )
+            return ("flat", "nested", "covering", "both")[inside + 2 * around]
 
         return structure
 
@@ -114,10 +85,7 @@ def by_continuity(gold: Iterable[Document], predicted: Iterable[Document]) -> di
     {'contiguous': 1, 'discontinuous': 1}
     """
 
-    def continuity(entity: Entity) -> str:
-        return "discontinuous" if entity.span.discontinuous else "contiguous"
-
-    return score_by(gold, predicted, lambda _: continuity)
+    return score_by(gold, predicted, lambda _: lambda e: "discontinuous" if e.span.discontinuous else "contiguous")
 
 
 def by_sentence_continuity(gold: Iterable[Document], predicted: Iterable[Document]) -> dict[str, Scores]:
@@ -158,48 +126,31 @@ def by_vocabulary(
     {'IV': 1, 'OOTV': 1}
     """
 
-    def slicer(document: Document) -> Slicer:
-        words_of = entity_words(document, characters)
+    def vocabulary(words: list[str]) -> str:
+        in_training, have_vectors = (
+            all(word in known or word.lower() in known for word in words) for known in (training, vectors)
+        )
+        return VOCABULARIES[(not in_training) + 2 * (not have_vectors)]
 
-        def vocabulary(entity: Entity) -> str:
-            words = words_of(entity)
-            in_training, have_vectors = (all(_knows(known, word) for word in words) for known in (training, vectors))
-            return VOCABULARIES[(not in_training) + 2 * (not have_vectors)]
-
-        return vocabulary
-
-    scores = score_by(gold, predicted, slicer)
+    scores = _score_by_words(gold, predicted, vocabulary, characters)
     return {name: scores[name] for name in VOCABULARIES if name in scores}
 
 
-def entity_words(document: Document, characters: bool = False) -> Callable[[Entity], list[str]]:
-    """What gives the words that an entity of a document holds, be it in part.
+def _score_by_words(
+    gold: Iterable[Document], predicted: Iterable[Document], slice_of: Callable[[list[str]], str], characters: bool
+) -> dict[str, Scores]:
+    """Scores by the words that an entity holds, be it in part."""
 
-    >>> document = Document("Ann Li in Oslo")
-    >>> entity_words(document)(Entity.of(0, 5, "PER"))
-    ['Ann', 'Li']
-    """
-    spans = document.words if document.words is not None else words(document.text, characters)
-    starts, ends = [start for start, _ in spans], [end for _, end in spans]
-    texts = [document.text[start:end] for start, end in spans]
+    def slicer(document: Document) -> Slicer:
+        spans = document.words if document.words is not None else words(document.text, characters)
+        starts, ends = [start for start, _ in spans], [end for _, end in spans]
+        texts = [document.text[start:end] for start, end in spans]
+        return lambda entity: slice_of(
+            [word for a, b in entity.fragments for word in texts[bisect_right(ends, a) : bisect_left(starts, b)]]
+        )
 
-    def words_of(entity: Entity) -> list[str]:
-        fragments = entity.span.fragments
-        return [word for a, b in fragments for word in texts[bisect_right(ends, a) : bisect_left(starts, b)]]
-
-    return words_of
+    return score_by(gold, predicted, slicer)
 
 
 def _is_around(outer: Span, inner: Span) -> bool:
     return outer != inner and outer.covers(inner)
-
-
-def _by_slice(entities: Iterable[Entity], slice_of: Slicer) -> defaultdict[str, set[Entity]]:
-    slices: defaultdict[str, set[Entity]] = defaultdict(set)
-    for entity in entities:
-        slices[slice_of(entity)].add(entity)
-    return slices
-
-
-def _knows(vocabulary: Container[str], word: str) -> bool:
-    return word in vocabulary or word.lower() in vocabulary

@@ -5,7 +5,7 @@
 'PER'
 """
 
-from nearspan.formats.corpus import Corpus, Place, Problem
+from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.files import Documents, as_documents, known_formats, read, write
 from nearspan.formats.format import Format
 from nearspan.formats.statistics import Statistics, statistics
@@ -15,7 +15,6 @@ __all__ = [
     "Corpus",
     "Documents",
     "Format",
-    "Place",
     "Problem",
     "Statistics",
     "Synonyms",

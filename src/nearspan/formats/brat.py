@@ -76,13 +76,11 @@ def read(source: Source) -> Corpus:
         text = path if is_text else folders.text_of(annotations) or path.with_suffix(".txt")
         return _read_pair(annotations, text, display_path(path.stem))
     files, problems = _files(path)
-    annotation_files = sorted(
-        (file for file in files if _ends(file, ".ann")), key=lambda file: natural_order(file.as_posix())
-    )
+    files.sort(key=lambda file: natural_order(file.as_posix()))
+    annotation_files = [file for file in files if _ends(file, ".ann")]
     if not annotation_files:
-        raise CorpusError(
-            f"{display_path(path)} is a folder without .ann files; name the files to read, or a brat folder"
-        )
+        message = "is a folder without .ann files; name the files to read, or a brat folder"
+        raise CorpusError(f"{display_path(path)} {message}")
     parts: list[Corpus] = []
     used: set[Path] = set()
     for file in annotation_files:
@@ -98,8 +96,7 @@ def read(source: Source) -> Corpus:
     problems = [problem for problem in problems if problem.path not in read_folders]  # a linked folder of texts is read
     unused = sorted(file for file in files if _ends(file, ".txt") and file not in used)
     problems += [Problem("no annotations", "there is no .ann for it; not read", display_path(file)) for file in unused]
-    merged = Corpus.merge(parts)
-    return Corpus(merged.documents, (*merged.problems, *problems), "brat", 0, merged.places)
+    return Corpus.merge([*parts, Corpus((), tuple(problems), "brat")])
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
@@ -171,26 +168,21 @@ def file_names(corpus: Corpus) -> Iterator[str]:
 def _files(path: Path) -> tuple[list[Path], list[Problem]]:
     """The `.ann` and `.txt` files of a folder and all folders in it, and what could not be entered or opened."""
     files: list[Path] = []
-    problems: list[Problem] = []
-
-    def add_problem(file: str | Path, message: str) -> None:
-        problems.append(Problem("missing text", message, display_path(file)))
+    missing: list[tuple[str | Path, str]] = []
 
     def list_closed(error: OSError) -> None:
         if Path(error.filename) == path:
             raise CorpusError(f"cannot read {display_path(path)}: {error.strerror}") from error
-        add_problem(error.filename, f"cannot be read: {error.strerror}")
+        missing.append((error.filename, f"cannot be read: {error.strerror}"))
 
     for folder, below, names in os.walk(path, onerror=list_closed):
         paths = [Path(folder, name) for name in names if name.lower().endswith((".ann", ".txt"))]
         files += [file for file in paths if file.is_file()]
-        for link in (Path(folder, name) for name in below):
-            if link.is_symlink():
-                add_problem(link, "it is a link to a folder; not read")
-        for file in paths:
-            if file.is_symlink() and not file.exists():
-                add_problem(file, "it is a link to nothing; not read")
-    return files, problems
+        links = [link for name in below if (link := Path(folder, name)).is_symlink()]
+        missing += [(link, "it is a link to a folder; not read") for link in links]
+        broken = [file for file in paths if file.is_symlink() and not file.exists()]
+        missing += [(file, "it is a link to nothing; not read") for file in broken]
+    return files, [Problem("missing text", message, display_path(file)) for file, message in missing]
 
 
 def _ends(path: Path, ending: str) -> bool:
@@ -225,9 +217,11 @@ class _Folders:
 
 def _read_pair(annotation_file: Path, text_file: Path, id: str) -> Corpus:
     text, source = Source(text_file), Source(annotation_file)
-    source.problems[:0] = text.problems
+    readings = _readings(text)
+    source.problems += text.problems
     annotations = list(_annotations(source))
-    draft = Draft(_best_reading(text, annotations), source, 1, id=id)
+    best = max(readings, key=lambda reading: sum(annotation.fits(reading) for annotation in annotations))
+    draft = Draft(best, source, 1, id=id)
     for annotation in annotations:
         draft.add(annotation.fragments, annotation.label, annotation.line, text=annotation.text)
     return to_corpus([draft], source, "brat")
@@ -245,22 +239,21 @@ def _annotations(source: Source) -> Iterator[_Annotation]:
         columns = line.split("\t", 2)
         match = _TEXT_BOUND.fullmatch(columns[1]) if line.startswith("T") and len(columns) > 1 else None
         if match is None or max(map(len, re.split("[ ;]", match[2]))) > _MOST_DIGITS:
-            message = f"found {excerpt(line)}, expected T1<tab>LABEL 0 4<tab>text"
-            source.add_problem("malformed", message, number)
+            source.add_unexpected(line, "T1<tab>LABEL 0 4<tab>text", number)
             continue
         pairs = [pair.split(" ") for pair in match[2].split(";")]
         text = columns[2] if len(columns) > 2 else None
         yield _Annotation(number, match[1].strip(), [(int(start), int(end)) for start, end in pairs], text)
 
 
-def _best_reading(source: Source, annotations: list[_Annotation]) -> str:
-    """The reading of the text file that most annotations agree with; the plain one if several do."""
+def _readings(source: Source) -> list[str]:
+    """What a text file may say, the plain reading first."""
     readings = [source.text]
     if source.has_mark:
         readings.append("\ufeff" + source.text)
     if "\r\n" in source.text:
         readings += [reading.replace("\r\n", "\n") for reading in readings]
-    return max(readings, key=lambda reading: sum(annotation.fits(reading) for annotation in annotations))
+    return readings
 
 
 def _write_text(path: Path, pieces: Iterable[str]) -> None:

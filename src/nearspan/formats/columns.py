@@ -37,8 +37,10 @@ class Block:
 class Columns:
     """How many columns most lines have, and which of them hold the word and the labels.
 
-    Label columns are found as `conll` says. The word is in the first column, or in the second if most lines of the
-    first count the words of their sentence.
+    A label column is one most of whose values are `O` or PREFIX-LABEL. If all columns after the word are label columns,
+    each is a layer of (nested) entities; otherwise only the last column is read, so the part of speech and chunk
+    columns of CoNLL-2003 are left alone. The word is in the first column, or in the second if most lines of the first
+    count the words of their sentence.
 
     >>> rows = [(1, ["EU", "NNP", "I-NP", "I-ORG"]), (2, ["rejects", "VBZ", "I-VP", "O"])]
     >>> Columns.detect([Block("", 1, [rows])]).labels

@@ -5,10 +5,7 @@ are split at tabs, others at blanks. A `-DOCSTART-` line begins a document; a fi
 document. A line before a sentence that begins with # and does not end in a tag is a comment, unless it has the
 columns of a word: as many as most lines, and a tab or no blank after the #.
 
-Which columns hold labels: a label column is one most of whose values are `O` or PREFIX-LABEL. If all
-columns after the word are label columns, each is a layer of (nested) entities; otherwise only the last
-column is read, so the part of speech and chunk columns of CoNLL-2003 are left alone. `columns` says it
-where this rule is wrong.
+Which columns hold labels, `Columns.detect` finds out; `columns` says it where its rule is wrong.
 
 Written are tabs, IOB2, and as many label columns as the nesting needs, innermost first.
 """
@@ -19,29 +16,21 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from nearspan.document import Document, Fragment
-from nearspan.errors import CorpusError
-from nearspan.formats.columns import (
-    DOCSTART,
-    MOST_LAYERS,
-    NO_ID,
-    Block,
-    Columns,
-    Row,
-    detect,
-    read_blocks,
-    wrong_numbers,
-)
+from nearspan.formats.columns import DOCSTART, MOST_LAYERS, NO_ID, Block, Columns, detect, read_blocks, wrong_numbers
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus, word_offsets
 from nearspan.formats.format import Format, count_scores, list_changes, refuse_label, unwritable
 from nearspan.formats.source import Source
 from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, fault, parse, scheme
 from nearspan.io.atomic import write_file
-from nearspan.segment import split
+from nearspan.segment import Sentence, split
+
+_unwritable = partial(unwritable, format="CoNLL columns")
 
 
 def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
@@ -108,9 +97,8 @@ def _draft(block: Block, layout: Columns, source: Source) -> Draft:
 
 def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> None:
     """Read the label columns of all sentences, then add their entities to the drafts."""
-    known: dict[str, Tag | None] = {}
     prefixes: Counter[str] = Counter()
-    tagged: list[tuple[Draft, list[Row], int, list[Chunk]]] = []  # by sentence and layer, with its first word
+    tagged: list[tuple[Draft, list[int], int, list[Chunk]]] = []  # by sentence and layer, with its first word
     for block, draft in zip(blocks, drafts, strict=True):
         first = 0
         for rows in block.sentences:
@@ -119,21 +107,19 @@ def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> 
                     continue
                 tags: list[Tag] = []
                 for text, (number, cells) in zip(texts, rows, strict=True):
-                    if text not in known:
-                        known[text] = parse(text)
-                    tag = known[text]
+                    tag = parse(text)
                     if tag is None and (text or len(cells) == layout.size > 1):
                         message = f"{excerpt(text)} at {excerpt(cells[0])}; expected O, B-LABEL, I-LABEL, ..."
                         draft.add_problem("unknown tag", message, number)
                     tags.append(tag or OUTSIDE)
                 prefixes.update(tag.prefix for tag in tags)
-                tagged.append((draft, rows, first, chunks(tags)))
+                tagged.append((draft, [number for number, _ in rows], first, chunks(tags)))
             first += len(rows)
     name = scheme(prefixes, (chunk for *_, entities in tagged for chunk in entities))
-    for draft, rows, first, entities in tagged:
+    for draft, numbers, first, entities in tagged:
         words = draft.words or ()
         for chunk in entities:
-            number = rows[chunk.first][0]
+            number = numbers[chunk.first]
             if wrong := fault(chunk, name):
                 draft.add_problem("bad sequence", f"{wrong} in a file tagged as {name}; the entity is kept", number)
             fragment = (words[first + chunk.first][0], words[first + chunk.stop - 1][1])
@@ -164,8 +150,7 @@ class _Grid:
                 raise _unwritable(document, f"the entity {excerpt(entity.text)} is discontinuous")
             refuse_label(document, entity, "CoNLL columns")
         sentences = split(document)
-        uncut_words = [word for sentence in sentences for word in sentence.words]
-        words, begins = _cut_words(document, [list(sentence.words) for sentence in sentences])
+        words, begins = _cut_words(document, sentences)
         _refuse_words(document, words)
         starts, ends = [start for start, _ in words], [end for _, end in words]
         inside: set[int] = set()  # sentences that begin inside an entity
@@ -178,17 +163,16 @@ class _Grid:
             entities.add((first, stop, entity.label))
             trimmed += (starts[first], ends[stop - 1]) != (entity.start, entity.end)
             inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
-        in_words = "".join(text[start:end] for start, end in uncut_words)
-        loses_text = "".join(text.split()) != "".join(in_words.split())
-        lines = (" ".join(text[start:end] for start, end in sentence.words) for sentence in sentences)
+        lines = "\n".join(" ".join(sentence.tokens) for sentence in sentences)
+        loses_text = "".join(text.split()) != "".join(lines.split())
         blanks = "documents whose blanks, other than one between words and a newline between sentences, were not kept"
         changes = {
-            "words cut where an entity begins or ends inside them": len(words) - len(uncut_words),
+            "words cut where an entity begins or ends inside them": len(words) - sum(map(len, sentences)),
             "sentences joined to the one before, as an entity spans both": len(inside),
             "entities left out, as others have their words and label": len(document.entities) - len(entities),
             "entities cut to their words, as they begin or end between words": trimmed,
             "documents with text that is in none of their words, which was not kept": int(loses_text),
-            blanks: int(not loses_text and "\n".join(lines) != text),
+            blanks: int(not loses_text and lines != text),
         }
         layers = _layers(entities, len(words))
         return cls(document, words, [begin for begin in begins if begin not in inside], layers, changes)
@@ -201,16 +185,15 @@ def _loses_id(document: Document, docstarts: bool, name: str) -> bool:
     return bool(document.id) and (" ".join(document.id.split()) != document.id or NO_ID.issuperset(document.id.split()))
 
 
-def _cut_words(document: Document, sentences: list[list[Fragment]]) -> tuple[list[Fragment], list[int]]:
+def _cut_words(document: Document, sentences: list[Sentence]) -> tuple[list[Fragment], list[int]]:
     """The words, cut at the ends of entities, and the index of each sentence's first word."""
     edges = sorted({edge for entity in document.entities for edge in (entity.start, entity.end)})
     words: list[Fragment] = []
     begins: list[int] = []
     for sentence in sentences:
         begins.append(len(words))
-        for start, end in sentence:
-            points = [start, *edges[bisect_right(edges, start) : bisect_left(edges, end)], end]
-            words += pairwise(points)
+        for start, end in sentence.words:
+            words += pairwise([start, *edges[bisect_right(edges, start) : bisect_left(edges, end)], end])
     return words, begins
 
 
@@ -261,10 +244,6 @@ def _refuse_words(document: Document, words: Iterable[Fragment]) -> None:
             raise _unwritable(document, f"the word {excerpt(word)} holds a tab or a line end")
         if word.startswith(DOCSTART):
             raise _unwritable(document, f"the word {excerpt(word)} begins with {DOCSTART}")
-
-
-def _unwritable(document: Document, reason: str) -> CorpusError:
-    return unwritable(document, reason, "CoNLL columns")
 
 
 FORMAT = Format("conll", read, detect, write, endings=(".conll", ".iob", ".iob2", ".bio", ".tsv"), columns=True)

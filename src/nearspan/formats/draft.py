@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 
 from nearspan.document import Document, Entity, Fragment, Span
@@ -10,6 +11,7 @@ from nearspan.formats.corpus import Corpus, Place, excerpt
 from nearspan.formats.source import Source
 
 
+@dataclass
 class Draft:
     """Collects the annotations of one document of a file, which begins in a line.
 
@@ -22,31 +24,23 @@ class Draft:
     (1, 'out of range')
     """
 
-    def __init__(
-        self,
-        text: str,
-        source: Source,
-        line: int,
-        *,
-        id: str,
-        words: Sequence[Fragment] | None = None,
-        sentences: Sequence[Fragment] | None = None,
-    ) -> None:
-        self.text = text
-        self.id = id
-        self.words = None if words is None else tuple(words)
-        self.sentences = None if sentences is None else tuple(sentences)
-        self._source, self._line = source, line
-        self._entities: dict[Entity, int] = {}
-        self._duplicates: list[Entity] = []
+    text: str
+    source: Source
+    line: int
+    _: KW_ONLY
+    id: str
+    words: Sequence[Fragment] | None = None
+    sentences: Sequence[Fragment] | None = None
+    _entities: dict[Entity, int] = field(default_factory=dict, init=False)  # by entity its line
+    _duplicates: list[Entity] = field(default_factory=list, init=False)
 
     def add_problem(self, kind: str, message: str, line: int = 0) -> None:
         """List a problem of this document's file; its line is the document's first one if not given."""
-        self._source.add_problem(kind, message, line or self._line)
+        self.source.add_problem(kind, message, line or self.line)
 
     def add(
         self,
-        fragments: Sequence[Fragment],
+        fragments: list[Fragment],
         label: str,
         line: int = 0,
         *,
@@ -75,16 +69,17 @@ class Draft:
         if entity in self._entities:
             self._duplicates.append(entity)
             return self.add_problem("duplicate", f"{name} is also in line {self._entities[entity]}", line)
-        self._entities[entity] = line or self._line
+        self._entities[entity] = line or self.line
         return None
 
     def document(self) -> Document:
         """The document with the entities added so far, in order."""
-        return Document(self.text, tuple(sorted(self._entities)), self.id, self.words, self.sentences)
+        words, sentences = (None if parts is None else tuple(parts) for parts in (self.words, self.sentences))
+        return Document(self.text, tuple(sorted(self._entities)), self.id, words, sentences)
 
     def place(self) -> Place:
         """Where the document and its entities were read."""
-        return Place(self._source.name, self._line, self._entities, tuple(self._duplicates))
+        return Place(self.source.name, self.line, self._entities, tuple(self._duplicates))
 
     def _span(self, fragments: Sequence[Fragment], name: str, line: int) -> Span:
         ordered = sorted(fragments)

@@ -55,8 +55,7 @@ def read(
     chosen = None if format is None else _format_named(format)
     if chosen is not None:
         _refuse_columns(columns, chosen)
-    if isinstance(paths, str | PathLike):
-        paths = [paths]
+    paths = [paths] if isinstance(paths, str | PathLike) else paths
     corpora = [_read_path(Path(fspath(path)), chosen, columns) for path in paths]
     if not corpora:
         raise CorpusError("no file to read; name at least one")
@@ -114,21 +113,31 @@ def _format_named(name: str) -> Format:
     return known[name]
 
 
-def _find_format(source: Source) -> Format:
-    """The format of a file or a folder by its content; formats of folders are asked first, as they need not read it."""
-    known = known_formats()
-    for part in known.values():
-        if part.folder and part.detect(source):
-            return part
-    _refuse_folder(source.path)
-    _refuse_empty(source)
-    for part in known.values():
-        if not part.folder and part.detect(source):
-            return part
-    names = ", ".join(known)
-    raise UnclearFormatError(
-        f"the format of {source.name} is not clear from its content; name it with `format`: {names}"
-    )
+def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None) -> Corpus:
+    try:
+        exists, is_folder = path.exists(), path.is_dir()
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
+    source, known = Source(path), known_formats().values()
+    if not exists:
+        raise CorpusError(f"{source.name} does not exist")
+    named = chosen is not None
+    if not named:  # formats of folders are asked first, as they need not read the file
+        chosen = next((part for part in known if part.folder and part.detect(source)), None)
+    if chosen is None or not chosen.folder:
+        if is_folder:
+            names = ", ".join(part.name for part in known if part.folder)
+            raise CorpusError(f"{source.name} is a folder; only {names} is read from a folder, name the files instead")
+        if not source.text.strip():
+            raise CorpusError(f"{source.name} is empty")
+    chosen = chosen or next((part for part in known if not part.folder and part.detect(source)), None)
+    if chosen is None:
+        names = ", ".join(part.name for part in known)
+        message = f"the format of {source.name} is not clear from its content; name it with `format`: {names}"
+        raise UnclearFormatError(message)
+    if not named:
+        _refuse_columns(columns, chosen, source.name)
+    return chosen.read(source) if columns is None else chosen.read(source, columns)
 
 
 def _format_by_ending(path: Path) -> Format:
@@ -143,33 +152,6 @@ def _format_by_ending(path: Path) -> Format:
     raise CorpusError(f"the ending of {display_path(path)} names no format; name it with `format`: {names}")
 
 
-def _refuse_folder(path: Path) -> None:
-    """Raise a CorpusError if a path that must be a file is a folder."""
-    if path.is_dir():
-        names = ", ".join(part.name for part in known_formats().values() if part.folder)
-        raise CorpusError(
-            f"{display_path(path)} is a folder; only {names} is read from a folder, name the files instead"
-        )
-
-
-def _refuse_empty(source: Source) -> None:
-    """Raise a CorpusError if a file holds nothing but white space."""
-    if not source.text.strip():
-        raise CorpusError(f"{source.name} is empty")
-
-
-def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None) -> Corpus:
-    _refuse_missing(path)
-    source = Source(path)
-    if chosen is None:
-        chosen = _find_format(source)
-        _refuse_columns(columns, chosen, source.name)
-    elif not chosen.folder:
-        _refuse_folder(path)
-        _refuse_empty(source)
-    return chosen.read(source) if columns is None else chosen.read(source, columns)
-
-
 def _refuse_columns(columns: Sequence[int] | None, chosen: Format, name: str = "") -> None:
     if columns is not None and not chosen.columns:
         names = ", ".join(part.name for part in known_formats().values() if part.columns)
@@ -177,26 +159,14 @@ def _refuse_columns(columns: Sequence[int] | None, chosen: Format, name: str = "
         raise CorpusError(f"{subject} has no label columns; `columns` can be named for {names} only")
 
 
-def _refuse_missing(path: Path) -> None:
-    try:
-        if path.exists():
-            return
-    except (OSError, ValueError) as error:
-        raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
-    raise CorpusError(f"{display_path(path)} does not exist")
-
-
 def _refuse_unwritable(target: Path, chosen: Format) -> None:
     """Find out before documents are made, which may take hours, that there is no place for them."""
+    name = display_path(target)
     with name_in_errors(target):
         if chosen.folder:
             if target.exists() and (not target.is_dir() or any(target.iterdir())):
-                raise CorpusError(
-                    f"{display_path(target)} exists already; {chosen.name} is written to a new or empty folder"
-                )
+                raise CorpusError(f"{name} exists already; {chosen.name} is written to a new or empty folder")
         elif target.is_dir():
-            raise CorpusError(f"{display_path(target)} is a folder; name a file")
+            raise CorpusError(f"{name} is a folder; name a file")
         if not resolve_target(target).parent.is_dir():
-            raise CorpusError(
-                f"{display_path(target)} cannot be written: there is no folder {display_path(target.parent)}"
-            )
+            raise CorpusError(f"{name} cannot be written: there is no folder {display_path(target.parent)}")

@@ -46,7 +46,7 @@ def read(source: Source) -> Corpus:
         if len(lines) > 1:
             _add(draft, *lines[1])
         for at, line in lines[2:]:
-            source.add_problem("malformed", f"found {excerpt(line)}, expected a blank line; not read", at)
+            source.add_unexpected(line, "a blank line; not read", at)
     return to_corpus(drafts, source, "indexed")
 
 
@@ -67,7 +67,7 @@ def _add(draft: Draft, number: int, line: str) -> None:
     for mention in line.split("|"):
         match = _MENTION.fullmatch(mention.strip())
         if match is None:
-            draft.add_problem("malformed", f"found {excerpt(mention)}, expected FIRST,LAST LABEL", number)
+            draft.source.add_unexpected(mention, "FIRST,LAST LABEL", number)
             continue
         numbers = [int(number) for number in match[1].split(",")]
         pairs = list(zip(numbers[::2], numbers[1::2], strict=True))

@@ -1,47 +1,51 @@
-"""A JSON record becomes a draft of a document, whichever of the known shapes it has."""
+"""A JSON record becomes a draft of a document, whichever of the known keys and shapes of entities it has.
+
+What a record says twice and differently, or under keys that are not read, is listed as a problem.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, pairwise
 from typing import Any
 
 from nearspan.document import Fragment
 from nearspan.formats.corpus import excerpt
 from nearspan.formats.draft import Draft, word_fragments, word_offsets
-from nearspan.formats.json_shapes import (
-    ENTITIES,
-    IDS,
-    TEXTS,
-    WORDS,
-    Malformed,
-    characters_of,
-    first_value,
-    is_pair,
-    json_type,
-    list_differing_keys,
-    list_differing_offsets,
-    list_differing_tags,
-    list_text_beside_words,
-    list_unread_entities,
-    words_of,
-)
 from nearspan.formats.source import Source
+from nearspan.formats.tags import OUTSIDE, chunks, is_labelled, parse
+
+# Keys that say the same; where a record has several, the first is read.
+ENTITIES = ("entities", "spans", "labels", "label", "ner")
+TEXTS = ("text", "doc_text")
+WORDS = ("tokens", "sentence")
+IDS = ("id", "doc_id", "doc_key")
+STARTS, ENDS = ("start", "start_offset"), ("end", "end_offset")
+LABELS = ("label", "type")
+
+SEGMENTS = ("words", "sentences", *WORDS)
+
+
+class Malformed(ValueError):
+    """A record or an entity that has none of the known shapes."""
 
 
 def read_record(record: Any, name: str, source: Source, line: int) -> Draft:
     """A record of a line as a draft of a document; `name` is its id if it gives none."""
     if not isinstance(record, dict):
-        raise Malformed(f"found {json_type(record)}, expected an object")
-    id = first_value(record, IDS)
+        raise Malformed(f"found {_json_type(record)}, expected an object")
+    id = _first_value(record, IDS)
     id = name if id is None else str(id)
     if "sentence" in record or "tokens" in record:
         return _read_words(record, source, line, id)
-    text = first_value(record, TEXTS)
+    text = _first_value(record, TEXTS)
     if text is None:
         keys = ", ".join(map(excerpt, list(record)[:8])) or "none"
         raise Malformed(f"found the keys {keys}; expected text and entities, tokens and entities, or sentence and ner")
     if not isinstance(text, str):
-        raise Malformed(f"the text is {json_type(text)}, expected a string")
+        raise Malformed(f"the text is {_json_type(text)}, expected a string")
     return _read_text(record, Draft(text, source, line, id=id))
 
 
@@ -49,22 +53,18 @@ def _read_text(record: dict[str, Any], draft: Draft) -> Draft:
     """A record with a text: offsets are characters."""
     draft.words = _offsets(record, "words", draft)
     draft.sentences = _offsets(record, "sentences", draft)
-    list_differing_keys(record, TEXTS, draft)
-    for item in _entities(record, draft):
-        try:
-            fragments, label = characters_of(item)
-        except Malformed as error:
-            draft.add_problem("malformed", f"{error}: {excerpt(repr(item))}")
-            continue
-        list_differing_offsets(item, "fragments", "index", fragments, draft)
+    _list_differing_keys(record, TEXTS, draft)
+    for item, place, label in _read_entities(_entities(record, draft), "fragments", draft):
+        fragments = [place] if isinstance(place, tuple) else [(start, end) for start, end in place]
+        _list_differing_offsets(item, "fragments", "index", fragments, draft)
         draft.add(fragments, label, score=_score(item, draft), text=_text(item))
-    list_differing_tags(record, draft.words, draft)
+    _list_differing_tags(record, draft.words, draft)
     return draft
 
 
 def _read_words(record: dict[str, Any], source: Source, line: int, id: str) -> Draft:
     """A record with words: offsets are word indexes, and the text is the words joined by blanks."""
-    words = first_value(record, WORDS)
+    words = _first_value(record, WORDS)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise Malformed("the words are not a list of strings")
     offsets = word_offsets(words)
@@ -74,19 +74,14 @@ def _read_words(record: dict[str, Any], source: Source, line: int, id: str) -> D
     for number, word in enumerate(words):
         if not word:
             draft.add_problem("empty", f"word {number} is empty; it is left out")
-    list_differing_keys(record, WORDS, draft)
+    _list_differing_keys(record, WORDS, draft)
     items = _entities(record, draft)
-    list_text_beside_words(record, items, draft)
-    for item in items:
-        try:
-            index, label = words_of(item)
-        except Malformed as error:
-            draft.add_problem("malformed", f"{error}: {excerpt(repr(item))}")
-            continue
+    _list_text_beside_words(record, items, draft)
+    for item, index, label in _read_entities(items, "index", draft):
         name = f"{excerpt(label)[1:-1]} at words {excerpt(repr(index))[1:-1]}"
         indexes = range(*index) if isinstance(index, tuple) else sorted(index)
         bounds = [(indexes[0], indexes[-1] + 1)] if indexes else []
-        list_differing_offsets(item, "index", "fragments", bounds, draft)
+        _list_differing_offsets(item, "index", "fragments", bounds, draft)
         if isinstance(index, tuple) and index[1] < index[0]:
             draft.add_problem("inverted", f"{name} ends before it begins")
         elif indexes and not 0 <= indexes[0] <= indexes[-1] < len(words):
@@ -97,18 +92,80 @@ def _read_words(record: dict[str, Any], source: Source, line: int, id: str) -> D
             fragments = word_fragments(not_empty, offsets)
             covered = " ".join(draft.text[start:end] for start, end in fragments)
             draft.add(fragments, label, score=_score(item, draft), text=_text(item, covered))
-    list_differing_tags(record, offsets, draft)
+    _list_differing_tags(record, offsets, draft)
     return draft
 
 
 def _entities(record: dict[str, Any], draft: Draft) -> list[Any]:
-    """The entities of a record as they are written there."""
-    items = first_value(record, ENTITIES)
-    if items is not None and not isinstance(items, list):
-        draft.add_problem("malformed", f"the entities are {json_type(items)}, expected a list")
+    """The entities of a record as they are written there; keys that may hold others are listed."""
+    items = _first_value(record, ENTITIES)
+    if items is None:
+        keys = [key for key, value in record.items() if key not in SEGMENTS and _annotates(value)]
+        if keys or "text" not in record:
+            unread = f"; {', '.join(map(excerpt, keys))} not read" if keys else ""
+            draft.add_problem("malformed", f"no entities, expected the key 'entities'{unread}")
         return []
-    list_unread_entities(record, items, draft)
-    return items or []
+    if not isinstance(items, list):
+        draft.add_problem("malformed", f"the entities are {_json_type(items)}, expected a list")
+        return []
+    _list_differing_keys(record, ENTITIES, draft)
+    known = (*ENTITIES, *SEGMENTS, *TEXTS, *IDS)
+    for key in (key for key, value in record.items() if key not in known and _may_hold_entities(value, items)):
+        draft.add_problem("malformed", f"{excerpt(key)} may hold entities beside those that are read; not read")
+    return items
+
+
+def _read_entities(items: list[Any], key: str, draft: Draft) -> Iterator[tuple[Any, Any, str]]:
+    """The entities with their places and labels (`_read_entity`); those of no known shape are listed."""
+    for item in items:
+        try:
+            yield item, *_read_entity(item, key)
+        except Malformed as error:
+            draft.add_problem("malformed", f"{error}: {excerpt(repr(item))}")
+
+
+def _read_entity(item: Any, key: str) -> tuple[Any, str]:
+    """The place and the label of an entity: a list of fragments or of word indexes under `key`, or (start, end)."""
+    label = _first_value(item, LABELS) if isinstance(item, dict) else None
+    if isinstance(item, dict) and key in item:
+        fits, message = _SHAPES[key]
+        if not isinstance(item[key], list) or not all(map(fits, item[key])):
+            raise Malformed(message)
+        place = item[key]
+    elif isinstance(item, dict):
+        place = _first_value(item, STARTS), _first_value(item, ENDS)
+    elif isinstance(item, list) and len(item) == 3 and isinstance(item[2], str):
+        place, label = (item[0], item[1]), item[2]
+    else:
+        raise Malformed("expected an object or [start, end, label]")
+    if not isinstance(label, str):
+        raise Malformed("the label is missing or not a string")
+    if isinstance(place, tuple) and not all(map(_is_whole, place)):
+        raise Malformed("start and end are not whole numbers")
+    return place, label
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_whole, value))
+
+
+_SHAPES = {
+    "fragments": (_is_pair, "fragments are not pairs of whole numbers"),
+    "index": (_is_whole, "the index is not a list of whole numbers"),
+}
+"""What a list of places holds, by its key, and what is said of one that does not."""
+
+
+def _is_entity(item: Any) -> bool:
+    for key in _SHAPES:
+        with suppress(Malformed):
+            _read_entity(item, key)
+            return True
+    return False
 
 
 def _text(item: Any, characters: str | None = None) -> str | None:
@@ -116,9 +173,8 @@ def _text(item: Any, characters: str | None = None) -> str | None:
     text = item.get("text") if isinstance(item, dict) else None
     if not isinstance(text, str):
         return None
-    if characters is not None and "".join(text.split()) == "".join(characters.split()):
-        return characters
-    return text
+    same = characters is not None and "".join(text.split()) == "".join(characters.split())
+    return characters if same else text
 
 
 def _score(item: Any, draft: Draft) -> float | None:
@@ -126,12 +182,9 @@ def _score(item: Any, draft: Draft) -> float | None:
     value = item.get("score") if isinstance(item, dict) else None
     if value is None:
         return None
-    try:
-        score = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    except OverflowError:
-        score = math.inf
-    if math.isfinite(score):
-        return score
+    with suppress(OverflowError):
+        if type(value) in (int, float) and math.isfinite(value):
+            return float(value)
     message = f"the score is not a finite number; the entity is read without it: {excerpt(repr(item))}"
     draft.add_problem("malformed", message)
     return None
@@ -142,14 +195,107 @@ def _offsets(record: dict[str, Any], key: str, draft: Draft) -> tuple[Fragment, 
     pairs = record.get(key)
     if pairs is None:
         return None
-    before, right = 0, isinstance(pairs, list)
-    for pair in pairs if right else ():
-        if not is_pair(pair) or not before <= pair[0] < pair[1] <= len(draft.text):
-            right = False
-            break
-        before = pair[1]
-    if not right:
-        message = f"the {key} are not [start, end] pairs in order within the text; they are left out"
-        draft.add_problem("malformed", message)
-        return None
-    return tuple((pair[0], pair[1]) for pair in pairs)
+    right = isinstance(pairs, list) and all(map(_is_pair, pairs)) and all(start < end for start, end in pairs)
+    if right and all(a <= b for a, b in pairwise((0, *chain.from_iterable(pairs), len(draft.text)))):
+        return tuple((start, end) for start, end in pairs)
+    draft.add_problem("malformed", f"the {key} are not [start, end] pairs in order within the text; they are left out")
+    return None
+
+
+def _first_key(record: dict[str, Any], keys: Sequence[str]) -> str | None:
+    return next((key for key in keys if key in record), None)
+
+
+def _first_value(record: dict[str, Any], keys: Sequence[str]) -> Any:
+    return next((record[key] for key in keys if key in record), None)
+
+
+def _json_type(value: Any) -> str:
+    """What JSON calls a value."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _list_differing_keys(record: dict[str, Any], keys: Sequence[str], draft: Draft) -> None:
+    """List the keys that mean the same as the first of them but differ from it, as only the first is read."""
+    present = [key for key in keys if key in record]
+    for key in present[1:]:
+        differs = record[key] != record[present[0]]
+        annotates = _annotates(record[key]) and not _are_tags(record[key])
+        if differs and (annotates if keys is ENTITIES else record[key] not in (None, "", [])):
+            where = f" in {excerpt(repr(record))}" if keys in (LABELS, STARTS, ENDS) else ""
+            message = f"{excerpt(key)} is there beside {excerpt(present[0])} and differs{where}; it is not read"
+            draft.add_problem("malformed", message)
+
+
+def _list_differing_offsets(item: Any, key_read: str, key_unread: str, fragments: list[Fragment], draft: Draft) -> None:
+    """List the keys of an entity that differ from its label or from the offsets that are read.
+
+    `key_read` is the key that goes before start and end where it is there; `key_unread` is that of the other kind of
+    record.
+    """
+    if not isinstance(item, dict):
+        return
+    for keys in (LABELS, STARTS, ENDS):
+        _list_differing_keys(item, keys, draft)
+    expected: list[tuple[str | None, Any]] = []
+    if isinstance(item.get(key_unread), list):
+        expected.append((key_unread, [list(pair) for pair in fragments]))
+    if key_read in item and fragments:
+        expected.append((_first_key(item, STARTS), min(start for start, _ in fragments)))
+        expected.append((_first_key(item, ENDS), max(end for _, end in fragments)))
+    for key, value in expected:
+        if key is not None and item[key] not in (value, None):
+            message = f"{excerpt(key)} does not say where the entity is read: {excerpt(repr(item))}; it is not read"
+            draft.add_problem("malformed", message)
+
+
+def _list_differing_tags(record: dict[str, Any], words: Sequence[Fragment] | None, draft: Draft) -> None:
+    """List tags of words beside the entities, unless all their entities are among those that are read."""
+    key_read = _first_key(record, ENTITIES)
+    keys = [key for key, value in record.items() if key not in (key_read, *SEGMENTS) and _are_tags(value)]
+    if key_read is None or record[key_read] is None or not keys:  # `_entities` has listed them
+        return
+    known = {(entity.fragments, entity.label) for entity in draft.document().entities}
+    for key in keys:
+        fits = words is not None and len(words) == len(record[key])
+        tagged = {
+            (tuple(word_fragments(range(chunk.first, chunk.stop), words or ())), chunk.label)
+            for chunk in chunks([parse(tag) or OUTSIDE for tag in record[key]])
+            if fits
+        }
+        if not fits or not tagged <= known:
+            message = f"{excerpt(key)} holds tags that say otherwise than {excerpt(key_read)}; they are not read"
+            draft.add_problem("malformed", message)
+
+
+def _list_text_beside_words(record: dict[str, Any], items: list[Any], draft: Draft) -> None:
+    """List a text beside words unless it is theirs and the entities can only be of words."""
+    key = _first_key(record, TEXTS)
+    indexed = all(isinstance(item, dict) and "index" in item for item in items)
+    if key is not None and not (indexed and record[key] == draft.text):
+        beside = f"{excerpt(key)} is there beside {_first_key(record, WORDS)!r}"
+        draft.add_problem("malformed", f"{beside}; it is not read, and start and end are read as word indexes")
+
+
+def _are_tags(value: Any) -> bool:
+    """Whether a value is a list most of which are chunk tags, and that holds an entity."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return False
+    tags = [tag for tag in map(parse, value) if tag is not None]
+    return 2 * len(tags) > len(value) and any(map(is_labelled, value)) and any(tag.label for tag in tags)
+
+
+def _annotates(value: Any) -> bool:
+    """Whether the value of an unknown key, or one inside it, may hold annotations that must not go unmentioned."""
+    lists = [inner for inner in (value.values() if isinstance(value, dict) else [value]) if isinstance(inner, list)]
+    return _is_entity(value) or any(
+        _are_tags(inner) or any(isinstance(item, list | dict) for item in inner) for inner in lists
+    )
+
+
+def _may_hold_entities(value: Any, items: list[Any]) -> bool:
+    """Whether the value of another key may hold other entities; where there are some, triples may be relations."""
+    if not isinstance(value, list) or value == items:
+        return False
+    return any(_is_entity(item) for item in value if isinstance(item, dict) or not items)

@@ -27,8 +27,7 @@ from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.format import Format
-from nearspan.formats.json_records import read_record
-from nearspan.formats.json_shapes import Malformed
+from nearspan.formats.json_records import Malformed, read_record
 from nearspan.formats.source import Source
 from nearspan.io.atomic import write_file
 

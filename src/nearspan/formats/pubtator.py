@@ -49,7 +49,7 @@ def detect(source: Source) -> bool:
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write the text up to its first newline as the title and the rest as the abstract."""
-    ids = list(_ids(corpus))
+    ids = [_UNSAFE.sub("_", document.id)[:200] or str(number) for number, document in enumerate(corpus, 1)]
     write_file(path, _pieces(corpus, ids))
     return list_changes(path, plain_text_changes(corpus, ids, "pubtator"))
 
@@ -57,17 +57,12 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
 def _blocks(source: Source) -> Iterator[list[Line]]:
     """The lines of each document: a blank line begins another, and so does a title unless it follows its abstract."""
     block: list[Line] = []
-    untitled = ""
     for number, line in enumerate(source.lines, 1):
         match = _TEXT.match(line)
-        titled = match is not None and match[2] == "t"
-        if block and (not line.strip() or (match is not None and titled and match[1] != untitled)):
+        new_title = match is not None and match[2] == "t" and not _continues(block, [(number, line)])
+        if block and (new_title or not line.strip()):
             yield block
             block = []
-        if match is not None and not block:
-            untitled = "" if titled else match[1]
-        elif titled or not line.strip():
-            untitled = ""
         if line.strip():
             block.append((number, line))
     if block:
@@ -78,9 +73,7 @@ def _join_abstracts(blocks: Iterable[list[Line]]) -> Iterator[list[Line]]:
     """The blocks, with an abstract that a blank line parts from its title as one of the same document."""
     before: list[Line] = []
     for block in blocks:
-        id, parts = _texts(block)
-        id_before, parts_before = _texts(before)
-        if id and id == id_before and not set(parts) & set(parts_before):
+        if _continues(before, block):
             before = before + block
             continue
         if before:
@@ -88,6 +81,12 @@ def _join_abstracts(blocks: Iterable[list[Line]]) -> Iterator[list[Line]]:
         before = block
     if before:
         yield before
+
+
+def _continues(before: list[Line], block: list[Line]) -> bool:
+    """Whether both begin with a text of one document, and the second holds none that the first has."""
+    (id_before, parts_before), (id, parts) = _texts(before), _texts(block)
+    return bool(id) and id == id_before and not set(parts) & set(parts_before)
 
 
 def _texts(block: list[Line]) -> tuple[str, str]:
@@ -114,8 +113,7 @@ def _drafts(block: list[Line], source: Source) -> Iterator[Draft]:
         else:
             id, parts[match[2]] = match[1], match[3]
     if not parts:
-        message = f"found {excerpt(block[0][1])}, expected ID|t|TITLE; {len(block)} lines are not read"
-        source.add_problem("malformed", message, block[0][0])
+        source.add_unexpected(block[0][1], f"ID|t|TITLE; {len(block)} lines are not read", block[0][0])
         return
     text = parts.get("t", "") + ("\n" + parts["a"] if "a" in parts else "")
     draft = Draft(text, source, block[0][0], id=id)
@@ -129,8 +127,7 @@ def _add(draft: Draft, line: str, number: int) -> None:
     if _is_relation(columns):
         return
     if len(columns) < 5 or not _NUMBER.fullmatch(columns[1]) or not _NUMBER.fullmatch(columns[2]):
-        message = f"found {excerpt(line)}, expected ID<tab>START<tab>END<tab>TEXT<tab>LABEL"
-        draft.add_problem("malformed", message, number)
+        draft.source.add_unexpected(line, "ID<tab>START<tab>END<tab>TEXT<tab>LABEL", number)
     elif columns[0] != draft.id:
         draft.add_problem("malformed", f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}", number)
     else:
@@ -141,12 +138,6 @@ def _is_relation(columns: list[str]) -> bool:
     """Whether a line names two concepts, such as D001241, and not a mention whose offsets are no numbers."""
     has_name = len(columns) >= 4 and _RELATION.fullmatch(columns[1]) and not _NUMBER.fullmatch(columns[2])
     return bool(has_name) and all(_CONCEPT.fullmatch(column) for column in columns[2:4])
-
-
-def _ids(corpus: Corpus) -> Iterator[str]:
-    """The id that each document is written with."""
-    for number, document in enumerate(corpus.documents, 1):
-        yield _UNSAFE.sub("_", document.id)[:200] or str(number)
 
 
 def _pieces(corpus: Corpus, ids: Iterable[str]) -> Iterator[str]:

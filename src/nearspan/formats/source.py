@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from nearspan.errors import CorpusError
-from nearspan.formats.corpus import Problem
+from nearspan.formats.corpus import Problem, excerpt
 from nearspan.io.paths import display_path
 
 _WIDE = {
@@ -27,7 +27,38 @@ Line = tuple[int, str]
 """A line's number, from 1, and its text."""
 
 
-class Source:
+class _File:
+    """A file by its path, and what is wrong in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = display_path(path)  # for messages
+        self.problems: list[Problem] = []
+
+    def add_problem(self, kind: str, message: str, line: int = 0) -> None:
+        """List something that is wrong in the file."""
+        self.problems.append(Problem(kind, message, self.name, line))
+
+    def add_unexpected(self, text: str, expected: str, line: int) -> None:
+        """List a line, or a part of one, that is not what was expected."""
+        self.add_problem("malformed", f"found {excerpt(text)}, expected {expected}", line)
+
+    def _decode(self, line: bytes, number: int) -> str:
+        """A line as text; bytes that are not UTF-8 are listed and read as U+FFFD."""
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            where = f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"
+            self.add_problem("broken UTF-8", f"{where} is not UTF-8; read as U+FFFD", number)
+            return line.decode("utf-8", "replace")
+
+    def _list_nuls(self, line: str, number: int) -> None:
+        """List the NUL bytes of a line, which are kept."""
+        if nuls := line.count("\0"):
+            self.add_problem("NUL byte", f"{nuls} NUL bytes in the line", number)
+
+
+class Source(_File):
     """A file or a folder by its path. The text of a file is read when it is first needed.
 
     A byte order mark is left out of `text` and remembered in `has_mark`. Broken UTF-8 is listed line by line in
@@ -37,49 +68,30 @@ class Source:
     ['one', 'two\\u2028still two']
     """
 
+    has_mark = False
+
     def __init__(self, path: Path, text: str | None = None) -> None:
-        self.path = path
+        super().__init__(path)
         if text is not None:
-            self._content = text, [], False
-
-    @property
-    def text(self) -> str:
-        """All characters of the file."""
-        return self._content[0]
-
-    @property
-    def problems(self) -> list[Problem]:
-        """What is wrong in the file."""
-        return self._content[1]
-
-    @property
-    def has_mark(self) -> bool:
-        """Whether the file begins with a byte order mark."""
-        return self._content[2]
+            self.text = text
 
     @cached_property
-    def _content(self) -> tuple[str, list[Problem], bool]:
+    def text(self) -> str:
+        """All characters of the file."""
         with _name_in_errors(self.path):
             data = self.path.read_bytes()
         _refuse_wide(data, self.path)
-        has_mark = data.startswith(codecs.BOM_UTF8)
+        self.has_mark = data.startswith(codecs.BOM_UTF8)
         data = data.removeprefix(codecs.BOM_UTF8)
-        problems: list[Problem] = []
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
             end = line_end(data.decode("utf-8", "replace"))
-            lines = enumerate(data.split(end.encode()), 1)
-            text = end.join(_decode_line(line, self.name, number, problems) for number, line in lines)
+            text = end.join(self._decode(line, number) for number, line in enumerate(data.split(end.encode()), 1))
         if "\0" in text:
             for number, line in enumerate(text.split(line_end(text)), 1):
-                _list_nuls(line, self.name, number, problems)
-        return text, problems, has_mark
-
-    @property
-    def name(self) -> str:
-        """The path for messages."""
-        return display_path(self.path)
+                self._list_nuls(line, number)
+        return text
 
     @property
     def file(self) -> str:
@@ -92,23 +104,17 @@ class Source:
         lines = self.text.split(line_end(self.text))
         if not lines[-1]:
             lines.pop()
-        return [line[:-1] if line.endswith("\r") else line for line in lines]
-
-    def add_problem(self, kind: str, message: str, line: int = 0) -> None:
-        """List something that is wrong in the file."""
-        self.problems.append(Problem(kind, message, self.name, line))
+        return [line.removesuffix("\r") for line in lines]
 
 
-class Lines:
+class Lines(_File):
     """The numbered lines of a file, read once and never held together; `head` has the first of them.
 
     The file may be compressed with gzip, whatever its name is. Broken UTF-8 is listed and read as U+FFFD.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.name = display_path(path)
-        self.problems: list[Problem] = []
+        super().__init__(path)
         self._rest = self._read()
         self.head = list(islice(self._rest, _HEAD))
         if len(self.head) < _HEAD and not any(line.strip() for _, line in self.head):
@@ -118,10 +124,6 @@ class Lines:
         yield from self.head
         yield from self._rest
 
-    def add_problem(self, kind: str, message: str, line: int = 0) -> None:
-        """List something that is wrong in the file."""
-        self.problems.append(Problem(kind, message, self.name, line))
-
     def _read(self) -> Iterator[Line]:
         with _name_in_errors(self.path), self.path.open("rb") as file:
             packed = file.peek(2)[:2] == _GZIP
@@ -130,8 +132,8 @@ class Lines:
                 if number == 1:
                     _refuse_wide(line, self.path)
                     line = line.removeprefix(codecs.BOM_UTF8)
-                text = _decode_line(line.removesuffix(b"\n").removesuffix(b"\r"), self.name, number, self.problems)
-                _list_nuls(text, self.name, number, self.problems)
+                text = self._decode(line.removesuffix(b"\n").removesuffix(b"\r"), number)
+                self._list_nuls(text, number)
                 yield number, text
 
 
@@ -164,19 +166,3 @@ def _refuse_wide(data: bytes, path: Path) -> None:
             raise CorpusError(
                 f"{display_path(path)} is {name}; write it as UTF-8 first: iconv -f {name} -t UTF-8 OLD > NEW"
             )
-
-
-def _decode_line(line: bytes, path: str, number: int, problems: list[Problem]) -> str:
-    """A line as text; bytes that are not UTF-8 are listed and read as U+FFFD."""
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        message = f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line is not UTF-8; read as U+FFFD"
-        problems.append(Problem("broken UTF-8", message, path, number))
-        return line.decode("utf-8", "replace")
-
-
-def _list_nuls(line: str, path: str, number: int, problems: list[Problem]) -> None:
-    """List the NUL bytes of a line, which are kept."""
-    if nuls := line.count("\0"):
-        problems.append(Problem("NUL byte", f"{nuls} NUL bytes in the line", path, number))

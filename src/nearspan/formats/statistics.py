@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable
-from operator import itemgetter
 from typing import NotRequired, TypedDict
 
 from nearspan.document import Document, Entity, Span
@@ -129,22 +128,21 @@ def _misalignment(entity: Entity, document: Document, place: Place) -> Problem:
 
 
 def _compare_contiguous(ordered: list[Span], nested: set[Span], crossing: set[Span]) -> None:
-    """Sweep over spans by start, the longer first: an open end before a span's own end is a crossing."""
-    ends: list[int] = []
-    calm: list[tuple[int, Span]] = []  # open spans that cross none so far, by their ends
+    """Sweep over spans by start, the longer first, and back by end: a span crosses what is open and ends inside it."""
+    ends: list[int] = []  # of the spans that are open
     for span in ordered:
         del ends[: bisect_right(ends, span.start)]
-        del calm[: bisect_right(calm, span.start, key=itemgetter(0))]
         if ends and ends[-1] >= span.end:
             nested.add(span)
         if ends and ends[0] < span.end:
-            met = bisect_left(calm, span.end, key=itemgetter(0))
             crossing.add(span)
-            crossing.update(other for _, other in calm[:met])
-            del calm[:met]
-        else:
-            insort(calm, (span.end, span))
         insort(ends, span.end)
+    starts: list[int] = []
+    for span in sorted(ordered, key=lambda span: (-span.end, span.start)):
+        del starts[bisect_left(starts, span.end) :]
+        if starts and starts[-1] > span.start:
+            crossing.add(span)
+        insort(starts, span.start)
 
 
 def _compare_discontinuous(ordered: list[Span], nested: set[Span], crossing: set[Span]) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 BARE = "ENTITY"
@@ -39,6 +41,7 @@ class Chunk(NamedTuple):
     last_prefix: str
 
 
+@lru_cache(maxsize=4096)  # files hold few different tags, each many times
 def parse(tag: str) -> Tag | None:
     """A tag's prefix and label, or None if it is not a tag.
 
@@ -86,21 +89,19 @@ def chunks(tags: Sequence[Tag]) -> list[Chunk]:
 
 def scheme(prefixes: Counter[str], entities: Iterable[Chunk]) -> str:
     """The scheme most of a file's entities follow, by its tags' prefixes and its entities."""
-    total = openers = closers = non_openers = 0
-    before: Chunk | None = None
-    for chunk in entities:
-        total += 1
-        closers += chunk.last_prefix in _CLOSERS
-        non_openers += chunk.first_prefix not in _OPENERS
-        # A B right after an entity of its label is IOB1 as well as IOB2.
-        adjacent = before is not None and (before.stop, before.label) == (chunk.first, chunk.label)
-        openers += chunk.first_prefix in _OPENERS and not adjacent
-        before = chunk
-    if 2 * closers > total:
+    entities = list(entities)
+    closers = sum(chunk.last_prefix in _CLOSERS for chunk in entities)
+    openers = sum(chunk.first_prefix in _OPENERS for chunk in entities)
+    adjacent = sum(
+        chunk.first_prefix in _OPENERS and (before.stop, before.label) == (chunk.first, chunk.label)
+        for before, chunk in pairwise(entities)
+    )
+    if 2 * closers > len(entities):
         if prefixes["L"] + prefixes["U"] > prefixes["E"] + prefixes["S"]:
             return "BILOU"
         return "BMES" if prefixes["M"] > prefixes["I"] else "BIOES"
-    return "IOB1" if non_openers > openers else "IOB2"
+    # A B right after an entity of its label is IOB1 as well as IOB2.
+    return "IOB1" if len(entities) - openers > openers - adjacent else "IOB2"
 
 
 def fault(chunk: Chunk, scheme: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from typing import TypedDict
 
 from nearspan.formats.corpus import Corpus, ProblemRecord
@@ -79,16 +78,13 @@ def _label(counts: Counter[str], known: dict[str, bool], spelling: dict[str, str
 
 
 def _counts(counts: Counter[str], known: dict[str, bool]) -> Counts:
-    def total(keys: Iterable[str]) -> int:
-        return sum(counts[key] for key in keys)
-
-    known_keys = [key for key in counts if key in known]
-    covered = [key for key in known_keys if known[key]]
+    known_counts = [(count, known[key]) for key, count in counts.items() if key in known]
+    covered = [count for count, has_others in known_counts if has_others]
     return Counts(
-        entities=total(counts),
-        known=total(known_keys),
-        covered=total(covered),
+        entities=counts.total(),
+        known=sum(count for count, _ in known_counts),
+        covered=sum(covered),
         texts=len(counts),
-        known_texts=len(known_keys),
+        known_texts=len(known_counts),
         covered_texts=len(covered),
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from nearspan.formats.corpus import excerpt
 from nearspan.formats.source import Line, Lines
-from nearspan.formats.synonyms.lines import Concept
+from nearspan.formats.synonyms.line_formats import Concept
 
 SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
 
@@ -72,7 +72,7 @@ def _add(term: _Term, line: str, number: int, scopes: Collection[str], lines: Li
     """Take what one line says about a term."""
     match = _TAG.fullmatch(line)
     if match is None:
-        lines.add_problem("malformed", f"found {excerpt(line)}, expected TAG: VALUE; not read", number)
+        lines.add_unexpected(line, "TAG: VALUE; not read", number)
         return
     tag, value = match[1], match[2]
     if tag == "id":
@@ -88,8 +88,7 @@ def _add(term: _Term, line: str, number: int, scopes: Collection[str], lines: Li
 def _add_synonym(term: _Term, tag: str, value: str, number: int, scopes: Collection[str], lines: Lines) -> None:
     match = _SYNONYM.match(value)
     if match is None:
-        message = f'found {excerpt(value.strip())}, expected "NAME" SCOPE [...]; not read'
-        lines.add_problem("malformed", message, number)
+        lines.add_unexpected(value.strip(), '"NAME" SCOPE [...]; not read', number)
         return
     scope = _OLD[tag] or match[2] or "RELATED"
     if scope not in SCOPES:

@@ -12,23 +12,17 @@ from nearspan.formats import sample
 from nearspan.formats.corpus import Problem
 from nearspan.formats.files import AnyPath
 from nearspan.formats.source import Lines
-from nearspan.formats.synonyms import obo
-from nearspan.formats.synonyms.lines import (
-    Concept,
-    has_identifiers,
-    is_tsv,
-    is_umls,
-    is_wordnet,
-    read_tsv,
-    read_tsv_with_identifiers,
-    read_umls,
-    read_wordnet,
-    wordnet_files,
-)
+from nearspan.formats.synonyms import line_formats, obo
+from nearspan.formats.synonyms.line_formats import Concept
 from nearspan.formats.synonyms.table import Synonyms, key_of
 from nearspan.io.paths import display_path
 
-FORMATS = {"umls": is_umls, "wordnet": is_wordnet, "obo": obo.detect, "tsv": is_tsv}
+FORMATS = {
+    "umls": line_formats.is_umls,
+    "wordnet": line_formats.is_wordnet,
+    "obo": obo.detect,
+    "tsv": line_formats.is_tsv,
+}
 """The known formats, in the order in which a file's content is compared with them."""
 
 SAMPLE = "sample"
@@ -73,10 +67,10 @@ def read(
         raise CorpusError(f"UMLS names languages by three letters, such as ENG; found {', '.join(codes) or 'none'}")
     readers: Readers = {
         "obo": partial(obo.read, scopes=scopes),
-        "umls": partial(read_umls, languages=codes),
-        "wordnet": read_wordnet,
-        "tsv": read_tsv,
-        IDENTIFIED: partial(read_tsv_with_identifiers, strict=identifiers is None),
+        "umls": partial(line_formats.read_umls, languages=codes),
+        "wordnet": line_formats.read_wordnet,
+        "tsv": line_formats.read_tsv,
+        IDENTIFIED: partial(line_formats.read_tsv_with_identifiers, strict=identifiers is None),
     }
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     files = [file for path in paths for file in _files(Path(fspath(path)))]
@@ -100,7 +94,7 @@ def _files(path: Path) -> list[Path]:
             return [path]
     except (OSError, ValueError) as error:
         raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
-    if files := wordnet_files(path):
+    if files := line_formats.wordnet_files(path):
         return files
     raise CorpusError(
         f"{display_path(path)} is a folder without WordNet's files (data.noun, ...); name the files instead"
@@ -110,7 +104,7 @@ def _files(path: Path) -> list[Path]:
 def _read_file(path: Path, format: str | None, identifiers: bool | None, readers: Readers) -> Synonyms:
     lines = Lines(path)
     format = format or _find_format(lines)
-    if format == "tsv" and (has_identifiers(lines) if identifiers is None else identifiers):
+    if format == "tsv" and (line_formats.has_identifiers(lines) if identifiers is None else identifiers):
         format = IDENTIFIED
     namespace = lines.name if format == IDENTIFIED else format  # a table's identifiers are its own
     concepts = readers[format](lines)

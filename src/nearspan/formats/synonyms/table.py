@@ -42,8 +42,7 @@ class Synonyms:
         self, concepts: Iterable[Iterable[str]] = (), *, problems: Iterable[Problem] = (), format: str = ""
     ) -> None:
         self._fill((0, names) for names in concepts)
-        self.problems = tuple(problems)
-        self.format = format
+        self.problems, self.format = tuple(problems), format
 
     @classmethod
     def from_concepts(

@@ -1,26 +1,11 @@
-"""Formats in which a line is a concept, or one of its names: tables, UMLS and WordNet.
-
-Tab-separated names, a concept a line:
+"""Formats in which a line is a concept, or one of its names: tables, MRCONSO.RRF of UMLS, and WordNet's data.noun, ...
 
     heart attack	myocardial infarction	MI
-    stroke	cerebrovascular accident
-
-A first column of identifiers (`HEART:12`, `C0000123`, `0000123`) is found and left out; lines with the same
-identifier are one concept. A line that begins with # is a comment if it has no tab or is the file's first.
-
-The file MRCONSO.RRF of UMLS, a name a line, columns separated by |:
-
     C0000123|ENG|P|L0000123|PF|S0000123|Y|A0000123||||SRC|PT|123|heart attack|0|N||
-
-Lines with the same first column are one concept. Names that the file marks as suppressed or obsolete (any but N in the
-column before the last) are left out, as are those in other languages than asked for.
-
-WordNet's dictionary files data.noun, data.verb, data.adj and data.adv, a set of synonyms a line:
-
     00000123 10 n 02 night_watch 0 vigil 0 001 @ 00000045 n 0000 | what somebody stays awake for
 
-After the offset, the file number and the part of speech comes the number of words in hexadecimal, then each word with
-its own number. Underscores stand for blanks; an adjective's marker, as in galore(ip), is left out.
+A first column of identifiers (`HEART:12`, `C0000123`, `0000123`) in a table is found and left out; lines with the same
+identifier are one concept. WordNet gives the number of words in hexadecimal, then each word with its own number.
 """
 
 from __future__ import annotations
@@ -62,8 +47,7 @@ def read_tsv(lines: Lines) -> Iterator[Concept]:
     for number, line in _tsv_rows(lines):
         names = [cell for cell in line.split("\t") if cell.strip()]
         if len(names) < 2:
-            message = f"found {excerpt(line)}, expected names with a tab between; kept alone"
-            lines.add_problem("malformed", message, number)
+            lines.add_unexpected(line, "names with a tab between; kept alone", number)
         yield "", names
 
 
@@ -78,12 +62,11 @@ def read_tsv_with_identifiers(lines: Lines, *, strict: bool) -> Iterator[Concept
         elif identifier and any(names):
             yield identifier, names
         else:
-            message = f"found {excerpt(line)}, expected an identifier, a tab and names; not read"
-            lines.add_problem("malformed", message, number)
+            lines.add_unexpected(line, "an identifier, a tab and names; not read", number)
 
 
 def _tsv_rows(lines: Iterable[Line]) -> Iterator[Line]:
-    """The lines that are neither blank nor comments."""
+    """The lines that are neither blank nor comments, which begin with # and have no tab or are the file's first."""
     for number, line in lines:
         if line.strip() and not (line.startswith("#") and (number == 1 or "\t" not in line)):
             yield number, line
@@ -96,7 +79,7 @@ def is_umls(lines: Lines) -> bool:
 
 
 def read_umls(lines: Lines, languages: Collection[str] | None) -> Iterator[Concept]:
-    """Read the names in some languages, such as ENG; None: in all."""
+    """Read the names in some languages, such as ENG (None: in all), that are neither suppressed nor obsolete."""
     for concept, rows in groupby(_umls_rows(lines, languages), key=lambda row: row[0]):
         yield concept, [name for _, name in rows]
 
@@ -107,10 +90,8 @@ def _umls_rows(lines: Lines, languages: Collection[str] | None) -> Iterator[tupl
             continue
         cells = line.split("|")
         if len(cells) not in (_UMLS_COLUMNS, _UMLS_COLUMNS + 1) or not cells[_CONCEPT]:
-            message = (
-                f"found {len(cells)} columns in {excerpt(line)}, expected {_UMLS_COLUMNS} as MRCONSO.RRF has; not read"
-            )
-            lines.add_problem("malformed", message, number)
+            counts = f"found {len(cells)} columns in {excerpt(line)}, expected {_UMLS_COLUMNS}"
+            lines.add_problem("malformed", f"{counts} as MRCONSO.RRF has; not read", number)
         elif not cells[_NAME].strip():
             lines.add_problem("empty", f"{cells[_CONCEPT]} has an empty name; not read", number)
         elif (languages is None or cells[_LANGUAGE] in languages) and cells[_SUPPRESS] in ("N", ""):
@@ -135,14 +116,13 @@ def read_wordnet(lines: Lines) -> Iterator[Concept]:
             continue
         names = _wordnet_names(line)
         if names is None:
-            message = f"found {excerpt(line)}, expected OFFSET FILE n|v|a|s|r COUNT WORD ID ...; not read"
-            lines.add_problem("malformed", message, number)
+            lines.add_unexpected(line, "OFFSET FILE n|v|a|s|r COUNT WORD ID ...; not read", number)
         else:
             yield "", names
 
 
 def _wordnet_names(line: str) -> list[str] | None:
-    """The words of a line, or None if they are not as many as it says."""
+    """The words of a line, without markers as in galore(ip), or None if they are not as many as it says."""
     if _SYNSET.match(line) is None:
         return None
     cells = line.partition(" | ")[0].split(" ")

@@ -322,6 +322,13 @@ def test_where_all_neighbours_are_removed_a_span_is_no_entity(editor: Editor):
     torch.testing.assert_close(found, naive(editor.model), atol=1e-5, rtol=0)
 
 
+def test_copies_of_a_sentence_have_its_very_letters_and_words(editor: Editor):
+    words = ((0, 3), (4, 9), (10, 17))
+    editor.add(Document("Ada lives in Oslo", (), "other words", words))
+    assert [view.document for view in editor.copies("Ada lives in Oslo")] == ["d0"]
+    assert editor.copies("ada lives in oslo") == []
+
+
 def test_the_last_sentence_stays(editor: Editor):
     for number in range(11):
         editor.remove(number)

@@ -288,6 +288,13 @@ def test_entities_too_wide_for_the_memory_are_not_looked_at(tiny, documents, tmp
     assert editor.sentences(document="wide")[0].span_weights == before
 
 
+def test_an_entity_as_wide_as_the_widest_span_is_looked_at(open_editor):
+    editor = open_editor("words")
+    wide = "lives in" + " the" * (editor.model.network.max_width - 2)
+    editor.add(nearspan.markup(f"Ada [{wide}](PLACE) rain", id="wide"))
+    assert (wide, "PLACE") in said(editor.model, f"Ada {wide} rain")
+
+
 def test_a_head_that_decides_alone_is_not_asked(open_editor):
     editor = open_editor("vote")
     editor.model.interpolate(0)

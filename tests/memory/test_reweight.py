@@ -103,6 +103,16 @@ def test_exact_evidence_adds_up_with_weights(open_editor, kind: str):
     assert sum(mine[size - 1 :]) >= others - 1e-6
 
 
+@pytest.mark.parametrize("kind", ["words", "own", "spans"])
+def test_evidence_counts_a_weight_as_predictions_do(open_editor, kind: str):
+    model = open_editor(kind).model
+    model.memory.add(ADDED)
+    document = model(ADDED.text)
+    assert document.entities
+    for entity, evidence in zip(document.entities, model.explain(document), strict=True):
+        assert evidence.probabilities[entity.label] == pytest.approx(entity.score, abs=1e-5)
+
+
 def test_a_weight_is_kept_on_disk(open_editor, tmp_path: Path):
     editor = open_editor("words")
     editor.add(ADDED, weight=2.5)

@@ -334,6 +334,7 @@ def test_what_is_no_weight_is_an_error_that_says_so(open_editor, weight):
         open_editor("words").add(ADDED, weight)
 
 
-def test_sentences_that_would_be_read_in_other_parts_are_given_up():
-    target = Target(SimpleNamespace(windows=["the one half", "the other half"]), [[]], [[0]])
+@pytest.mark.parametrize("parts", [[], ["the one half", "the other half"]])
+def test_sentences_that_would_be_read_in_other_parts_are_given_up(parts: list[str]):
+    target = Target(SimpleNamespace(windows=parts), [[]], [[0]])
     assert reweight(None, None, target) == [Outcome(failure="it would be read in other parts than it is remembered in")]

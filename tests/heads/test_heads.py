@@ -10,6 +10,7 @@ from nearspan.heads import Head, HeadInputs, NearestHead, Query, SoftmaxHead, Ta
 from nearspan.heads.nearest import NearestSettings
 from nearspan.heads.softmax import SoftmaxSettings
 from nearspan.knn import Pool, pool_probabilities, probabilities_over_all
+from nearspan.model import Model
 from nearspan.spans import Representation
 
 INPUTS = HeadInputs(labels=3, span_size=6, word_size=6)
@@ -72,6 +73,14 @@ def test_the_nearest_head_has_no_weights():
 
 def test_the_nearest_heads_budget_is_in_megabytes():
     assert NearestHead.build(NearestSettings(budget_mb=3), INPUTS).budget == 3 * 1024 * 1024
+
+
+def test_the_nearest_head_compares_with_the_sentences_that_it_is_given(instance: Model, documents):
+    batch = instance.encode(instance.split(documents[0])).batch(torch.tensor([0]))
+    query = Query(instance.network, batch, instance.datastore, torch.tensor([[3, 5]]))
+    with torch.no_grad():
+        contributions = instance.network.head.contributions(query, 0)
+    assert instance.datastore.sentence[contributions.rows].unique().tolist() == [3, 5]
 
 
 def test_a_classifier_learns_one_vector_a_label_and_nothing_else_unless_asked():

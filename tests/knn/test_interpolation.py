@@ -44,7 +44,15 @@ def test_the_nearest_spans_vote_with_their_weights(make_memory, monkeypatch, sim
 
 
 @pytest.mark.parametrize(
-    "settings", [{"neighbours": 0}, {"weight": -0.1}, {"weight": 1.1}, {"temperature": 0}, {"similarity": "dot"}]
+    "settings",
+    [
+        {"neighbours": 0},
+        {"neighbours": 1_000_001},
+        {"weight": -0.1},
+        {"weight": 1.1},
+        {"temperature": 0},
+        {"similarity": "dot"},
+    ],
 )
 def test_what_is_no_vote_is_refused(settings):
     with pytest.raises(ValidationError, match=next(iter(settings))):

@@ -62,6 +62,13 @@ def test_sentences_that_are_nearly_alike_are_not_equal(make_memory):
     assert nearest_sentences(memory, torch.eye(4)[:1], 2).tolist() == [[1, 0]]
 
 
+@pytest.mark.parametrize("axis", range(4))
+def test_no_sentence_comes_after_one_that_it_is_the_opposite_of(make_memory, axis: int):
+    one = torch.eye(4)[axis]
+    offsets = replace(make_memory([1, 1]), sentence_vectors=torch.stack([one, -one])).sentence_offsets
+    assert offsets.tolist() == [0, 0]
+
+
 def test_no_more_sentences_than_there_are(make_memory):
     assert nearest_sentences(make_memory(LENGTHS), torch.randn(2, 4), 50).shape == (2, 6)
 

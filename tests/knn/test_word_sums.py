@@ -10,6 +10,7 @@ from nearspan.config import Recipe
 from nearspan.heads import Query
 from nearspan.knn import word_sums
 from nearspan.knn.datastore import label_spans
+from nearspan.knn.word_table import WordTable
 from nearspan.model import Model
 from nearspan.spans import AllSpans
 from nearspan.training.data import TrainingData
@@ -74,6 +75,36 @@ def test_what_might_not_fit_into_the_budget_is_weighed_as_ever(model, documents)
     whole, small = (predict_proba(model, documents, 100, entities=entities) for entities in (False, True))
     assert torch.equal(small, whole)
     assert not torch.equal(quick, whole)
+
+
+@pytest.mark.parametrize(("entities", "small"), [(False, 2**16), (True, 2**19)])
+def test_fewer_sentences_are_compared_at_once_where_the_budget_is_small(
+    model, documents, monkeypatch, entities: bool, small: int
+):
+    """With all words of their neighbours, that is; all spans may be entities."""
+    sizes, pool = {small: [], 2**29: []}, WordTable.pool
+
+    def noted(table, sentences, named=None):
+        sizes[model.network.head.budget] += [len(sentences)] if named is None else []
+        return pool(table, sentences, named)
+
+    monkeypatch.setattr(WordTable, "pool", noted)
+    monkeypatch.setattr(word_sums, "SURE", 0.0)
+    for budget in sizes:
+        model.network.head.budget = budget
+        predict_proba(model, documents, 100, entities=entities)
+    assert sizes[2**29] == [len(documents)]
+    assert max(sizes[small]) < len(documents) / 2
+
+
+def test_which_spans_are_null_for_sure_does_not_depend_on_the_company(model, documents, monkeypatch):
+    """Sentences whose neighbours have fewer entities than others' are filled up."""
+    monkeypatch.setattr(word_sums, "FEW", 3)
+    together = predict_proba(model, documents, 100, entities=True)[:, 0] == 1
+    monkeypatch.setattr(word_sums, "CELLS", 1)
+    alone = predict_proba(model, documents, 100, entities=True)[:, 0] == 1
+    assert together.any()
+    assert torch.equal(alone, together)
 
 
 @pytest.mark.parametrize("scale", [1, 100])

@@ -322,6 +322,22 @@ def test_where_all_neighbours_are_removed_a_span_is_no_entity(editor: Editor):
     torch.testing.assert_close(found, naive(editor.model), atol=1e-5, rtol=0)
 
 
+def test_a_relabelled_span_is_summed_up_with_what_it_was_and_is(editor: Editor):
+    edits = [editor.relabel(0, Span.of(0, 3), label, weight=1) for label in ("PLACE", "", "PERSON")]
+    assert [edit.summary for edit in edits] == [
+        "relabel 'Ada' in sentence 0 from PERSON to PLACE",
+        "relabel 'Ada' in sentence 0 from PLACE to no entity",
+        "relabel 'Ada' in sentence 0 from no entity to PERSON",
+    ]
+
+
+def test_copies_of_a_sentence_have_its_very_letters_and_words(editor: Editor):
+    words = ((0, 3), (4, 9), (10, 17))
+    editor.add(Document("Ada lives in Oslo", (), "other words", words))
+    assert [view.document for view in editor.copies("Ada lives in Oslo")] == ["d0"]
+    assert editor.copies("ada lives in oslo") == []
+
+
 def test_the_last_sentence_stays(editor: Editor):
     for number in range(11):
         editor.remove(number)
@@ -361,8 +377,9 @@ def test_entities_out_of_reach_are_on_the_receipt(editor: Editor):
     assert any("wider than 6 words" in line for line in edit.receipt)
 
 
-def test_a_model_without_a_memory_can_be_given_one(folders, tmp_path: Path, documents):
-    shutil.copytree(folders["classifier"], tmp_path / "model")
+@pytest.mark.parametrize("name", ["classifier", "instance"])
+def test_a_model_without_a_memory_can_be_given_one(folders, tmp_path: Path, documents, name: str):
+    shutil.copytree(folders[name], tmp_path / "model")
     for name in ("memory.jsonl", "memory.safetensors"):
         (tmp_path / "model" / name).unlink()
     editor = Editor.open(tmp_path / "model", device="cpu")

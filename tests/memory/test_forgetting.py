@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 import nearspan
 from nearspan.document import Document, Span
 from nearspan.encoders.word_memory import WordMemory
+from nearspan.errors import EditError
 from nearspan.knn import Datastore, assemble_datastore
 from nearspan.memory.build import replace_memory
 from nearspan.memory.editor import Editor
@@ -221,3 +222,13 @@ def test_a_saved_model_has_forgotten_for_good(editor: Editor, tmp_path: Path):
     for name in ("memory.jsonl", "memory.safetensors"):
         (tmp_path / "saved" / name).unlink()
     assert torch.equal(states(nearspan.load(tmp_path / "saved", "cpu")), states(editor.model))
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_memory_that_would_be_read_in_other_words_is_not_built_anew(editor: Editor, monkeypatch, times: int):
+    editor.forget("d3")
+    before, split = editor.model.datastore, editor.model.split
+    monkeypatch.setattr(editor.model, "split", lambda document: times * split(document))
+    with pytest.raises(EditError, match="read in other words than they are remembered in: build from a corpus"):
+        editor.build()
+    assert editor.model.datastore is before

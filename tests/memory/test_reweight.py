@@ -104,6 +104,16 @@ def test_exact_evidence_adds_up_with_weights(open_editor, kind: str):
     assert sum(mine[size - 1 :]) >= others - 1e-6
 
 
+@pytest.mark.parametrize("kind", ["words", "own", "spans"])
+def test_evidence_counts_a_weight_as_predictions_do(open_editor, kind: str):
+    model = open_editor(kind).model
+    model.memory.add(ADDED)
+    document = model(ADDED.text)
+    assert document.entities
+    for entity, evidence in zip(document.entities, model.explain(document), strict=True):
+        assert evidence.probabilities[entity.label] == pytest.approx(entity.score, abs=1e-5)
+
+
 def test_a_weight_is_kept_on_disk(open_editor, tmp_path: Path):
     editor = open_editor("words")
     editor.add(ADDED, weight=2.5)
@@ -289,6 +299,13 @@ def test_entities_too_wide_for_the_memory_are_not_looked_at(tiny, documents, tmp
     assert editor.sentences(document="wide")[0].span_weights == before
 
 
+def test_an_entity_as_wide_as_the_widest_span_is_looked_at(open_editor):
+    editor = open_editor("words")
+    wide = "lives in" + " the" * (editor.model.network.max_width - 2)
+    editor.add(nearspan.markup(f"Ada [{wide}](PLACE) rain", id="wide"))
+    assert (wide, "PLACE") in said(editor.model, f"Ada {wide} rain")
+
+
 def test_a_head_that_decides_alone_is_not_asked(open_editor):
     editor = open_editor("vote")
     editor.model.interpolate(0)
@@ -318,6 +335,7 @@ def test_what_is_no_weight_is_an_error_that_says_so(open_editor, weight):
         open_editor("words").add(ADDED, weight)
 
 
-def test_sentences_that_would_be_read_in_other_parts_are_given_up():
-    target = Target([SimpleNamespace(words=range(LONGEST + 1))], [], [[0]])
+@pytest.mark.parametrize("words", [[], [LONGEST + 1], [5, LONGEST + 1]])
+def test_sentences_that_would_be_read_in_other_parts_are_given_up(words: list[int]):
+    target = Target([SimpleNamespace(words=range(count)) for count in words], [], [[0]])
     assert reweight(None, None, target) == [Outcome(failure="it would be read in other parts than it is remembered in")]

@@ -242,3 +242,10 @@ def test_it_says_how_much_of_a_prediction_is_its_memorys(instance: Model, classi
     assert classifier.interpolate(0.3).datastore_weight == 0.3
     classifier.datastore = None
     assert classifier.datastore_weight == 0.0
+
+
+def test_without_a_memory_there_is_nothing_to_interpolate_with(classifier: Model):
+    classifier.datastore = None
+    with pytest.raises(ModelError, match="no memory to interpolate with"):
+        classifier.interpolate(0.3)
+    assert classifier.interpolate(0).recipe.interpolation is None

@@ -127,6 +127,23 @@ def test_gradient_through_neighbours_is_an_option(tiny, documents):
     assert not torch.allclose(losses["true"][1], losses["false"][1])
 
 
+def test_the_loss_has_that_of_the_fragment_linker_in_it(tiny):
+    from nearspan.model.network import LabelledBatch
+
+    recipe, broken = tiny("classifier"), [nearspan.markup("[pain](ADR#1) in arms and [legs](ADR#1)")]
+    data = TrainingData.of(broken, recipe, split)
+    fragments = data.gold_fragments(recipe.suggester.max_width)
+    model = Model.from_corpus(recipe, data.sentences, data.labels, linked=fragments.names)
+    network, batch = model.network.eval(), model.encode(data.sentences).batch(torch.tensor([0]))
+    labelled = LabelledBatch(batch, span_labels(model, data), fragments=fragments)
+    linked = network(labelled) - network(replace(labelled, fragments=None))
+    query = Query(network, batch)
+    gold = fragments.batch(batch.ids, query.candidates)
+    expected = network.fragment_linker.loss(query.vectors, query.candidates, gold)
+    assert linked.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert linked.item() > 0
+
+
 @pytest.mark.parametrize("part", ["sentence_context.size=3", "word_memory.weight=0.5"])
 def test_context_and_memory_need_a_bilstm(tiny, documents, part: str):
     data = TrainingData.of(documents, tiny("classifier"), split)

@@ -149,7 +149,7 @@ def test_entities_inside_a_word_are_misaligned_though_pieces_begin_there(tokeniz
     )
     assert [(gold.first, gold.stop) for gold in found.golds[0]] == [(0, 2)]
     assert [(entity.label, reason) for entity, reason in found.unreachable] == [("B", "misaligned")]
-    assert found.words == 3
+    assert found.coverage.words == 3
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 3, 9, 300, 2500]), st.integers(1, 80))

@@ -32,7 +32,7 @@ COMMANDS = {
     "check": "Count what is in a corpus and list every problem in it.",
     "convert": "Write a corpus in another format.",
     "vectors": "Learn word vectors from the text of a corpus, by GloVe.",
-    "recipes": "List the recipes and what each needs, or print one.",
+    "recipes": "List the recipes with what they need and reach, or print one.",
 }
 
 

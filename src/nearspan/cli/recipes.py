@@ -21,10 +21,10 @@ def recipes(
         bool, typer.Option("--all", help="Print all settings, also those that the file leaves at their defaults.")
     ] = False,
 ) -> None:
-    """List the recipes with what each needs and its test F1 in the paper and here, or print one.
+    """List the recipes with what they need and reach, or print one.
 
-    A recipe that ends in a corpus's name has the settings for that corpus. Times are of training on one H200 that
-    several runs shared.
+    Beside each stand the paper's test F1, ours and the time of training on one H200 that several runs shared. A recipe
+    that ends in a corpus's name has the settings for that corpus.
 
     Example: nearspan recipes instance > mine.toml
     """

@@ -224,10 +224,11 @@ class Encoder(nn.Module):
         of which no word has one are like each other and like no other sentence.
         """
         batch, mask = encoded.batch, encoded.batch.mask[..., None]
-        name, vectors = ("vectors", self.vectors) if self.finder is None else ("finder", self.finder)
-        if vectors is None or not vectors.settings.file:
-            return (encoded.features[self.sentence_feature] * mask).sum(1) / mask.sum(1)
-        means = (vectors.pretrained(batch, batch.corpus.features[name]) * mask).sum(1) / mask.sum(1)
+        name = "finder" if self.finder else self.sentence_feature
+        feature: Any = self.finder or self.features[name]
+        if not feature.from_file:
+            return (encoded.features[name] * mask).sum(1) / mask.sum(1)
+        means = (feature.pretrained(batch, batch.corpus.features[name]) * mask).sum(1) / mask.sum(1)
         return torch.cat([means, (means == 0).all(1, keepdim=True)], dim=1)
 
     @torch.no_grad()

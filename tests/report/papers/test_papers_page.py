@@ -155,7 +155,7 @@ def test_a_corpus_with_little_in_it(
 def test_models_of_different_widths_are_compared_up_to_the_smaller(
     tmp_path: Path, instance: Model, classifier: Model, corpus: list[Document]
 ):
-    classifier.network.suggester.max_width = 3
+    classifier.network.max_width = classifier.network.suggester.max_width = 3
     made = report(instance, corpus, out=tmp_path, compare=classifier, papers=True)
     one, other = (space.coupling for space in made.papers.spaces)
     assert [cosine.pairs for cosine in one.values()] == [cosine.pairs for cosine in other.values()]

@@ -69,6 +69,13 @@ def test_sentences_apart_are_weighed_as_ever(model, documents, monkeypatch):
     assert torch.equal(quick, whole)
 
 
+def test_a_memory_without_entities_has_null_for_all_spans(model, documents):
+    memory = model.datastore
+    model.datastore = replace(memory, labels=torch.zeros_like(memory.labels)).with_current_entities()
+    quick = predict_proba(model, documents, 100, entities=True)
+    assert torch.equal(quick, torch.eye(model.network.labels)[:1].expand_as(quick))
+
+
 def test_what_might_not_fit_into_the_budget_is_weighed_as_ever(model, documents):
     quick = predict_proba(model, documents, 100, entities=True)
     model.network.head.budget = 2**14

@@ -84,6 +84,7 @@ class StaticVectors(WordFeature):
         trained, frozen = vocabulary["trained"], vocabulary["frozen"]
         if trained[:1] != [UNKNOWN]:
             raise ModelError(f"the vocabulary of words is damaged: its first trained word is not {UNKNOWN}")
+        self.from_file = bool(frozen) or len(trained) > vocabulary["own"]
         self.index = {word: row for row, word in enumerate([*trained, *frozen])}
         self.size = vocabulary["size"]
         self.trained = nn.Parameter(torch.empty(len(trained), self.size))

@@ -98,6 +98,7 @@ class Encoder(nn.Module):
             )
         self.settings = settings
         self.features = nn.ModuleDict(features)
+        self.word_features = dict(features)  # the same, by their type
         self.sentence_feature = first_named(features, "vectors", "transformer", "characters")
         context = SentenceContext(settings.sentence_context, features, labels) if settings.sentence_context else None
         self.sentence_context = context
@@ -174,11 +175,6 @@ class Encoder(nn.Module):
         if self.word_memory is not None:
             features["word_memory"] = self.word_memory.prepare(sentences, training)
         return EncodedCorpus.of([len(sentence.words) for sentence in sentences], features)
-
-    @property
-    def word_features(self) -> dict[str, WordFeature]:
-        """All features that are read, by name."""
-        return cast(dict[str, WordFeature], dict(self.features.items()))
 
     @property
     def vectors(self) -> StaticVectors | None:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -176,13 +176,19 @@ def _locate(steps: Sequence[Any]) -> tuple[list[str], list[type[BaseModel]]]:
     """A place as `override` names it, and the parts that may be there: pydantic puts a part's kind between the two."""
     place: list[str] = []
     parts: list[type[BaseModel]] = [Recipe]
+    named = False  # whether the step is the name of a part in a table of them
     for step in steps:
+        if named:
+            place.append(str(step))
+            named = False
+            continue
         if chosen := [part for part in parts if step in _kinds(part)]:
             parts = chosen
             continue
         place.append(str(step))
         fields = [part.model_fields[step] for part in parts if step in part.model_fields]
-        parts = [model for field in fields for model in _models(field)]
+        named = any(get_origin(field.annotation) is dict for field in fields)
+        parts = [model for field in fields for model in (_models_in_table(field) if named else _models(field))]
     return place, parts
 
 
@@ -200,6 +206,12 @@ def _models(field: Any) -> list[type[BaseModel]]:
         return list(dict.fromkeys(model for part in parts for model in part.settings().values()))
     options = get_args(field.annotation) or (field.annotation,)
     return [option for option in options if isinstance(option, type) and issubclass(option, BaseModel)]
+
+
+def _models_in_table(field: Any) -> list[type[BaseModel]]:
+    """The settings classes that may stand in a field's table, each under a name of its own."""
+    _, value = get_args(field.annotation)
+    return [model for part in get_args(value) if isinstance(part, PartField) for model in part.settings().values()]
 
 
 def _quote(value: Any) -> str:

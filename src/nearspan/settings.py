@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, field_validator
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, field_validator
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from nearspan import registry
@@ -28,6 +28,9 @@ class Settings(BaseModel):
             except UnicodeEncodeError:
                 raise ValueError("holds a lone surrogate, which is no character") from None
         return value
+
+
+PartName = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]  # of a part in a table of them
 
 
 class PartSettings(Settings):

@@ -73,8 +73,8 @@ def test_its_format_is_found_by_content_and_by_name(site: Path, corpus: Path):
 def test_its_head_and_representation_are_trained_explained_edited_and_saved(site: Path, corpus: Path, tmp_path: Path):
     kinds = ("head.kind=cosine", "representation.kind=end_sum", "training.epochs=40", "training.learning_rate=0.01")
     settings = [argument for setting in (*SETTINGS, *kinds, "training.batch=4") for argument in ("--set", setting)]
-    command = ("-m", "nearspan", "train", "instance-paper", "--train", corpus, "--out", tmp_path / "model", "--device", "cpu")
-    trained = run(site, *command, *settings)
+    command = ("-m", "nearspan", "train", "instance-paper", "--train", corpus, "--out", tmp_path / "model")
+    trained = run(site, *command, "--device", "cpu", *settings)
     assert trained.returncode == 0, trained.stderr
     answered = run(site, "-c", ASK, tmp_path / "model", tmp_path / "saved")
     assert answered.returncode == 0, answered.stderr

@@ -25,9 +25,7 @@ from nearspan.encoders.word_feature import WordFeature, first_named
 from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySettings
 from nearspan.errors import ConfigError
 from nearspan.segment import Sentence, WordEntity
-from nearspan.settings import PartField, PartSettings, Settings
-
-FeatureName = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
+from nearspan.settings import PartField, PartName, PartSettings, Settings
 
 
 class EncoderSettings(Settings):
@@ -36,7 +34,7 @@ class EncoderSettings(Settings):
     vectors: StaticVectorSettings | None = None
     characters: CharacterCNNSettings | IntNetSettings | None = Field(default=None, discriminator="kind")
     transformer: TransformerSettings | None = None
-    features: dict[FeatureName, Annotated[PartSettings, PartField("word_feature")]] = Field(default={})
+    features: dict[PartName, Annotated[PartSettings, PartField("word_feature")]] = Field(default={})
     highway: HighwaySettings | None = None
     bilstm: BiLSTMSettings | None = None
     sentence_context: SentenceContextSettings | None = None

@@ -1,11 +1,14 @@
 """Losses: what training asks of the span scores, whatever the head."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from nearspan.losses.boundary_smoothing import BoundarySmoothingSettings, smooth_targets
+from pydantic import Field
+
+from nearspan.losses.boundary_smoothing import BoundarySmoothing, BoundarySmoothingSettings, smooth_targets
 from nearspan.losses.generators import Generators, GeneratorSettings, zero_loss
+from nearspan.losses.loss import Loss
 from nearspan.losses.span_texts import SpanTexts, SynonymSource, Vocabulary
-from nearspan.settings import Settings
+from nearspan.settings import PartField, PartName, PartSettings, Settings
 
 
 class LossSettings(Settings):
@@ -15,12 +18,20 @@ class LossSettings(Settings):
     mean_over: Literal["sentences", "spans"] = "sentences"
     boundary_smoothing: BoundarySmoothingSettings | None = None
     generators: GeneratorSettings | None = None
+    extra: dict[PartName, Annotated[PartSettings, PartField("loss")]] = Field(default={})  # those of other packages
+
+    def about_spans(self) -> dict[str, Any]:
+        """The settings of all that changes targets or adds to the head's loss, by the names that a recipe has."""
+        ours: dict[str, Any] = {"boundary_smoothing": self.boundary_smoothing} if self.boundary_smoothing else {}
+        return ours | {f"extra.{name}": settings for name, settings in self.extra.items()}
 
 
 __all__ = [
+    "BoundarySmoothing",
     "BoundarySmoothingSettings",
     "GeneratorSettings",
     "Generators",
+    "Loss",
     "LossSettings",
     "SpanTexts",
     "SynonymSource",

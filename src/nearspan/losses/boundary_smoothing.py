@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 import torch
 from pydantic import Field
 from torch import Tensor
 
+from nearspan.losses.loss import Loss
+from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans import Candidates, candidate_number
 
@@ -13,8 +17,19 @@ from nearspan.spans import Candidates, candidate_number
 class BoundarySmoothingSettings(Settings):
     """How much an entity lends, and how far."""
 
+    kind: Literal["boundary_smoothing"] = "boundary_smoothing"
     epsilon: float = Field(default=0.1, ge=0, lt=1)  # the probability it lends in all
     distance: int = Field(default=1, ge=1, le=10_000)  # D: how far its ends may move, both together
+
+
+class BoundarySmoothing(Loss):
+    """Makes targets soft at the boundaries."""
+
+    Settings: ClassVar[type[Settings]] = BoundarySmoothingSettings
+
+    def change_targets(self, targets: Tensor, candidates: Candidates) -> Tensor:
+        """Soft targets [S, 1 + Y]."""
+        return smooth_targets(targets, candidates, self.settings)
 
 
 def smooth_targets(one_hot: Tensor, candidates: Candidates, settings: BoundarySmoothingSettings) -> Tensor:
@@ -63,3 +78,6 @@ def _moved_rows(candidates: Candidates, moves: Tensor) -> tuple[Tensor, Tensor]:
     start = torch.arange(len(candidates), device=first.device) - candidates.number  # row of the sentence's first one
     rows = start[:, None] + candidate_number(first, stop, length, candidates.max_width)
     return rows * exists, exists
+
+
+register("loss", BoundarySmoothing)

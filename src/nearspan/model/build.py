@@ -9,9 +9,8 @@ from nearspan.config import Recipe
 from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError
 from nearspan.heads import FragmentLinker, Head, HeadInputs
-from nearspan.losses import Vocabulary
+from nearspan.losses import Loss, Vocabulary
 from nearspan.model.network import Network
-from nearspan.settings import Settings
 from nearspan.spans import AllSpans, Bottleneck
 
 
@@ -30,23 +29,24 @@ def build_network(
     span_size = bottleneck.size if bottleneck else representation.size
     head_class: type[Head] = registry.part("head", recipe.head.kind)
     _refuse_unfit(recipe, head_class, suggester)
-    head = head_class.build(
-        recipe.head,
-        HeadInputs(
-            labels, span_size, encoder.size, representation.end_size, suggester.has_null, bottleneck is not None
-        ),
+    inputs = HeadInputs(
+        labels, span_size, encoder.size, representation.end_size, suggester.has_null, bottleneck is not None
     )
+    head = head_class.build(recipe.head, inputs)
+    chosen = recipe.losses.about_spans().values()
+    losses: list[Loss] = [registry.part("loss", settings.kind).build(settings, inputs) for settings in chosen]
     settings = recipe.losses.generators
     generators = settings.build(representation.size, vocabulary) if settings and vocabulary else None
     linker = FragmentLinker(recipe.fragment_linker, span_size, linked) if recipe.fragment_linker and linked else None
-    parts = (encoder, suggester, representation, head, labels, recipe.losses)
+    parts = (encoder, suggester, representation, head, labels, losses, recipe.losses.mean_over)
     return Network(*parts, bottleneck, generators, linker, recipe.interpolation)
 
 
 def _refuse_unfit(recipe: Recipe, head: type[Head], suggester: AllSpans) -> None:
     """Refuse parts that have nothing to do beside others."""
     kind = recipe.head.kind
-    losses = {f"losses.{name}": loss for name, loss in recipe.losses if isinstance(loss, Settings)}
+    generators = {"generators": recipe.losses.generators} if recipe.losses.generators else {}
+    losses = {f"losses.{name}": settings for name, settings in (recipe.losses.about_spans() | generators).items()}
     if head.reads_words:
         unused = {"bottleneck": recipe.bottleneck, "fragment_linker": recipe.fragment_linker} | losses
         for place in (place for place, settings in unused.items() if settings is not None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from nearspan.encoders import Batch, EncodedCorpus, Encoder
 from nearspan.heads import FragmentLinker, Head, Query, Targets
 from nearspan.knn import InterpolationSettings, Pool, knn_probabilities
-from nearspan.losses import Generators, LossSettings, SpanTexts, smooth_targets, zero_loss
+from nearspan.losses import Generators, Loss, SpanTexts, zero_loss
 from nearspan.segment import LabelledSpan, Sentence, WordEntity
 from nearspan.spans import (
     AllSpans,
@@ -48,7 +49,8 @@ class Network(nn.Module):
         representation: Representation,
         head: Head,
         labels: int,
-        losses: LossSettings,
+        losses: Sequence[Loss] = (),
+        mean_over: str = "sentences",
         bottleneck: Bottleneck | None = None,
         generators: Generators | None = None,
         fragment_linker: FragmentLinker | None = None,
@@ -60,7 +62,8 @@ class Network(nn.Module):
         self.representation = representation
         self.head = head
         self.labels = labels + 1  # null is a label like the others
-        self.losses = losses
+        self.losses = nn.ModuleList(losses)
+        self.mean_over = mean_over  # what the loss is a mean over, sentences or spans
         self.bottleneck = bottleneck
         self.generators = generators
         self.fragment_linker = fragment_linker
@@ -187,9 +190,10 @@ class Network(nn.Module):
         vectors, batch = query.representations, labelled.batch
         pool = self.pool(neighbours) if neighbours is not None else None
         one_hot = labelled.labels.one_hot_targets(batch.ids, query.candidates, self.labels)
-        smoothing = self.losses.boundary_smoothing
-        targets = Targets(one_hot if smoothing is None else smooth_targets(one_hot, query.candidates, smoothing))
-        count = len(batch) if self.losses.mean_over == "sentences" else max(1, len(query.candidates))
+        for part in self.losses:
+            one_hot = cast(Loss, part).change_targets(one_hot, query.candidates)
+        targets = Targets(one_hot)
+        count = len(batch) if self.mean_over == "sentences" else max(1, len(query.candidates))
         if self.bottleneck is None:
             return self._losses_of_draws(query, [vectors], targets, pool, labelled) / count
         distribution = self.bottleneck(vectors)
@@ -202,7 +206,10 @@ class Network(nn.Module):
     ) -> Tensor:
         """The head's loss and the fragment linker's, each the mean over several draws [S, H] of the span vectors."""
         with torch.autocast(query.batch.rows.device.type, enabled=False):  # scores want full precision
-            loss = torch.stack([self.head.loss(query.with_vectors(draw), targets, pool) for draw in draws]).mean()
+            queries = [query.with_vectors(draw) for draw in draws]
+            loss = torch.stack([self.head.loss(drawn, targets, pool) for drawn in queries]).mean()
+            for part in self.losses:
+                loss = loss + torch.stack([part(drawn, targets.spans) for drawn in queries]).mean()
             if self.fragment_linker is not None and labelled.fragments is not None:
                 gold = labelled.fragments.batch(labelled.batch.ids, query.candidates)
                 linked = [self.fragment_linker.loss(draw.float(), query.candidates, gold) for draw in draws]

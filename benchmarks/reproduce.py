@@ -11,8 +11,8 @@
 - `here`: a figure from another record, which `record` names (a file below benchmarks/results)
 - neither: not run; `why` says what it would need
 
-`why` beside a figure explains one that is not reached. `records` lists the files of benchmarks/results that count (all of
-them unless told, by name): of a seed that two of them have, the later file's run.
+`why` beside a figure explains one that is not reached. `records` lists the files of benchmarks/results that count, all
+of them by name unless told; of a seed that two files have, the later file's run counts.
 
 Without `--tables` the jobs of all rows are run from the corpora in DATA (the jobs' `data/`). Those that OUT holds a
 record of are left out, and a run that was stopped goes on. Tables of these runs are written to OUT/PAPER.md. `--try`

@@ -11,7 +11,8 @@
 - `here`: a figure from another record, which `record` names (a file below benchmarks/results)
 - neither: not run; `why` says what it would need
 
-`why` beside a figure explains one that is not reached.
+`why` beside a figure explains one that is not reached. `records` lists the files of benchmarks/results that count, all
+of them by name unless told; of a seed that two files have, the later file's run counts.
 
 Without `--tables` the jobs of all rows are run from the corpora in DATA (the jobs' `data/`). Those that OUT holds a
 record of are left out, and a run that was stopped goes on. Tables of these runs are written to OUT/PAPER.md. `--try`
@@ -119,7 +120,9 @@ def markdown(table: Mapping[str, Any], records: Records) -> str:
 
 def write_page(name: str, paper: Mapping[str, Any]) -> None:
     """Put the tables of the recorded runs into the paper's page."""
-    records = read_records(sorted((BENCHMARKS / "results").glob("*.jsonl")))
+    results = BENCHMARKS / "results"
+    files = [results / file for file in paper.get("records", [])] or sorted(results.glob("*.jsonl"))
+    records = read_records(files)
     page = PAGES / f"{name}.md"
     text = page.read_text(encoding="utf-8")
     for table in paper["table"]:

@@ -94,6 +94,20 @@ def test_a_papers_jobs_run_on_a_small_cut_and_not_twice(name: str, tmp_path: Pat
     assert (tmp_path / "out" / "results.jsonl").read_text() == results
 
 
+def test_a_paper_says_whose_run_counts_where_two_files_have_a_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "results").mkdir()
+    for file, f1 in (("cpu", 0.7), ("gpu", 0.8)):
+        record = {"name": "job", "seed": 1, "test": {"f1": f1}}
+        (tmp_path / "results" / f"{file}.jsonl").write_text(json.dumps(record) + "\n")
+    monkeypatch.setattr(reproduce, "BENCHMARKS", tmp_path)
+    monkeypatch.setattr(reproduce, "PAGES", tmp_path)
+    paper = {"table": [{"id": "table-1", "row": [{"cells": ["a"], "paper": "75", "job": "job"}]}]}
+    for order, figure in (([], "80.00 [1]"), (["gpu.jsonl", "cpu.jsonl"], "70.00 [1]")):
+        (tmp_path / "paper.md").write_text("<!-- table-1 -->\n<!-- end -->\n")
+        reproduce.write_page("paper", {**paper, "records": order})
+        assert f"| a | 75 | {figure} |" in (tmp_path / "paper.md").read_text()
+
+
 def records(*scores: float):
     return {"job": [{"test": {"f1": score}, "bleu": {"bleu2": 0.25}} for score in scores]}
 

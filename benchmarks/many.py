@@ -27,7 +27,7 @@ import tempfile
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,14 +94,19 @@ def run(
         shutil.rmtree(scratch / name, ignore_errors=True)
     with (out / "results.jsonl").open("a") as file:
         file.write(json.dumps(record) + "\n")
-    scores = [record[split]["f1"] if record.get(split) else float("nan") for split in ("dev", "test")]
-    best = max((row.get("f1", 0.0) for row in record.get("curve", [])), default=0.0)
+    scores = [main_score(record[split]) if record.get(split) else float("nan") for split in ("dev", "test")]
+    best = max(map(main_score, record.get("curve", [])), default=0.0)
     print(
         f"{name}: best dev {100 * best:.2f} of {len(record.get('curve', []))} epochs, dev {100 * scores[0]:.2f}, "
         f"test {100 * scores[1]:.2f}, {record.get('seconds', '-')} s training, {record['wall']} s in all",
         flush=True,
     )
     return record
+
+
+def main_score(scores: Mapping[str, Any]) -> float:
+    """F1, or accuracy where spans are given: those have no F1."""
+    return float(scores.get("f1", scores.get("accuracy", 0.0)))
 
 
 def json_line(command: list[str], environment: dict[str, str]) -> Any:
@@ -166,7 +171,7 @@ def run_all(
     for job in jobs():
         runs = [record for record in finished + records if record["name"] == job["name"]]
         for split in ("dev", "test"):
-            scores = [100 * record[split]["f1"] for record in runs if record.get(split)]
+            scores = [100 * main_score(record[split]) for record in runs if record.get(split)]
             if scores:
                 spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
                 mean = f"{statistics.fmean(scores):.2f} ± {spread:.2f}"

@@ -98,6 +98,8 @@ def cell(row: Mapping[str, Any], records: Records) -> str:
 def verdict(row: Mapping[str, Any], figure: str) -> str:
     """Whether the paper's figure is reached: within a deviation of ours, or by how much it is not."""
     why = row.get("why", "")
+    if not figure and not re.search(r"\d", str(row.get("paper", ""))):
+        return why  # a drawing or an example: there is nothing to run
     if not figure:
         return f"not run: {why}" if why else "not run"
     ours, theirs = (re.match(r"(-?[\d.]+)(?: ± ([\d.]+))?", str(text)) for text in (figure, row.get("paper", "")))

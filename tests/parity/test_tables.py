@@ -121,6 +121,7 @@ def records(*scores: float):
         ({"job": "job", "paper": "1", "metric": "bleu.bleu2"}, (0.5, 0.5), "25.00 ± 0.00 [2]", "reached"),
         ({"job": "job", "paper": "91.0"}, (), "", "not run"),
         ({"paper": "91.0", "why": "no OntoNotes here"}, (), "", "not run: no OntoNotes here"),
+        ({"paper": "a drawing", "why": "see the recipe"}, (), "", "see the recipe"),
         ({"here": "0.45", "paper": "0.40"}, (), "0.45", "reached"),
     ],
 )

@@ -77,7 +77,7 @@ def window_sums(
     totals = sums.double().log2() + scale  # float32 is too coarse for differences of large logarithms
     holds = (totals < torch.inf) & (totals > scale / -4)  # false for NaN too
     parts = (left.steps, left.begins, right.steps, right.begins)
-    least = sum(min(0.0, float(part.amin())) for part in parts if part is not None)
+    least = sum(min(0.0, float(part.amin())) for part in parts if part is not None)  # `min` would copy a slice
     if least < LEAST[left.steps.dtype]:  # as hardly ever
         holds &= _keeps_factors(left, right, totals)
     return totals, holds

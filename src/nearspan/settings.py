@@ -75,6 +75,11 @@ def _validator(choices: tuple[tuple[str, type[Settings]], ...]) -> SchemaValidat
     return SchemaValidator(core_schema.tagged_union_schema(schemas, discriminator="kind"))
 
 
+def drop_none(table: Any) -> Any:
+    """A table of parts without those that are set to none, before it is checked."""
+    return {name: part for name, part in table.items() if part is not None} if isinstance(table, dict) else table
+
+
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Settings in parts as `part.key` and value.
 

@@ -9,7 +9,7 @@ from torch import nn
 
 import nearspan
 from nearspan import registry
-from nearspan.errors import ConfigError
+from nearspan.errors import ConfigError, ModelError
 from nearspan.losses import Loss
 from nearspan.model import Model
 from nearspan.model.network import LabelledBatch
@@ -85,3 +85,14 @@ def test_a_head_that_reads_words_has_no_use_for_it(tiny, documents):
         loss_of(recipe, documents)
     with pytest.raises(ConfigError, match=r"set losses\.extra\.short=none"):
         loss_of(tiny("classifier", "suggester.kind=given", "losses.extra.short.kind=length"), documents)
+
+
+def test_it_can_be_left_out_again(tiny):
+    recipe = tiny("classifier", "losses.extra.short.kind=length")
+    assert recipe.override(["losses.extra.short=none"]).losses == tiny("classifier").losses
+
+
+def test_one_that_is_not_added_up_is_named(tiny, documents, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Length, "forward", lambda self, query, targets: query.vectors.sum(1))
+    with pytest.raises(ModelError, match=r"the loss Length gives \[\d+\] numbers where one is expected"):
+        loss_of(tiny("classifier", "losses.extra.short.kind=length"), documents)

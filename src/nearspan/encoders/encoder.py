@@ -25,7 +25,7 @@ from nearspan.encoders.word_feature import WordFeature, first_named
 from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySettings
 from nearspan.errors import ConfigError
 from nearspan.segment import Sentence, WordEntity
-from nearspan.settings import PartField, PartName, PartSettings, Settings
+from nearspan.settings import PartField, PartName, PartSettings, Settings, drop_none
 
 
 class EncoderSettings(Settings):
@@ -40,13 +40,7 @@ class EncoderSettings(Settings):
     sentence_context: SentenceContextSettings | None = None
     word_memory: WordMemorySettings | None = None
 
-    @field_validator("features", mode="before")
-    @classmethod
-    def _leave_out(cls, features: Any) -> Any:
-        """Without those that are set to none."""
-        if not isinstance(features, dict):
-            return features
-        return {name: settings for name, settings in features.items() if settings is not None}
+    _leave_out = field_validator("features", mode="before")(drop_none)
 
     def word_features(self) -> dict[str, Any]:
         """The settings of all features, by the names that the encoder has for them."""

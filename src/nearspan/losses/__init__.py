@@ -2,13 +2,13 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from nearspan.losses.boundary_smoothing import BoundarySmoothing, BoundarySmoothingSettings, smooth_targets
 from nearspan.losses.generators import Generators, GeneratorSettings, zero_loss
 from nearspan.losses.loss import Loss
 from nearspan.losses.span_texts import SpanTexts, SynonymSource, Vocabulary
-from nearspan.settings import PartField, PartName, PartSettings, Settings
+from nearspan.settings import PartField, PartName, PartSettings, Settings, drop_none
 
 
 class LossSettings(Settings):
@@ -18,7 +18,9 @@ class LossSettings(Settings):
     mean_over: Literal["sentences", "spans"] = "sentences"
     boundary_smoothing: BoundarySmoothingSettings | None = None
     generators: GeneratorSettings | None = None
-    extra: dict[PartName, Annotated[PartSettings, PartField("loss")]] = Field(default={})  # those of other packages
+    extra: dict[PartName, Annotated[PartSettings, PartField("loss")]] = Field(default={})  # further ones, by any name
+
+    _leave_out = field_validator("extra", mode="before")(drop_none)
 
     def about_spans(self) -> dict[str, Any]:
         """The settings of all that changes targets or adds to the head's loss, by the names that a recipe has."""

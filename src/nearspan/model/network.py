@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nearspan.encoders import Batch, EncodedCorpus, Encoder
+from nearspan.errors import ModelError
 from nearspan.heads import FragmentLinker, Head, Query, Targets
 from nearspan.knn import InterpolationSettings, Pool, knn_probabilities
 from nearspan.losses import Generators, Loss, SpanTexts, zero_loss
@@ -209,7 +210,13 @@ class Network(nn.Module):
             queries = [query.with_vectors(draw) for draw in draws]
             loss = torch.stack([self.head.loss(drawn, targets, pool) for drawn in queries]).mean()
             for part in self.losses:
-                loss = loss + torch.stack([part(drawn, targets.spans) for drawn in queries]).mean()
+                added = torch.stack([part(drawn, targets.spans) for drawn in queries])
+                if added.ndim != 1:
+                    raise ModelError(
+                        f"the loss {type(part).__name__} gives {list(added.shape[1:])} numbers where one is expected, "
+                        "the sum over the batch's spans: add them up in its `forward`"
+                    )
+                loss = loss + added.mean()
             if self.fragment_linker is not None and labelled.fragments is not None:
                 gold = labelled.fragments.batch(labelled.batch.ids, query.candidates)
                 linked = [self.fragment_linker.loss(draw.float(), query.candidates, gold) for draw in draws]

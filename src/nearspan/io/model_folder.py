@@ -21,7 +21,7 @@ from nearspan.io.paths import is_file
 CONFIG, WEIGHTS, CARD = "config.toml", "model.safetensors", "README.md"
 VOCABULARIES, ENCODER = "vocabularies", "encoder"
 CHECKPOINT, RESULT = "checkpoint.safetensors", "result.json"  # of a training under way, and of one that is finished
-FORMAT = 8
+FORMAT = 9
 
 Digests = dict[str, str]  # of files, by their names in the model folder
 

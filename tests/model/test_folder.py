@@ -266,7 +266,7 @@ def test_a_config_without_a_recipe_says_so(folders, tmp_path: Path):
     ("old", "new", "message"),
     [
         ("max_width", "max_widht", "did you mean 'max_width'"),
-        ("nearspan = 8", "nearspan = 99", "format 99"),
+        ("nearspan = 9", "nearspan = 99", "format 99"),
         ('overlap = "flat"', 'overlap = "sideways"', "sideways"),
         ("max_width = 6", "max_width = 0", "max_width"),
         ("max_width = 6", 'max_width = "six"', "max_width"),

@@ -2,7 +2,7 @@
 
     python benchmarks/bias.py TRAIN DEV [--vectors F] [--epochs 12] [--seeds 1 2] [--out results.json]
 
-Without: the bias of `spans/minus.py` stays at 0, where it begins. Development F1 of the best epoch.
+Without: the bias of `spans/lstm_minus.py` stays at 0, where it begins. Development F1 of the best epoch.
 """
 
 from __future__ import annotations
@@ -11,18 +11,27 @@ import argparse
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import nearspan
-from nearspan.spans import LstmMinus, LstmMinusSettings
+from nearspan.spans.lstm_minus import LstmMinus, LstmMinusSettings
 
 
-class Without(LstmMinus):
+class UnbiasedSettings(LstmMinusSettings):
+    kind: Literal["unbiased_lstm_minus"] = "unbiased_lstm_minus"  # type: ignore[assignment]
+
+
+class UnbiasedLstmMinus(LstmMinus):
     """LSTM-minus whose bias is 0 and stays so."""
 
-    def __init__(self, settings: LstmMinusSettings, inputs: int) -> None:
+    Settings = UnbiasedSettings
+
+    def __init__(self, settings: UnbiasedSettings, inputs: int) -> None:
         super().__init__(settings, inputs)
         self.minus.bias.requires_grad_(False)
+
+
+nearspan.register("representation", UnbiasedLstmMinus)
 
 
 def main() -> None:
@@ -37,20 +46,19 @@ def main() -> None:
     train, dev = (nearspan.read(path).documents for path in (options.train, options.dev))
     settings = [f"training.epochs={options.epochs}", "training.batch=16", "training.learning_rate=0.002"]
     recipe = nearspan.recipe("classifier-paper").override([*settings, f"encoder.vectors.file={options.vectors}"])
-    built = LstmMinusSettings.build
+    unbiased = UnbiasedSettings(**recipe.representation.model_dump(exclude={"kind"}))
+    recipes = {"with": recipe, "without": recipe.model_copy(update={"representation": unbiased})}
     rows: list[dict[str, Any]] = []
     for seed in options.seeds:
-        for name, kind in (("with", LstmMinus), ("without", Without)):
-            LstmMinusSettings.build = lambda self, inputs, kind=kind: kind(self, inputs)  # type: ignore[method-assign,misc]
+        for name, variant in recipes.items():
             with tempfile.TemporaryDirectory() as folder:
-                run = nearspan.train(recipe, train, dev, out=Path(folder) / "run", seed=seed, device="cpu")
+                run = nearspan.train(variant, train, dev, out=Path(folder) / "run", seed=seed, device="cpu")
             assert run.dev is not None
             f1 = round(100 * run.dev.scores.f1, 2)
             rows.append(
                 {"bias": name, "seed": seed, "dev_f1": f1, "best_epoch": run.best_epoch, "data": run.fingerprint}
             )
             print(rows[-1], flush=True)
-    LstmMinusSettings.build = built  # type: ignore[method-assign]
     if options.out:
         options.out.write_text(json.dumps({"settings": settings, "runs": rows}, indent=1))
 

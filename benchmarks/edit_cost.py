@@ -56,8 +56,8 @@ def main() -> None:
         memory, labels = editor.model.datastore, editor.model.labels[1:]
         assert memory is not None
         predict = timed(lambda: list(editor.model.pipe([TEXT.format("Vienna")])), 10)
-        entities = [one for one in editor.sentences(limit=200) if one.entities]
-        spans = iter([(one.id, one.entities[0]) for one in entities] * 2)
+        firsts = [(sentence.id, sentence.entities[0]) for sentence in editor.sentences(limit=200) if sentence.entities]
+        spans = iter([(number, entity) for number, entity in firsts if not entity.span.discontinuous] * 2)
 
         def relabel(weight: Weight) -> None:
             sentence, entity = next(spans)
@@ -72,7 +72,7 @@ def main() -> None:
 
         def add(weight: Weight) -> None:
             place = next(places)
-            said = editor.search(TEXT.format(place), Span.of(13, 13 + len(place))).label
+            said = editor.model.explain_span(TEXT.format(place), Span.of(13, 13 + len(place)), 1).label
             other = next(label for label in labels if label != said)
             editor.add(nearspan.markup(TEXT.format(f"[{place}]({other})")), weight)
 

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 import nearspan
-from nearspan.heads import NearestHead
-from nearspan.heads.nearest import probabilities_by_stream
+from nearspan.heads import NearestHead, Query
+from nearspan.knn import probabilities_over_all
 
 
 def summed(scores: Tensor, labels: Tensor, count: int) -> Tensor:
@@ -33,31 +33,30 @@ def main() -> None:
     arguments.add_argument("file", type=Path)
     arguments.add_argument("--sentences", type=int, default=100)
     options = arguments.parse_args()
-    model = nearspan.load(options.model, "cpu").search("whole")
+    model = nearspan.load(options.model, "cpu").set_search("whole")
     network, memory, head = model.network.eval(), model.datastore, model.network.head
     assert memory is not None
     assert isinstance(head, NearestHead)
-    sentences = [one for document in nearspan.read(options.file).documents for one in model.split(document)]
-    prepared = model.encode(sentences[: options.sentences])
-    own = memory.rows(slice(None)).double()
+    sentences = [sentence for document in nearspan.read(options.file) for sentence in model.split(document)]
+    corpus = model.encode(sentences[: options.sentences])
+    rows = memory.rows(slice(None)).double()
     offsets, labels = memory.offsets(slice(None)).double(), memory.labels.clamp(min=0)
     spans, largest, apart = 0, 0.0, dict.fromkeys(("by words", "streamed", "plain in float32"), 0.0)
-    for sentence in range(len(prepared)):
-        batch = prepared.batch(torch.tensor([sentence]))
-        encoded, candidates = network.encoder(batch), network.candidates(batch)
-        vectors = network.vectors(encoded, candidates).float()
-        scores = vectors.double() @ own.T + offsets
+    for sentence in range(len(corpus)):
+        query = Query(network, corpus.batch(torch.tensor([sentence])), memory)
+        vectors = query.vectors.float()
+        scores = vectors.double() @ rows.T + offsets
         plain = summed(scores, labels, head.labels)
-        found = {
-            "plain in float32": summed(vectors @ own.float().T + offsets.float(), labels, head.labels),
-            "by words": network.judged(encoded, candidates, memory)[0],
-            "streamed": probabilities_by_stream(vectors, memory, head.labels, head.budget),
+        forms = {
+            "plain in float32": summed(vectors @ rows.float().T + offsets.float(), labels, head.labels),
+            "by words": head.predict_proba(query),
+            "streamed": probabilities_over_all(vectors, memory, head.labels, head.budget),
         }
-        for name, probabilities in found.items():
+        for name, probabilities in forms.items():
             apart[name] = max(apart[name], float((probabilities.double() - plain).abs().max()))
         spans, largest = spans + len(vectors), max(largest, float(scores.abs().max()))
-    told = {"file": str(options.file), "spans": spans, "memory_spans": len(memory), "largest_score": round(largest, 1)}
-    print(json.dumps({"recipe": model.recipe.name, **told, "largest_difference": apart}, indent=1))
+    sizes = {"file": str(options.file), "spans": spans, "memory_spans": len(memory), "largest_score": round(largest, 1)}
+    print(json.dumps({"recipe": model.recipe.name, **sizes, "largest_difference": apart}, indent=1))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def main() -> None:
     arguments.add_argument("--asked", type=int, default=10)
     arguments.add_argument("--out", type=Path)
     options = arguments.parse_args()
-    memory = nearspan.load(options.model, device="cpu").memory
+    memory = nearspan.load(options.model, device="cpu").datastore
     assert memory is not None
     every = torch.arange(len(memory))
     times: dict[str, list[float]] = {"by words": [], "by spans": []}

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import nearspan
 from nearspan.segment import split
-from nearspan.spans import LabelledSentences
+from nearspan.spans import CandidateRules, LabelledSentences
 
 Entities = set[tuple[int, int, str]]  # first character, the one after the last, label
 
 
 def sentences(path: Path) -> list[tuple[str, Entities]]:
     """Each sentence's characters without spaces, and its entities."""
-    found = LabelledSentences.of(nearspan.read(path).documents, split, max_width=10**6, multilabel=True)
+    found = LabelledSentences.of(nearspan.read(path).documents, split, CandidateRules(10**6, multilabel=True))
     both = []
     for sentence, entities in zip(found.sentences, found.entities, strict=True):
         starts = [0, *accumulate(len(word) for word in sentence.tokens)]

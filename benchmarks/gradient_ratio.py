@@ -34,10 +34,9 @@ def main() -> None:
     recipe, network = model.recipe, model.network.train()
     if network.generators is None:
         raise SystemExit(f"{options.model} was trained without generators")
-    settings, max_width = network.generators.settings, recipe.suggester.max_width
-    data = TrainingData.of(nearspan.read(options.train).documents, recipe, recipe.splitter())
     synonyms = nearspan.synonyms(options.synonyms) if options.synonyms else None
-    texts = data.span_texts(max_width, settings, synonyms)
+    data = TrainingData.of(nearspan.read(options.train).documents, recipe, recipe.splitter(), synonyms)
+    texts = data.texts
     if texts is None or texts.vocabulary != network.generators.vocabulary:
         raise SystemExit("these are not the training data and synonyms of this model")
     corpus = model.encode(data.sentences, data.entities, training=True)
@@ -50,7 +49,7 @@ def main() -> None:
     classifier, generators = (statistics.fmean(column) for column in zip(*pairs, strict=True))
     mean = {"classifier": classifier, "generators": generators}
     spread = {"ratio": statistics.median(ratios), "least": ratios[0], "greatest": ratios[-1]}
-    print(json.dumps({"gamma": settings.gamma, "batches": len(pairs), **mean, **spread}))
+    print(json.dumps({"gamma": network.generators.settings.gamma, "batches": len(pairs), **mean, **spread}))
 
 
 def norms(network: Network, labelled: LabelledBatch) -> tuple[float, float]:

@@ -3,11 +3,11 @@
     python benchmarks/many.py JOBS.toml OUT [--at-once 6] [--seconds 500] [--commit HASH]
 
 JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` and `synonyms` (may be left out),
-`seeds`, `set` (a list of part.key=value), `slices` (true: benchmarks/slices.py on the test set), `bleu`
-(true: benchmarks/bleu.py on the development set), `gradients` (true: benchmarks/gradient_ratio.py), `whole` (true: the
-instance head's scores once more, with its whole memory instead of the nearest sentences), `ways` (true:
-benchmarks/neighbours.py with fifty sentences, nearest, drawn and half and half), `vectors` (a file:
-benchmarks/search_vectors.py with it).
+`seeds`, `set` (a list of part.key=value), `part` (sentences of a batch of all of them that are read at once), `slices`
+(true: benchmarks/slices.py on the test set), `bleu` (true: benchmarks/bleu.py on the development set), `gradients`
+(true: benchmarks/gradient_ratio.py), `whole` (true: the instance head's scores once more, with its whole memory instead
+of the nearest sentences), `ways` (true: benchmarks/neighbours.py with fifty sentences, nearest, drawn and half and
+half), `vectors` (a file: benchmarks/search_vectors.py with it).
 Runs begin in the order of the file, which is read again whenever one ends: what is added to it is run too.
 OUT gets `results.jsonl` (one `result.json` a run, with its name, its curve and the commit) and no models; a run that it
 has a record of is not made again. A run that is not ready after `--seconds` is stopped, and only its curve is kept.
@@ -40,6 +40,7 @@ def run(
     name = f"{job['name']}-{seed}"
     scripts = Path(__file__).parent
     command = [sys.executable, str(scripts / "lean.py"), *(["--checkpoints"] if resumable else [])]
+    command += ["--part", str(job["part"])] if "part" in job else []
     command += ["train", job["recipe"], "--seed", str(seed), "--out", str(scratch / name)]
     command += ["--resume"] if (scratch / name / CHECKPOINT).exists() else []
     for split in ("train", "dev", "test", "synonyms"):

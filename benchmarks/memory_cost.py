@@ -18,9 +18,7 @@ from pathlib import Path
 
 import torch
 
-from nearspan.heads import NearestSettings
-from nearspan.heads.nearest import probabilities_by_stream
-from nearspan.knn import Pool
+from nearspan.knn import Pool, pool_probabilities, probabilities_over_all
 
 LABELS, WIDTH, SENTENCE, NEAREST = 5, 100, 75, 3600
 
@@ -37,15 +35,14 @@ def main() -> None:
         torch.randn(options.spans, WIDTH, device=options.device),
         torch.randint(0, LABELS, (options.spans,), device=options.device),
     )
-    head = NearestSettings().build(WIDTH, LABELS - 1)
     gpu = options.device.startswith("cuda")
     rows = []
     for sentences in (1, 16):
         vectors = torch.randn(SENTENCE * sentences, WIDTH, device=options.device)
         near = Pool(pool.vectors[:NEAREST], pool.labels[:NEAREST])
-        nearest, _ = timed(lambda v=vectors, p=near: head.probabilities(v, p), options.repeat, gpu)
+        nearest, _ = timed(lambda v=vectors, p=near: pool_probabilities(v, p, LABELS), options.repeat, gpu)
         for budget in (64, 512):
-            call = lambda v=vectors, b=budget: probabilities_by_stream(v, pool, LABELS, b * 2**20)  # noqa: E731
+            call = lambda v=vectors, b=budget: probabilities_over_all(v, pool, LABELS, b * 2**20)  # noqa: E731
             seconds, peak = timed(call, options.repeat, gpu)
             rows.append(
                 {

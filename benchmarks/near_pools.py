@@ -17,25 +17,26 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.cli import main
+from nearspan.model.network import LabelledBatch
 from nearspan.training.trainer import Trainer
 
 NEAR = 50
-at_random = Trainer._sampled
+at_random = Trainer._sample_neighbours
 
 
 @torch.no_grad()
 def neighbours(trainer: Any) -> list[list[int]]:
     """The nearest sentences of every training sentence, itself among them."""
-    network, prepared = trainer.accelerator.unwrap_model(trainer.network), trainer.prepared
-    device, training = prepared.first.device, network.training
+    network, corpus = trainer.accelerator.unwrap_model(trainer.network), trainer.corpus
+    training = network.training
     network.eval()
-    found: dict[int, Tensor] = {}
-    for ids in prepared.reading_batches(device):
-        means = network.encoder.sentence_vectors(network.encoder(prepared.batch(ids)))
+    by_number: dict[int, Tensor] = {}
+    for batch in corpus.reading_batches():
+        means = network.encoder.sentence_vectors(network.encoder(batch))
         vectors = functional.normalize(means.float(), dim=1)
-        found |= dict(zip(ids.tolist(), vectors, strict=True))
+        by_number |= dict(zip(batch.ids.tolist(), vectors, strict=True))
     network.train(training)
-    table = torch.stack([found[number] for number in range(len(prepared))])
+    table = torch.stack([by_number[number] for number in range(len(corpus))])
     return [
         row
         for part in table.split(1000)
@@ -43,25 +44,24 @@ def neighbours(trainer: Any) -> list[list[int]]:
     ]
 
 
-def sampled(trainer: Any, ids: Tensor, chance: int) -> Tensor:
+def sample_neighbours(trainer: Any, ids: Tensor, chance: int) -> LabelledBatch:
     """K training sentences, none of the batch's own: SHARE of them near these, the others at random."""
     if not hasattr(trainer, "near"):
         trainer.near = neighbours(trainer)
-    own, drawing = set(ids.tolist()), random.Random(chance)
-    batch, chosen = ids.tolist(), dict[int, None]()
+    batch, drawing, chosen = ids.tolist(), random.Random(chance), dict[int, None]()
     for _ in range(4 * trainer.neighbours):
         if len(chosen) >= SHARE * trainer.neighbours:
             break
-        one = drawing.choice(trainer.near[drawing.choice(batch)])
-        if one not in own:
-            chosen[one] = None
-    for one in at_random(trainer, ids, chance).tolist():
+        number = drawing.choice(trainer.near[drawing.choice(batch)])
+        if number not in batch:
+            chosen[number] = None
+    for number in at_random(trainer, ids, chance).batch.ids.tolist():
         if len(chosen) < trainer.neighbours:
-            chosen[one] = None
-    return torch.tensor(list(chosen))
+            chosen[number] = None
+    return trainer._label(trainer.corpus.batch(torch.tensor(list(chosen))))
 
 
 if __name__ == "__main__":
     SHARE = float(sys.argv.pop(1))
-    Trainer._sampled = sampled  # type: ignore[method-assign]
+    Trainer._sample_neighbours = sample_neighbours  # type: ignore[method-assign]
     main()

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 import nearspan
-import nearspan.model.network
+import nearspan.heads.nearest
 from nearspan.document import Document
 from nearspan.evaluation import evaluate
 from nearspan.knn import Datastore, nearest_sentences
@@ -45,10 +45,10 @@ WAYS = {"nearest": nearest_sentences, "drawn": drawn, "half": half}
 
 def scored(model: Model, documents: list[Document], count: int | str, way: str) -> dict[str, Any]:
     CHANCE.manual_seed(1)
-    nearspan.model.network.nearest_sentences = WAYS[way]
-    search = {"search": "whole"} if count == "whole" else {"search": "nearest", "neighbours": count}
-    head = model.network.head
-    head.settings = head.settings.model_copy(update=search)
+    nearspan.heads.nearest.nearest_sentences = WAYS[way]
+    head = model.set_search("whole" if count == "whole" else "nearest").network.head
+    if count != "whole":
+        head.settings = head.settings.model_copy(update={"neighbours": count})
     scores = evaluate(model, documents).scores
     return {
         "neighbours": count,
@@ -63,19 +63,20 @@ def absent(model: Model, documents: list[Document], count: int) -> dict[str, flo
     """The share of gold entities whose label, and whose text, none of the nearest sentences has."""
     memory = model.datastore
     assert memory is not None
-    found = model.label_documents(documents)
-    _, asked = model.vectors(model.encode(found.sentences))
-    labels = [{label for _, _, label in one.entities} for one in memory.sentences]
+    labelled, encoder = model.label_documents(documents), model.network.eval().encoder
+    nearest: dict[int, list[int]] = {}
+    for batch in model.encode(labelled.sentences).reading_batches():
+        ids = nearest_sentences(memory, encoder.sentence_vectors(encoder(batch)), count)
+        nearest |= zip(batch.ids.tolist(), ids.tolist(), strict=True)
+    labels = [{label for _, _, label in sentence.entities} for sentence in memory.sentences]
     texts = [
-        {" ".join(one.text[a:b] for a, b in one.words[first:stop]) for first, stop, _ in one.entities}
-        for one in memory.sentences
+        {" ".join(sentence.text[a:b] for a, b in sentence.words[first:stop]) for first, stop, _ in sentence.entities}
+        for sentence in memory.sentences
     ]
     total = no_label = no_text = 0
-    for ids, sentence, golds in zip(
-        nearest_sentences(memory, asked, count).tolist(), found.sentences, found.entities, strict=True
-    ):
-        near_labels = set().union(*(labels[number] for number in ids))
-        near_texts = set().union(*(texts[number] for number in ids))
+    for place, (sentence, golds) in enumerate(zip(labelled.sentences, labelled.entities, strict=True)):
+        near_labels = set().union(*(labels[number] for number in nearest[place]))
+        near_texts = set().union(*(texts[number] for number in nearest[place]))
         for first, stop, label in golds:
             total += 1
             no_label += label not in near_labels

@@ -23,7 +23,7 @@ from nearspan.segment import split
 
 def shares(prepared: EncodedCorpus, batches: list[torch.Tensor]) -> dict[str, float]:
     """Padded places over real ones, of words and of pieces."""
-    pieces = torch.tensor([longest for _, longest in prepared.sizes])
+    pieces = torch.tensor([longest for _, longest, _ in prepared.sizes])
     found = {}
     for name, counts in (("words", prepared.lengths), ("pieces", pieces)):
         places = sum(len(batch) * int(counts[batch].max()) for batch in batches)
@@ -41,10 +41,10 @@ def main() -> None:
     encoder = Encoder.from_corpus(settings, [], [])
     found = []
     for file in options.files:
-        sentences = [one for document in nearspan.read(file).documents for one in split(document)]
+        sentences = [sentence for document in nearspan.read(file) for sentence in split(document)]
         prepared = encoder.prepare(sentences)
         by_words = replace(prepared)
-        by_words.__dict__["sizes"] = [(words, 0) for words, _ in prepared.sizes]
+        by_words.__dict__["sizes"] = [(words, 0, 0) for words, *_ in prepared.sizes]
         for batch in options.batch:
             told = {}
             for name, made in (("as trained", prepared), ("sorted by words", by_words)):

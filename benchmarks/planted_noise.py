@@ -28,7 +28,7 @@ import nearspan
 from nearspan.document import Document, Entity
 from nearspan.model import Model
 from nearspan.report import Audit, LabelIssue
-from nearspan.training import TrainingCallback
+from nearspan.training import ProgressBar
 
 
 @dataclass(frozen=True)
@@ -131,16 +131,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.model or Path(scratch) / "run"
         if not (folder / "config.toml").is_file():
-            watch = TrainingCallback(Console(stderr=True))
-            nearspan.train(
-                recipe,
-                train.documents,
-                dev.documents,
-                out=folder,
-                seed=options.seed,
-                device=options.device,
-                watch=watch,
-            )
+            callbacks = [ProgressBar(Console(stderr=True))]
+            place = {"out": folder, "seed": options.seed, "device": options.device}
+            nearspan.train(recipe, train.documents, dev.documents, callbacks=callbacks, **place)
         run = json.loads((folder / "result.json").read_text())
         model = Model.load(folder, options.device)
         began = time.monotonic()

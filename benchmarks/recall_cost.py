@@ -33,7 +33,7 @@ class Variant:
         accelerator = accelerator_for(recipe, device)
         torch.manual_seed(0)
         model = Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)
-        self.trainer = Trainer(recipe, model, data, None, None, accelerator, seed=0)
+        self.trainer = Trainer(recipe, model, data, accelerator, seed=0)
         self.encoder = model.network.encoder
         self.steps: list[float] = []
         self.writing: list[float] = []
@@ -46,7 +46,7 @@ class Variant:
         for step, ids in enumerate(batches):
             self.trainer._step(ids, number, step, len(batches))
         stepped = _now()
-        self.encoder.write_word_memory(self.trainer.prepared)
+        self.encoder.write_word_memory(self.trainer.corpus)
         self.steps.append(stepped - began)
         self.writing.append(_now() - stepped)
 

@@ -11,8 +11,9 @@
 - `here`: a figure from another record, which `record` names (a file below benchmarks/results)
 - neither: not run; `why` says what it would need
 
-`why` beside a figure explains one that is not reached. `records` lists the files of benchmarks/results that count, all
-of them by name unless told; of a seed that two files have, the later file's run counts.
+`why` beside a figure explains one that is not reached. With `lower = true` less is better, as of errors and times.
+`records` lists the files of benchmarks/results that count, all of them by name unless told; of a seed that two files
+have, the later file's run counts.
 
 Without `--tables` the jobs of all rows are run from the corpora in DATA (the jobs' `data/`). Those that OUT holds a
 record of are left out, and a run that was stopped goes on. Tables of these runs are written to OUT/PAPER.md. `--try`
@@ -96,17 +97,23 @@ def cell(row: Mapping[str, Any], records: Records) -> str:
 
 
 def verdict(row: Mapping[str, Any], figure: str) -> str:
-    """Whether the paper's figure is reached: within a deviation of ours, or by how much it is not."""
+    """Whether the paper's figure is reached: within a deviation of ours, or by how much it is not.
+
+    >>> verdict({"paper": "90.5"}, "90.3 ± 0.4"), verdict({"paper": "× 1.19", "lower": True}, "× 1.22")
+    ('reached', '0.03 above')
+    """
     why = row.get("why", "")
     if not figure and not re.search(r"\d", str(row.get("paper", ""))):
         return why  # a drawing or an example: there is nothing to run
     if not figure:
         return f"not run: {why}" if why else "not run"
-    ours, theirs = (re.match(r"(-?[\d.]+)(?: ± ([\d.]+))?", str(text)) for text in (figure, row.get("paper", "")))
+    pattern = r"(?:× )?(-?[\d.]+)(?: ± ([\d.]+))?"
+    ours, theirs = (re.match(pattern, str(text)) for text in (figure, row.get("paper", "")))
     if ours is None or theirs is None:
         return why
-    gap = float(theirs[1]) - float(ours[1])
-    said = "reached" if gap <= float(ours[2] or 0) else f"{gap:.2f} below"
+    sign, side = (-1, "above") if row.get("lower") else (1, "below")
+    gap = sign * (float(theirs[1]) - float(ours[1]))
+    said = "reached" if gap <= float(ours[2] or 0) else f"{gap:.2f} {side}"
     return f"{said}; {why}" if why else said
 
 

@@ -39,7 +39,7 @@ from nearspan.encoders.glove import GloveSettings
 from nearspan.evaluation import score
 from nearspan.model.decode import LabelledSpan, decode, least_overlap
 from nearspan.report.papers.curves import split_sentences
-from nearspan.spans import LabelledSentences
+from nearspan.spans import CandidateRules, LabelledSentences
 from nearspan.spans.string_majority import StringMajority
 from nearspan.training import trainer
 
@@ -88,7 +88,7 @@ def run(name: str, options: argparse.Namespace, scratch: Path) -> dict[str, Any]
     glove = GloveSettings(size=options.size, epochs=options.vector_epochs)
     known = vectors.with_suffix(".json")
     if not known.is_file():
-        losses = nearspan.learn_vectors(splits[0], vectors, settings=glove, seed=options.seed).losses
+        losses = nearspan.learn_vectors(splits[0], vectors, settings=glove, seed=options.seed, force=True).losses
         learned = {**glove.model_dump(), "seconds": round(time.monotonic() - began, 1), "loss": losses[-1]}
         known.write_text(json.dumps(learned))
     given = options.task == "classification"
@@ -129,7 +129,7 @@ def strings(name: str, options: argparse.Namespace) -> dict[str, Any]:
     entities = Counter(
         entity.span.text(document.text) for document in train for entity in dict.fromkeys(document.entities)
     )
-    found = LabelledSentences.of(train, split, WIDEST, multilabel=False)
+    found = LabelledSentences.of(train, split, CandidateRules(WIDEST))
     overlap = least_overlap([[((first, stop),) for first, stop, _ in own] for own in found.entities])
     said = []
     for document in test:

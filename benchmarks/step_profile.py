@@ -43,7 +43,7 @@ def main() -> None:
     accelerator = accelerator_for(recipe, options.device)
     torch.manual_seed(0)
     model = Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities).to(accelerator.device)
-    trainer = Trainer(recipe, model, data, None, None, accelerator, seed=0)
+    trainer = Trainer(recipe, model, data, accelerator, seed=0)
     for group in trainer.optimizer.param_groups:
         group["lr"] = 1e-6  # whatever it learns, it costs the same
     batches = trainer._batches(0)

@@ -121,7 +121,7 @@ def test_overriding_changes_a_copy():
         ("=3", "part.key=value"),
         ("training.epochs.more=3", "is a value"),
         ("head.kind=oracle", r"  head\.kind: there is no 'oracle'; known: .*biaffine.*crf, "),
-        ("head.kind=softmx", r"  head\.kind: there is no 'softmx'; known: .*softmax"),
+        ("head.kind=softmx", r"  head\.kind: there is no 'softmx'; did you mean 'softmax'\?"),
         ("representation.kind=3", r"  representation\.kind: there is no '3'; known: "),
         ("encoder.features.length.kind=x", r"  encoder\.features\.length\.kind: there is no 'x'; known: "),
         ("head.neighbours=0", r"  head\.neighbours: "),

@@ -15,7 +15,8 @@ from typer.core import TyperGroup
 
 from nearspan import registry
 from nearspan.cli import app
-from nearspan.config import Recipe, _models, _part_fields, load
+from nearspan.config import Recipe, _models, load
+from nearspan.settings import PartField
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -162,12 +163,14 @@ def test_the_rows_of_the_papers_tables_are_overrides_of_a_recipe(name: str, leas
 def settings(model: type[BaseModel], prefix: str = "", kind: str = "") -> Iterator[tuple[tuple[str, str], str]]:
     """Every setting with its default as the page writes it; each kind of a part has a section of its own."""
     for name, field in model.model_fields.items():
-        kinds = {part: kind for fields in _part_fields(field) for kind, part in fields.settings().items()}
+        if get_origin(field.annotation) is dict:  # a table of parts by any name
+            continue
+        has_kinds = field.discriminator or any(isinstance(item, PartField) for item in field.metadata)
         parts = _models(field)
         for part in parts:
-            several = len(parts) > 1 and (kinds or field.discriminator)
+            several = len(parts) > 1 and has_kinds
             yield from settings(part, f"{prefix}{name}.", part.model_fields["kind"].default if several else kind)
-        if not parts and name != "kind" and get_origin(field.annotation) is not dict:
+        if not parts and name != "kind":
             yield (kind, prefix + name), "required" if field.is_required() else shown(field.default)
 
 

@@ -43,7 +43,7 @@ def test_the_site_asks_no_other_host_for_fonts():
 
 
 def test_the_version_to_cite_is_that_of_the_package():
-    source = (ROOT / "src/nearspan/__init__.py").read_text(encoding="utf-8")
+    source = (ROOT / "src/nearspan/version.py").read_text(encoding="utf-8")
     version = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
     assert version
     assert str(CITATION["version"]) == version[1]

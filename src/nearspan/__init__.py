@@ -12,6 +12,8 @@ import os
 import sys
 from types import ModuleType
 
+from nearspan.version import __version__ as __version__
+
 # Before torch is loaded: its threads wait for each other in a loop, and for so long that nothing gets done where a core
 # has other work too. With fewer turns they go to sleep; a machine at rest is as fast.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from nearspan.registry import register
     from nearspan.report import audit, report  # type: ignore[no-redef]
     from nearspan.training import train, tune
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Corpus",

@@ -1,7 +1,5 @@
 """The colours of labels: the same in the terminal, the report and the server's page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

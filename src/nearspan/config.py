@@ -1,12 +1,10 @@
 """A recipe: the parts of a system and how it is trained, typed and checked."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, cast, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -20,7 +18,7 @@ from nearspan.segment import split
 from nearspan.segment.words import words
 from nearspan.settings import PartField, PartSettings, Settings
 from nearspan.spans import AllSpans, BottleneckSettings, CandidateRules, LstmMinus, SuggesterSettings
-from nearspan.spans.suggesters import Split
+from nearspan.spans.labelled_sentences import Split
 
 LONG = 200  # characters of a value that an error shows
 
@@ -68,7 +66,7 @@ class Recipe(Settings):
     training: TrainingSettings = TrainingSettings()
 
     @classmethod
-    def parse(cls, content: Mapping[str, Any], source: str) -> Recipe:
+    def parse(cls, content: Mapping[str, Any], source: str) -> Self:
         """Check a recipe's content; `source` names it in errors."""
         try:
             return cls.model_validate(content)
@@ -100,7 +98,7 @@ class Recipe(Settings):
         tokenizer = load_tokenizer(self.encoder.transformer.name) if tokenizer is None else tokenizer
         return Splitter(self.characters_as_words, tokenizer)
 
-    def override(self, settings: Iterable[str], option: str = "`settings`") -> Recipe:
+    def override(self, settings: Iterable[str], option: str = "`settings`") -> Self:
         """The recipe with `part.key=value` settings applied; values are TOML, bare words are strings.
 
         Changing a part's `kind` drops that part's other settings. `option` names the settings in errors.
@@ -123,7 +121,7 @@ class Recipe(Settings):
             if last == "kind" and _begins_anew(parts, place.get("kind"), value_of(value.strip())):
                 place.clear()
             place[last] = None if value.strip() == "none" else value_of(value.strip())  # none leaves a part out
-        return Recipe.parse(content, f"the recipe with {option}")
+        return type(self).parse(content, f"the recipe with {option}")
 
 
 def load(name: str | Path) -> Recipe:
@@ -152,7 +150,8 @@ def value_of(text: str) -> Any:
 def _begins_anew(parts: Sequence[str], before: Any, kind: Any) -> bool:
     """Whether another kind of a part has other settings, so that those of the old one go."""
     field = Recipe.model_fields.get(parts[0]) if len(parts) == 1 else None
-    known = {kind: name for part in _part_fields(field) for kind, name in part.settings().items()}
+    roles = [part for part in field.metadata if isinstance(part, PartField)] if field else []
+    known = {kind: name for part in roles for kind, name in part.settings().items()}
     return before != kind and (before is None or known.get(before) is not known.get(kind) or kind not in known)
 
 
@@ -168,7 +167,7 @@ def _explain(problem: Any) -> str:
         return f"{name}: set {name}.kind first, which says what its other settings are"
     if problem["type"] == "union_tag_invalid":
         kind, kinds = problem["ctx"]["tag"], problem["ctx"]["expected_tags"].replace("'", "").split(", ")
-        return f"{name}.kind: there is no {_quote(kind)}; known: {', '.join(sorted(kinds))}"
+        return f"{name}.kind: there is no {_quote(kind)}; {did_you_mean(str(kind), kinds)}"
     return f"{name}: {problem['msg']}, found {_quote(problem.get('input'))}"
 
 
@@ -188,7 +187,7 @@ def _locate(steps: Sequence[Any]) -> tuple[list[str], list[type[BaseModel]]]:
         place.append(str(step))
         fields = [part.model_fields[step] for part in parts if step in part.model_fields]
         named = any(get_origin(field.annotation) is dict for field in fields)
-        parts = [model for field in fields for model in (_models_in_table(field) if named else _models(field))]
+        parts = [model for field in fields for model in _models(field)]
     return place, parts
 
 
@@ -196,22 +195,13 @@ def _kinds(part: type[BaseModel]) -> tuple[Any, ...]:
     return get_args(part.model_fields["kind"].annotation) if "kind" in part.model_fields else ()
 
 
-def _part_fields(field: Any) -> list[PartField]:
-    return [part for part in getattr(field, "metadata", ()) if isinstance(part, PartField)]
-
-
 def _models(field: Any) -> list[type[BaseModel]]:
-    """The settings classes that may stand in a field."""
-    if parts := _part_fields(field):
-        return list(dict.fromkeys(model for part in parts for model in part.settings().values()))
+    """The settings classes that may stand in a field, or under the names of its table."""
     options = get_args(field.annotation) or (field.annotation,)
+    metadata = get_args(options[1]) if get_origin(field.annotation) is dict else field.metadata
+    if parts := [part for part in metadata if isinstance(part, PartField)]:
+        return list(dict.fromkeys(model for part in parts for model in part.settings().values()))
     return [option for option in options if isinstance(option, type) and issubclass(option, BaseModel)]
-
-
-def _models_in_table(field: Any) -> list[type[BaseModel]]:
-    """The settings classes that may stand in a field's table, each under a name of its own."""
-    _, value = get_args(field.annotation)
-    return [model for part in get_args(value) if isinstance(part, PartField) for model in part.settings().values()]
 
 
 def _quote(value: Any) -> str:

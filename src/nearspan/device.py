@@ -1,7 +1,5 @@
 """The device: where a model computes, and what makes it compute the same again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -12,8 +12,6 @@ All keys of an entity are always there; `score` is null where there is none. `wo
 only the two first or the last.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -107,17 +105,17 @@ class Span:
             return of[start:end]
         return " ".join(of[start:end] for start, end in self.fragments)
 
-    def covers(self, other: Span) -> bool:
+    def covers(self, other: Self) -> bool:
         """Whether every fragment of `other` lies inside a fragment of this span."""
         return all(any(a <= start and end <= b for a, b in self.fragments) for start, end in other.fragments)
 
-    def overlaps(self, other: Span) -> bool:
+    def overlaps(self, other: Self) -> bool:
         """Whether the two spans share a character."""
         return any(a < end and start < b for a, b in self.fragments for start, end in other.fragments)
 
-    def shift(self, by: int) -> Span:
+    def shift(self, by: int) -> Self:
         """The same span in a text that begins `by` characters earlier."""
-        return Span(tuple((start + by, end + by) for start, end in self.fragments))
+        return type(self)(tuple((start + by, end + by) for start, end in self.fragments))
 
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
@@ -247,9 +245,9 @@ class Document:
         entities = count_of(len(self.entities), "entity", "entities")
         return f"Document({self.id!r}, {len(self.text):,} characters, {entities}: {_excerpt(self.text)})"
 
-    def with_entities(self, entities: Iterable[Entity]) -> Document:
+    def with_entities(self, entities: Iterable[Entity]) -> Self:
         """The same document with other entities, in order of their spans."""
-        return Document(self.text, tuple(sorted(entities)), self.id, self.words, self.sentences)
+        return type(self)(self.text, tuple(sorted(entities)), self.id, self.words, self.sentences)
 
 
 def count_of(count: int, singular: str, plural: str) -> str:

@@ -1,7 +1,5 @@
 """Errors that say what was found, what was expected and what to do next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -32,6 +30,15 @@ class EditError(NearspanError):
 
 class ResourceError(NearspanError):
     """Vectors, an encoder or an optional dependency is missing."""
+
+
+def is_memory_full(error: BaseException) -> bool:
+    """Whether an error says that the computer's own memory is full; torch has no type for that.
+
+    >>> is_memory_full(RuntimeError("DefaultCPUAllocator: can't allocate memory")), is_memory_full(RuntimeError("no"))
+    (True, False)
+    """
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

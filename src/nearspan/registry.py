@@ -7,8 +7,6 @@ entry-point group `nearspan.parts`: it is imported before a part is first looked
     cosine = "nearspan_cosine"
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points

@@ -1,7 +1,5 @@
 """Typed settings: the base of every part's configuration, and fields that hold any registered part's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache

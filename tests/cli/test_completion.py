@@ -7,7 +7,7 @@ import pytest
     ("words", "expected"),
     [
         ("nearspan ev", ["evaluate"]),
-        ("nearspan train dsp", ["dspert"]),
+        ("nearspan train dspert-r", ["dspert-reported"]),
         ("nearspan train instance --che", []),
         ("nearspan train instance --sy", ["--synonyms"]),
         ("nearspan memory runs/mine re", ["relabel", "remove"]),

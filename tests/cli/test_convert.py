@@ -53,11 +53,6 @@ def test_what_does_not_fit_is_an_error_and_writes_nothing(tmp_path: Path):
     assert not (tmp_path / "out.conll").exists()
 
 
-def test_a_file_can_be_converted_onto_itself(source: Path):
-    assert run(source, source, "--to", "jsonl").exit_code == 0
-    assert read(source).format == "jsonl"
-
-
 def test_labels_can_be_chosen(source: Path):
     source.write_text("Ada B-PER\nin O\nOslo B-LOC\n")
     target = source.with_name("out.jsonl")

@@ -211,3 +211,24 @@ def test_an_error_of_the_system_names_its_file(monkeypatch, capsys):
         nearspan.cli.main()
     assert stopped.value.code == 2
     assert capsys.readouterr().err == "error: secret.txt: Permission denied\n"
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")]
+)
+def test_a_full_memory_is_told_without_a_traceback(monkeypatch, capsys, error: Exception):
+    def full(**_) -> None:
+        raise error
+
+    monkeypatch.setattr(nearspan.cli, "app", full)
+    with pytest.raises(SystemExit) as stopped:
+        nearspan.cli.main()
+    assert stopped.value.code == 2
+    assert "the computer's memory is full" in capsys.readouterr().err
+
+
+def test_a_model_too_large_for_the_memory_is_not_called_damaged(folders, monkeypatch, nearspan_command):
+    monkeypatch.setattr("nearspan.model.folder.build_network", lambda *_: torch.empty(2**60, dtype=torch.uint8))
+    ran = nearspan_command("explain", folders["instance"], "Ada")
+    assert ran.code == 2
+    assert "the computer's memory is full" in ran.err

@@ -1,3 +1,4 @@
+import re
 import socket
 import sys
 
@@ -35,11 +36,47 @@ def test_a_token_of_ones_own_is_not_printed(nearspan_command, folders, ran, monk
 def test_limits_and_the_memorys_weight_reach_the_server(nearspan_command, folders, ran):
     from fastapi.testclient import TestClient
 
-    nearspan_command("serve", folders["classifier"], "--limit", "texts=7", "--interpolate", "0.25", "--host", "0.0.0.0")
+    nearspan_command("serve", folders["classifier"], "--limit", "texts=7", "--interpolate", "0.25")
     (app, host, _, limits) = ran[0]
-    assert (host, limits.texts) == ("0.0.0.0", 7)
-    with TestClient(app) as client:
+    assert (host, limits.texts) == ("127.0.0.1", 7)
+    with TestClient(app, "http://localhost") as client:
         assert client.get("/health").json()["datastore_weight"] == 0.25
+
+
+def statuses(app, *tokens: str) -> list[int]:
+    """What reading is answered without a token, and with each of these."""
+    from fastapi.testclient import TestClient
+
+    with TestClient(app, "http://localhost") as client:
+        headers = [{}, *({"Authorization": f"Bearer {token}"} for token in tokens)]
+        return [client.get("/memory", headers=each).status_code for each in headers]
+
+
+def test_where_other_machines_reach_it_reading_needs_a_token_and_the_start_says_what_is_open(
+    nearspan_command, folders, ran
+):
+    shown = nearspan_command("serve", folders["instance"], "--host", "0.0.0.0").err
+    assert "Whoever has a token can read all 12 sentences of the memory: training text" in " ".join(shown.split())
+    tokens = re.findall(r"#token=(\S+)", shown)
+    assert len(set(tokens)) == 2
+    assert statuses(ran[0][0], *tokens) == [401, 200, 200]
+
+
+def test_here_alone_reading_needs_no_token_unless_one_is_given(nearspan_command, folders, ran):
+    shown = nearspan_command("serve", folders["instance"]).err
+    assert "Other machines" not in shown
+    shown = nearspan_command("serve", folders["instance"], "--read-token", "poppy").err
+    assert "poppy" not in shown
+    assert [statuses(app, "poppy") for app, *_ in ran] == [[200, 200], [401, 200]]
+
+
+def test_public_lets_whoever_finds_it_read_and_says_so(nearspan_command, folders, ran):
+    shown = nearspan_command("serve", folders["instance"], "--host", "0.0.0.0", "--public").err
+    assert "Whoever finds it can read all 12 sentences" in " ".join(shown.split())
+    assert statuses(ran[0][0]) == [200]
+    both = nearspan_command("serve", folders["instance"], "--public", "--read-token", "poppy")
+    assert both.code == 2
+    assert "--read-token" in both.err
 
 
 def test_a_wrong_limit_says_which_are_known(nearspan_command, folders):

@@ -24,7 +24,7 @@ def test_lower_case_and_characters(nearspan_command, tmp_path: Path):
     corpus.write_text('{"text": "Ab aB"}\n', encoding="utf-8")
     assert nearspan_command("vectors", corpus, "--out", out, "--size", "2", "--epochs", "1", "--lower").code == 0
     assert read_vectors(out, 10)[0] == ["ab"]
-    made = ("--out", out, "--size", "2", "--epochs", "1", "--least", "1", "--characters")
+    made = ("--out", out, "--size", "2", "--epochs", "1", "--least", "1", "--characters", "--force")
     assert nearspan_command("vectors", corpus, *made).code == 0
     assert sorted(read_vectors(out, 10)[0]) == ["A", "B", "a", "b"]
 
@@ -43,11 +43,11 @@ def test_a_corpus_may_end_in_txt_too(nearspan_command, tmp_path: Path):
     corpus, out = tmp_path / "train.txt", tmp_path / "vectors.txt"
     corpus.write_text("Ada NNP B-PER\nleft VBD O\n\nAda NNP B-PER\nleft VBD O\n\n" * 3, encoding="utf-8")
     for columns in ((), ("--columns", "2")):
-        made = ("--out", out, "--size", "2", "--epochs", "1", *columns)
+        made = ("--out", out, "--size", "2", "--epochs", "1", "--force", *columns)
         assert nearspan_command("vectors", corpus, *made).code == 0
         assert sorted(read_vectors(out, 10)[0]) == ["Ada", "left"]
     corpus.write_text("Ada left. Ada stayed.\n", encoding="utf-8")
-    ran = nearspan_command("vectors", corpus, "--out", out, "--columns", "2")
+    ran = nearspan_command("vectors", corpus, "--out", out, "--columns", "2", "--force")
     assert ran.code == 2
     assert "is not clear from its content" in " ".join(ran.err.split())
 

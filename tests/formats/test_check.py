@@ -34,6 +34,12 @@ def test_docstarts_count_as_sentences_but_not_as_tokens():
     assert (found["documents"], found["sentences"], found["tokens"], found["docstarts"]) == (2, 4, 3, 2)
 
 
+@pytest.mark.parametrize("unseen", "\u200b\u200c\u200d\u00ad\ufeff")
+def test_a_name_with_an_unseen_character_begins_and_ends_where_words_do(unseen: str):
+    found = count(f"so [Ma{unseen}rie Curie](PER) wrote")
+    assert (found["widths"], found["tokens"], found["problems"]) == ({2: 1}, 4, [])
+
+
 def test_two_labels_on_one_span_are_nested():
     assert count("[[Oslo](PLACE)](ORG)")["nested"] == 2
 

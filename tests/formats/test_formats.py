@@ -41,10 +41,25 @@ def test_a_byte_order_mark_is_no_text(put: Put, name: str):
     assert (found.format, render(found.documents[0])) == (name, "é [Oslo](LOC)")
 
 
+@pytest.mark.parametrize("name", ["conll", "pubtator", "indexed"])
+def test_a_byte_order_mark_before_another_line_is_listed(put: Put, name: str):
+    mark = "\ufeff"
+    found = read(put("data", mark + SAMPLES[name] + mark + SAMPLES[name]), name)
+    line = SAMPLES[name].count("\n") + 1
+    assert [(problem.kind, problem.line) for problem in found.problems][:1] == [("byte order mark", line)]
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_crlf_ends_lines(put: Put, name: str):
     found = read(put("data", SAMPLES[name].replace("\n", "\r\n")))
     assert (found.format, render(found.documents[0]), found.problems) == (name, "é [Oslo](LOC)", ())
+
+
+@pytest.mark.parametrize("name", ["conll", "pubtator", "indexed"])
+def test_more_carriage_returns_are_listed_and_left_out(put: Put, name: str):
+    found = read(put("data", SAMPLES[name].replace("\n", "\r\r\n")))
+    assert (found.format, render(found.documents[0])) == (name, "é [Oslo](LOC)")
+    assert {problem.kind for problem in found.problems} == {"malformed"}
 
 
 @pytest.mark.parametrize("name", SAMPLES)

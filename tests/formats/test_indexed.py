@@ -28,7 +28,9 @@ def test_pairs_that_follow_each_other_are_one_fragment():
 @pytest.mark.parametrize(
     ("mentions", "kind"),
     [
-        ("1,0 X", "inverted"),
+        ("2,0 X", "inverted"),
+        ("1,0 X", "empty"),
+        ("0,0,2,1 X", "empty"),
         ("1,9 X", "out of range"),
         ("0,0 X|0,0 X", "duplicate"),
         ("0 X", "malformed"),
@@ -56,3 +58,30 @@ def test_a_sentence_that_looks_like_mentions_is_a_sentence_in_its_place():
 
 def test_a_line_too_many_is_listed():
     assert [(problem.kind, problem.line) for problem in corpus("a b\n0,0 X\nc\n\n").problems] == [("malformed", 3)]
+
+
+SENTENCES = "Pain in arms and legs .\n0,2 ADR|0,1,4,4 ADR\n\nNone .\n\n\nFever\n0,0 ADR\n\n"
+
+
+@pytest.mark.parametrize("blank", ["\n\n", "\n \n", "\n\n\n", "\n\n\n\n"])
+def test_mentions_that_blank_lines_part_from_their_sentence_are_listed(blank: str):
+    found = corpus(SENTENCES.replace("\n", blank))
+    assert [document.text for document in found] == ["Pain in arms and legs .", "None .", "Fever"]
+    assert [problem.lost for problem in found.problems] == [2, 1]
+
+
+def test_a_sentence_that_looks_like_mentions_is_listed_where_lines_are_not_in_their_places():
+    found = corpus("\n1,5 kg\n\n\n2,5 kg\n1,1 UNIT\n\n")
+    assert [(problem.line, problem.lost) for problem in found.problems] == [(2, 1), (5, 1), (6, 1)]
+    assert len(found) == 0
+
+
+def test_a_sentence_without_a_line_for_its_mentions_is_listed():
+    found = corpus("a b\n\nc d\n0,0 X\n\n")
+    assert [render(document) for document in found] == ["a b", "[c](X) d"]
+    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 2)]
+
+
+def test_tabs_between_words_are_blanks_and_none_are_part_of_a_word():
+    found = corpus("Pain\tin arms \t\n 0,2\tADR \n\n")
+    assert ([render(document) for document in found], found.problems) == (["[Pain in arms](ADR)"], ())

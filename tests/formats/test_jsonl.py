@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import CorpusError
 from nearspan.formats import Corpus, jsonl, read, write
+from nearspan.formats.corpus import clean_label
 from nearspan.formats.markup import parse, render
 from nearspan.formats.source import Source
 
@@ -320,6 +321,39 @@ def test_a_text_beside_words_is_fine_where_it_is_theirs_and_entities_are_lists_o
     assert kinds({"text": "Ada  wrote", "sentence": ["Ada", "wrote"], "ner": ner}) == [("malformed", 1)]
 
 
+@pytest.mark.parametrize("id", ["1e400", "-1e400", "NaN", "true", "[1]", "[" * 300 + "]" * 300, '{"a": 1}'])
+def test_an_id_that_is_no_string_or_finite_number_is_listed(id: str):
+    found = corpus(f'{{"id": {id}, "text": "Ada", "entities": []}}')
+    assert [(document.id, problem.kind) for document in found for problem in found.problems] == [
+        ("news.jsonl#1", "malformed")
+    ]
+
+
+@pytest.mark.parametrize("id", ["12", "12.5", '"12"'])
+def test_an_id_may_be_a_number(id: str):
+    assert corpus(f'{{"id": {id}, "text": "Ada", "entities": []}}')[0].id == id.strip('"')
+
+
+@pytest.mark.parametrize("key", ["start", "end"])
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "NaN", "9" * 4000, "-" + "9" * 4000, "9" * 5000])
+def test_a_number_without_bounds_is_listed_in_a_short_message(key: str, number: str):
+    entity = {"start": "0", "end": "3"} | {key: number}
+    found = corpus('{"text": "first"}', f'{{"text": "Ada", "entities": [[{entity["start"]}, {entity["end"]}, "P"]]}}')
+    [problem] = found.problems
+    assert (problem.line, len(str(problem)) < 300) == (2, True)
+
+
+def test_a_record_that_is_nested_too_deeply_to_be_looked_at_is_listed(monkeypatch: pytest.MonkeyPatch):
+    def look_deeper(record: Any, name: str, source: Source, line: int) -> None:
+        source.add_problem("malformed", "one of its entities", line, lost=1)
+        raise RecursionError
+
+    monkeypatch.setattr(jsonl, "read_record", look_deeper)
+    found = corpus({"text": "Ada", "entities": [[0, 3, "P"], 7]})
+    assert [(problem.line, problem.lost) for problem in found.problems] == [(1, 2)]
+    assert "nested too deeply" in found.problems[0].message
+
+
 def test_word_indexes_far_out_of_range_are_listed_at_once():
     assert kinds({"tokens": ["a"], "entities": [[0, 10**300, "X"]]}) == [("out of range", 1)]
 
@@ -377,7 +411,7 @@ def annotated(draw: st.DrawFn) -> Document:
     }
     words = draw(st.none() | edges)
     offsets = None if words is None else tuple(zip(words[: len(words) // 2 * 2 : 2], words[1::2], strict=True))
-    kept = [entity for entity in sorted(entities) if entity.label.strip()]
+    kept = [entity for entity in sorted(entities) if entity.label == clean_label(entity.label)]
     return Document(text, tuple(kept), draw(unicode_text), offsets, draw(st.sampled_from([None, offsets])))
 
 
@@ -404,7 +438,8 @@ def test_relations_and_the_same_entities_under_another_key_are_no_problem(record
 @pytest.mark.parametrize(
     ("entity", "message"),
     [
-        (Entity.of(0, 3, ""), "'d1': an entity has no label"),
+        (Entity.of(0, 3, ""), "'d1': the label '' is empty"),
+        (Entity.of(0, 3, "PER\u200b"), r"'d1': the label 'PER\\u200b' .* has blanks at its ends"),
         (Entity.of(0, 3, "PER", float("nan")), "'d1': an entity's score is nan, which JSON cannot hold"),
         (Entity.of(0, 3, "PER", float("inf")), "'d1': an entity's score is inf"),
     ],

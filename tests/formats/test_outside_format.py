@@ -19,6 +19,7 @@ def detect_markup(source: Source) -> bool:
 
 def read_markup(source: Source) -> Corpus:
     lines = source.text.splitlines()[1:]
+    source.count(source.text.count("]("))
     return Corpus(tuple(parse(line, str(number)) for number, line in enumerate(lines, 1)), (), "markup")
 
 
@@ -93,7 +94,7 @@ def test_a_format_for_folders_gets_the_folder(tmp_path: Path):
         return (source.path / "index.mark").is_file()
 
     def read_folder(source: Source) -> Corpus:
-        return read_markup(Source(source.path / "index.mark"))
+        return read_markup(Source(source.path / "index.mark", folder=source))
 
     registry.register("format", Format("marks", read_folder, detect, folder=True))
     (tmp_path / "marks").mkdir()

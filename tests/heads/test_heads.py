@@ -5,13 +5,15 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from nearspan.document import Document
+from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ModelError
 from nearspan.heads import Head, HeadInputs, NearestHead, Query, SoftmaxHead, Targets
 from nearspan.heads.nearest import NearestSettings
-from nearspan.heads.softmax import SoftmaxSettings
+from nearspan.heads.softmax import ScoreHead, SoftmaxSettings
 from nearspan.knn import Pool, pool_probabilities, probabilities_over_all
 from nearspan.model import Model
-from nearspan.spans import Representation
+from nearspan.spans import AllSpans, Representation
 
 INPUTS = HeadInputs(labels=3, span_size=6, word_size=6)
 
@@ -38,25 +40,41 @@ def test_span_vectors_of_another_size_than_the_representation_says_are_refused()
         def forward(self, encoded, candidates):
             return torch.zeros(len(candidates.first), 5)
 
-    suggester = SimpleNamespace(candidates=lambda _: SimpleNamespace(first=torch.zeros(2)))
-    network = SimpleNamespace(encoder=lambda _: None, suggester=suggester, representation=Wide())
+    network = SimpleNamespace(encoder=lambda _: None, suggester=AllSpans(1), representation=Wide())
+    batch = EncodedCorpus.of([2], {}).batch(torch.tensor([0]))
     with pytest.raises(ValueError, match=r"Wide gave span vectors \[2, 5\], expected \[2, 3\]"):
-        _ = Query(network, None).representations
+        _ = Query(network, batch).representations
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Head.build(None, INPUTS), "Head has no `build`"),
         (lambda: Head().loss(None, Targets()), "Head has no `loss`"),
         (lambda: Head().predict_proba(None), "Head has no `predict_proba`"),
-        (lambda: Representation.build(None, None, 1), "Representation has no `build`"),
         (lambda: Representation()(None, None), "Representation has no `forward`"),
     ],
 )
 def test_a_method_that_a_part_lacks_is_named(call, message: str):
     with pytest.raises(NotImplementedError, match=message):
         call()
+
+
+class Nullless(ScoreHead):
+    def scores(self, vectors):
+        return vectors[:, :3]
+
+
+def test_scores_without_a_column_for_null_are_refused_with_both_shapes():
+    expected = r"Nullless\.scores gives \[2, 3\] where \[2, 4\] is expected: .* null"
+    with pytest.raises(ModelError, match=expected):
+        Nullless().loss(asked(torch.randn(2, 6)), Targets(torch.eye(4)[:2]))
+
+
+def test_probabilities_without_a_column_for_null_are_refused_with_both_shapes(instance: Model):
+    instance.network.head = Nullless()
+    query = Query(instance.network, instance.encode(instance.split(Document("Ada"))).batch(torch.tensor([0])))
+    with pytest.raises(ModelError, match=r"Nullless\.predict_proba gives \[1, 2\] where \[1, 3\] is expected"):
+        instance.network.predict_proba(query.with_vectors(torch.zeros(1, 2)))
 
 
 def test_the_nearest_head_says_what_it_lacks():

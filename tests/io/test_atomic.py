@@ -20,7 +20,7 @@ def test_a_full_disk_is_an_error_and_the_old_file_stays(tmp_path: Path, monkeypa
     path.write_text("old")
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(CorpusError, match="No space left"):
-        write([Document("new")], path)
+        write([Document("new")], path, force=True)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

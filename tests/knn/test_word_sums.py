@@ -64,14 +64,16 @@ def test_sentences_apart_are_weighed_as_ever(model, documents, monkeypatch):
     monkeypatch.setattr(word_sums, "FEW", 3)
     memory = model.datastore
     memory.sentences[0] = replace(memory.sentences[0], weight=2.0)
-    model.datastore = memory.with_current_entities()
+    model.datastore = memory.with_vectors(memory.vectors, memory.sentence_vectors)
     whole, quick = (predict_proba(model, documents, 100, entities=entities) for entities in (False, True))
     assert torch.equal(quick, whole)
 
 
 def test_a_memory_without_entities_has_null_for_all_spans(model, documents):
     memory = model.datastore
-    model.datastore = replace(memory, labels=torch.zeros_like(memory.labels)).with_current_entities()
+    model.datastore = replace(memory, labels=torch.zeros_like(memory.labels)).with_vectors(
+        memory.vectors, memory.sentence_vectors
+    )
     quick = predict_proba(model, documents, 100, entities=True)
     assert torch.equal(quick, torch.eye(model.network.labels)[:1].expand_as(quick))
 
@@ -120,7 +122,7 @@ def test_a_sentence_alone_is_weighed_as_in_a_batch(model, documents, scale: floa
     """Some of its neighbours stand apart, or all of them, so that no words are left."""
     memory = model.datastore
     memory.sentences[:apart] = [replace(one, weight=2.0) for one in memory.sentences[:apart]]
-    model.datastore = memory.with_current_entities()
+    model.datastore = memory.with_vectors(memory.vectors, memory.sentence_vectors)
     together = predict_proba(model, documents, scale, entities=False)
     alone = torch.cat([predict_proba(model, [one], scale, entities=False) for one in documents])
     torch.testing.assert_close(alone, together, atol=1e-5 * scale, rtol=0)
@@ -137,14 +139,17 @@ def test_the_whole_memory_is_exact_where_scores_are_large(tiny, documents, form,
     memory = model.datastore
     memory.sentences[:apart] = [replace(one, weight=3.0) for one in memory.sentences[:apart]]
     lengths = torch.tensor([len(one.words) for one in memory.sentences])
-    _, _, weights = label_spans(memory.sentences, model.labels[1:], AllSpans(memory.max_width).layout(lengths, ()))
-    model.datastore = memory = replace(memory, log_weights=weights).with_current_entities()
+    _, _, weights = label_spans(memory.sentences, model.labels[1:], AllSpans(memory.max_width).candidates(lengths))
+    model.datastore = memory = replace(memory, log_weights=weights).with_vectors(
+        memory.vectors, memory.sentence_vectors
+    )
     network, largest, furthest = model.network, 0.0, 0.0
     for some in [documents] if together else [[one] for one in documents]:
         query = scaled_query(model, some, scale)
         candidates = query.candidates
-        asked = query.network.representation.end_sums(query.encoded.states).double().vectors(memory.max_width)
-        asked = asked[candidates.sentence, candidates.first, candidates.stop - candidates.first - 1]
+        ends = query.network.representation.end_sums(query.encoded.states).double()
+        sentence = candidates.sentence
+        asked = ends.left[sentence, candidates.first] + ends.right[sentence, candidates.stop - 1]
         scores = asked @ memory.rows(slice(None)).double().T
         expected = torch.zeros(len(scores), network.head.labels, dtype=torch.double)
         expected.index_add_(1, memory.labels, (scores + weights).softmax(1))

@@ -5,6 +5,7 @@ import pytest
 from nearspan.document import Document, Entity, Span
 from nearspan.knn import MemorySentence
 from nearspan.memory.edits import read_document, write_document
+from nearspan.memory.receipts import sentence_line
 from nearspan.memory.sentences import SentenceView, as_document, by_document, matching
 from nearspan.segment import LabelledSpan, split
 
@@ -31,10 +32,10 @@ def test_sentences_are_found_by_document_label_and_text(options: dict[str, str],
 
 
 def test_a_sentence_says_what_it_is():
-    assert str(SentenceView.of(0, ADA)) == "sentence 0 of 'a': 'Ada met Bob' ('Ada' PERSON, 'Bob' PERSON)"
-    assert str(SentenceView.of(5, PAIN)) == "sentence 5 of 'b': 'Pain in legs' ('Pain legs' ADR)"
+    assert sentence_line(0, ADA) == "sentence 0 of 'a': 'Ada met Bob' ('Ada' PERSON, 'Bob' PERSON)"
+    assert sentence_line(5, PAIN) == "sentence 5 of 'b': 'Pain in legs' ('Pain legs' ADR)"
     many = MemorySentence("c", 0, "So", ((0, 2),), (), weight=2.5)
-    assert str(SentenceView.of(7, many)) == "sentence 7 of 'c': 'So' (no entities), weight 2.5"
+    assert sentence_line(7, many) == "sentence 7 of 'c': 'So' (no entities), weight 2.5"
 
 
 def test_words_become_characters():

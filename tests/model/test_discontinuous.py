@@ -72,7 +72,7 @@ def test_a_contiguous_corpus_builds_nothing(tiny, documents, tmp_path: Path, nam
     run = nearspan.train(recipe, documents, out=tmp_path / "with", device="cpu")
     assert run.model.network.fragment_linker is None
     config = tomllib.loads((tmp_path / "with" / "config.toml").read_text(encoding="utf-8"))
-    assert set(config["model"]) == {"nearspan", "overlap", "weights", "files"}
+    assert set(config["model"]) == {"nearspan", "overlap", "weights", "files", "versions"}
     nearspan.train(recipe.override(["fragment_linker=none"]), documents, out=tmp_path / "without", device="cpu")
     weights = [(tmp_path / out / "model.safetensors").read_bytes() for out in ("with", "without")]
     assert weights[0] == weights[1]

@@ -75,7 +75,7 @@ def test_it_is_trained_and_saved_with_its_weights(tiny, documents, tmp_path: Pat
 def test_its_settings_are_checked(tiny):
     with pytest.raises(ConfigError, match="did you mean 'weight'"):
         tiny("classifier", "losses.extra.short.kind=length", "losses.extra.short.wieght=1")
-    with pytest.raises(ConfigError, match="there is no 'lenght'; known: boundary_smoothing, length"):
+    with pytest.raises(ConfigError, match="there is no 'lenght'; did you mean 'length'\\?"):
         tiny("classifier", "losses.extra.short.kind=lenght")
 
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 import nearspan
 from nearspan.errors import ModelError
-from nearspan.io.model_folder import file_digest
+from nearspan.io.model_folder import FORMAT, file_digest
 from nearspan.memory.editor import Editor
 from nearspan.model import Model
 
@@ -266,7 +266,7 @@ def test_a_config_without_a_recipe_says_so(folders, tmp_path: Path):
     ("old", "new", "message"),
     [
         ("max_width", "max_widht", "did you mean 'max_width'"),
-        ("nearspan = 9", "nearspan = 99", "format 99"),
+        (f"nearspan = {FORMAT}", "nearspan = 99", "format 99"),
         ('overlap = "flat"', 'overlap = "sideways"', "sideways"),
         ("max_width = 6", "max_width = 0", "max_width"),
         ("max_width = 6", 'max_width = "six"', "max_width"),
@@ -366,3 +366,32 @@ def test_what_cannot_be_written_as_text_is_a_model_error(classifier: Model, tmp_
     with pytest.raises(ModelError, match="cannot save the model to"):
         classifier.save(tmp_path / "m", card="half of a character: \ud800")
     assert not (tmp_path / "m" / "config.toml").exists()
+
+
+def test_the_versions_that_wrote_a_model_are_named_where_it_does_not_load_under_others(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["instance"], tmp_path / "m")
+    config = tomllib.loads((folder / "config.toml").read_text())
+    assert config["model"]["versions"].keys() == {"nearspan", "python", "torch", "transformers"}
+    config["model"]["versions"] |= {"transformers": "99.1", "python": "3.99.0"}
+    (folder / "config.toml").write_text(tomli_w.dumps(config))
+    assert nearspan.load(folder, device="cpu").labels  # other versions alone are no error
+    config["recipe"]["encoder"]["bilstm"]["size"] += 1
+    (folder / "config.toml").write_text(tomli_w.dumps(config))
+    with pytest.raises(ModelError, match=r"damaged: .*\(it was written with python 3\.99\.0, transformers 99\.1, and"):
+        nearspan.load(folder, device="cpu")
+
+
+def test_versions_are_not_blamed_for_what_is_damaged_or_the_same(folders, tmp_path: Path):
+    folder = shutil.copytree(folders["instance"], tmp_path / "m")
+    config = tomllib.loads((folder / "config.toml").read_text())
+    config["recipe"]["encoder"]["bilstm"]["size"] += 1
+    (folder / "config.toml").write_text(tomli_w.dumps(config))
+    with pytest.raises(ModelError, match="damaged") as caught:
+        nearspan.load(folder, device="cpu")
+    assert "it was written with" not in str(caught.value)
+    config["model"]["versions"]["torch"] = "0.1"
+    (folder / "config.toml").write_text(tomli_w.dumps(config))
+    (folder / "vocabularies/labels.json").write_text("[]")
+    with pytest.raises(ModelError, match="is not as it was written") as caught:
+        nearspan.load(folder, device="cpu")
+    assert "it was written with" not in str(caught.value)

@@ -132,7 +132,7 @@ def test_the_loss_has_that_of_the_fragment_linker_in_it(tiny):
 
     recipe, broken = tiny("classifier"), [nearspan.markup("[pain](ADR#1) in arms and [legs](ADR#1)")]
     data = TrainingData.of(broken, recipe, split)
-    fragments = data.gold_fragments(recipe.suggester.max_width)
+    fragments = data.fragments
     model = Model.from_corpus(recipe, data.sentences, data.labels, linked=fragments.names)
     network, batch = model.network.eval(), model.encode(data.sentences).batch(torch.tensor([0]))
     labelled = LabelledBatch(batch, span_labels(model, data), fragments=fragments)

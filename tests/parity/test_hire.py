@@ -286,6 +286,29 @@ def test_the_memory_of_a_batch_is_that_of_its_sentences_one_by_one(build, data, 
         torch.testing.assert_close(batch[number, : len(sentence)], alone, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("similarity", ["dot", "scaled", "cosine"])
+@torch.no_grad()
+def test_keys_that_steps_write_are_the_vectors_as_they_were_read(build, data, similarity: str):
+    recalling = ["encoder.word_memory.keys=step", f"encoder.word_memory.similarity={similarity}"]
+    _, encoder = build(*recalling, "encoder.word_memory.weight=0.6")
+    prepared, vectors = encoder.prepare(data.sentences, training=True), encoder.vectors.trained
+    keys = []
+    for number in range(len(prepared)):  # steps of one sentence each, and a change of all vectors after each
+        batch = prepared.batch(torch.tensor([number]))
+        encoder.train()
+        encoder(batch)
+        encoder.eval()
+        keys.append(encoder(batch, recall=False).features["vectors"][0].clone())
+        vectors += torch.randn_like(vectors)
+    encoder.write_word_memory(prepared)
+    queries, states = raw(encoder, prepared)
+    found = encoder(prepared.batch(torch.arange(len(prepared)))).states
+    for number, sentence in enumerate(data.sentences):
+        asked = [*keys[:number], queries[number], *keys[number + 1 :]]  # a word's own slot is left out
+        expected = naive(encoder, data.sentences, asked, states, number, True, share=0.6)
+        torch.testing.assert_close(found[number, : len(sentence)], expected, atol=1e-3, rtol=1e-3)
+
+
 @torch.no_grad()
 def test_words_that_training_lacks_and_an_empty_memory_change_nothing(build, data):
     _, encoder = build()

@@ -9,7 +9,14 @@ import torch
 from nearspan.heads import HeadInputs, NearestHead, SoftmaxHead, Targets
 from nearspan.heads.nearest import NearestSettings
 from nearspan.heads.softmax import SoftmaxSettings
-from nearspan.knn import Pool, WordTable, neighbour_probabilities, pool_probabilities, probabilities_over_all
+from nearspan.knn import (
+    MemorySentence,
+    Pool,
+    WordTable,
+    neighbour_probabilities,
+    pool_probabilities,
+    probabilities_over_all,
+)
 from nearspan.knn.prefix_products import WordScores, row_sums, window_sums
 from nearspan.knn.word_sums import span_probabilities
 from nearspan.spans import EndSums, LstmMinus, WordSums, enumerate_spans
@@ -222,6 +229,14 @@ def span_vectors(sums, length, max_width):
     )
 
 
+def only_sentence(sums):
+    return WordSums(sums.begins if sums.begins.dim() == 2 else sums.begins[0], sums.steps[0])
+
+
+def remembered(length, weight=1.0):
+    return MemorySentence("d", 0, "x" * length, tuple((i, i + 1) for i in range(length)), (), weight=weight)
+
+
 @pytest.mark.parametrize("form", ["flat", "nested"])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0, 12.0, 200.0])
 @pytest.mark.parametrize(("lengths", "max_width"), [([9, 1, 3, 4, 12], 3), ([2, 1], 6), ([1], 1), ([5, 4], 1)])
@@ -234,19 +249,18 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     torch.manual_seed(7)
     representation = LstmMinus(LstmMinusSettings(form=form, size=6), 8)
     torch.nn.init.normal_(representation.minus.bias)
-    kept = [representation.word_sums(scale * torch.randn(1, length, 8)).sentence(0) for length in lengths]
+    kept = [only_sentence(representation.word_sums(scale * torch.randn(1, length, 8))) for length in lengths]
     vectors = torch.cat([span_vectors(one, len(one), max_width) for one in kept])
     spans = enumerate_spans(torch.tensor(lengths), max_width)
     labels = torch.randint(1, 4, (len(spans),)) * (torch.rand(len(spans)) < 0.2)
-    where = [some[labels > 0] for some in (spans.sentence, spans.first, spans.stop, labels)]
     begins = kept[0].begins if form == "flat" else torch.cat([one.begins for one in kept])
     sums = WordSums(begins, torch.cat([one.steps for one in kept]))
-    apart = torch.zeros(len(lengths), dtype=torch.bool)
-    table = WordTable.of(sums, torch.tensor(lengths)).with_entities(torch.stack(where, 1), apart)
+    sentences = [remembered(length) for length in lengths]
+    table = WordTable.of(sums, torch.tensor(lengths)).with_entities(sentences, spans, labels)
     for words in (1, 2, 7):
         states = scale * torch.randn(1, words, 8)
         own = enumerate_spans(torch.tensor([words]), max_width)
-        scores = span_vectors(representation.word_sums(states).sentence(0), words, max_width) @ vectors.T
+        scores = span_vectors(only_sentence(representation.word_sums(states)), words, max_width) @ vectors.T
         expected = scores.softmax(1) @ torch.nn.functional.one_hot(labels, 4).double()
         asked, highest = representation.end_sums(states), float(scores.abs().max())
         # vectors come in float32, rounded to 2**-24 in another way by every processor: scores differ by as much of them
@@ -261,8 +275,9 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
 def test_sentences_whose_pools_are_shorter_or_empty_are_not_disturbed_by_the_others(score):
     """The first has an entity among its neighbours, the second none, and the third neighbours all stand apart."""
     sums = WordSums(torch.zeros(1, 1), torch.ones(4, 1))
-    apart = torch.tensor([False, False, True])
-    table = WordTable.of(sums, torch.tensor([2, 1, 1])).with_entities(torch.tensor([[0, 0, 1, 1]]), apart)
+    lengths, sentences = torch.tensor([2, 1, 1]), [remembered(2), remembered(1), remembered(1, weight=2.0)]
+    labels = torch.tensor([1, 0, 0, 0, 0])
+    table = WordTable.of(sums, lengths).with_entities(sentences, enumerate_spans(lengths, 2), labels)
     asked = EndSums(torch.full((3, 1, 1), score / 2), torch.full((3, 1, 1), score / 2))
     found = span_probabilities(asked, [table.pool(torch.tensor([[0], [1], [2]]))], 2, 3)[:, 0, 0]
     weights = torch.tensor([score, score, 2 * score], dtype=torch.double).softmax(0)  # of both words, of both together

@@ -123,6 +123,8 @@ def records(*scores: float):
         ({"paper": "91.0", "why": "no OntoNotes here"}, (), "", "not run: no OntoNotes here"),
         ({"paper": "a drawing", "why": "see the recipe"}, (), "", "see the recipe"),
         ({"here": "0.45", "paper": "0.40"}, (), "0.45", "reached"),
+        ({"here": "× 0.99", "paper": "× 1.19", "lower": True}, (), "× 0.99", "reached"),
+        ({"here": "× 1.26", "paper": "× 1.19", "lower": True}, (), "× 1.26", "0.07 above"),
     ],
 )
 def test_a_cell_is_a_mean_over_seeds_and_says_whether_it_reaches_the_paper(row, scores, figure: str, verdict: str):

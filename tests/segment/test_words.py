@@ -40,12 +40,21 @@ def test_every_character_but_whitespace_is_in_exactly_one_word(text: str, charac
         ("ที่นี่", ["ที่", "นี่"]),
         ("👨‍👩‍👧👍🏽🇫🇷🇩🇪1️⃣❤️", ["👨‍👩‍👧", "👍🏽", "🇫🇷", "🇩🇪", "1️⃣", "❤️"]),
         ("\u200fa\u200f", ["\u200f", "a", "\u200f"]),
+        ("Ma\u200brie\ufeff Cu\ufeff\u200brie\u200b.", ["Ma\u200brie", "\ufeff", "Cu\ufeff\u200brie", "\u200b", "."]),
+        ("Ma\u00adrie می\u200cخواهم क्\u200dष", ["Ma\u00adrie", "می\u200cخواهم", "क्\u200dष"]),
         ("\U00010400\U00010401 \U00020000\U00020001", ["\U00010400\U00010401", "\U00020000", "\U00020001"]),
         (" \t\n", []),
     ],
 )
 def test_words(text: str, expected: list[str]) -> None:
     assert shown(text) == expected
+
+
+@pytest.mark.parametrize("unseen", "\u200b\u200c\u200d\u00ad\ufeff\u2060\u200e\u200f\u061c\u180e\u2066")
+@pytest.mark.parametrize("name", ["Marie Curie", "Мария Кюри", "ماری کوری", "मैरी क्यूरी", "12 IL2"])
+def test_a_name_is_as_many_words_with_an_unseen_character_in_each(name: str, unseen: str) -> None:
+    parts = [unseen.join((word[:1], word[1:])) for word in name.split()]
+    assert shown(" ".join(parts)) == parts
 
 
 def test_with_characters_every_grapheme_is_a_word() -> None:

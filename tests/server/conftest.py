@@ -1,16 +1,20 @@
 """A served tiny model, its folder the test's own."""
 
+import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 import nearspan
 from nearspan.server import Limits, Service, create_app
 
 TOKEN = "sesame"
+READ_TOKEN = "poppy"
 
 
 @pytest.fixture
@@ -29,9 +33,25 @@ def limits() -> Limits:
     return Limits(**most, texts=4, neighbours=8, send_seconds=0.2)
 
 
+@contextmanager
+def connect(app: FastAPI) -> Iterator[TestClient]:
+    """A client that is answered nothing but what OpenAPI describes."""
+    paths = app.openapi()["paths"]
+
+    def check(response) -> None:
+        method, path = response.request.method.lower(), response.request.url.path
+        for template, methods in paths.items():
+            if method in methods and re.fullmatch(re.sub(r"{\w+}", "[^/]+", template), path):
+                assert str(response.status_code) in methods[method]["responses"], f"{method} {path}"
+
+    with TestClient(app, "http://localhost") as client:
+        client.event_hooks = {"response": [check]}
+        yield client
+
+
 @pytest.fixture
 def client(service: Service, limits: Limits) -> Iterator[TestClient]:
-    with TestClient(create_app(service, TOKEN, limits)) as client:
+    with connect(create_app(service, TOKEN, limits)) as client:
         yield client
 
 
@@ -40,3 +60,10 @@ def editor(client: TestClient) -> TestClient:
     """A client that may edit."""
     client.headers["Authorization"] = f"Bearer {TOKEN}"
     return client
+
+
+@pytest.fixture
+def guarded(service: Service) -> Iterator[TestClient]:
+    """A client of a server that lets nobody read without a token."""
+    with connect(create_app(service, TOKEN, read_token=READ_TOKEN)) as client:
+        yield client

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,16 @@ TEXT = "Ada lives in Oslo"
 pytestmark = pytest.mark.browser
 
 
+@contextmanager
+def serve(folder: Path, *options: object) -> Iterator[str]:
+    """The address of a server process, with its token where that was drawn."""
+    command = [sys.executable, "-m", "nearspan", "serve", folder, "--port", "0", "--device", "cpu", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        yield next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))[0]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
 @pytest.fixture(scope="module")
 def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, documents) -> Iterator[str]:
     """The address of a server on a copy of the tiny model, token and all."""
@@ -26,12 +37,8 @@ def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, d
     gold = folder.with_name("gold.jsonl")
     mislabelled = nearspan.markup("[Ada](PLACE) lives in [Oslo](PLACE)", id="wrong")
     nearspan.write([mislabelled, *documents[1:3]], gold)
-    command = [sys.executable, "-m", "nearspan", "serve", folder, "--port", "0", "--device", "cpu", "--corpus", gold]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        address = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))[0]
+    with serve(folder, "--corpus", gold) as address:
         yield address
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
 
 
 @pytest.fixture
@@ -229,6 +236,12 @@ def test_words_are_asked_about_at_each_place_where_they_are_whole(page):
     assert [question["fragments"] for question in questions] == [[[8, 12]], [[17, 21]], [[8, 12]]]
 
 
+def give_token(page, title: str, token: str) -> None:
+    page.get_by_role("dialog", name=title).wait_for()
+    page.get_by_label("Token", exact=True).fill(token)
+    page.get_by_role("button", name="Use it").click()
+
+
 def test_without_a_token_it_is_asked_for(browser, server):
     context = browser.new_context()
     page = context.new_page()
@@ -237,14 +250,40 @@ def test_without_a_token_it_is_asked_for(browser, server):
     annotate(page, TEXT)
     mark_of(page, "Ada").click()
     page.get_by_role("button", name="Relabel").click()
-    page.get_by_role("dialog", name="Editing needs the token").wait_for()
-    page.get_by_label("Token", exact=True).fill("wrong")
-    page.get_by_role("button", name="Use it").click()
-    page.get_by_label("Token", exact=True).wait_for()
-    page.wait_for_function("document.getElementById('token-value').value === ''")
+    for token in ("wrong", "s\u00e9same"):
+        give_token(page, "Editing needs the token", token)
+        page.get_by_role("alert").get_by_text("This token is wrong.").wait_for()
+        page.wait_for_function("document.getElementById('token-value').value === ''")
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("dialog").wait_for(state="hidden")
     context.close()
+
+
+def test_where_reading_needs_a_token_the_page_asks_for_it_and_again_for_editing(browser, folders, tmp_path):
+    folder = shutil.copytree(folders["instance"], tmp_path / "model")
+    with serve(folder, "--host", "0.0.0.0", "--token", "sesame", "--read-token", "poppy") as address:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_role("dialog", name="Reading needs the token").wait_for()
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_role("status").get_by_text("Load the page again").wait_for()
+        page.reload()
+        give_token(page, "Reading needs the token", "wrong")
+        page.get_by_role("alert").get_by_text("This token is wrong.").wait_for()
+        give_token(page, "Reading needs the token", "poppy")
+        page.get_by_role("button", name="A museum").wait_for()
+        annotate(page, TEXT)
+        mark_of(page, "Oslo, PLACE").click()
+        page.get_by_role("button", name="Not an entity").click()
+        page.get_by_role("alert").get_by_text("This token is for reading only.").wait_for()
+        page.get_by_role("button", name="Cancel").click()
+        mark_of(page, "Ada, PERSON").click()  # the token still reads
+        page.get_by_role("heading", name="Ada").wait_for()
+        page.get_by_role("button", name="Not an entity").click()
+        give_token(page, "Editing needs the token", "sesame")
+        page.get_by_role("status").get_by_text("“Ada” is no entity in the memory now.").wait_for()
+        context.close()
 
 
 def test_map(page):

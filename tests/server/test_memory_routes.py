@@ -122,6 +122,8 @@ def test_a_document_is_remembered_as_it_was_annotated(editor):
         ({"entities": [{"start": 1, "end": 4, "label": "PERSON", "text": "Zoe"}]}, "code points"),
         ({"entities": [{"label": "PERSON"}]}, "entities.0: a span needs fragments"),
         ({"words": [[0, 30]]}, "words must be"),
+        ({"words": [[0, 0], [0, 3]]}, "words must be of one character"),
+        ({"words": [[0, True]]}, "words.0.1: "),
         ({"sentences": [[4, 17], [0, 3]]}, "sentences must be"),
     ],
 )

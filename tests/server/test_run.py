@@ -1,5 +1,6 @@
 """The server as a process: what only a socket and signals can show."""
 
+import asyncio
 import json
 import re
 import signal
@@ -11,6 +12,13 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from nearspan.server import Limits
+from nearspan.server.run import _protocol_with_limits
 
 
 @pytest.fixture
@@ -78,3 +86,63 @@ def test_slow_and_broken_requests_are_refused_and_sigterm_finishes_what_runs(pro
     assert received.startswith(b"HTTP/1.1 200")
     assert len(json.loads(received.partition(b"\r\n\r\n")[2])["documents"]) == 250
     assert server.wait(60) == 0
+
+
+class Connection:
+    """A socket's end as the protocol sees it."""
+
+    def __init__(self, address: str) -> None:
+        self.address, self.sent, self.is_aborted = address, b"", asyncio.Event()
+
+    def get_extra_info(self, name: str) -> object:
+        return (self.address, 5000) if name == "peername" else None
+
+    def write(self, data: bytes) -> None:
+        self.sent += data
+
+    def abort(self) -> None:
+        self.is_aborted.set()
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None: ...
+
+
+def connect(protocol_class: type[H11Protocol], address: str) -> tuple[H11Protocol, Connection]:
+    protocol = protocol_class(uvicorn.Config(FastAPI(), log_level="error"), ServerState(), {})
+    connection = Connection(address)
+    protocol.connection_made(connection)
+    return protocol, connection
+
+
+def test_one_address_holds_a_quarter_of_the_connections_at_most():
+    async def scenario() -> list[bytes]:
+        limited = _protocol_with_limits(Limits(connections=8))
+        first, *others = [connect(limited, address) for address in ("10.0.0.1", *["10.0.0.1"] * 2, "10.0.0.2")]
+        first[0].connection_lost(None)
+        others[1][0].connection_lost(None)
+        others.append(connect(limited, "10.0.0.1"))
+        return [connection.sent[:12] for _, connection in (first, *others)]
+
+    assert asyncio.run(scenario()) == [b"", b"", b"HTTP/1.1 503", b"", b""]
+
+
+def test_beyond_the_connections_that_may_be_open_others_are_refused_in_json():
+    async def scenario() -> list[bytes]:
+        limited = _protocol_with_limits(Limits(connections=2))
+        return [connect(limited, f"10.0.0.{number}")[1].sent for number in range(3)]
+
+    *served, refused = asyncio.run(scenario())
+    assert served == [b"", b""]
+    assert json.loads(refused.partition(b"\r\n\r\n")[2])["error"].startswith("2 connections are open")
+
+
+def test_a_client_that_does_not_read_its_answer_is_dropped():
+    async def scenario() -> None:
+        protocol, connection = connect(_protocol_with_limits(Limits(send_seconds=0.01)), "10.0.0.1")
+        protocol.pause_writing()
+        async with asyncio.timeout(60):
+            await connection.is_aborted.wait()
+
+    asyncio.run(scenario())

@@ -1,10 +1,7 @@
-from dataclasses import replace
-
 import torch
 
 from nearspan.document import Document, Entity, Span
 from nearspan.encoders import SpanTable
-from nearspan.encoders.batches import EncodedCorpus
 from nearspan.segment import split
 from nearspan.spans import GivenEntities, GivenSpans, SpanLabels, candidate_number, enumerate_spans
 from nearspan.spans.span_grid import SpanGrid
@@ -34,8 +31,7 @@ def test_the_fragments_of_an_entity_get_one_label_together():
 
 def test_given_spans_are_the_candidates_of_a_batch():
     given = SpanTable.of([[(1, 3)], [], [(2, 3), (0, 2)]])
-    prepared = replace(EncodedCorpus.of([4, 2, 3], {}), given_spans=given)
-    found = GivenSpans(3).candidates(prepared.batch(torch.tensor([2, 0])))
+    found = GivenSpans(3).candidates(torch.tensor([3, 4]), given.select(torch.tensor([2, 0])))
     assert torch.stack([found.sentence, found.number, found.first, found.stop]).T.tolist() == [
         [0, 0, 0, 2],
         [0, 1, 2, 3],
@@ -55,9 +51,7 @@ def test_a_layout_finds_given_spans_where_it_finds_them_among_all():
     lengths = torch.tensor([4, 3])
     every = enumerate_spans(lengths, 3)
     all_at = SpanGrid.of(every, lengths, 4, 3).order
-    prepared = EncodedCorpus.of([4, 3], {})
-    given = SpanTable.of([[(0, 1), (1, 4)], [(0, 2), (2, 3)]])
-    some = GivenSpans(3).candidates(replace(prepared, given_spans=given).batch(torch.arange(2)))
+    some = GivenSpans(3).candidates(lengths, [[(0, 1), (1, 4)], [(0, 2), (2, 3)]])
     rows = (
         candidate_number(some.first, some.stop, lengths[some.sentence], 3)
         + torch.tensor([0, int(every.counts[0])])[some.sentence]

@@ -46,7 +46,7 @@ def new_trainer(tiny, documents):
         accelerator = accelerator_for(recipe, device)
         torch.manual_seed(0)
         model = Model.from_corpus(recipe, data.sentences, data.labels, entities=data.entities)
-        return Trainer(recipe, model.to(accelerator.device), data, None, None, accelerator, seed=0)
+        return Trainer(recipe, model.to(accelerator.device), data, accelerator, seed=0)
 
     return make
 

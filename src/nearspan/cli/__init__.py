@@ -1,7 +1,5 @@
 """The command line: one file a command, imported when the command is called, so that `nearspan --help` is quick."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from nearspan import __version__
-from nearspan.cli.terminal import message_of, name_options, print_error, set_verbosity
+from nearspan.cli.terminal import echo, message_of, name_options, print_error, set_verbosity
 from nearspan.errors import did_you_mean
 
 STOPPED = 130  # the exit code after Ctrl-C: 128 and the signal's number
@@ -96,7 +94,7 @@ def _stopped_in_one_line() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        typer.echo(str(stop) or "stopped", err=True)
+        echo(str(stop) or "stopped", err=True)
         raise typer.Exit(STOPPED) from None
 
 
@@ -111,7 +109,7 @@ app = typer.Typer(
 
 def _print_version(show: bool) -> None:
     if show:
-        typer.echo(__version__)
+        echo(__version__)
         raise typer.Exit
 
 

@@ -1,7 +1,5 @@
 """`nearspan annotate`: entities in text, for one line or for millions."""
 
-from __future__ import annotations
-
 import codecs
 import logging
 import sys
@@ -12,23 +10,15 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from nearspan.cli.options import (
-    Device,
-    Interpolate,
-    ModelFolder,
-    Search,
-    is_plain_text,
-    load_model,
-    read_documents,
-    read_plain_text,
-    warn_of_problems,
-)
+from nearspan.cli import options
 from nearspan.cli.terminal import discard_output, name_options, terminal
 from nearspan.document import Document
 from nearspan.errors import ConfigError
 from nearspan.formats import known_formats, write
 from nearspan.formats.jsonl import json_line
 from nearspan.io.atomic import write_file
+from nearspan.io.outputs import check_outputs
+from nearspan.io.printing import printable_json
 
 logger = logging.getLogger(__name__)
 
@@ -36,20 +26,21 @@ FLAT = {"conll": "CoNLL columns", "pubtator": "PubTator"}  # formats that cannot
 
 
 def annotate(
-    model: ModelFolder,
+    model: options.ModelFolder,
     files: Annotated[
         list[str] | None,
         typer.Argument(help="Text files or corpora; `-` or nothing: lines of standard input, a text each."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; standard output if not given.")] = None,
     to: Annotated[str, typer.Option(help="The format to write: jsonl, conll, brat, pubtator.")] = "jsonl",
-    search: Search = "",
-    interpolate: Interpolate = None,
-    device: Device = "",
+    search: options.Search = "",
+    interpolate: options.Interpolate = None,
+    device: options.Device = "",
     format: Annotated[
         str | None,
         typer.Option(help="The files' format; `.txt` files are plain text, others are found from the content."),
     ] = None,
+    force: options.Force = False,
 ) -> None:
     """Find the entities of texts.
 
@@ -69,7 +60,8 @@ def annotate(
         raise ConfigError("standard input is closed: name files to annotate, or pipe in lines of text")
     if out is None and sys.stdout is None:
         raise ConfigError("standard output is closed: say with --out where to write")
-    loaded = load_model(model, device, search, interpolate)
+    check_outputs([out], ["/dev/stdin" if name == "-" else name for name in files], force=force)
+    loaded = options.load_model(model, device, search, interpolate)
     if to in FLAT and loaded.network.fragment_linker is not None:
         logger.warning(
             "this model can find discontinuous entities, which %s cannot hold: if it finds one, nothing is "
@@ -84,12 +76,12 @@ def annotate(
         if to == "jsonl":  # a line at a time, so that there may be millions
             write_file(out, (json_line(document) + "\n" for document in _with_progress(annotated)))
         else:
-            warn_of_problems(write(_with_progress(annotated), out, to))
+            options.warn_of_problems(write(_with_progress(annotated), out, to, force=force))
 
 
 def _documents(files: list[str], format: str | None, *, spans_are_given: bool) -> Iterator[Document]:
     for name in files:
-        plain = name == "-" or is_plain_text(Path(name), format)
+        plain = name == "-" or options.is_plain_text(Path(name), format)
         if spans_are_given and plain:
             source = "standard input" if name == "-" else name
             raise ConfigError(
@@ -102,10 +94,10 @@ def _documents(files: list[str], format: str | None, *, spans_are_given: bool) -
                 line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
                 yield Document(_decode(line, number), id=f"stdin-{number}")
         elif plain:
-            yield read_plain_text(Path(name))
+            yield options.read_plain_text(Path(name))
         else:
             with name_options({"format": "--format"}):  # whoever takes the documents may write them with --to
-                yield from read_documents([Path(name)], format)
+                yield from options.read_documents([Path(name)], format)
 
 
 def _decode(line: bytes, number: int) -> str:
@@ -121,7 +113,7 @@ def _decode(line: bytes, number: int) -> str:
 def _print_lines(documents: Iterable[Document]) -> None:
     try:
         for document in documents:
-            sys.stdout.buffer.write((json_line(document) + "\n").encode("utf-8"))
+            sys.stdout.buffer.write((printable_json(json_line(document)) + "\n").encode("utf-8"))
             sys.stdout.buffer.flush()
     except BrokenPipeError:  # `nearspan annotate ... | head` is no failure
         discard_output()

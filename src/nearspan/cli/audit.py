@@ -13,10 +13,12 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBars
 from rich.text import Text
 
-from nearspan.cli.options import Columns, Device, Format, ModelFolder, read_documents
+from nearspan.cli import options
 from nearspan.cli.terminal import terminal
 from nearspan.colours import LabelColours
 from nearspan.io.atomic import write_file
+from nearspan.io.outputs import check_outputs
+from nearspan.io.printing import printable_json
 
 if TYPE_CHECKING:
     from nearspan.report import LabelIssue
@@ -26,7 +28,7 @@ SHOWN = 20  # issues that a terminal gets if not told otherwise
 
 
 def audit(
-    model: ModelFolder,
+    model: options.ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Annotated documents, any format; the training corpus too.")],
     out: Annotated[Path | None, typer.Option(help="Write the list as JSON lines.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the list as a page.")] = None,
@@ -35,9 +37,10 @@ def audit(
         int | None, typer.Option("-n", min=1, help="Only the gravest so many; a terminal shows 20 if not told.")
     ] = None,
     count: Annotated[int, typer.Option("-k", min=1, help="Training spans listed for each side.")] = 3,
-    device: Device = "",
-    format: Format = None,
-    columns: Columns = None,
+    device: options.Device = "",
+    format: options.Format = None,
+    columns: options.Columns = None,
+    force: options.Force = False,
 ) -> None:
     """List annotations that their neighbours in the memory contradict.
 
@@ -48,7 +51,8 @@ def audit(
     from nearspan.model import Model
     from nearspan.report import audit as audit_corpus
 
-    documents = read_documents(corpus, format, columns)
+    check_outputs([out, html], corpus, force=force)
+    documents = options.read_documents(corpus, format, columns)
     loaded = Model.load(model, device)
     everything = bool(out or html or as_json)
     with _progress(terminal(stderr=True)) as progress:
@@ -56,12 +60,11 @@ def audit(
             loaded, documents, most=most if most or everything else SHOWN, count=count, progress=progress
         )
     if out is not None:
-        result.write(out)
+        result.write(out, force=force)
     if html is not None:
         write_file(html, [result.page(loaded.labels[1:], ", ".join(path.name for path in corpus))])
     if as_json:
-        for line in result.lines():
-            typer.echo(line, nl=False)
+        typer.echo(printable_json("".join(result.lines())), nl=False)
         return
     screen, colours = terminal(), LabelColours(loaded.labels)
     for issue in result.issues[: most or SHOWN]:
@@ -73,15 +76,14 @@ def audit(
 
 
 def _render(issue: LabelIssue, colours: LabelColours) -> Text:
-    """An issue in a few lines."""
-    from nearspan.explain.render import excerpt_of, in_context, label_text, printable
+    from nearspan.explain.render import excerpt_of, in_context, label_text
 
     text = Text.assemble((f"{issue.severity:.3f} ", "bold"), (issue.kind, "magenta"), "  ")
     for word, entity in (("annotated", issue.annotated), ("suggested", issue.suggested)):
         if entity is not None:
-            text.append(f"{word} ").append(printable(entity.span.text(issue.document.text)), "bold")
+            text.append(f"{word} ").append(entity.span.text(issue.document.text), "bold")
             text.append(" ").append_text(label_text(entity.label, colours)).append("  ")
-    text.append(printable(issue.document.id) + "\n", "dim")
+    text.append(f"{issue.document.id}\n", "dim")
     text.append("  ").append_text(excerpt_of(issue.entity.span, issue.document.text)).append("\n")
     for word, group in (("against", issue.against), ("for", issue.support)):
         for near in group:
@@ -92,7 +94,6 @@ def _render(issue: LabelIssue, colours: LabelColours) -> Text:
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Progress]:
-    """A bar for each thing that takes long."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     tasks: dict[str, TaskID] = {}
     with ProgressBars(*columns, console=console, transient=True) as bars:

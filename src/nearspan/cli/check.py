@@ -1,7 +1,5 @@
 """`nearspan check`: what is in a corpus, and what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from nearspan.cli.options import Columns, Format, label_columns
+from nearspan.cli import options
 from nearspan.cli.terminal import name_options, number_table, terminal
 from nearspan.formats import Problem, Statistics, read, statistics
 from nearspan.formats.synonyms import SynonymCoverage
@@ -22,8 +20,8 @@ MOST_WIDTHS = 20  # widths with a bar of their own
 
 def check(
     paths: Annotated[list[Path], typer.Argument(help="Files, or folders of brat documents.")],
-    format: Format = None,
-    columns: Columns = None,
+    format: options.Format = None,
+    columns: options.Columns = None,
     synonyms: Annotated[
         list[Path] | None,
         typer.Option(help="Count the entities that have synonyms in this file, or 'sample'; may be given again."),
@@ -42,7 +40,7 @@ def check(
     """
     with name_options({"format": "--synonyms-format"}):
         table = read_synonyms(synonyms, synonyms_format) if synonyms else None
-    counts = statistics(read(paths, format, columns=label_columns(columns)), table)
+    counts = statistics(read(paths, format, columns=options.label_columns(columns)), table)
     if as_json:
         typer.echo(json.dumps(counts, ensure_ascii=True))
     else:

@@ -1,16 +1,15 @@
 """`nearspan convert`: a corpus in another format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nearspan.cli.options import Columns, label_columns
-from nearspan.cli.terminal import name_options
+from nearspan.cli import options
+from nearspan.cli.terminal import echo, name_options
 from nearspan.formats import read, write
 from nearspan.io.atomic import descriptor
+from nearspan.io.outputs import check_outputs
 
 
 def convert(
@@ -22,8 +21,9 @@ def convert(
     to_format: Annotated[
         str | None, typer.Option("--to", help="The format of DST; found from its ending if not given.")
     ] = None,
-    columns: Columns = None,
+    columns: options.Columns = None,
     labels: Annotated[str, typer.Option(help="Keep the entities of these labels alone: PER,LOC.")] = "",
+    force: options.Force = False,
 ) -> None:
     """Write a corpus in another format.
 
@@ -31,14 +31,15 @@ def convert(
 
     Example: nearspan convert news.conll news.jsonl
     """
+    check_outputs([target], [source], force=force)
     with name_options({"format": "--from"}):
-        corpus = read(source, from_format, columns=label_columns(columns))
+        corpus = read(source, from_format, columns=options.label_columns(columns))
     if labels:
         corpus = corpus.with_labels(label.strip() for label in labels.split(","))
     with name_options({"format": "--to"}):
-        changes = write(corpus, target, to_format)
+        changes = write(corpus, target, to_format, force=force)
     for problem in (*corpus.problems, *changes):
-        typer.echo(str(problem), err=True)
+        echo(str(problem), err=True)
     entities = sum(len(document.entities) for document in corpus)
     is_stream = descriptor(target) is not None  # the corpus itself may be in standard output
-    typer.echo(f"{len(corpus):,} documents with {entities:,} entities written to {target}", err=is_stream)
+    echo(f"{len(corpus):,} documents with {entities:,} entities written to {target}", err=is_stream)

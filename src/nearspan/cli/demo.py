@@ -1,7 +1,5 @@
 """`nearspan demo`: train, score and explain on the bundled sample, in two minutes."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Sequence

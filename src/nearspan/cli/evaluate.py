@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from nearspan.cli.options import Columns, Device, Format, Interpolate, ModelFolder, Search, load_model, read_documents
+from nearspan.cli import options
 from nearspan.cli.terminal import number_table, print_json, terminal
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ COUNTS = ("gold", "predicted", "correct")
 
 
 def evaluate(
-    model: ModelFolder,
+    model: options.ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
-    search: Search = "",
-    interpolate: Interpolate = None,
-    device: Device = "",
-    format: Format = None,
-    columns: Columns = None,
+    search: options.Search = "",
+    interpolate: options.Interpolate = None,
+    device: options.Device = "",
+    format: options.Format = None,
+    columns: options.Columns = None,
 ) -> None:
     """Score a model on a corpus, overall and by label.
 
@@ -39,8 +39,8 @@ def evaluate(
     """
     from nearspan.evaluation import evaluate
 
-    documents = read_documents(corpus, format, columns)
-    loaded = load_model(model, device, search, interpolate)
+    documents = options.read_documents(corpus, format, columns)
+    loaded = options.load_model(model, device, search, interpolate)
     evaluation = evaluate(loaded, documents)
     if as_json:
         print_json(evaluation.to_dict())

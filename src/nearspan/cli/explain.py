@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearspan.cli.options import Device, Interpolate, Json, ModelFolder, Search, load_model
-from nearspan.cli.terminal import print_json, terminal
+from nearspan.cli import options
+from nearspan.cli.terminal import echo, print_json, terminal
 from nearspan.colours import LabelColours
 from nearspan.document import Span
 from nearspan.errors import ConfigError, EditError, NearspanError
 from nearspan.io.atomic import write_file
+from nearspan.io.outputs import check_outputs
 
 if TYPE_CHECKING:
     from nearspan.explain import Evidence
@@ -26,17 +27,18 @@ BREAK = " ... "  # between the fragments of a discontinuous entity
 
 
 def explain(
-    model: ModelFolder,
+    model: options.ModelFolder,
     text: Annotated[str, typer.Argument(help="The text to ask about.")],
     count: Annotated[int, typer.Option("-k", min=1, help="Training spans listed for each label.")] = 5,
     span: Annotated[
         str, typer.Option(help="Ask about these words of the text instead, predicted or not; ` ... ` parts fragments.")
     ] = "",
-    as_json: Json = False,
+    as_json: options.Json = False,
     html: Annotated[Path | None, typer.Option(help="Write a page that loads nothing to this file.")] = None,
-    search: Search = "",
-    interpolate: Interpolate = None,
-    device: Device = "",
+    search: options.Search = "",
+    interpolate: options.Interpolate = None,
+    device: options.Device = "",
+    force: options.Force = False,
 ) -> None:
     """Show the training spans that each entity of a text rests on.
 
@@ -44,7 +46,8 @@ def explain(
     """
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise ConfigError("the text is not UTF-8")  # bytes of the command line that could not be decoded
-    loaded = load_model(model, device, search, interpolate)
+    check_outputs([html], force=force)
+    loaded = options.load_model(model, device, search, interpolate)
     if loaded.classifies_given_spans and not span:
         raise ConfigError("this model labels spans that are given and finds none itself: ask with --span 'some words'")
     evidence = [explain_words(loaded, text, span, count)] if span else loaded.explain(text, count)
@@ -55,7 +58,7 @@ def explain(
     if as_json:
         print_json({"text": text, "evidence": [entity.to_dict() for entity in evidence]})
     elif html is not None:
-        typer.echo(str(html))
+        echo(str(html))
     else:
         show_evidence(text, evidence, loaded.labels)
 

@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
-from nearspan.cli import Command
+from nearspan.cli import Command, options
 from nearspan.cli.explain import explain_words, find_in_memory
-from nearspan.cli.options import (
-    Columns,
-    Device,
-    Format,
-    Interpolate,
-    Json,
-    ModelFolder,
-    Search,
-    apply_options,
-    read_documents,
-)
-from nearspan.cli.terminal import print_json, terminal
+from nearspan.cli.terminal import echo, print_json, terminal
 from nearspan.colours import LabelColours
 from nearspan.errors import ConfigError
 
@@ -43,7 +32,7 @@ Weight = Annotated[
 
 
 @memory.callback()
-def model(context: typer.Context, model: ModelFolder) -> None:
+def model(context: typer.Context, model: options.ModelFolder) -> None:
     """Look into a model's memory, correct it, add to it, take from it.
 
     Predictions change at once; nothing is trained.
@@ -59,10 +48,10 @@ def build(
     corpus: Annotated[
         list[Path] | None, typer.Argument(help="Labelled documents, any format; none: what the memory holds now.")
     ] = None,
-    as_json: Json = False,
-    device: Device = "",
-    format: Format = None,
-    columns: Columns = None,
+    as_json: options.Json = False,
+    device: options.Device = "",
+    format: options.Format = None,
+    columns: options.Columns = None,
 ) -> None:
     """Fill the memory anew from a corpus and begin an empty journal.
 
@@ -71,16 +60,16 @@ def build(
     Example: nearspan memory runs/mine build train.conll more.jsonl
     """
     editor = _open(context, device)
-    documents = read_documents(corpus, format, columns) if corpus else None
+    documents = options.read_documents(corpus, format, columns) if corpus else None
     coverage = editor.build(documents)
     datastore = editor.model.datastore
     sizes = {"sentences": len(datastore.sentences), "spans": len(datastore)} if datastore is not None else {}
     if as_json:
         print_json(sizes | ({"coverage": coverage.to_dict()} if documents is not None else {}))
         return
-    typer.echo(f"the memory holds {sizes['sentences']:,} sentences with {sizes['spans']:,} spans")
+    echo(f"the memory holds {sizes['sentences']:,} sentences with {sizes['spans']:,} spans")
     if documents is not None:
-        typer.echo(str(coverage))
+        echo(str(coverage))
 
 
 @memory.command("list", cls=Command)
@@ -91,7 +80,7 @@ def list_(
     document: Annotated[str, typer.Option(help="Sentences of the document with this id.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
     offset: Annotated[int, typer.Option(min=0, help="How many to leave out first.")] = 0,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show the memory's sentences with their ids.
 
@@ -113,10 +102,10 @@ def search(
     text: Annotated[str, typer.Argument(help="A text, which need not be in the memory.")],
     span: Annotated[str, typer.Option(help="Words of it.")],
     count: Annotated[int, typer.Option("-k", min=1, help="Spans listed for each label.")] = 5,
-    as_json: Json = False,
-    search: Search = "",
-    interpolate: Interpolate = None,
-    device: Device = "",
+    as_json: options.Json = False,
+    search: options.Search = "",
+    interpolate: options.Interpolate = None,
+    device: options.Device = "",
 ) -> None:
     """Show the memory's spans that are nearest to words of a text, with their sentences' ids.
 
@@ -139,12 +128,12 @@ def add(
     corpus: Annotated[list[Path] | None, typer.Option(help="Or labelled documents, any format.")] = None,
     document: Annotated[str, typer.Option(help="An id for the text, by which it can be forgotten.")] = "",
     weight: Weight = None,
-    as_json: Json = False,
-    search: Search = "",
-    interpolate: Interpolate = None,
-    device: Device = "",
-    format: Format = None,
-    columns: Columns = None,
+    as_json: options.Json = False,
+    search: options.Search = "",
+    interpolate: options.Interpolate = None,
+    device: options.Device = "",
+    format: options.Format = None,
+    columns: options.Columns = None,
 ) -> None:
     """Remember sentences with their entities, so that the model reads them so.
 
@@ -158,7 +147,7 @@ def add(
         raise ConfigError("give a text with markup, or --corpus FILE")
     if corpus and document:
         raise ConfigError("--document names a text; the documents of a corpus have ids of their own")
-    documents = read_documents(corpus, format, columns) if corpus else [parse(text, document)]
+    documents = options.read_documents(corpus, format, columns) if corpus else [parse(text, document)]
     editor = _open(context, device, search, interpolate)
     copies: float | Literal["enough"] = "enough" if weight is None else weight
     editor.check(documents, copies)
@@ -173,10 +162,10 @@ def relabel(
     label: Annotated[str, typer.Option(help="Their label from now on; '' makes them no entity.")],
     start: Start = -1,
     weight: Weight = None,
-    as_json: Json = False,
-    search: Search = "",
-    interpolate: Interpolate = None,
-    device: Device = "",
+    as_json: options.Json = False,
+    search: options.Search = "",
+    interpolate: options.Interpolate = None,
+    device: options.Device = "",
 ) -> None:
     """Give words of a remembered sentence another label, or make them no entity.
 
@@ -198,8 +187,8 @@ def remove(
     ] = None,
     start: Start = -1,
     document: Annotated[str, typer.Option(help="Everything from the document with this id.")] = "",
-    as_json: Json = False,
-    device: Device = "",
+    as_json: options.Json = False,
+    device: options.Device = "",
 ) -> None:
     """Take a span, a sentence or all of a document out of the memory, with a receipt.
 
@@ -216,7 +205,7 @@ def remove(
 
 
 @memory.command(cls=Command)
-def undo(context: typer.Context, as_json: Json = False, device: Device = "") -> None:
+def undo(context: typer.Context, as_json: options.Json = False, device: options.Device = "") -> None:
     """Take back the last edit that still stands.
 
     Example: nearspan memory runs/mine undo
@@ -225,19 +214,17 @@ def undo(context: typer.Context, as_json: Json = False, device: Device = "") -> 
 
 
 @memory.command(cls=Command)
-def log(context: typer.Context, as_json: Json = False) -> None:
+def log(context: typer.Context, as_json: options.Json = False) -> None:
     """Show all edits since the memory was built.
 
     Example: nearspan memory runs/mine log
     """
-    from nearspan.explain import printable
-
     edits = _open(context, "cpu").log()
     if as_json:
         print_json({"edits": [edit.to_dict() for edit in edits]})
         return
     for edit in edits:
-        typer.echo(f"{edit.number}  {edit.time}  {printable(edit.summary)}")
+        echo(f"{edit.number}  {edit.time}  {edit.summary}")
 
 
 def _open(context: typer.Context, device: str, search: str = "", interpolate: float | None = None) -> Editor:
@@ -245,27 +232,25 @@ def _open(context: typer.Context, device: str, search: str = "", interpolate: fl
     from nearspan.memory import Editor
 
     editor = Editor.open(context.obj, device)
-    apply_options(editor.model, search, interpolate)
+    options.apply_to(editor.model, search, interpolate)
     return editor
 
 
 def _show(edits: list[Edit], as_json: bool) -> None:
-    from nearspan.explain import printable
-
     if as_json:
         print_json({"edits": [edit.to_dict() for edit in edits]})
         return
     for edit in edits:
-        typer.echo(f"{edit.number}  {printable(edit.summary)}")
+        echo(f"{edit.number}  {edit.summary}")
         for line in edit.receipt:
-            typer.echo(f"   {printable(line)}")
+            echo(f"   {line}")
 
 
 def _render(sentence: SentenceView, colours: LabelColours) -> Text:
     """A sentence in one line: its id, its text with labels, its document and its weight."""
-    from nearspan.explain import mark_spans, printable
+    from nearspan.explain import mark_spans
 
     labels = [(entity.span, entity.label) for entity in sentence.entities]
     text = mark_spans(sentence.text, [*labels, *((span, "removed") for span in sentence.removed)], colours)
-    source = f"   {printable(sentence.document)}" + (f" ×{sentence.weight:g}" if sentence.weight != 1 else "")
+    source = f"   {sentence.document}" + (f" ×{sentence.weight:g}" if sentence.weight != 1 else "")
     return Text.assemble((f"{sentence.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (source, "dim"))

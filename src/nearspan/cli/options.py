@@ -26,31 +26,24 @@ logger = logging.getLogger(__name__)
 SHOWN = 5  # problems of a corpus, before the rest is only counted
 
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
-
 RecipeName = Annotated[
     str, typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.", autocompletion=lambda: names())
 ]
-
 TrainCorpus = Annotated[
     list[Path], typer.Option("--train", help="Training corpus, any format; may be given several times.")
 ]
-
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
-
 Format = Annotated[
     str | None,
     typer.Option("--format", help="conll, jsonl, brat, pubtator or indexed; found from the content if not given."),
 ]
-
 Columns = Annotated[
     str | None, typer.Option("--columns", help="The label columns of a CoNLL file, from 0 or from the end: 1,2 or -1.")
 ]
-
 Search = Annotated[
     str,
     typer.Option("--search", help="How the instance head uses its memory: `nearest` sentences, or the `whole` of it."),
 ]
-
 Interpolate = Annotated[
     float | None,
     typer.Option(
@@ -60,25 +53,20 @@ Interpolate = Annotated[
         help="The memory's weight (lambda) beside a head with weights of its own; as saved if not given.",
     ),
 ]
-
 Synonyms = Annotated[
     list[Path] | None,
     typer.Option(
         "--synonyms", help="Synonyms to learn to tell (joint-ib): a file, or 'sample'; may be given several times."
     ),
 ]
-
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="Change a setting: part.key=value; may be given several times.")
 ]
-
 Vectors = Annotated[str, typer.Option("--vectors", help="Word vectors, e.g. glove.6B.100d.txt: encoder.vectors.file.")]
-
 EncoderName = Annotated[
-    str,
-    typer.Option("--encoder", help="A pretrained encoder, a folder or a hub id: encoder.transformer.name."),
+    str, typer.Option("--encoder", help="A pretrained encoder, a folder or a hub id: encoder.transformer.name.")
 ]
-
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -97,10 +85,10 @@ def load_model(folder: Path, device: str, search: str, interpolate: float | None
 
     model = Model.load(folder, device)
     logger.info("loaded %r to %s", model, model.device)
-    return apply_options(model, search, interpolate)
+    return apply_to(model, search, interpolate)
 
 
-def apply_options(model: Model, search: str, interpolate: float | None) -> Model:
+def apply_to(model: Model, search: str, interpolate: float | None) -> Model:
     """A model that uses its memory as the options say."""
     model = model.set_search(search) if search else model
     return model if interpolate is None else model.interpolate(interpolate)

@@ -1,14 +1,14 @@
 """`nearspan recipes`: what can be trained."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from rich.console import Group
 from rich.table import Column, Table
+from rich.text import Text
 
-from nearspan.cli.terminal import terminal
+from nearspan.cli.terminal import echo, terminal
 from nearspan.errors import ConfigError
 from nearspan.recipes import find, names, read
 
@@ -23,8 +23,8 @@ def recipes(
 ) -> None:
     """List the recipes with what they need and reach, or print one.
 
-    Beside each stand the paper's test F1, ours and the time of training on one H200 that several runs shared. A recipe
-    that ends in a corpus's name has the settings for that corpus.
+    Beside each stand our test F1 (accuracy where it says so), the paper's, and the time of training on one H200 that
+    several runs shared. A recipe that ends in a corpus's name has the settings for that corpus.
 
     Example: nearspan recipes instance > mine.toml
     """
@@ -35,9 +35,9 @@ def recipes(
 
         from nearspan.config import load
 
-        typer.echo(tomli_w.dumps(load(name).model_dump(exclude_none=True)), nl=False)
+        echo(tomli_w.dumps(load(name).model_dump(exclude_none=True)), nl=False)
     elif name:
-        typer.echo(_read(name), nl=False)
+        echo(_read(name), nl=False)
     else:
         terminal().print(_table())
 
@@ -51,30 +51,29 @@ def _read(name: str) -> str:
 
 
 def _table() -> Table:
-    table = Table(
-        Column("recipe", style="bold", no_wrap=True),
-        "what it is",
-        "what it needs",
-        "corpus",
-        "paper",
-        "here",
-        Column("training", justify="right"),
-        box=None,
-    )
+    """A recipe a row: its name, and beside it what it is, what it reached and what it needs."""
+    table = Table(Column(no_wrap=True), box=None, show_header=False, padding=(0, 2, 1, 0))
     for name in names():
         content = read(name)
-        reported = content.get("reported", {})
-        minutes = f"{reported['minutes']} min" if "minutes" in reported else ""
-        figures = (str(reported.get(key, "")) for key in ("corpus", "paper", "here"))
-        table.add_row(name, content["about"], "; ".join(_needs(content)), *figures, minutes)
+        details = Text("; ".join([*_figures(content.get("reported", {})), *_needs(content)]), style="dim")
+        table.add_row(Text(name, style="bold"), Group(content["about"], details))
     return table
+
+
+def _figures(reported: dict[str, Any]) -> Iterator[str]:
+    """Test F1 (or accuracy) on a corpus, the paper's beside it, and how long that took."""
+    if reported:
+        encoder = f" with {reported['encoder']}" if "encoder" in reported else ""
+        yield f"{reported['corpus']} {reported['here']}{encoder}, paper {reported['paper']}"
+    if "minutes" in reported:
+        yield f"{reported['minutes']} min"
 
 
 def _needs(content: dict[str, Any]) -> Iterator[str]:
     """What must be downloaded or given beside a corpus, and what may be."""
     encoder = content["encoder"]
     if "transformer" in encoder:
-        yield encoder["transformer"]["name"]
+        yield f"encoder {encoder['transformer']['name']}"
     if "vectors" in encoder:
         yield "word vectors (optional)"
     if "generators" in content.get("losses", {}):

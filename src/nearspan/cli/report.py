@@ -1,22 +1,20 @@
 """`nearspan report`: a model's scores, confusions and errors with their evidence as one page."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nearspan.cli.options import Columns, Device, Format, ModelFolder, read_documents
-from nearspan.cli.terminal import terminal
+from nearspan.cli import options
+from nearspan.cli.terminal import echo, terminal
 from nearspan.errors import ConfigError
 
 SMALLEST = Fraction(1, 1_000_000)  # share of a training set
 
 
 def report(
-    model: ModelFolder,
+    model: options.ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
     out: Annotated[Path, typer.Option(help="Folder for report.html and report.json.")],
     compare: Annotated[Path | None, typer.Option(help="A second model folder, shown side by side.")] = None,
@@ -47,9 +45,16 @@ def report(
         ),
     ] = "",
     seeds: Annotated[int, typer.Option(min=1, help="With --papers: trainings for each point of a curve.")] = 1,
-    device: Device = "",
-    format: Format = None,
-    columns: Columns = None,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            help="With --papers and --train: the pretrained encoder, a folder or a hub id, of models that have one."
+        ),
+    ] = "",
+    device: options.Device = "",
+    format: options.Format = None,
+    columns: options.Columns = None,
+    force: options.Force = False,
 ) -> None:
     """Write a page with a model's scores, confusions and errors.
 
@@ -59,13 +64,15 @@ def report(
     """
     from nearspan.report import report as write_report
     from nearspan.report.papers import check_curves
+    from nearspan.report.report import check_files
 
     shares, counts = parse_sizes(sizes), parse_occurrences(occurrences)
     check_curves(papers, bool(train), bool(dev), shares, counts)
-    documents, training, development = (read_documents(paths, format, columns) for paths in (corpus, train, dev))
+    check_files(out, papers, [*corpus, *(train or ()), *(dev or ())], force)
+    gold, training, development = (options.read_documents(paths, format, columns) for paths in (corpus, train, dev))
     result = write_report(
         model,
-        documents,
+        gold,
         out=out,
         corpus=", ".join(path.name for path in corpus),
         compare=compare,
@@ -75,10 +82,12 @@ def report(
         sizes=shares,
         occurrences=counts,
         seeds=seeds,
+        encoder=encoder,
+        force=force,
         device=device,
         console=terminal(stderr=True),
     )
-    typer.echo(str(result.page))
+    echo(str(result.page))
 
 
 def parse_sizes(text: str | None) -> tuple[Fraction, ...] | None:

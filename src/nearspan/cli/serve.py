@@ -1,47 +1,59 @@
 """`nearspan serve`: a model over HTTP, with a page to question it."""
 
-from __future__ import annotations
-
+import logging
 import secrets
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nearspan.cli.options import (
-    Columns,
-    Device,
-    Format,
-    Interpolate,
-    ModelFolder,
-    Search,
-    apply_options,
-    read_documents,
-)
-from nearspan.errors import ResourceError
+from nearspan.cli import options
+from nearspan.cli.terminal import echo
+from nearspan.errors import ConfigError, ResourceError
 
+logger = logging.getLogger(__name__)
+
+WARNING = (
+    "Other machines can reach this server. Whoever %s can read %s: training text, and the names of its documents. "
+    "There is no TLS: without a proxy that has it, others on the network read along. The server answers to its own "
+    "addresses, and to names that --allow-host gives."
+)
 PATIENCE = 1.0  # seconds that an edit waits for another process's; who reads waits with it
 
 
 def serve(
-    model: ModelFolder,
+    model: options.ModelFolder,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for other machines too.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
     token: Annotated[
         str,
         typer.Option(envvar="NEARSPAN_TOKEN", help="What editing requests must carry; drawn and printed if not given."),
     ] = "",
+    read_token: Annotated[
+        str,
+        typer.Option(
+            envvar="NEARSPAN_READ_TOKEN",
+            help="What reading requests must carry; drawn and printed where other machines can reach the server.",
+        ),
+    ] = "",
+    public: Annotated[
+        bool, typer.Option("--public", help="Let whoever reaches the server read, training text too.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name that the server answers to, beside its address; may be given several times."),
+    ] = None,
     corpus: Annotated[
         list[Path] | None, typer.Option(help="Gold documents, any format: their errors can be browsed.")
     ] = None,
     limit: Annotated[
         list[str] | None, typer.Option(help="Change a limit, name=value; may be given several times.")
     ] = None,
-    search: Search = "",
-    interpolate: Interpolate = None,
-    device: Device = "",
-    format: Format = None,
-    columns: Columns = None,
+    search: options.Search = "",
+    interpolate: options.Interpolate = None,
+    device: options.Device = "",
+    format: options.Format = None,
+    columns: options.Columns = None,
 ) -> None:
     """Serve a model over HTTP, with a page to question and correct it.
 
@@ -51,23 +63,33 @@ def serve(
     """
     try:
         from nearspan import server
-        from nearspan.server.guard import allowed_hosts
+        from nearspan.server.access import allowed_hosts, is_loopback
         from nearspan.server.run import run
     except ImportError as error:
         missing = f"serving needs {error.name}, which is not installed: pip install 'nearspan[serve]'"
         raise ResourceError(missing) from error
     from nearspan.memory import Editor
 
+    if public and read_token:
+        raise ConfigError("`public` lets everybody read, with no `read_token`: leave one of them out")
     limits = server.Limits().override(limit or [])
-    documents = read_documents(corpus, format, columns)
+    hosts = allowed_hosts(host, allow_host or ())
+    documents = options.read_documents(corpus, format, columns)
     editor = Editor.open(model, device, PATIENCE)
-    apply_options(editor.model, search, interpolate)
-    secret = token or secrets.token_urlsafe(24)
+    options.apply_to(editor.model, search, interpolate)
     service = server.Service(editor.model, documents)
-    app = server.create_app(service, secret, limits, allowed_hosts(host))
+    secret, read_secret = token or secrets.token_urlsafe(24), read_token
+    if not is_loopback(host):
+        content = f"all {len(editor):,} sentences of the memory" + ", and the errors on the corpus" * bool(documents)
+        logger.warning(WARNING, "finds it" if public else "has a token", content)
+        read_secret = read_token or ("" if public else secrets.token_urlsafe(24))
+    app = server.create_app(service, secret, limits, hosts, read_secret)
 
     def show_address(address: str) -> None:
         link = address if token else f"{address}#token={secret}"  # what follows # never goes over the wire
-        typer.echo(f"Serving {model} at\n\n  {link}\n\nCtrl-C ends it. Programs: see openapi.json there.", err=True)
+        echo(f"Serving {model} at\n\n  {link}\n", err=True)
+        if read_secret and not read_token:
+            echo(f"and, for those who may read only, at\n\n  {address}#token={read_secret}\n", err=True)
+        echo("Ctrl-C ends it. Programs: see openapi.json there.", err=True)
 
     run(app, host, port, limits, show_address)

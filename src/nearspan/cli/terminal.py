@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from nearspan.errors import NearspanError
+from nearspan.errors import NearspanError, is_memory_full
 from nearspan.io.paths import display_path
+from nearspan.io.printing import printable, printable_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
 STYLES = {logging.WARNING: "yellow", logging.ERROR: "bold red"}
@@ -28,15 +29,34 @@ GPU_FULL = (
     "--resume), or begin anew with a lower training.batch or suggester.max_width, or with --device cpu"
 )
 
+MEMORY_FULL = (
+    "the computer's memory is full. End what else uses it, lower a budget_mb (representation, head; a training goes on "
+    "with --resume), or begin anew with a lower training.batch or suggester.max_width"
+)
+
 _ARGUMENT = re.compile(r"`([a-z_]+)`")
 
 
 @cache
 def terminal(*, stderr: bool = False) -> Console:
-    """The console of a stream. It leaves emoji names alone: `a.conll:100:` and labels such as `:key:` are none."""
-    from rich.console import Console
+    """The console of a stream, which shows no control characters of texts.
 
-    return Console(stderr=stderr, emoji=False)
+    It leaves emoji names alone: `a.conll:100:` and labels such as `:key:` are none.
+    """
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class CleanConsole(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+    return CleanConsole(stderr=stderr, emoji=False)
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text as it is, but for control characters."""
+    typer.echo(printable(text), err=err, nl=nl)
 
 
 def number_table(*titles: str, **options: Any) -> Table:
@@ -49,7 +69,7 @@ def number_table(*titles: str, **options: Any) -> Table:
 
 def print_json(content: Any) -> None:
     """Print an object in one line."""
-    typer.echo(json.dumps(content, ensure_ascii=False))
+    typer.echo(printable_json(json.dumps(content, ensure_ascii=False)))
 
 
 class ConsoleHandler(logging.Handler):
@@ -93,6 +113,8 @@ def message_of(error: Exception) -> str | None:
     torch = sys.modules.get("torch")  # where torch was not needed nothing is on a GPU
     if torch is not None and isinstance(error, torch.OutOfMemoryError):
         return GPU_FULL
+    if is_memory_full(error):
+        return MEMORY_FULL
     if not isinstance(error, OSError):
         return str(error) if isinstance(error, NearspanError) else None
     reason = error.strerror or str(error)

@@ -1,47 +1,33 @@
 """`nearspan train`: a recipe and a corpus to a model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nearspan.cli.options import (
-    Columns,
-    Device,
-    EncoderName,
-    Format,
-    RecipeName,
-    Settings,
-    Synonyms,
-    TrainCorpus,
-    Vectors,
-    load_recipe,
-    read_documents,
-)
+from nearspan.cli import options
 from nearspan.cli.terminal import terminal
 
 
 def train(
-    recipe: RecipeName,
-    train: TrainCorpus,
+    recipe: options.RecipeName,
+    train: options.TrainCorpus,
     out: Annotated[Path, typer.Option(help="Folder for the model, its checkpoint and metrics.")],
     dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus; its best epoch is kept.")] = None,
     test: Annotated[list[Path] | None, typer.Option("--test", help="Test corpus, scored once at the end.")] = None,
-    vectors: Vectors = "",
-    encoder: EncoderName = "",
-    settings: Settings = None,
+    vectors: options.Vectors = "",
+    encoder: options.EncoderName = "",
+    settings: options.Settings = None,
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
-    device: Device = "",
+    device: options.Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     track: Annotated[
         list[str] | None,
         typer.Option(help="Send the metrics to tensorboard, wandb or mlflow; may be given several times."),
     ] = None,
-    synonyms: Synonyms = None,
-    format: Format = None,
-    columns: Columns = None,
+    synonyms: options.Synonyms = None,
+    format: options.Format = None,
+    columns: options.Columns = None,
 ) -> None:
     """Train a recipe and save the model with the best development F1.
 
@@ -50,9 +36,9 @@ def train(
     from nearspan import training
     from nearspan.formats.synonyms import read as read_synonyms
 
-    chosen = load_recipe(recipe, settings, vectors, encoder)
+    chosen = options.load_recipe(recipe, settings, vectors, encoder)
     console = terminal(stderr=True)
-    documents = [read_documents(paths, format, columns) for paths in (train, dev, test)]
+    documents = [options.read_documents(paths, format, columns) for paths in (train, dev, test)]
     try:
         run = training.train(
             chosen,

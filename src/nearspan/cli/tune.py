@@ -1,31 +1,17 @@
 """`nearspan tune`: the settings of a recipe that suit a corpus."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nearspan.cli.options import (
-    Columns,
-    Device,
-    EncoderName,
-    Format,
-    RecipeName,
-    Settings,
-    Synonyms,
-    TrainCorpus,
-    Vectors,
-    load_recipe,
-    read_documents,
-)
+from nearspan.cli import options
 from nearspan.cli.terminal import name_options, terminal
 
 
 def tune(
-    recipe: RecipeName,
-    train: TrainCorpus,
+    recipe: options.RecipeName,
+    train: options.TrainCorpus,
     dev: Annotated[list[Path], typer.Option("--dev", help="Development corpus; the trials are scored on it.")],
     out: Annotated[Path, typer.Option(help="Folder for best.toml, trials.jsonl and the study.")],
     search: Annotated[
@@ -37,15 +23,15 @@ def tune(
     ] = None,
     space: Annotated[Path | None, typer.Option(help="A TOML file of what to try; --search goes before it.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, with those before a --resume.")] = 20,
-    vectors: Vectors = "",
-    encoder: EncoderName = "",
-    settings: Settings = None,
+    vectors: options.Vectors = "",
+    encoder: options.EncoderName = "",
+    settings: options.Settings = None,
     seed: Annotated[int, typer.Option(help="All chance comes from it; every trial is trained with it.")] = 0,
-    device: Device = "",
+    device: options.Device = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a tuning that was stopped.")] = False,
-    synonyms: Synonyms = None,
-    format: Format = None,
-    columns: Columns = None,
+    synonyms: options.Synonyms = None,
+    format: options.Format = None,
+    columns: options.Columns = None,
 ) -> None:
     """Find the settings of a recipe that suit a corpus.
 
@@ -57,12 +43,12 @@ def tune(
     from nearspan import training
     from nearspan.formats.synonyms import read as read_synonyms
 
-    chosen = load_recipe(recipe, settings, vectors, encoder)
+    chosen = options.load_recipe(recipe, settings, vectors, encoder)
     in_file = training.Space.of(space or {})
     with name_options({"space": "--search"}):
         searched = (in_file | training.Space.parse(search or [])).for_recipe(chosen)
     console = terminal(stderr=True)
-    documents = [read_documents(paths, format, columns) for paths in (train, dev)]
+    documents = [options.read_documents(paths, format, columns) for paths in (train, dev)]
     try:
         training.tune(
             chosen,

@@ -1,7 +1,5 @@
 """`nearspan vectors`: word vectors from your own text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,10 +8,11 @@ import typer
 from pydantic import ValidationError
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from nearspan.cli.options import Columns, Format, is_plain_text, read_documents, read_plain_text
-from nearspan.cli.terminal import terminal
+from nearspan.cli import options
+from nearspan.cli.terminal import echo, terminal
 from nearspan.document import Document
 from nearspan.errors import ConfigError, UnclearFormatError
+from nearspan.io.outputs import check_outputs
 
 
 def vectors(
@@ -27,8 +26,9 @@ def vectors(
     lower: Annotated[bool, typer.Option("--lower", help="Learn words in lower case.")] = False,
     characters: Annotated[bool, typer.Option("--characters", help="Each character of raw text is a word.")] = False,
     seed: Annotated[int, typer.Option(help="All chance comes from it.")] = 0,
-    format: Format = None,
-    columns: Columns = None,
+    format: options.Format = None,
+    columns: options.Columns = None,
+    force: options.Force = False,
 ) -> None:
     """Learn word vectors from the text of a corpus, by GloVe.
 
@@ -45,6 +45,7 @@ def vectors(
         first = error.errors()[0]
         option = str(first["loc"][0]).replace("_", "-")
         raise ConfigError(f"--{option} {first['input']}: {first['msg']}") from error
+    check_outputs([out], corpus, force=force)
     documents = [document for path in corpus for document in _documents(path, format, columns)]
     parts = (TextColumn("epoch {task.completed:.0f}"), BarColumn(), TextColumn("{task.fields[loss]}"))
     with Progress(*parts, TimeElapsedColumn(), console=terminal(stderr=True), transient=True) as bar:
@@ -53,16 +54,18 @@ def vectors(
         def watch(epoch: int, loss: float) -> None:
             bar.update(task, completed=epoch, loss=f"loss {loss:.4f}")
 
-        learned = learn_vectors(documents, out, settings=settings, characters=characters, seed=seed, watch=watch)
+        learned = learn_vectors(
+            documents, out, settings=settings, characters=characters, seed=seed, watch=watch, force=force
+        )
     words, last = len(learned.words), learned.losses[-1]
-    typer.echo(f"{words:,} vectors of {size} numbers written to {out} (loss {last:.4f})")
+    echo(f"{words:,} vectors of {size} numbers written to {out} (loss {last:.4f})")
 
 
 def _documents(path: Path, format: str | None, columns: str | None) -> Sequence[Document]:
     """A corpus, which may end in .txt too; only what has no format is plain text."""
     try:
-        return read_documents([path], format, columns)
+        return options.read_documents([path], format, columns)
     except UnclearFormatError:
-        if columns is not None or not is_plain_text(path, format):
+        if columns is not None or not options.is_plain_text(path, format):
             raise
-        return [read_plain_text(path)]
+        return [options.read_plain_text(path)]

@@ -5,7 +5,7 @@ Shapes: B sentences in a batch, T words in its longest sentence, M sentences and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,6 +46,15 @@ class SpanTable:
     def to(self, device: torch.device | str) -> SpanTable:
         """The same spans on a device."""
         return replace(self, first=self.first.to(device), stop=self.stop.to(device))
+
+    def select(self, ids: Tensor) -> SpanTable:
+        """Those of some sentences [B]; what shapes depend on is known without a wait."""
+        counts = self.counts[ids]
+        starts = counts.cumsum(0) - counts
+        shifts = torch.stack([counts, self.starts[ids] - starts]).to(self.first.device, non_blocking=True)
+        total = int(counts.sum())
+        rows = torch.arange(total, device=self.first.device) + shifts[1].repeat_interleave(shifts[0], output_size=total)
+        return SpanTable(self.first[rows], self.stop[rows], counts, starts)
 
 
 @dataclass(frozen=True)
@@ -113,20 +122,13 @@ class EncodedCorpus:
             batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         return [torch.tensor(batch) for batch in batches]
 
-    def reading_batches(self, sentences: Collection[int] | None = None) -> Iterator[Batch]:
-        """Batches of like lengths for reading the whole corpus, as large as its device takes.
-
-        Or for reading some of its sentences, and those of the same passages.
-        """
+    def reading_batches(self) -> Iterator[Batch]:
+        """Batches of like lengths for reading the whole corpus, as large as its device takes."""
         most = CPU_WORDS if self.first.device.type == "cpu" else GPU_WORDS
-        lengths = self.lengths.tolist()
-        chosen = set(range(len(lengths)) if sentences is None else sentences)
-        ids: list[int] = []
+        lengths, ids = self.lengths.tolist(), list[int]()
         longest = windows = widest = 0  # words of a sentence, windows, pieces of a window
         for number in sorted(range(len(self.passages)), key=self.sizes.__getitem__, reverse=True):
             passage, (_, pieces, more) = self.passages[number], self.sizes[number]
-            if chosen.isdisjoint(passage):
-                continue
             long, wide = max(longest, *(lengths[i] for i in passage)), max(widest, pieces)
             padded_words, padded_pieces = (len(ids) + len(passage)) * long, (windows + more) * wide
             if ids and (padded_words > most or padded_pieces > PIECES * most):

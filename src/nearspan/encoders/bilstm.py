@@ -1,7 +1,5 @@
 """A stacked bidirectional LSTM over the words of a sentence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Characters of a word, read by a convolution (Ma & Hovy, 2016)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 

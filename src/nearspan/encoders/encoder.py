@@ -1,12 +1,10 @@
 """An encoder: word features side by side, then context."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast
 
 import torch
 from pydantic import Field, field_validator
@@ -26,6 +24,8 @@ from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySetti
 from nearspan.errors import ConfigError
 from nearspan.segment import Sentence, WordEntity
 from nearspan.settings import PartField, PartName, PartSettings, Settings, drop_none
+
+KEYS = ("transformer", "vectors", "characters")  # the features that words are recalled by: the first that there is
 
 
 class EncoderSettings(Settings):
@@ -110,7 +110,7 @@ class Encoder(nn.Module):
         train: Sequence[Sentence],
         others: Sequence[Sentence] = (),
         entities: Sequence[Sequence[WordEntity]] = (),
-    ) -> Encoder:
+    ) -> Self:
         """Build an encoder for a corpus: vocabularies from `train`, pretrained vectors for `others` too.
 
         Label vectors (`encoder.sentence_context`) begin as means over the `entities` of the training sentences.
@@ -141,7 +141,7 @@ class Encoder(nn.Module):
             write("word_memory", self.word_memory.vocabulary)
 
     @classmethod
-    def from_disk(cls, settings: EncoderSettings, folder: Path, read: Callable[[str], Any]) -> Encoder:
+    def from_disk(cls, settings: EncoderSettings, folder: Path, read: Callable[[str], Any]) -> Self:
         """The encoder as `save` wrote it, with weights still to be filled in."""
         features = {
             name: registry.part("word_feature", feature.kind).from_disk(
@@ -181,7 +181,9 @@ class Encoder(nn.Module):
     @property
     def key_size(self) -> int:
         """K, the width of a key that differs from slot to slot; 0 where the word says it all."""
-        return self.transformer.size if self.transformer is not None else 0
+        memory, name = self.settings.word_memory, first_named(self.word_features, *KEYS)
+        same = self.transformer is None and memory is not None and memory.keys == "epoch"
+        return 0 if same else self.word_features[name].size
 
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """The weights that come from pretrained encoders."""
@@ -265,4 +267,4 @@ def _folder(folder: Path, name: str) -> Path:
 
 def _keys(encoded: Encoded) -> Tensor:
     """What words are known by when they are recalled [B, T, K]: a pretrained encoder's states, or their vectors."""
-    return encoded.features[first_named(encoded.features, "transformer", "vectors", "characters")]
+    return encoded.features[first_named(encoded.features, *KEYS)]

@@ -8,11 +8,10 @@ context vectors u_j and the biases b_i, c_j make
 as small as they can, by AdaGrad. A word's vector is w_i + u_i.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +25,15 @@ from nearspan.document import Document
 from nearspan.encoders.static_vectors import NUMBER, StaticVectorSettings, lookup_forms
 from nearspan.errors import NearspanError
 from nearspan.io.atomic import write_file
+from nearspan.io.outputs import check_outputs
 from nearspan.segment import split
 from nearspan.settings import Settings
 
 POWER = 0.75  # of f
-BLOCK = 500_000  # words whose pairs are counted at once
+BLOCK = 500_000  # words, about: their pairs are counted at once
 LEARNING_RATE = 0.05  # AdaGrad's
 
-TrainingCallback = Callable[[int, float], None]
+EpochCallback = Callable[[int, float], None]  # is told the epoch and its loss
 
 
 class GloveSettings(Settings):
@@ -73,7 +73,8 @@ def learn_vectors(
     settings: GloveSettings | None = None,
     characters: bool = False,
     seed: int = 0,
-    watch: TrainingCallback | None = None,
+    watch: EpochCallback | None = None,
+    force: bool = False,
 ) -> GloveVectors:
     """Learn word vectors from the texts of documents by GloVe and write them to a text file.
 
@@ -81,7 +82,10 @@ def learn_vectors(
     scored on, and its scores would promise more than new texts keep.
 
         nearspan.learn_vectors(nearspan.read("train.conll").documents, "vectors.txt")
+
+    A file that is there is written over only with `force`.
     """
+    check_outputs([Path(out)], force=force)
     sentences = (sentence.tokens for document in documents for sentence in split(document, characters=characters))
     glove = fit_glove(sentences, settings or GloveSettings(), seed, watch)
     rows = zip(glove.words, glove.vectors.tolist(), strict=True)
@@ -90,7 +94,7 @@ def learn_vectors(
 
 
 def fit_glove(
-    sentences: Iterable[Sequence[str]], settings: GloveSettings, seed: int = 0, watch: TrainingCallback | None = None
+    sentences: Iterable[Sequence[str]], settings: GloveSettings, seed: int = 0, watch: EpochCallback | None = None
 ) -> GloveVectors:
     """Vectors for the words of sentences; the same for the same sentences, settings and seed on a CPU.
 
@@ -123,7 +127,9 @@ def count_pairs(texts: Sequence[Sequence[int]], words: int, window: int) -> Pair
     [(0, 0, 0.667), (0, 1, 1.5), (1, 0, 1.5)]
     """
     keys, weights = np.empty(0, np.int64), np.empty(0)
-    for block in _blocks(texts):
+    ends = accumulate(map(len, texts))
+    for _, group in groupby(zip(texts, ends, strict=True), key=lambda pair: pair[1] // BLOCK):
+        block = [text for text, _ in group]
         ids = np.concatenate([np.asarray(text, np.int64) for text in block])
         sentence = np.repeat(np.arange(len(block)), [len(text) for text in block])
         all_keys, all_weights = [keys], [weights]
@@ -136,19 +142,6 @@ def count_pairs(texts: Sequence[Sequence[int]], words: int, window: int) -> Pair
     swapped = keys % words * words + keys // words
     keys, weights = _sum_by_key(np.concatenate([keys, swapped]), np.concatenate([weights, weights]))
     return Pairs(keys // words, keys % words, weights)
-
-
-def _blocks(texts: Sequence[Sequence[int]]) -> Iterable[list[Sequence[int]]]:
-    block: list[Sequence[int]] = []
-    count = 0
-    for text in texts:
-        block.append(text)
-        count += len(text)
-        if count >= BLOCK:
-            yield block
-            block, count = [], 0
-    if count:
-        yield block
 
 
 def _sum_by_key(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -182,7 +175,7 @@ def pair_loss(words: Tensor, contexts: Tensor, weight: Tensor, x_max: float) -> 
 
 
 def _fit(
-    pairs: Pairs, words: int, settings: GloveSettings, seed: int, watch: TrainingCallback | None
+    pairs: Pairs, words: int, settings: GloveSettings, seed: int, watch: EpochCallback | None
 ) -> tuple[Tensor, list[float]]:
     generator = torch.Generator().manual_seed(seed)
     word_table, context_table = (Table(words, settings.size, generator) for _ in range(2))

@@ -1,7 +1,5 @@
 """Highway layers: each feature is carried on or made anew, as a gate says (Srivastava et al., 2015)."""
 
-from __future__ import annotations
-
 import torch
 from pydantic import Field
 from torch import Tensor, nn

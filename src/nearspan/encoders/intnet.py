@@ -1,7 +1,5 @@
 """IntNet: characters of a word, read by a funnel of convolutions with dense connections (Xin et al., 2018)."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Sentence-level context: a vector of the sentence for each of its words (Luo et al., 2020, equations 5 to 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 

@@ -1,12 +1,10 @@
 """Word embeddings: pretrained rows that stay as they are, and trained rows for the words without one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
@@ -98,9 +96,7 @@ class StaticVectors(WordFeature):
             nn.init.zeros_(self.trained).requires_grad_(False)
 
     @classmethod
-    def from_corpus(
-        cls, settings: StaticVectorSettings, train: Sequence[Sentence], others: Sequence[Sentence]
-    ) -> StaticVectors:
+    def from_corpus(cls, settings: StaticVectorSettings, train: Sequence[Sentence], others: Sequence[Sentence]) -> Self:
         """Words of the training sentences get rows; pretrained vectors serve any other word.
 
         Where the vectors are not read no row would ever learn: words without a vector are 0, and a number has its own.

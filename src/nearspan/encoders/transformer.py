@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,14 +16,16 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.encoders.batches import Batch, Features
+from nearspan.encoders.transformer_config import attention_of, build_config, build_encoder, config_values
 from nearspan.encoders.word_feature import WordFeature
-from nearspan.encoders.word_pieces import encode_pieces, load_tokenizer, loading_error, unit_pieces
-from nearspan.errors import ModelError, ResourceError, first_line
+from nearspan.encoders.word_pieces import PieceTokenizer, encode_pieces, load_tokenizer, loading_error, unit_pieces
+from nearspan.errors import ModelError, ResourceError, first_line, is_memory_full
 from nearspan.registry import register
 from nearspan.segment import Sentence
 from nearspan.segment.windows import balanced_runs, owners, windows
 from nearspan.settings import Settings
 
+CONFIG = "config.json"  # of the encoder, in its folder
 WINDOWS_AT_ONCE = 64
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")  # a family's names
 
@@ -71,7 +74,7 @@ class Transformer(WordFeature):
 
     Settings: ClassVar[type[Settings]] = TransformerSettings
 
-    def __init__(self, settings: TransformerSettings, encoder: Any, tokenizer: Any) -> None:
+    def __init__(self, settings: TransformerSettings, encoder: Any, tokenizer: PieceTokenizer) -> None:
         super().__init__()
         self.settings = settings
         self.tokenizer = tokenizer
@@ -81,8 +84,8 @@ class Transformer(WordFeature):
         self.encoder.requires_grad_(not settings.frozen)
         if getattr(encoder, "pooler", None) is not None:
             encoder.pooler.requires_grad_(False)  # its output is not used
-        self.specials = _specials(tokenizer)
-        readable = min(tokenizer.model_max_length, getattr(encoder.config, "max_position_embeddings", 512), 100_000)
+        self.specials = tokenizer.specials
+        readable = min(tokenizer.longest, getattr(encoder.config, "max_position_embeddings", 512))
         if encoder.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
             readable = min(readable, encoder.config.max_position_embeddings - 2)  # positions begin after the padding's
         self.window = min(settings.window or readable, readable) - sum(map(len, self.specials))
@@ -103,8 +106,9 @@ class Transformer(WordFeature):
     def save(self, folder: Path) -> None:
         """Write the encoder's configuration and tokenizer; the weights go with the model's."""
         try:
-            self.encoder.config.save_pretrained(folder)
-            self.tokenizer.save_pretrained(folder)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / CONFIG).write_text(json.dumps(config_values(self.encoder.config), indent=1), encoding="utf-8")
+            self.tokenizer.save(folder)
         except Exception as error:  # transformers and tokenizers raise what they like
             raise ModelError(f"the encoder cannot be saved to {folder}: {first_line(error)}") from error
 
@@ -112,15 +116,13 @@ class Transformer(WordFeature):
     def from_disk(cls, settings: TransformerSettings, folder: Path, read_vocabulary: Callable[[], Any]) -> Transformer:
         """The encoder as `save` wrote it, with weights still to be filled in."""
         del read_vocabulary
-        from transformers import AutoConfig, AutoModel, AutoTokenizer
-
-        options = {"local_files_only": True, "trust_remote_code": False}
         try:
-            config = AutoConfig.from_pretrained(folder, **options)
-            encoder = AutoModel.from_config(config, trust_remote_code=False).float()  # whatever it was published in
-            tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **options)
+            encoder = build_encoder(build_config(json.loads((folder / CONFIG).read_text(encoding="utf-8"))))
+            tokenizer = PieceTokenizer.from_disk(folder)
         except Exception as error:  # transformers and tokenizers raise what they like
-            raise ModelError(f"the encoder in {folder} is damaged: {first_line(error)}") from error
+            if is_memory_full(error):
+                raise
+            raise ModelError(f"the encoder in {folder} cannot be loaded: {first_line(error)}") from error
         return cls(settings, encoder, tokenizer)
 
     def train(self, mode: bool = True) -> Transformer:
@@ -232,7 +234,7 @@ class Transformer(WordFeature):
         """The encoder's states [windows, pieces, layers, size] for windows of ids."""
         device = next(self.encoder.parameters()).device
         sizes = np.array([len(row) for row in rows])
-        ids = np.full((len(rows), sizes.max()), self.tokenizer.pad_token_id or 0)
+        ids = np.full((len(rows), sizes.max()), self.tokenizer.padding)
         seen = np.arange(sizes.max()) < sizes[:, None]
         ids[seen] = np.concatenate(rows)
         parts = []
@@ -256,15 +258,22 @@ class _PassagePart:
     start: int  # where that piece is
 
 
-def _load(settings: TransformerSettings) -> tuple[Any, Any]:
+def _load(settings: TransformerSettings) -> tuple[Any, PieceTokenizer]:
     from transformers import AutoModel
 
     config = _config(settings)
-    options = {"trust_remote_code": False, "output_loading_info": True}
+    options = {"trust_remote_code": False, "use_safetensors": True, "output_loading_info": True}
     try:
         with _without_load_report():
-            encoder, info = AutoModel.from_pretrained(settings.name, config=config, **options)
+            attention = attention_of(config)
+            encoder, info = AutoModel.from_pretrained(
+                settings.name, config=config, attn_implementation=attention, **options
+            )
+    except OSError as error:
+        raise _weights_error(settings.name, error) from error
     except Exception as error:  # transformers raises what it likes
+        if is_memory_full(error):
+            raise
         raise loading_error(settings.name, error) from error
     missing = sorted(key for key in info["missing_keys"] if not key.startswith("pooler."))  # that one is not used
     if missing:
@@ -275,12 +284,25 @@ def _load(settings: TransformerSettings) -> tuple[Any, Any]:
     return encoder.float(), load_tokenizer(settings.name)
 
 
+def _weights_error(name: str, error: OSError) -> ResourceError:
+    """The error for weights that cannot be found; those of other formats than safetensors are not looked for."""
+    if "safetensors" not in str(error):
+        return loading_error(name, error)
+    return ResourceError(
+        f"the encoder {name!r} has no weights as safetensors. Others are pickled and may run code, so they are not "
+        "read. Take an encoder that has them, or convert one that you trust, and name the new folder: "
+        f"python -c \"from transformers import AutoModel, AutoTokenizer as T; n, f = {name!r}, 'FOLDER'; "
+        'AutoModel.from_pretrained(n).save_pretrained(f); T.from_pretrained(n).save_pretrained(f)"'
+    )
+
+
 def _config(settings: TransformerSettings) -> Any:
     """The encoder's own configuration, with the layers and the dropout of the settings."""
     from transformers import AutoConfig
 
     try:
-        config = AutoConfig.from_pretrained(settings.name, trust_remote_code=False)
+        published = AutoConfig.from_pretrained(settings.name, trust_remote_code=False)
+        config = build_config(config_values(published))  # as it will be read from the model's folder
         layers = getattr(config, "num_hidden_layers", 0)
         if 0 < settings.layers < layers:
             config.num_hidden_layers = settings.layers
@@ -310,13 +332,6 @@ def _without_load_report() -> Iterator[None]:
         yield
     finally:
         logging.set_verbosity(level)
-
-
-def _specials(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """The special tokens that stand before and after a text."""
-    bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
-    first = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
-    return full[:first], full[first + len(bare) :]
 
 
 register("word_feature", Transformer)

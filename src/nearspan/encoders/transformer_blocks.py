@@ -1,7 +1,5 @@
 """The layers of BERT and its relatives, taken apart so that queries may come from something else than words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection
 from typing import Any

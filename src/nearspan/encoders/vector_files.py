@@ -1,7 +1,5 @@
 """Static word vectors: GloVe, word2vec and fastText text files."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

@@ -6,8 +6,6 @@ registered by `nearspan.register("word_feature", MyFeature)`; a recipe names it 
 Shapes: B sentences in a batch, T words in its longest sentence, R words in the whole corpus.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self

@@ -4,14 +4,12 @@ Slots hold occurrences of words in the training data: as a key what the word loo
 the BiLSTM. A word asks the slots of the same word, and their answer is blended into its state.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 from pydantic import Field
@@ -31,6 +29,7 @@ class WordMemorySettings(Settings):
 
     similarity: Literal["dot", "scaled", "cosine"] = "cosine"  # of a word and a key: equation 9, 10 or 11
     weight: float = Field(default=0.3, ge=0, le=1)  # 1 - lambda: of the answer; the word's own state has the rest
+    keys: Literal["epoch", "step"] = "epoch"  # written anew at an epoch's end, or by the step that reads their words
     most: int = Field(default=500, ge=1, le=1_000_000)  # T: occurrences of a word that are kept, by chance if more
 
 
@@ -57,8 +56,9 @@ class ForgottenMask:
 class WordMemory(nn.Module):
     """g = lambda h + (1 - lambda) r, where r is what the memory answers.
 
-    Static word vectors give all slots of a word the same key, so their weights are the same whatever the similarity,
-    and r is the mean of their values, which needs no look at each slot. A pretrained encoder gives each slot its own.
+    Static word vectors that are written at an epoch's end give all slots of a word the same key, so their weights are
+    the same whatever the similarity, and r is the mean of their values, which needs no look at each slot. A pretrained
+    encoder gives each slot its own, and so do vectors that are written as they are read: they are trained meanwhile.
     A word without slots (it is not in the training data, or the memory was not written yet) keeps its state: g = h.
     """
 
@@ -88,7 +88,7 @@ class WordMemory(nn.Module):
         self.forgotten_mask: ForgottenMask | None = None  # replaced as a whole, while others may be reading
 
     @classmethod
-    def from_corpus(cls, settings: WordMemorySettings, train: Sequence[Sentence], keys: int, values: int) -> WordMemory:
+    def from_corpus(cls, settings: WordMemorySettings, train: Sequence[Sentence], keys: int, values: int) -> Self:
         """Slots for the words of the training sentences; nothing is written to them yet."""
         occurrences: dict[str, list[tuple[int, int]]] = {}
         for number, sentence in enumerate(train):
@@ -125,8 +125,13 @@ class WordMemory(nn.Module):
         """Put the words of a batch of training sentences [B, T] into their slots."""
         slots = features["slots"][batch.rows].masked_fill(~batch.mask, len(self.places)).flatten()
         self.values[slots] = states.flatten(0, 1).half()
-        if self.contextual:
-            self.keys[slots] = keys.flatten(0, 1).half()
+        if not self.contextual:
+            return
+        keys = keys.flatten(0, 1).half()
+        if self.settings.keys == "step":  # what no step here has read is another process's
+            written = self.keys[slots]
+            keys = torch.where(written.any(1, keepdim=True), written, keys)
+        self.keys[slots] = keys
 
     def finish_writing(self) -> None:
         """All training sentences have been written: answer from now on."""
@@ -199,6 +204,9 @@ class WordMemory(nn.Module):
         mask = self.forgotten_mask  # the same one throughout, whatever an editor does meanwhile
         words, slots = self._words_and_slots(batch, features, mask)
         answers = self._attend(queries, words, slots, mask) if self.contextual else self._means(words, slots, mask)
+        if self.training and self.settings.keys == "step":
+            places = slots.masked_fill(~batch.mask, len(self.places))  # padding goes where words without a slot do
+            self.keys[places] = queries.detach().half()
         known = (self._answering(words, slots, mask) > 0) & batch.mask
         blended = torch.lerp(states.float(), answers, self.settings.weight)  # equation 13
         return torch.where(known[..., None], blended, states)

@@ -1,11 +1,12 @@
 """Pieces: what a pretrained encoder's tokenizer makes of words, and sentences over pieces instead of words."""
 
-from __future__ import annotations
-
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Fragment
@@ -13,6 +14,8 @@ from nearspan.errors import ResourceError, first_line
 from nearspan.segment import Sentence, split
 
 CAPITAL = re.compile("[A-Z]")
+TOKENIZER, IDS = "tokenizer.json", "pieces.json"  # in the folder of a model's encoder
+MOST_PIECES = 100_000  # that are read at once, where a tokenizer knows no limit
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,51 @@ class PieceCodes:
     of_word: list[list[int]]  # the positions of each word's pieces; every word has one or more
 
 
+@dataclass(frozen=True, eq=False)
+class PieceTokenizer:
+    """What makes pieces of words, and the ids that stand for something else; in files it is data alone."""
+
+    backend: Any  # of the library tokenizers
+    unknown: int  # the id for what cannot be read
+    padding: int
+    longest: int  # pieces that the encoder can read at once
+
+    def __post_init__(self) -> None:
+        self.backend.no_truncation()
+        self.backend.no_padding()
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> "PieceTokenizer":
+        """The same of transformers' tokenizer."""
+        longest = min(tokenizer.model_max_length, MOST_PIECES)
+        return cls(tokenizer.backend_tokenizer, tokenizer.unk_token_id or 0, tokenizer.pad_token_id or 0, longest)
+
+    @classmethod
+    def from_disk(cls, folder: Path) -> "PieceTokenizer":
+        """The tokenizer as `save` wrote it."""
+        from tokenizers import Tokenizer
+
+        backend = Tokenizer.from_str((folder / TOKENIZER).read_text(encoding="utf-8"))
+        ids = json.loads((folder / IDS).read_text(encoding="utf-8"))
+        unknown, padding, longest = (ids[name] for name in ("unknown", "padding", "longest"))
+        if None in map(backend.id_to_token, (unknown, padding)):
+            raise ValueError(f"{IDS} names pieces that {TOKENIZER} does not have")
+        return cls(backend, unknown, padding, int(longest))
+
+    def save(self, folder: Path) -> None:
+        """Write it to a folder."""
+        (folder / TOKENIZER).write_text(self.backend.to_str(), encoding="utf-8")
+        ids = {"unknown": self.unknown, "padding": self.padding, "longest": self.longest}
+        (folder / IDS).write_text(json.dumps(ids), encoding="utf-8")
+
+    @cached_property
+    def specials(self) -> tuple[list[int], list[int]]:
+        """The special tokens that stand before and after a text."""
+        bare, full = (self.backend.encode("a", add_special_tokens=special).ids for special in (False, True))
+        first = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
+        return full[:first], full[first + len(bare) :]
+
+
 @dataclass(frozen=True)
 class Splitter:
     """Splits documents into the sentences that a system reads: over words, or with a tokenizer over pieces.
@@ -33,7 +81,7 @@ class Splitter:
     """
 
     characters: bool = False  # as words
-    tokenizer: Any = None
+    tokenizer: PieceTokenizer | None = None
 
     def __call__(self, document: Document) -> list[Sentence]:
         """The sentences of a document, each with all of them around."""
@@ -46,7 +94,7 @@ class Splitter:
         return views
 
 
-def load_tokenizer(name: str) -> Any:
+def load_tokenizer(name: str) -> PieceTokenizer:
     """A pretrained encoder's tokenizer, by folder or by hub id."""
     from transformers import AutoTokenizer
 
@@ -63,7 +111,7 @@ def load_tokenizer(name: str) -> Any:
         raise ResourceError(
             f"the tokenizer of {name!r} has no fast version, which offsets need: choose an encoder that has one"
         )
-    return tokenizer
+    return PieceTokenizer.of(tokenizer)
 
 
 def _lowers_known_capitals(tokenizer: Any) -> bool:
@@ -84,15 +132,12 @@ def loading_error(name: str, error: Exception) -> ResourceError:
     )
 
 
-def encode_pieces(sentences: Sequence[Sentence], tokenizer: Any) -> list[PieceCodes]:
+def encode_pieces(sentences: Sequence[Sentence], tokenizer: PieceTokenizer) -> list[PieceCodes]:
     """The pieces of sentences' whole words. A word whose characters the tokenizer drops is read as unknown."""
-    backend = tokenizer.backend_tokenizer  # called directly: it takes many sentences at once, on all cores
-    backend.no_truncation()
-    backend.no_padding()
     words = [_whole_words(sentence) for sentence in sentences]
-    encodings = backend.encode_batch(words, is_pretokenized=True, add_special_tokens=False)
+    encodings = tokenizer.backend.encode_batch(words, is_pretokenized=True, add_special_tokens=False)
     pairs = zip(sentences, encodings, strict=True)
-    return [_piece_codes(len(sentence.runs), encoding, tokenizer.unk_token_id) for sentence, encoding in pairs]
+    return [_piece_codes(len(sentence.runs), encoding, tokenizer.unknown) for sentence, encoding in pairs]
 
 
 def _whole_words(sentence: Sentence) -> list[str]:

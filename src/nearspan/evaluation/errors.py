@@ -1,7 +1,5 @@
 """Errors: what exactly a prediction got wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product

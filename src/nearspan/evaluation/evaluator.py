@@ -1,9 +1,9 @@
 """Score a model on documents: by the entities that it finds or, where spans are given, by the labels that they get."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from nearspan.document import Document, Entity
@@ -66,11 +66,12 @@ class Evaluator:
     def __init__(self, model: Model, documents: Documents) -> None:
         self.model = model
         self.documents = as_documents(documents)
-        self._task = (_SpanClassification if model.classifies_given_spans else _Recognition)(model, self.documents)
+        encode = _encode_given_spans if model.classifies_given_spans else _encode_sentences
+        self._evaluate = encode(model, self.documents)
 
     def evaluate(self) -> Evaluation:
         """Score the model as it is now."""
-        return self._task.evaluate()
+        return self._evaluate()
 
 
 def evaluate(model: Model, documents: Documents) -> Evaluation:
@@ -101,63 +102,47 @@ def linked_labels(model: Model) -> set[str]:
     return {model.labels[number] for number in linker.labels} if linker is not None else set()
 
 
-class _Recognition:
-    """Documents whose entities are to be found."""
+def _encode_sentences(model: Model, documents: Sequence[Document]) -> Callable[[], Evaluation]:
+    """What gives precision, recall and F1 of the entities that the model finds when it is called."""
+    sentences = [model.split(document) for document in documents]
+    windows = SentenceWindows.of(model.network, list(chain.from_iterable(sentences)))
+    coverage = sum(map(partial(_coverage, model), sentences, documents), Coverage())
 
-    def __init__(self, model: Model, documents: Sequence[Document]) -> None:
-        self.model = model
-        self.documents = documents
-        self.sentences = [model.split(document) for document in documents]
-        all_sentences = [sentence for sentences in self.sentences for sentence in sentences]
-        self.windows = SentenceWindows.of(model.network, all_sentences)
-        coverages = (_coverage(model, *pair) for pair in zip(self.sentences, documents, strict=True))
-        self.coverage = sum(coverages, Coverage())
-
-    def evaluate(self) -> Evaluation:
-        """Precision, recall and F1 of the entities that the model finds now."""
-        predictor = self.model.predictor
-        spans = predictor.predict_spans(self.windows.corpus)
-        entities = iter(predictor.decode_windows(self.windows, spans))  # by sentence
+    def evaluate() -> Evaluation:
+        spans = model.predictor.predict_spans(windows.corpus)
+        entities = iter(model.predictor.decode_windows(windows, spans))  # by sentence
         predicted = [
-            document.with_entities(entity for _ in sentences for entity in next(entities))
-            for document, sentences in zip(self.documents, self.sentences, strict=True)
+            document.with_entities(entity for _ in parts for entity in next(entities))
+            for document, parts in zip(documents, sentences, strict=True)
         ]
-        scores = score(self.documents, predicted)
-        return Evaluation(scores, self.coverage, predicted, _discontinuous_scores(self.documents, predicted))
+        return Evaluation(score(documents, predicted), coverage, predicted, _discontinuous_scores(documents, predicted))
+
+    return evaluate
 
 
-class _SpanClassification:
-    """Documents whose entities are given, to be labelled."""
+def _encode_given_spans(model: Model, documents: Sequence[Document]) -> Callable[[], Evaluation]:
+    """What gives the accuracy of the labels that the model gives when it is called, and of the majority by string."""
+    given, corpus = model.predictor.encode_given(documents)
+    # the entities with their documents' positions; an entity that is listed twice comes once
+    places = [(i, entity) for i, document in enumerate(documents) for entity in dict.fromkeys(document.entities)]
+    gold = [entity.label for _, entity in places]
 
-    def __init__(self, model: Model, documents: Sequence[Document]) -> None:
-        self.model = model
-        self.documents = documents
-        self.given, self.corpus = model.predictor.encode_given(documents)
-        # the entities with their documents' positions; an entity that is listed twice comes once
-        self.entities = [
-            (position, entity)
-            for position, document in enumerate(documents)
-            for entity in dict.fromkeys(document.entities)
-        ]
-        self.labels = [entity.label for _, entity in self.entities]
-
-    def evaluate(self) -> Evaluation:
-        """The accuracy of the labels that the model gives now, and of the majority by string."""
-        relabelled: list[dict[Entity, Entity]] = [{} for _ in self.documents]  # an entity to itself with a new label
-        classified = self.model.predictor.classify_given(self.given, self.corpus)
-        for (position, entity), relabelled_entity in zip(self.given.entities, classified, strict=True):
+    def evaluate() -> Evaluation:
+        relabelled: list[dict[Entity, Entity]] = [{} for _ in documents]  # an entity to itself with a new label
+        classified = model.predictor.classify_given(given, corpus)
+        for (position, entity), relabelled_entity in zip(given.entities, classified, strict=True):
             relabelled[position][entity] = relabelled_entity
-        predictions = (relabelled[position].get(entity) for position, entity in self.entities)
+        predictions = (relabelled[position].get(entity) for position, entity in places)
         labels = [prediction.label if prediction else None for prediction in predictions]
         predicted = [
             document.with_entities(dict.fromkeys(entities.values()))
-            for document, entities in zip(self.documents, relabelled, strict=True)
+            for document, entities in zip(documents, relabelled, strict=True)
         ]
-        strings = self.model.strings
-        majority = None
-        if strings is not None:
-            majority = score_labels(self.labels, [strings.label(entity.text) for _, entity in self.entities])
-        return Evaluation(score_labels(self.labels, labels), self.given.coverage, predicted, baseline=majority)
+        strings = model.strings
+        majority = score_labels(gold, [strings.label(entity.text) for _, entity in places]) if strings else None
+        return Evaluation(score_labels(gold, labels), given.coverage, predicted, baseline=majority)
+
+    return evaluate
 
 
 def _discontinuous_scores(gold: Sequence[Document], predicted: Sequence[Document]) -> dict[str, Scores]:

@@ -1,7 +1,5 @@
 """Matching: which predicted entities are exactly those of the gold standard, and which overlap."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Scores: precision, recall, F1 and accuracy from counts. Fractions of 1; percentages only in the printed table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass, field
@@ -25,8 +23,8 @@ class Counts:
     predicted: int = 0
     gold: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(self.correct + other.correct, self.predicted + other.predicted, self.gold + other.gold)
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.correct + other.correct, self.predicted + other.predicted, self.gold + other.gold)
 
     @property
     def fp(self) -> int:

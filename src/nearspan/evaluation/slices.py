@@ -4,8 +4,6 @@ Every entity, gold or predicted, is in exactly one slice, which depends on its s
 correct prediction is in the slice of its gold entity, and the counts of the slices add up to those of the corpus.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable
 

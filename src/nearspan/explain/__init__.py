@@ -3,6 +3,6 @@
 from nearspan.explain.evidence import NULL, Evidence, Neighbour
 from nearspan.explain.explain import explain_span
 from nearspan.explain.question import locate
-from nearspan.explain.render import mark_spans, printable, render
+from nearspan.explain.render import mark_spans, render
 
-__all__ = ["NULL", "Evidence", "Neighbour", "explain_span", "locate", "mark_spans", "printable", "render"]
+__all__ = ["NULL", "Evidence", "Neighbour", "explain_span", "locate", "mark_spans", "render"]

@@ -1,7 +1,5 @@
 """What would have to be removed for a prediction to change."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

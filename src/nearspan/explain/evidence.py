@@ -1,7 +1,5 @@
 """Evidence: the training spans that a prediction rests on, and what each has to do with it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Explain a span: by what its probability is the sum of, by what its words recalled, or else by look-alikes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol

@@ -1,7 +1,5 @@
 """A question: a span of a document, on the words of the window that answers for it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Evidence to look at in a terminal."""
 
-from __future__ import annotations
-
 from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
@@ -9,12 +7,10 @@ from rich.text import Text
 from nearspan.colours import LabelColours
 from nearspan.document import Span
 from nearspan.explain.evidence import Evidence, Neighbour
+from nearspan.io.printing import printable
 
 CONTEXT = 40  # characters shown on each side of a training span
 BAR = 20
-
-_PRINTED = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
-_PRINTED |= {ord(blank): " " for blank in "\v\f\r\x85"}  # ends of lines of their kind
 
 STRENGTHS = {
     "exact": "exact: these training spans' shares add up to the probability",
@@ -89,15 +85,6 @@ def describe_removal(evidence: Evidence) -> str:
     if not evidence.label:
         return f"Remove {spans} and it is {_name(removal.label)}."
     return f"Remove {spans} and it is {'no longer an entity' if not removal.label else _name(removal.label)}."
-
-
-def printable(text: str) -> str:
-    """A text as long, without the control characters that a terminal would obey; lines and tabs stay.
-
-    >>> printable("a\\x1b[31m b\\r\\n")
-    'a�[31m b \\n'
-    """
-    return text.translate(_PRINTED)
 
 
 def mark_spans(text: str, spans: list[tuple[Span, str]], colours: LabelColours | None = None) -> Text:

@@ -6,27 +6,25 @@ text is taken exactly as it is, line ends included. If the `.txt` has a byte ord
 reading (with or without the mark, CRLF as two characters or one) that most annotations agree with is used.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import ne
 from pathlib import Path
+from typing import NamedTuple
 
 from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, have_same_words, to_corpus
-from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_label
+from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_entities, refuse_loss
 from nearspan.formats.source import Source
 from nearspan.io.atomic import copy_permissions, encode_text, name_in_errors, resolve_target, scratch, sync
 from nearspan.io.paths import display_path
 
-_TEXT_BOUND = re.compile(r"(.*\S)\s+(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
+_TEXT_BOUND = re.compile(r"(.*[^ \t]) +(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
 _OTHER = {
     "R": ("relation (R1<tab>TYPE Arg1:T1 Arg2:T2)", re.compile(r"R\d\S*\t\S+(?: [^\s:]+:\S+){2,}\s*")),
     "E": ("event (E1<tab>TYPE:T1 ROLE:T2)", re.compile(r"E\d\S*\t[^\s:]+:\S+(?: [^\s:]+:\S+)*\s*")),
@@ -43,19 +41,16 @@ _LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
 _DIGITS = re.compile(r"([0-9]{1,18})")
 
 
-@dataclass(frozen=True)
-class _Annotation:
-    line: int
-    label: str
+class _Annotation(NamedTuple):
     fragments: list[Fragment]
+    label: str
+    line: int
     text: str | None
 
     def fits(self, text: str) -> bool:
         """Whether a text holds what the annotation says, where it says so."""
-        if self.text is None:
-            return False
         characters = " ".join(text[max(start, 0) : max(end, 0)] for start, end in sorted(self.fragments))
-        return have_same_words(self.text, characters, any_order=len(self.fragments) > 1)
+        return self.text is not None and have_same_words(self.text, characters, any_order=len(self.fragments) > 1)
 
 
 def detect(source: Source) -> bool:
@@ -74,7 +69,7 @@ def read(source: Source) -> Corpus:
         annotations = path if _ends(path, ".ann") else folders.beside(path, ".ann") or path.with_suffix(".ann")
         is_text = _ends(path, ".txt") and path.is_file()
         text = path if is_text else folders.text_of(annotations) or path.with_suffix(".txt")
-        return _read_pair(annotations, text, display_path(path.stem))
+        return _read_pair(annotations, text, display_path(path.stem), source)
     files, problems = _files(path)
     files.sort(key=lambda file: natural_order(file.as_posix()))
     annotation_files = [file for file in files if _ends(file, ".ann")]
@@ -87,11 +82,13 @@ def read(source: Source) -> Corpus:
         text_file = folders.text_of(file)
         if text_file is None:
             count = sum(line.startswith("T") for line in Source(file).lines)
+            source.count(count)
             message = f"there is no {display_path(file.stem)}.txt for it; its {count} annotations are not read"
-            parts.append(Corpus((), (Problem("missing text", message, display_path(file)),)))
+            parts.append(Corpus((), (Problem("missing text", message, display_path(file), lost=count),)))
             continue
         used.add(text_file)
-        parts.append(_read_pair(file, text_file, display_path(file.relative_to(path).with_suffix("").as_posix())))
+        id = display_path(file.relative_to(path).with_suffix("").as_posix())
+        parts.append(_read_pair(file, text_file, id, source))
     read_folders = {display_path(file.parent) for file in used}
     problems = [problem for problem in problems if problem.path not in read_folders]  # a linked folder of texts is read
     unused = sorted(file for file in files if _ends(file, ".txt") and file not in used)
@@ -115,8 +112,8 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
             for name, document in zip(names, corpus, strict=True):
                 file = beside / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                _write_text(file.with_name(file.name + ".txt"), [document.text])
-                _write_text(file.with_name(file.name + ".ann"), _lines(document))
+                for ending, pieces in ((".txt", [document.text]), (".ann", _lines(document))):
+                    file.with_name(file.name + ending).write_bytes(b"".join(encode_text(pieces)))
             for file in beside.rglob("*"):
                 sync(file)
             if target.exists():
@@ -215,35 +212,37 @@ class _Folders:
         return self.beside(annotations, ".txt") or self.beside(sibling, ".txt")
 
 
-def _read_pair(annotation_file: Path, text_file: Path, id: str) -> Corpus:
-    text, source = Source(text_file), Source(annotation_file)
+def _read_pair(annotation_file: Path, text_file: Path, id: str, folder: Source) -> Corpus:
+    text, source = Source(text_file), Source(annotation_file, folder=folder)
     readings = _readings(text)
     source.problems += text.problems
     annotations = list(_annotations(source))
     best = max(readings, key=lambda reading: sum(annotation.fits(reading) for annotation in annotations))
     draft = Draft(best, source, 1, id=id)
-    for annotation in annotations:
-        draft.add(annotation.fragments, annotation.label, annotation.line, text=annotation.text)
-    return to_corpus([draft], source, "brat")
+    for fragments, label, line, said in annotations:
+        draft.add(fragments, label, line, text=said)
+    return refuse_loss(to_corpus([draft], source, "brat"), source)
 
 
 def _annotations(source: Source) -> Iterator[_Annotation]:
     for number, line in enumerate(source.lines, 1):
         if not line.strip():
             continue
+        is_text_bound = line.startswith("T")
+        source.count(is_text_bound)
         if line[0] in _OTHER:
             name, shape = _OTHER[line[0]]
             if not shape.fullmatch(line):
                 source.add_problem("malformed", f"found {excerpt(line)}, which is no {name}; not read", number)
             continue
         columns = line.split("\t", 2)
-        match = _TEXT_BOUND.fullmatch(columns[1]) if line.startswith("T") and len(columns) > 1 else None
+        match = _TEXT_BOUND.fullmatch(columns[1]) if is_text_bound and len(columns) > 1 else None
         if match is None or max(map(len, re.split("[ ;]", match[2]))) > _MOST_DIGITS:
-            source.add_unexpected(line, "T1<tab>LABEL 0 4<tab>text", number)
+            source.add_unexpected(line, "T1<tab>LABEL 0 4<tab>text", number, lost=is_text_bound)
             continue
         pairs = [pair.split(" ") for pair in match[2].split(";")]
         text = columns[2] if len(columns) > 2 else None
-        yield _Annotation(number, match[1].strip(), [(int(start), int(end)) for start, end in pairs], text)
+        yield _Annotation([(int(start), int(end)) for start, end in pairs], match[1], number, text)
 
 
 def _readings(source: Source) -> list[str]:
@@ -256,14 +255,9 @@ def _readings(source: Source) -> list[str]:
     return readings
 
 
-def _write_text(path: Path, pieces: Iterable[str]) -> None:
-    with path.open("wb") as stream:
-        stream.writelines(encode_text(pieces))
-
-
 def _lines(document: Document) -> Iterator[str]:
+    refuse_entities(document, "brat", discontinuous=True)
     for number, entity in enumerate(document.entities, 1):
-        refuse_label(document, entity, "brat", "jsonl")
         offsets = ";".join(f"{start} {end}" for start, end in entity.span.fragments)
         text = re.sub(r"[\t\r\n]", " ", entity.text)
         yield f"T{number}\t{entity.label} {offsets}\t{text}\n"

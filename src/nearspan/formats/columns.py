@@ -103,8 +103,7 @@ def wrong_numbers(sentence: list[list[str]], size: int) -> list[int]:
 
 def detect(source: Source) -> bool:
     """Whether most of the first lines end in a tag."""
-    lines = [_strip_returns(line) for line in source.lines[:2000]]
-    rows = [_cells(line) for line in lines if line.strip(" \t") and not _is_docstart(line)]
+    rows = [_cells(line) for line in source.lines[:2000] if line.strip(" \t") and not _is_docstart(line)]
     tagged = sum(len(cells) > 1 and parse(cells[-1]) is not None for cells in rows)
     return 2 * tagged > len(rows) or (not rows and any(map(_is_docstart, source.lines)))
 
@@ -115,11 +114,8 @@ def read_blocks(source: Source) -> tuple[list[Block], int]:
     docstarts = 0
     sentence: list[Row] = []
     for number, line in enumerate(source.lines, 1):
-        if "\r" in line and (bare := _strip_returns(line)) != line:
-            message = f"the line ends in {excerpt(line[len(bare) :])} before its line end; it is left out"
-            source.add_problem("malformed", message, number)
-            line = bare
-        if _is_docstart(line):
+        if _is_docstart(line.lstrip(" ")):
+            line = line.lstrip(" ")
             docstarts += 1
             if tag := _docstart_tag(line):
                 message = f"{excerpt(tag)} at {DOCSTART}, which is no word; expected O, not read"
@@ -149,12 +145,6 @@ def _cells(line: str) -> list[str]:
         return cells
     line = line.strip(" ")
     return _BLANKS.split(line, maxsplit=MOST_LAYERS) if "  " in line else line.split(" ", MOST_LAYERS)
-
-
-def _strip_returns(line: str) -> str:
-    """A line without the carriage returns at its end, and the blanks among them."""
-    bare = line.rstrip(" \t\r")
-    return bare if "\r" in line[len(bare) :] else line
 
 
 def _is_docstart(line: str) -> bool:

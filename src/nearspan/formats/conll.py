@@ -3,9 +3,7 @@
 The text of a document is its words joined by blanks and its sentences joined by newlines. Lines with a tab
 are split at tabs, others at blanks. A `-DOCSTART-` line begins a document; a file without one is one
 document. A line before a sentence that begins with # and does not end in a tag is a comment, unless it has the
-columns of a word: as many as most lines, and a tab or no blank after the #.
-
-Which columns hold labels, `Columns.detect` finds out; `columns` says it where its rule is wrong.
+columns of a word: as many as most lines, and a tab or no blank after the #. `Columns` says which columns hold labels.
 
 Written are tabs, IOB2, and as many label columns as the nesting needs, innermost first.
 """
@@ -24,9 +22,9 @@ from nearspan.document import Document, Fragment
 from nearspan.formats.columns import DOCSTART, MOST_LAYERS, NO_ID, Block, Columns, detect, read_blocks, wrong_numbers
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus, word_offsets
-from nearspan.formats.format import Format, count_scores, list_changes, refuse_label, unwritable
+from nearspan.formats.format import Format, count_scores, list_changes, refuse_entities, unwritable
 from nearspan.formats.source import Source
-from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, fault, parse, scheme
+from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, count_entities, fault, parse, scheme
 from nearspan.io.atomic import write_file
 from nearspan.segment import Sentence, split
 
@@ -86,6 +84,8 @@ def _draft(block: Block, layout: Columns, source: Source) -> Draft:
             if not word:
                 message = f"the line has no word before its tag {excerpt(cells[-1])}; read as U+FFFD"
                 source.add_problem("malformed", message, number)
+            elif word[0] == " " or word[-1] == " ":
+                source.add_problem("malformed", f"the word {excerpt(word)} begins or ends with a blank; kept", number)
             tokens.append(word or "\ufffd")
         offsets = word_offsets(tokens, start)
         words += offsets
@@ -111,10 +111,18 @@ def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> 
                     if tag is None and (text or len(cells) == layout.size > 1):
                         message = f"{excerpt(text)} at {excerpt(cells[0])}; expected O, B-LABEL, I-LABEL, ..."
                         draft.add_problem("unknown tag", message, number)
+                    elif tag is not None and len(text) > 2 and text[2:] != tag.label:
+                        message = f"the tag {excerpt(text)} is read as '{tag.prefix}-{tag.label}'"
+                        draft.add_problem("malformed", message, number)
                     tags.append(tag or OUTSIDE)
+                draft.source.count(count_entities(tags))
                 prefixes.update(tag.prefix for tag in tags)
                 tagged.append((draft, [number for number, _ in rows], first, chunks(tags)))
             first += len(rows)
+    one_word = all(len(rows) == 1 for block in blocks for rows in block.sentences)
+    if one_word and (tails := prefixes.keys() & {"I", "M", "E", "L"}):
+        message = f"each sentence has one word, but there are tags that go on ({', '.join(sorted(tails))})"
+        drafts[0].add_problem("malformed", f"{message}; take out blank lines between words")
     name = scheme(prefixes, (chunk for *_, entities in tagged for chunk in entities))
     for draft, numbers, first, entities in tagged:
         words = draft.words or ()
@@ -145,10 +153,7 @@ class _Grid:
         [['O', 'O', 'B-PLACE'], ['B-ORG', 'I-ORG', 'I-ORG']]
         """
         text = document.text
-        for entity in document.entities:
-            if entity.span.discontinuous:
-                raise _unwritable(document, f"the entity {excerpt(entity.text)} is discontinuous")
-            refuse_label(document, entity, "CoNLL columns")
+        refuse_entities(document, "CoNLL columns")
         sentences = split(document)
         words, begins = _cut_words(document, sentences)
         _refuse_words(document, words)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict, overload
 
 from nearspan.document import Document, Entity, count_of
 from nearspan.errors import CorpusError, ResourceError, did_you_mean
+
+_FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # shown as nothing, though letters, marks or symbols
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -26,6 +30,8 @@ class ProblemRecord(TypedDict):
 class Problem:
     """Something wrong in a file, and where. `line` counts from 1; 0 means that no line is to blame.
 
+    `lost` says how many annotations were not read because of it.
+
     >>> print(Problem("inverted", "PER 9-4 ends before it begins", "news.ann", 3))
     news.ann:3: inverted: PER 9-4 ends before it begins
     """
@@ -34,6 +40,7 @@ class Problem:
     message: str
     path: str
     line: int = 0
+    lost: int = 0
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path
@@ -168,6 +175,17 @@ class Corpus(Sequence[Document]):
 
     def _has_places(self) -> bool:
         return len(self.places) == len(self.documents)
+
+
+@lru_cache(maxsize=4096)  # files hold few different labels, each many times
+def clean_label(label: str) -> str:
+    """A label without blanks and invisible characters at its ends, which would make another label that looks the same.
+
+    >>> clean_label("PER\\u200b\\xa0"), clean_label(" DATE TIME")
+    ('PER', 'DATE TIME')
+    """
+    unseen = (c for c in label if c.isspace() or unicodedata.category(c) in ("Cc", "Cf") or c in _FILLERS)
+    return label.strip("".join(unseen))
 
 
 def excerpt(text: str, limit: int = 60) -> str:

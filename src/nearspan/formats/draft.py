@@ -1,13 +1,11 @@
 """A document in the making: annotations go in, and each ends as an entity or as a listed problem."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 
 from nearspan.document import Document, Entity, Fragment, Span
-from nearspan.formats.corpus import Corpus, Place, excerpt
+from nearspan.formats.corpus import Corpus, Place, clean_label, excerpt
 from nearspan.formats.source import Source
 
 
@@ -34,9 +32,9 @@ class Draft:
     _entities: dict[Entity, int] = field(default_factory=dict, init=False)  # by entity its line
     _duplicates: list[Entity] = field(default_factory=list, init=False)
 
-    def add_problem(self, kind: str, message: str, line: int = 0) -> None:
+    def add_problem(self, kind: str, message: str, line: int = 0, lost: int = 0) -> None:
         """List a problem of this document's file; its line is the document's first one if not given."""
-        self.source.add_problem(kind, message, line or self.line)
+        self.source.add_problem(kind, message, line or self.line, lost)
 
     def add(
         self,
@@ -48,29 +46,56 @@ class Draft:
         score: float | None = None,
     ) -> None:
         """Add an annotation; `text` is what the file says that its characters are."""
-        name = f"{excerpt(label)[1:-1]} " + ";".join(f"{start}-{end}" for start, end in fragments)
-        if not label.strip():
-            return self.add_problem("malformed", f"the annotation{name} has no label", line)
+        clean = clean_label(label)
+        name = excerpt(f"{clean} " + ";".join(f"{start}-{end}" for start, end in fragments), 80)[1:-1]
+        if not clean:
+            return self.add_problem("malformed", f"the annotation{name} has no label", line, lost=1)
         size = len(self.text)
         for start, end in fragments:
             if end < start:
-                return self.add_problem("inverted", f"{name} ends before it begins", line)
+                return self.add_problem("inverted", f"{name} ends before it begins", line, lost=1)
             if end == start:
-                return self.add_problem("empty", f"{name} holds no character", line)
+                return self.add_problem("empty", f"{name} holds no character", line, lost=1)
             if start < 0 or end > size:
-                return self.add_problem("out of range", f"{name} in a text of {size} characters", line)
+                return self.add_problem("out of range", f"{name} in a text of {size} characters", line, lost=1)
         if not fragments:
-            return self.add_problem("empty", f"{name}has no fragment", line)
+            return self.add_problem("empty", f"{name}has no fragment", line, lost=1)
+        if clean != label:
+            self.add_problem("malformed", f"the label {excerpt(label)} is read as {excerpt(clean)}", line)
         span = self._span(fragments, name, line)
-        entity = Entity(span, label, score, span.text(self.text))
+        entity = Entity(span, clean, score, span.text(self.text))
         if text is not None and not have_same_words(text, entity.text, any_order=span.discontinuous):
             message = f"{name} is {excerpt(entity.text)} in the text, not {excerpt(text)}"
             self.add_problem("misaligned", message, line)
         if entity in self._entities:
             self._duplicates.append(entity)
-            return self.add_problem("duplicate", f"{name} is also in line {self._entities[entity]}", line)
+            return self.add_problem("duplicate", f"{name} is also in line {self._entities[entity]}", line, lost=1)
         self._entities[entity] = line or self.line
         return None
+
+    def add_words(
+        self,
+        runs: Sequence[Fragment],
+        words: Sequence[Fragment],
+        label: str,
+        line: int = 0,
+        *,
+        text: str | None = None,
+        score: float | None = None,
+    ) -> None:
+        """Add an annotation of runs of words, half-open; `text` may have other blanks than the document."""
+        name = excerpt(f"{label} at words " + ";".join(f"{first}-{stop}" for first, stop in runs), 80)[1:-1]
+        if any(stop < first for first, stop in runs):
+            return self.add_problem("inverted", f"{name} ends before it begins", line, lost=1)
+        if any(stop == first for first, stop in runs):
+            return self.add_problem("empty", f"{name} holds no word", line, lost=1)
+        if any(first < 0 or stop > len(words) for first, stop in runs):
+            return self.add_problem("out of range", f"{name} in a sentence of {len(words)} words", line, lost=1)
+        fragments = word_fragments((index for run in runs for index in range(*run)), words)
+        covered = "".join(self.text[start:end] for start, end in fragments)
+        if text is not None and "".join(text.split()) == "".join(covered.split()):
+            text = None
+        return self.add(fragments, label, line, text=text, score=score)
 
     def document(self) -> Document:
         """The document with the entities added so far, in order."""
@@ -120,7 +145,7 @@ def word_offsets(words: Iterable[str], start: int = 0) -> list[Fragment]:
 
 
 def word_fragments(indexes: Iterable[int], words: Sequence[Fragment]) -> list[Fragment]:
-    """The fragments of some words of a sentence: consecutive words are one fragment.
+    """The fragments of some words of a sentence: consecutive words are one fragment, and empty ones are none.
 
     >>> word_fragments([0, 1, 3], [(0, 4), (5, 7), (8, 12), (13, 17)])
     [(0, 7), (13, 17)]
@@ -129,8 +154,9 @@ def word_fragments(indexes: Iterable[int], words: Sequence[Fragment]) -> list[Fr
     before = -2
     for index in sorted(set(indexes)):
         start, end = words[index]
-        if index == before + 1:
+        if index == before + 1 and fragments:
             start = fragments.pop()[0]
-        fragments.append((start, end))
+        if start < end:
+            fragments.append((start, end))
         before = index
     return fragments

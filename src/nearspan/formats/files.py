@@ -1,18 +1,18 @@
 """Corpora in files: read any known format, write any of them; formats are found by name, by content or by ending."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from stat import S_ISDIR
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
 from nearspan.formats import brat, conll, indexed, jsonl, pubtator
 from nearspan.formats.corpus import Corpus, Problem
-from nearspan.formats.format import Format
-from nearspan.formats.source import Source
+from nearspan.formats.format import Format, refuse_loss
+from nearspan.formats.source import Source, refuse_unreadable
 from nearspan.io.atomic import name_in_errors, resolve_target
+from nearspan.io.outputs import check_outputs
 from nearspan.io.paths import display_path
 from nearspan.registry import parts, register
 
@@ -62,13 +62,16 @@ def read(
     return corpora[0] if len(corpora) == 1 else Corpus.merge(corpora)
 
 
-def write(documents: Documents, path: AnyPath, format: str | None = None) -> tuple[Problem, ...]:
+def write(
+    documents: Documents, path: AnyPath, format: str | None = None, *, force: bool = False
+) -> tuple[Problem, ...]:
     """Write a corpus; the format is found from the ending of `path` unless it is named.
 
         nearspan.write(corpus, "train.jsonl")
 
-    The file is written whole or not at all. What the format cannot keep besides entities (words, sentences)
-    is returned as problems; an entity that it cannot keep is a CorpusError.
+    The file is written whole or not at all, and over another one only with `force`; the files that the documents
+    were read from are never written over. What the format cannot keep besides entities (words, sentences) is returned
+    as problems; an entity that it cannot keep is a CorpusError.
     """
     target = Path(fspath(path))
     chosen = _format_by_ending(target) if format is None else _format_named(format)
@@ -76,6 +79,7 @@ def write(documents: Documents, path: AnyPath, format: str | None = None) -> tup
         names = ", ".join(sorted(part.name for part in known_formats().values() if part.write))
         raise CorpusError(f"the format {chosen.name} can be read but not written; write one of: {names}")
     _refuse_unwritable(target, chosen)
+    check_outputs([target], _sources(documents), force=force)
     return tuple(chosen.write(as_documents(documents), target))
 
 
@@ -105,6 +109,16 @@ def as_documents(source: Documents) -> Corpus:
     return Corpus(documents)
 
 
+def _sources(documents: Documents) -> list[AnyPath]:
+    """The files that documents are read from, or were."""
+    if isinstance(documents, Corpus):
+        return list(dict.fromkeys(place.path for place in documents.places))
+    if isinstance(documents, str | PathLike):
+        return [documents]
+    items = documents if isinstance(documents, list | tuple) else ()
+    return [item for item in items if isinstance(item, str | PathLike)]
+
+
 def _format_named(name: str) -> Format:
     """The format of a name, or a CorpusError with the nearest name or all of them."""
     known = known_formats()
@@ -114,13 +128,9 @@ def _format_named(name: str) -> Format:
 
 
 def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None) -> Corpus:
-    try:
-        exists, is_folder = path.exists(), path.is_dir()
-    except (OSError, ValueError) as error:
-        raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
+    with refuse_unreadable(path):
+        is_folder = S_ISDIR(path.stat().st_mode)
     source, known = Source(path), known_formats().values()
-    if not exists:
-        raise CorpusError(f"{source.name} does not exist")
     named = chosen is not None
     if not named:  # formats of folders are asked first, as they need not read the file
         chosen = next((part for part in known if part.folder and part.detect(source)), None)
@@ -137,7 +147,7 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
         raise UnclearFormatError(message)
     if not named:
         _refuse_columns(columns, chosen, source.name)
-    return chosen.read(source) if columns is None else chosen.read(source, columns)
+    return refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
 
 
 def _format_by_ending(path: Path) -> Format:

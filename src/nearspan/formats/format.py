@@ -1,14 +1,12 @@
 """What a format is: how it is recognised, read and written, and what is said of what it cannot hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document
 from nearspan.errors import CorpusError
-from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.corpus import Corpus, Problem, clean_label, excerpt
 from nearspan.formats.source import Source
 from nearspan.io.paths import display_path
 
@@ -23,7 +21,9 @@ class Format:
 
     Args:
         name: what users call it.
-        read: reads a file into a corpus. What is wrong in the file goes into `Corpus.problems`. `Draft` helps.
+        read: reads a file into a corpus. What is wrong in the file goes into `Corpus.problems`. `Draft` helps. It
+            says by `Source.count` how many annotations the file holds; the file is refused if some of them are neither
+            entities of the corpus nor the `lost` of a problem.
         detect: whether a file is of this format. It is also given files of other formats.
         write: writes a corpus, in one step (`nearspan.io.atomic.write_file`), and returns what it could not keep.
             An entity that it cannot keep is a CorpusError. None: the format is only read.
@@ -44,6 +44,18 @@ class Format:
     def __post_init__(self) -> None:
         # The registry tells parts of the same name apart by their module; that of a format is its reader's.
         object.__setattr__(self, "__module__", self.read.__module__)
+
+
+def refuse_loss(corpus: Corpus, source: Source) -> Corpus:
+    """The corpus of a source; an error if its entities and what its problems say was lost are not what was counted."""
+    lost = sum(problem.lost for problem in corpus.problems)
+    if source.annotations != corpus.entity_count + lost:
+        raise CorpusError(
+            f"{source.name} holds {source.annotations:,} annotations, of which {corpus.entity_count:,} were read and "
+            f"{lost:,} listed as problems; these do not add up, so nothing is read: the reader of "
+            f"{corpus.format or 'its format'} has a fault, please report it"
+        )
+    return corpus
 
 
 def list_changes(path: Path, counts: Mapping[str, int]) -> tuple[Problem, ...]:
@@ -74,8 +86,11 @@ def unwritable(document: Document, reason: str, format: str, instead: str = "jso
     )
 
 
-def refuse_label(document: Document, entity: Entity, format: str, instead: str = "jsonl or brat") -> None:
-    """Refuse a label that would not be read again from a line of a file."""
-    if entity.label != entity.label.strip() or not entity.label or set(entity.label) & set("\t\r\n"):
-        reason = f"the label {excerpt(entity.label)} is empty or holds white space"
-        raise unwritable(document, reason, format, instead)
+def refuse_entities(document: Document, format: str, *, discontinuous: bool = False) -> None:
+    """Refuse entities that would not be read again from a line of a file."""
+    for entity in document.entities:
+        if entity.span.discontinuous and not discontinuous:
+            raise unwritable(document, f"the entity {excerpt(entity.text)} is discontinuous", format)
+        if not entity.label or entity.label != clean_label(entity.label) or set(entity.label) & set("\t\r\n"):
+            reason = f"the label {excerpt(entity.label)} is empty, has blanks at its ends, or holds a tab or a line end"
+            raise unwritable(document, reason, format, "jsonl")

@@ -5,79 +5,82 @@
     (a blank line)
 
 The numbers are pairs of first and last word, counted from 0, both included; several pairs make an entity
-discontinuous. Each sentence is a document.
+discontinuous. Each sentence is a document. A sentence without mentions has an empty line in their place. Lines that are
+not in such places are listed. One that looks like mentions is a sentence only where all lines are in their places.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from itertools import groupby
 
-from nearspan.formats.corpus import Corpus, excerpt
-from nearspan.formats.draft import Draft, to_corpus, word_fragments, word_offsets
+from nearspan.formats.corpus import Corpus
+from nearspan.formats.draft import Draft, to_corpus, word_offsets
 from nearspan.formats.format import Format
-from nearspan.formats.source import Source
+from nearspan.formats.source import Line, Source
 
-_MENTION = re.compile(r"(\d{1,9},\d{1,9}(?:,\d{1,9},\d{1,9})*) (\S+)")
+_MENTION = re.compile(r"[ \t]*(\d{1,9},\d{1,9}(?:,\d{1,9},\d{1,9})*)[ \t]+([^ \t]+)[ \t]*")
+_WORD = re.compile(r"[^ \t]+")
 
 
 def read(source: Source) -> Corpus:
     """Read a file of indexed sentences."""
     drafts: list[Draft] = []
-    numbered = enumerate(source.lines, 1)
-    due = 1  # the line of the next sentence
-    for blank, group in groupby(numbered, key=lambda line: not line[1].strip()):
-        if blank:
-            continue
-        lines = list(group)
-        number, sentence = lines[0]
-        late, due = number - due, number + max(3, len(lines) + 1)
-        if len(lines) == 1 and late % 3 == 1 and _are_mentions(sentence):
-            message = f"found {excerpt(sentence)} after an empty line, expected a sentence before mentions; not read"
-            source.add_problem("malformed", message, number)
-            due = number + 2
-            continue
-        words = [word for word in sentence.split(" ") if word]
-        offsets = word_offsets(words)
-        sentences = [(0, offsets[-1][1])] if offsets else []
-        id = f"{source.file}#{len(drafts) + 1}"
-        draft = Draft(" ".join(words), source, number, id=id, words=offsets, sentences=sentences)
-        drafts.append(draft)
-        if len(lines) > 1:
-            _add(draft, *lines[1])
-        for at, line in lines[2:]:
-            source.add_unexpected(line, "a blank line; not read", at)
+    in_place = detect(source)
+    numbered = [(number, line) for number, line in enumerate(source.lines, 1) if not (in_place and number % 3 == 1)]
+    counts = {number: _count(line) for number, line in numbered if _are_mentions(line)}  # wherever they stand
+    source.count(sum(counts.values()))
+    for block in _blocks(source):
+        (number, sentence), *rest = block
+        expected = "a sentence before mentions"
+        if number not in counts:
+            words = _WORD.findall(sentence)
+            offsets = word_offsets(words)
+            id = f"{source.file}#{len(drafts) + 1}"
+            draft = Draft(" ".join(words), source, number, id=id, words=offsets, sentences=[(0, offsets[-1][1])])
+            drafts.append(draft)
+            if rest:
+                source.count(0 if rest[0][0] in counts else _count(rest[0][1]))
+                _add(draft, *rest[0])
+            elif number + 2 not in counts and "".join(source.lines[number + 1 : number + 2]).strip():
+                source.add_unexpected("", "mentions or a second empty line", number + 1)
+            block, expected = rest[1:], "a blank line"
+        for at, line in block:
+            source.add_unexpected(line, f"{expected}; not read", at, lost=counts.get(at, 0))
     return to_corpus(drafts, source, "indexed")
 
 
 def detect(source: Source) -> bool:
-    """Whether every third line is blank and those before it hold mentions or nothing."""
-    lines = source.lines[:3000]
-    mentions = [line for line in lines[1::3] if line.strip()]
-    right = all(map(_are_mentions, mentions))
-    return bool(mentions) and right and not any(line.strip() for line in lines[2::3])
+    """Whether every third line is blank and those before it hold mentions or nothing, and one holds some."""
+    if any(line.strip() for line in source.lines[2::3]):
+        return False
+    mentions = [line for line in source.lines[1::3] if line.strip()]
+    return bool(mentions) and all(map(_are_mentions, mentions))
+
+
+def _blocks(source: Source) -> Iterator[list[Line]]:
+    """The lines that stand together, without blank ones."""
+    for blank, lines in groupby(enumerate(source.lines, 1), key=lambda line: not line[1].strip()):
+        if not blank:
+            yield list(lines)
 
 
 def _are_mentions(line: str) -> bool:
-    return all(_MENTION.fullmatch(part) for part in line.split("|"))
+    return all(map(_MENTION.fullmatch, line.split("|")))
+
+
+def _count(mentions: str) -> int:
+    return mentions.count("|") + 1
 
 
 def _add(draft: Draft, number: int, line: str) -> None:
-    words = draft.words or ()
     for mention in line.split("|"):
-        match = _MENTION.fullmatch(mention.strip())
+        match = _MENTION.fullmatch(mention)
         if match is None:
-            draft.source.add_unexpected(mention, "FIRST,LAST LABEL", number)
+            draft.source.add_unexpected(mention, "FIRST,LAST LABEL", number, lost=1)
             continue
         numbers = [int(number) for number in match[1].split(",")]
-        pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
-        if any(last < first for first, last in pairs):
-            draft.add_problem("inverted", f"{mention} ends before it begins", number)
-        elif any(last >= len(words) for _, last in pairs):
-            draft.add_problem("out of range", f"{mention} in a sentence of {len(words)} words", number)
-        else:
-            indexes = [index for first, last in pairs for index in range(first, last + 1)]
-            draft.add(word_fragments(indexes, words), match[2], number)
+        runs = [(first, last + 1) for first, last in zip(numbers[::2], numbers[1::2], strict=True)]
+        draft.add_words(runs, draft.words or (), match[2], number)
 
 
 FORMAT = Format("indexed", read, detect)

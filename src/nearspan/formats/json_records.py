@@ -3,8 +3,6 @@
 What a record says twice and differently, or under keys that are not read, is listed as a problem.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -32,12 +30,17 @@ class Malformed(ValueError):
     """A record or an entity that has none of the known shapes."""
 
 
+def count_entities(record: Any) -> int:
+    """How many entities a record lists, of whatever shape."""
+    items = _first_value(record, ENTITIES) if isinstance(record, dict) else None
+    return len(items) if isinstance(items, list) else 0
+
+
 def read_record(record: Any, name: str, source: Source, line: int) -> Draft:
     """A record of a line as a draft of a document; `name` is its id if it gives none."""
     if not isinstance(record, dict):
         raise Malformed(f"found {_json_type(record)}, expected an object")
-    id = _first_value(record, IDS)
-    id = name if id is None else str(id)
+    id = _read_id(record, name, source, line)
     if "sentence" in record or "tokens" in record:
         return _read_words(record, source, line, id)
     text = _first_value(record, TEXTS)
@@ -49,6 +52,15 @@ def read_record(record: Any, name: str, source: Source, line: int) -> Draft:
     return _read_text(record, Draft(text, source, line, id=id))
 
 
+def _read_id(record: dict[str, Any], name: str, source: Source, line: int) -> str:
+    id = _first_value(record, IDS)
+    if isinstance(id, str) or _is_whole(id) or (isinstance(id, float) and math.isfinite(id)):
+        return str(id)
+    if id is not None:
+        source.add_problem("malformed", f"the id is {excerpt(repr(id))}, expected a string or a number; not read", line)
+    return name
+
+
 def _read_text(record: dict[str, Any], draft: Draft) -> Draft:
     """A record with a text: offsets are characters."""
     draft.words = _offsets(record, "words", draft)
@@ -56,7 +68,7 @@ def _read_text(record: dict[str, Any], draft: Draft) -> Draft:
     _list_differing_keys(record, TEXTS, draft)
     for item, place, label in _read_entities(_entities(record, draft), "fragments", draft):
         fragments = [place] if isinstance(place, tuple) else [(start, end) for start, end in place]
-        _list_differing_offsets(item, "fragments", "index", fragments, draft)
+        _list_differing_values(item, label, fragments, "index", draft)
         draft.add(fragments, label, score=_score(item, draft), text=_text(item))
     _list_differing_tags(record, draft.words, draft)
     return draft
@@ -78,20 +90,10 @@ def _read_words(record: dict[str, Any], source: Source, line: int, id: str) -> D
     items = _entities(record, draft)
     _list_text_beside_words(record, items, draft)
     for item, index, label in _read_entities(items, "index", draft):
-        name = f"{excerpt(label)[1:-1]} at words {excerpt(repr(index))[1:-1]}"
-        indexes = range(*index) if isinstance(index, tuple) else sorted(index)
-        bounds = [(indexes[0], indexes[-1] + 1)] if indexes else []
-        _list_differing_offsets(item, "index", "fragments", bounds, draft)
-        if isinstance(index, tuple) and index[1] < index[0]:
-            draft.add_problem("inverted", f"{name} ends before it begins")
-        elif indexes and not 0 <= indexes[0] <= indexes[-1] < len(words):
-            draft.add_problem("out of range", f"{name} in a sentence of {len(words)} words")
-        elif not (not_empty := [number for number in indexes if words[number]]):
-            draft.add_problem("empty", f"{name} holds no word")
-        else:
-            fragments = word_fragments(not_empty, offsets)
-            covered = " ".join(draft.text[start:end] for start, end in fragments)
-            draft.add(fragments, label, score=_score(item, draft), text=_text(item, covered))
+        runs = [index] if isinstance(index, tuple) else [(number, number + 1) for number in index]
+        bounds = [(min(first for first, _ in runs), max(stop for _, stop in runs))] if runs else []
+        _list_differing_values(item, label, bounds, "fragments", draft)
+        draft.add_words(runs, offsets, label, score=_score(item, draft), text=_text(item))
     _list_differing_tags(record, offsets, draft)
     return draft
 
@@ -121,7 +123,7 @@ def _read_entities(items: list[Any], key: str, draft: Draft) -> Iterator[tuple[A
         try:
             yield item, *_read_entity(item, key)
         except Malformed as error:
-            draft.add_problem("malformed", f"{error}: {excerpt(repr(item))}")
+            draft.add_problem("malformed", f"{error}: {excerpt(repr(item))}", lost=1)
 
 
 def _read_entity(item: Any, key: str) -> tuple[Any, str]:
@@ -168,13 +170,10 @@ def _is_entity(item: Any) -> bool:
     return False
 
 
-def _text(item: Any, characters: str | None = None) -> str | None:
-    """The text that an entity says it has; `characters`, those of its words, where they differ by blanks alone."""
+def _text(item: Any) -> str | None:
+    """The text that an entity says it has."""
     text = item.get("text") if isinstance(item, dict) else None
-    if not isinstance(text, str):
-        return None
-    same = characters is not None and "".join(text.split()) == "".join(characters.split())
-    return characters if same else text
+    return text if isinstance(text, str) else None
 
 
 def _score(item: Any, draft: Draft) -> float | None:
@@ -223,30 +222,23 @@ def _list_differing_keys(record: dict[str, Any], keys: Sequence[str], draft: Dra
         differs = record[key] != record[present[0]]
         annotates = _annotates(record[key]) and not _are_tags(record[key])
         if differs and (annotates if keys is ENTITIES else record[key] not in (None, "", [])):
-            where = f" in {excerpt(repr(record))}" if keys in (LABELS, STARTS, ENDS) else ""
-            message = f"{excerpt(key)} is there beside {excerpt(present[0])} and differs{where}; it is not read"
+            message = f"{excerpt(key)} is there beside {excerpt(present[0])} and differs; it is not read"
             draft.add_problem("malformed", message)
 
 
-def _list_differing_offsets(item: Any, key_read: str, key_unread: str, fragments: list[Fragment], draft: Draft) -> None:
-    """List the keys of an entity that differ from its label or from the offsets that are read.
-
-    `key_read` is the key that goes before start and end where it is there; `key_unread` is that of the other kind of
-    record.
-    """
+def _list_differing_values(item: Any, label: str, places: list[Fragment], unread: str, draft: Draft) -> None:
+    """List the keys of an entity that say otherwise than what is read; `unread` is that of the other kind of record."""
     if not isinstance(item, dict):
         return
-    for keys in (LABELS, STARTS, ENDS):
-        _list_differing_keys(item, keys, draft)
-    expected: list[tuple[str | None, Any]] = []
-    if isinstance(item.get(key_unread), list):
-        expected.append((key_unread, [list(pair) for pair in fragments]))
-    if key_read in item and fragments:
-        expected.append((_first_key(item, STARTS), min(start for start, _ in fragments)))
-        expected.append((_first_key(item, ENDS), max(end for _, end in fragments)))
-    for key, value in expected:
-        if key is not None and item[key] not in (value, None):
-            message = f"{excerpt(key)} does not say where the entity is read: {excerpt(repr(item))}; it is not read"
+    expected: dict[str, Any] = dict.fromkeys(LABELS, label)
+    if places:
+        expected |= dict.fromkeys(STARTS, min(start for start, _ in places))
+        expected |= dict.fromkeys(ENDS, max(end for _, end in places))
+    if isinstance(item.get(unread), list):
+        expected[unread] = [list(place) for place in places]
+    for key, value in expected.items():
+        if item.get(key) not in (value, None, "", []):
+            message = f"{excerpt(key)} says otherwise than what is read of {excerpt(repr(item))}; it is not read"
             draft.add_problem("malformed", message)
 
 

@@ -1,18 +1,12 @@
 """JSON: one document a line, or one array of documents.
 
-The shape of `Document.to_dict` is written, and read without loss; offsets are half-open characters:
-
-    {"id": "1", "text": "pain in arms and legs", "words": [[0, 4], [5, 7], ...], "sentences": [[0, 21]],
-     "entities": [{"text": "pain in legs", "label": "SYMPTOM", "start": 0, "end": 21,
-                   "fragments": [[0, 7], [17, 21]], "score": 0.97}]}
+The shape of `Document.to_dict` is written, and read without loss; `document.py` shows it.
 
 Read as well (`json_records.py`): the same with `start` and `end` or `fragments` alone, without `text` and `score`, as
 one writes it by hand; with the keys of HAREM (`doc_id`, `doc_text`, `start_offset`, `end_offset`); with entities as
 `[start, end, label]`; `{"tokens": [...], "entities": [[start, end, label]]}` with half-open word indexes; and
 `{"sentence": [...], "ner": [{"index": [0, 1, 4], "type": "ADR"}]}`, where a gap in the indexes makes it discontinuous.
 """
-
-from __future__ import annotations
 
 import json
 import math
@@ -24,10 +18,10 @@ from typing import Any
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError
-from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.corpus import Corpus, Problem, clean_label, excerpt
 from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.format import Format
-from nearspan.formats.json_records import Malformed, read_record
+from nearspan.formats.json_records import Malformed, count_entities, read_record
 from nearspan.formats.source import Source
 from nearspan.io.atomic import write_file
 
@@ -40,10 +34,13 @@ def read(source: Source) -> Corpus:
     drafts: list[Draft] = []
     records = _array(source) if source.text.lstrip().startswith("[") else _lines(source)
     for number, (line, record) in enumerate(records, 1):
+        count, before = count_entities(record), len(source.problems)
+        source.count(count)
         try:
             drafts.append(read_record(record, f"{source.file}#{number}", source, line))
-        except Malformed as error:
-            source.add_problem("malformed", f"{error}; the document is not read", line)
+        except (Malformed, RecursionError) as error:
+            del source.problems[before:]
+            source.add_problem("malformed", f"{_reason(error)}; the document is not read", line, lost=count)
     return to_corpus(drafts, source, "jsonl")
 
 
@@ -66,8 +63,9 @@ def json_line(document: Document) -> str:
     '{"id": "1", "text": "Oslo", "entities": []}'
     """
     for entity in document.entities:
-        if not entity.label:
-            raise CorpusError(f"document {excerpt(document.id)}: an entity has no label, and would not be read again")
+        if not entity.label or entity.label != clean_label(entity.label):
+            message = f"the label {excerpt(entity.label)} is empty or has blanks at its ends"
+            raise CorpusError(f"document {excerpt(document.id)}: {message}, and would not be read again")
         if entity.score is not None and not math.isfinite(entity.score):
             message = f"an entity's score is {entity.score}, which JSON cannot hold"
             raise CorpusError(f"document {excerpt(document.id)}: {message}")

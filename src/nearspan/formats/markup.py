@@ -5,8 +5,6 @@ and number are one discontinuous entity: `[pain in](SYMPTOM#1) arms and [legs](S
 touch are joined. A backslash takes the meaning from `[`, `]`, `\\` and, inside a label, from `)` and `#`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from heapq import heapify, heappop, heappush

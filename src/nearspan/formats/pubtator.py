@@ -9,21 +9,21 @@ A blank line ends a document, but not between a title and its abstract.
 Relations (`1<tab>CID<tab>D001241<tab>D002`) and concept identifiers are left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
 from pathlib import Path
 
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus
-from nearspan.formats.format import Format, list_changes, plain_text_changes, unwritable
+from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_entities, unwritable
 from nearspan.formats.source import Line, Source
 from nearspan.io.atomic import write_file
 
 _TEXT = re.compile(r"([^|\t]{1,200})\|([ta])\|(.*)", re.DOTALL)
 _NUMBER = re.compile(r"-?\d{1,18}")
+_MENTION = re.compile(r"[^\t]*\t-?\d{1,18}\t-?\d{1,18}(?:\t|$)")
 _RELATION = re.compile(r"[A-Za-z_]{3,}")
 _CONCEPT = re.compile(r"-|.*\d.*")
 _UNSAFE = re.compile(r"[|\t\r\n]")
@@ -31,18 +31,17 @@ _UNSAFE = re.compile(r"[|\t\r\n]")
 
 def read(source: Source) -> Corpus:
     """Read a file of PubTator documents."""
-    drafts = [draft for block in _join_abstracts(_blocks(source)) for draft in _drafts(block, source)]
-    return to_corpus(drafts, source, "pubtator")
+    source.count(sum(_is_mention(line) for line in source.lines))
+    return to_corpus([paper.draft(source) for paper in _papers(source)], source, "pubtator")
 
 
 def detect(source: Source) -> bool:
     """Whether the first line that is not blank is a title, not JSON, and what follows belongs to a document."""
     first, second, *_ = [*islice((line for line in source.lines if line.strip()), 2), "", ""]
-    match = _TEXT.match(first)
-    if match is None or match[2] != "t" or first.lstrip().startswith(('{"', "[{", '["')):
+    id, part, _ = _text_of(first)
+    if part != "t" or first.lstrip().startswith(('{"', "[{", '["')):
         return False
-    id = match[1]
-    if not second or _TEXT.match(second) is not None or second.startswith((f"{id}\t", f"{id} ")):
+    if not second or _text_of(second)[0] or second.startswith((f"{id}\t", f"{id} ")):
         return True
     return any(line.startswith(f"{id}|a|") for line in source.lines)
 
@@ -54,84 +53,71 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     return list_changes(path, plain_text_changes(corpus, ids, "pubtator"))
 
 
-def _blocks(source: Source) -> Iterator[list[Line]]:
-    """The lines of each document: a blank line begins another, and so does a title unless it follows its abstract."""
-    block: list[Line] = []
-    for number, line in enumerate(source.lines, 1):
-        match = _TEXT.match(line)
-        new_title = match is not None and match[2] == "t" and not _continues(block, [(number, line)])
-        if block and (new_title or not line.strip()):
-            yield block
-            block = []
-        if line.strip():
-            block.append((number, line))
-    if block:
-        yield block
+@dataclass
+class _Paper:
+    """A document in the making: its texts by what they are, `t` or `a`, and the other lines that belong to it."""
+
+    id: str
+    line: int
+    parts: dict[str, str]
+    lines: list[Line] = field(default_factory=list)
+
+    def draft(self, source: Source) -> Draft:
+        """The document, with the mentions of its lines added."""
+        text = self.parts.get("t", "") + ("\n" + self.parts["a"] if "a" in self.parts else "")
+        draft = Draft(text, source, self.line, id=self.id)
+        for number, line in self.lines:
+            _add(draft, line, number)
+        return draft
 
 
-def _join_abstracts(blocks: Iterable[list[Line]]) -> Iterator[list[Line]]:
-    """The blocks, with an abstract that a blank line parts from its title as one of the same document."""
-    before: list[Line] = []
-    for block in blocks:
-        if _continues(before, block):
-            before = before + block
-            continue
-        if before:
-            yield before
-        before = block
-    if before:
-        yield before
-
-
-def _continues(before: list[Line], block: list[Line]) -> bool:
-    """Whether both begin with a text of one document, and the second holds none that the first has."""
-    (id_before, parts_before), (id, parts) = _texts(before), _texts(block)
-    return bool(id) and id == id_before and not set(parts) & set(parts_before)
-
-
-def _texts(block: list[Line]) -> tuple[str, str]:
-    """The id of a block that begins with a text, and which of its texts the block holds."""
-    matches = [match for _, line in block if (match := _TEXT.match(line))]
-    if not matches or not _TEXT.match(block[0][1]):
-        return "", ""
-    id = matches[0][1]
-    return id, "".join(match[2] for match in matches if match[1] == id)
-
-
-def _drafts(block: list[Line], source: Source) -> Iterator[Draft]:
-    """The document of a block; none, and a problem, if it has no title or abstract."""
-    parts: dict[str, str] = {}
-    rest: list[Line] = []
-    id = ""
-    for number, line in block:
-        match = _TEXT.fullmatch(line)
-        if match is None:
-            rest.append((number, line))
-        elif match[2] in parts or (id and match[1] != id):
-            message = f"{excerpt(line)} is a second text or one of another document than {excerpt(id)}; not read"
-            source.add_problem("malformed", message, number)
+def _papers(source: Source) -> list[_Paper]:
+    """The documents of a file: a title begins one, as does a text after a blank line, unless the last one lacks it."""
+    papers: list[_Paper] = []
+    after_blank = True
+    for number, (line, following) in enumerate(pairwise([*source.lines, ""]), 1):
+        id, part, text = _text_of(line)
+        last = papers[-1] if papers else _Paper("", 0, {})
+        lacks = id == last.id and part not in last.parts and not (after_blank and _text_of(following)[1] in last.parts)
+        if not line.strip():
+            after_blank = True
+        elif not id and after_blank:
+            source.add_unexpected(line, "ID|t|TITLE before it; not read", number, lost=_is_mention(line))
+        elif not id:
+            last.lines.append((number, line))
+        elif lacks:
+            last.parts[part] = text
+        elif part == "t" or after_blank:
+            papers.append(_Paper(id, number, {part: text}))
         else:
-            id, parts[match[2]] = match[1], match[3]
-    if not parts:
-        source.add_unexpected(block[0][1], f"ID|t|TITLE; {len(block)} lines are not read", block[0][0])
-        return
-    text = parts.get("t", "") + ("\n" + parts["a"] if "a" in parts else "")
-    draft = Draft(text, source, block[0][0], id=id)
-    for number, line in rest:
-        _add(draft, line, number)
-    yield draft
+            message = f"{excerpt(line)} is a second text or one of another document than {excerpt(last.id)}; not read"
+            source.add_problem("malformed", message, number)
+        after_blank = after_blank and not id
+    return papers
+
+
+def _text_of(line: str) -> tuple[str, str, str]:
+    """The id, `t` or `a`, and the text of a line that is one; of others three times nothing."""
+    match = _TEXT.match(line)
+    return (match[1], match[2], match[3]) if match else ("", "", "")
 
 
 def _add(draft: Draft, line: str, number: int) -> None:
     columns = line.split("\t", 6)
     if _is_relation(columns):
         return
-    if len(columns) < 5 or not _NUMBER.fullmatch(columns[1]) or not _NUMBER.fullmatch(columns[2]):
-        draft.source.add_unexpected(line, "ID<tab>START<tab>END<tab>TEXT<tab>LABEL", number)
+    is_mention = _is_mention(line)
+    if len(columns) < 5 or not is_mention:
+        draft.source.add_unexpected(line, "ID<tab>START<tab>END<tab>TEXT<tab>LABEL", number, lost=is_mention)
     elif columns[0] != draft.id:
-        draft.add_problem("malformed", f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}", number)
+        message = f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}"
+        draft.add_problem("malformed", message, number, lost=1)
     else:
         draft.add([(int(columns[1]), int(columns[2]))], columns[4], number, text=columns[3])
+
+
+def _is_mention(line: str) -> bool:
+    return _MENTION.match(line) is not None and not _text_of(line)[0]
 
 
 def _is_relation(columns: list[str]) -> bool:
@@ -145,13 +131,9 @@ def _pieces(corpus: Corpus, ids: Iterable[str]) -> Iterator[str]:
         title, newline, abstract = document.text.partition("\n")
         if "\n" in abstract or title.endswith("\r") or abstract.endswith("\r"):
             raise unwritable(document, "the text has more lines than a title and an abstract", "PubTator")
+        refuse_entities(document, "PubTator")
         yield f"{id}|t|{title}\n" + (f"{id}|a|{abstract}\n" if newline else "")
         for entity in document.entities:
-            if entity.span.discontinuous:
-                raise unwritable(document, f"the entity {excerpt(entity.text)} is discontinuous", "PubTator")
-            if not entity.label.strip() or set(entity.label) & set("\t\r\n"):
-                reason = f"the label {excerpt(entity.label)} is empty or holds a tab or a line end"
-                raise unwritable(document, reason, "PubTator")
             text = re.sub(r"[\t\r\n]", " ", entity.text)
             yield f"{id}\t{entity.start}\t{entity.end}\t{text}\t{entity.label}\n"
         yield "\n"

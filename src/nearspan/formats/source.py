@@ -20,6 +20,7 @@ _WIDE = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first, as one of its marks begins with one of UTF-16
     "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
+_MARK = "\ufeff"
 _GZIP = b"\x1f\x8b"
 _HEAD = 200  # lines by which the format of a file of synonyms is found
 
@@ -35,13 +36,13 @@ class _File:
         self.name = display_path(path)  # for messages
         self.problems: list[Problem] = []
 
-    def add_problem(self, kind: str, message: str, line: int = 0) -> None:
-        """List something that is wrong in the file."""
-        self.problems.append(Problem(kind, message, self.name, line))
+    def add_problem(self, kind: str, message: str, line: int = 0, lost: int = 0) -> None:
+        """List something that is wrong in the file, and how many annotations are not read because of it."""
+        self.problems.append(Problem(kind, message, self.name, line, lost))
 
-    def add_unexpected(self, text: str, expected: str, line: int) -> None:
+    def add_unexpected(self, text: str, expected: str, line: int, lost: int = 0) -> None:
         """List a line, or a part of one, that is not what was expected."""
-        self.add_problem("malformed", f"found {excerpt(text)}, expected {expected}", line)
+        self.add_problem("malformed", f"found {excerpt(text)}, expected {expected}", line, lost)
 
     def _decode(self, line: bytes, number: int) -> str:
         """A line as text; bytes that are not UTF-8 are listed and read as U+FFFD."""
@@ -52,33 +53,47 @@ class _File:
             self.add_problem("broken UTF-8", f"{where} is not UTF-8; read as U+FFFD", number)
             return line.decode("utf-8", "replace")
 
-    def _list_nuls(self, line: str, number: int) -> None:
-        """List the NUL bytes of a line, which are kept."""
+    def _list_invisible(self, line: str, number: int) -> None:
+        """List the NUL bytes of a line and a byte order mark before it, which are kept."""
         if nuls := line.count("\0"):
             self.add_problem("NUL byte", f"{nuls} NUL bytes in the line", number)
+        if line.startswith(_MARK):
+            self.add_problem("byte order mark", "the line begins with U+FEFF, which is read as part of it", number)
 
 
 class Source(_File):
     """A file or a folder by its path. The text of a file is read when it is first needed.
 
     A byte order mark is left out of `text` and remembered in `has_mark`. Broken UTF-8 is listed line by line in
-    `problems` and read as U+FFFD; NUL bytes are listed and kept. Whoever reads the file lists there what else is wrong.
+    `problems` and read as U+FFFD; NUL bytes and marks before other lines are listed and kept. Whoever reads the file
+    lists there what else is wrong, and counts in `annotations` what there is to read.
 
     >>> Source(Path("a.txt"), "one\\r\\ntwo\\u2028still two\\n").lines
     ['one', 'two\\u2028still two']
     """
 
     has_mark = False
+    annotations = 0
 
-    def __init__(self, path: Path, text: str | None = None) -> None:
+    def __init__(self, path: Path, text: str | None = None, *, folder: Source | None = None) -> None:
         super().__init__(path)
+        self.folder = folder  # counts the annotations of its files
         if text is not None:
             self.text = text
+
+    def count(self, annotations: int) -> None:
+        """Count annotations as they stand in the file, before anything is made of them.
+
+        Each must end as an entity of the corpus or in the `lost` of a problem: `read` compares the sums.
+        """
+        self.annotations += annotations
+        if self.folder is not None:
+            self.folder.count(annotations)
 
     @cached_property
     def text(self) -> str:
         """All characters of the file."""
-        with _name_in_errors(self.path):
+        with refuse_unreadable(self.path):
             data = self.path.read_bytes()
         _refuse_wide(data, self.path)
         self.has_mark = data.startswith(codecs.BOM_UTF8)
@@ -88,9 +103,9 @@ class Source(_File):
         except UnicodeDecodeError:
             end = line_end(data.decode("utf-8", "replace"))
             text = end.join(self._decode(line, number) for number, line in enumerate(data.split(end.encode()), 1))
-        if "\0" in text:
+        if "\0" in text or _MARK in text:
             for number, line in enumerate(text.split(line_end(text)), 1):
-                self._list_nuls(line, number)
+                self._list_invisible(line, number)
         return text
 
     @property
@@ -100,11 +115,19 @@ class Source(_File):
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines: only \\n and \\r\\n end one (see `line_end`), as other separators may be part of a word."""
-        lines = self.text.split(line_end(self.text))
+        """The lines: only \\n and \\r\\n end one (see `line_end`), as other separators may be part of a word.
+
+        More carriage returns at the end of a line, and blanks among them, are listed and left out.
+        """
+        lines = [line.removesuffix("\r") for line in self.text.split(line_end(self.text))]
         if not lines[-1]:
             lines.pop()
-        return [line.removesuffix("\r") for line in lines]
+        for index, line in enumerate(lines):
+            if "\r" in line and "\r" in line[len(bare := line.rstrip(" \t\r")) :]:
+                message = f"the line ends in {excerpt(line[len(bare) :])} before its line end; it is left out"
+                self.add_problem("malformed", message, index + 1)
+                lines[index] = bare
+        return lines
 
 
 class Lines(_File):
@@ -125,7 +148,7 @@ class Lines(_File):
         yield from self._rest
 
     def _read(self) -> Iterator[Line]:
-        with _name_in_errors(self.path), self.path.open("rb") as file:
+        with refuse_unreadable(self.path), self.path.open("rb") as file:
             packed = file.peek(2)[:2] == _GZIP
             stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
             for number, line in enumerate(stream, 1):
@@ -133,7 +156,7 @@ class Lines(_File):
                     _refuse_wide(line, self.path)
                     line = line.removeprefix(codecs.BOM_UTF8)
                 text = self._decode(line.removesuffix(b"\n").removesuffix(b"\r"), number)
-                self._list_nuls(text, number)
+                self._list_invisible(text, number)
                 yield number, text
 
 
@@ -147,7 +170,7 @@ def line_end(text: str) -> str:
 
 
 @contextmanager
-def _name_in_errors(path: Path) -> Iterator[None]:
+def refuse_unreadable(path: Path) -> Iterator[None]:
     """Turn what goes wrong while `path` is read into an error that names it."""
     try:
         yield

@@ -1,7 +1,5 @@
 """What is in a corpus: counts, nesting, widths, and everything that is wrong."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable

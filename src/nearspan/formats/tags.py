@@ -5,13 +5,13 @@ An entity begins at a `B`, `S` or `U`, or at any other tag where none of its lab
 by this, and wrong ones lose nothing.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
+
+from nearspan.formats.corpus import clean_label
 
 BARE = "ENTITY"
 """The label of tags without one, such as `B`, `I` and `O` in corpora of one type."""
@@ -52,9 +52,8 @@ def parse(tag: str) -> Tag | None:
         return OUTSIDE
     if tag in _PREFIXES:
         return Tag(tag, BARE)
-    if len(tag) > 2 and tag[1] == "-" and tag[0] in _PREFIXES:
-        return Tag(tag[0], tag[2:])
-    return None
+    label = clean_label(tag[2:])
+    return Tag(tag[0], label) if label and tag[1] == "-" and tag[0] in _PREFIXES else None
 
 
 def is_labelled(tag: str) -> bool:
@@ -85,6 +84,18 @@ def chunks(tags: Sequence[Tag]) -> list[Chunk]:
     if current:
         entities.append(Chunk(first, len(tags), current, first_prefix, last_prefix))
     return entities
+
+
+def count_entities(tags: Sequence[Tag]) -> int:
+    """How many entities begin in a sentence's tags, by pairs of neighbours and not by what `chunks` makes of them.
+
+    >>> count_entities([Tag("B", "PER"), Tag("I", "PER"), OUTSIDE, Tag("I", "LOC")])
+    2
+    """
+    return sum(
+        bool(tag.label) and (tag.prefix in _OPENERS or tag.label != before.label or before.prefix in _CLOSERS)
+        for before, tag in pairwise((OUTSIDE, *tags))
+    )
 
 
 def scheme(prefixes: Counter[str], entities: Iterable[Chunk]) -> str:

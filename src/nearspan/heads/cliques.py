@@ -1,7 +1,5 @@
 """Maximal cliques: the largest groups in which every two belong together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from nearspan.document import Fragment
@@ -9,7 +7,7 @@ from nearspan.document import Fragment
 Clique = tuple[Fragment, ...]
 
 
-def maximal_cliques(edges: Iterable[tuple[Fragment, Fragment]]) -> list[Clique]:
+def maximal_cliques(edges: Iterable[Clique]) -> list[Clique]:
     """All maximal cliques of two fragments and more, each in order, sorted (Bron and Kerbosch, 1973, with pivots).
 
     n fragments have at most 3^(n/3) of them; whoever calls keeps n small.

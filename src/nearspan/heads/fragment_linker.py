@@ -11,7 +11,7 @@ where d_gap is an embedding of how many words lie between the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nearspan.document import Fragment
-from nearspan.heads.cliques import maximal_cliques
+from nearspan.heads.cliques import Clique, maximal_cliques
 from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
 from nearspan.spans import BatchFragments, Candidates
@@ -150,12 +150,15 @@ class FragmentLinker(nn.Module):
         sentence = candidates.sentence[rows[left]]
         index = torch.stack([sentence, label, *places]).T.tolist()
         values = torch.stack([*singles, scores[edges]]).T.tolist()
-        graphs: dict[tuple[int, int], _Graph] = {}
-        for (number, position, *edge), parts in zip(index, values, strict=True):
-            graphs.setdefault((number, position), _Graph()).add((edge[0], edge[1]), (edge[2], edge[3]), *parts)
+        graphs: dict[tuple[int, int], dict[Clique, float]] = {}  # of each sentence and label
+        for (number, position, *edge), (first, second, both) in zip(index, values, strict=True):
+            before, after = (edge[0], edge[1]), (edge[2], edge[3])
+            parts = {(before,): first, (after,): second, (before, after): both}
+            graphs.setdefault((number, position), {}).update(parts)
         for (number, position), graph in graphs.items():
-            for fragments, score in graph.entities():
-                entities[number].append(LabelledSpan(fragments, self.labels[position], score))
+            for clique in maximal_cliques(part for part in graph if len(part) == 2):
+                score = min(graph[part] for size in (1, 2) for part in combinations(clique, size))
+                entities[number].append(LabelledSpan(clique, self.labels[position], score))
         return entities
 
     def predict_proba(self, vectors: Tensor, fragments: Sequence[Fragment]) -> tuple[Tensor, Tensor]:
@@ -173,25 +176,6 @@ class FragmentLinker(nn.Module):
         double = torch.stack(both)
         holds = (single > self.settings.fragment_threshold) & (double > self.settings.pair_threshold)
         return torch.minimum(single, double), holds
-
-
-class _Graph:
-    """The fragments of a sentence and label, and which of them belong together."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[Fragment, float] = {}
-        self.edges: dict[tuple[Fragment, Fragment], float] = {}
-
-    def add(self, left: Fragment, right: Fragment, first: float, second: float, both: float) -> None:
-        """Add an edge, with the probabilities of its two fragments and of their belonging together."""
-        self.nodes |= {left: first, right: second}
-        self.edges[left, right] = both
-
-    def entities(self) -> Iterator[tuple[tuple[Fragment, ...], float]]:
-        """The maximal cliques, each with the least probability of its parts."""
-        for clique in maximal_cliques(self.edges):
-            alone = (self.nodes[node] for node in clique)
-            yield clique, min(*alone, *(self.edges[pair] for pair in combinations(clique, 2)))
 
 
 def _nodes(preferred: Tensor, candidates: Candidates, most: int) -> Nodes:

@@ -53,11 +53,6 @@ class NearestHead(Head):
         self.budget = settings.budget_mb * 2**20
         self.training_neighbours, self.trains_neighbours = settings.neighbours, settings.through_neighbours
 
-    @classmethod
-    def build(cls, settings: NearestSettings, inputs: HeadInputs) -> NearestHead:
-        """The head for some labels beside null."""
-        return cls(settings, inputs)
-
     def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
         """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y].
 

@@ -50,7 +50,9 @@ class Query:
     @cached_property
     def candidates(self) -> Candidates:
         """The S spans that are considered."""
-        return self.network.suggester.candidates(self.batch)
+        batch, given = self.batch, self.batch.corpus.given_spans
+        spans = None if given is None else given.select(batch.ids)
+        return self.network.suggester.candidates(batch.lengths, spans, batch.rows.device)
 
     @cached_property
     def encoded(self) -> Encoded:
@@ -132,8 +134,9 @@ class Contributions:
 class Head(nn.Module):
     """Turns span vectors, or word states, into label probabilities and entities.
 
-    One over span vectors needs `Settings`, `build`, `loss` and `predict_proba`; all else has a default that is right
-    for it. Weights are saved and loaded with the model's. `ScoreHead` (heads/softmax.py) has the last two for scores.
+    One over span vectors needs `Settings`, a constructor of `(settings, inputs)`, `loss` and `predict_proba`; all else
+    has a default that is right for it. Weights are saved and loaded with the model's. `ScoreHead` (heads/softmax.py)
+    has the last two for scores.
     """
 
     Settings: ClassVar[type[Settings]]
@@ -153,7 +156,7 @@ class Head(nn.Module):
     @classmethod
     def build(cls, settings: Any, inputs: HeadInputs) -> Self:
         """The head of some settings; a ConfigError where it cannot read what it is given."""
-        raise NotImplementedError(f"{cls.__name__} has no `build`")
+        return cls(settings, inputs)
 
     def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
         """The loss of a batch, summed over its spans or words; `pool` holds the spans of `training_neighbours`."""

@@ -38,11 +38,6 @@ class SigmoidHead(Head):
         self.register_buffer("thresholds", torch.full((inputs.labels,), settings.threshold))  # [Y]
         nn.init.xavier_uniform_(self.weight)
 
-    @classmethod
-    def build(cls, settings: SigmoidSettings, inputs: HeadInputs) -> SigmoidHead:
-        """The head for some labels; a span that has none is null."""
-        return cls(settings, inputs)
-
     def scores(self, vectors: Tensor) -> Tensor:
         """Scores [S, Y]; there is none for null."""
         return functional.linear(vectors, self.weight, self.bias)

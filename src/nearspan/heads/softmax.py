@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nearspan.errors import ModelError
 from nearspan.heads.protocol import Head, HeadInputs, Query, Targets
 from nearspan.knn import Pool
 from nearspan.registry import register
@@ -36,9 +37,11 @@ class ScoreHead(Head):
     def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:  # noqa: ARG002
         """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y]."""
         assert targets.spans is not None
-        skip = int(not self.has_null)  # columns to leave out
-        scores = self.scores(query.vectors).float()[:, skip:]
-        return functional.cross_entropy(scores, targets.spans[:, skip:], reduction="sum")
+        scores, skip = self.scores(query.vectors).float(), int(not self.has_null)  # columns to leave out
+        if scores.shape != targets.spans.shape:
+            expected = f"{list(targets.spans.shape)} is expected: for each candidate a score of null and of each label"
+            raise ModelError(f"{type(self).__name__}.scores gives {list(scores.shape)} where {expected}")
+        return functional.cross_entropy(scores[:, skip:], targets.spans[:, skip:], reduction="sum")
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:  # noqa: ARG002
         """P(y|s) [S, 1 + Y]; where spans are given null has 0."""
@@ -58,11 +61,6 @@ class SoftmaxHead(ScoreHead):
         self.weight = nn.Parameter(torch.empty(rows, inputs.span_size))
         self.bias = nn.Parameter(torch.zeros(rows)) if settings.bias else None
         nn.init.xavier_uniform_(self.weight)
-
-    @classmethod
-    def build(cls, settings: SoftmaxSettings, inputs: HeadInputs) -> SoftmaxHead:
-        """The head for some labels beside null."""
-        return cls(settings, inputs)
 
     def scores(self, vectors: Tensor) -> Tensor:
         """Scores [S, 1 + Y], null first."""

@@ -4,8 +4,6 @@
 Nothing in a model folder is run, and no pickle is read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -21,7 +19,7 @@ from nearspan.io.paths import is_file
 CONFIG, WEIGHTS, CARD = "config.toml", "model.safetensors", "README.md"
 VOCABULARIES, ENCODER = "vocabularies", "encoder"
 CHECKPOINT, RESULT = "checkpoint.safetensors", "result.json"  # of a training under way, and of one that is finished
-FORMAT = 9
+FORMAT = 10
 
 Digests = dict[str, str]  # of files, by their names in the model folder
 
@@ -84,16 +82,15 @@ def check_files(path: Path, files: Digests) -> None:
             raise ModelError(f"the model in {path} is damaged: {name} is missing; put back a sound copy of it")
         if file_digest(path / name) != written:
             raise ModelError(f"{path / name} is damaged: it is not as it was written; put back a sound copy of it")
-    _refuse_strays(path, files)
 
 
-def _refuse_strays(path: Path, files: Digests, earlier: Collection[str] = ()) -> None:
-    """Refuse files beside those of a model's encoder: its library looks for files by name, and would read them."""
+def _refuse_strays(path: Path, files: Digests, earlier: Collection[str]) -> None:
+    """Refuse to write among files that are no model's: they may be a pretrained encoder, with files of these names."""
     if not any(name.startswith(f"{ENCODER}/") for name in files):
         return
     for file in visible_files(path / ENCODER):
         if file.relative_to(path).as_posix() not in {*files, *earlier}:
-            raise ModelError(f"{file} is no part of the model, but may be read as such: move it out of {ENCODER}/")
+            raise ModelError(f"{file} is no part of a model, and the model's own files go there: move it elsewhere")
 
 
 def visible_files(folder: Path) -> Iterator[Path]:

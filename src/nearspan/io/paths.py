@@ -1,7 +1,5 @@
 """Whether something is at a path that may be no path at all, such as one with too long a name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of tensors that are written whole or not at all, and read only as they were written."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

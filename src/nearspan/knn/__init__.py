@@ -5,7 +5,7 @@ from nearspan.knn.datastore import Datastore
 from nearspan.knn.interpolation import InterpolationSettings, knn_probabilities
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.memory_sentence import MemorySentence
-from nearspan.knn.pool import LabelledRows, Pool
+from nearspan.knn.pool import Pool
 from nearspan.knn.search import nearest_sentences, nearest_spans, sentence_rows, similarities
 from nearspan.knn.span_sums import (
     neighbour_probabilities,
@@ -19,7 +19,6 @@ from nearspan.knn.word_table import WordPool, WordTable
 __all__ = [
     "Datastore",
     "InterpolationSettings",
-    "LabelledRows",
     "LeaveOneOut",
     "MemorySentence",
     "Pool",

@@ -61,7 +61,7 @@ class Datastore:
         The sentences are numbered from 0 where no `ids` are given.
         """
         lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
-        spans = suggester.layout(lengths, [[entity[:2] for entity in sentence.entities] for sentence in sentences])
+        spans = suggester.candidates(lengths, [[entity[:2] for entity in sentence.entities] for sentence in sentences])
         if isinstance(vectors, WordSums):
             kind, count, expected = "words", len(vectors.steps), int(lengths.sum())
         else:
@@ -79,28 +79,22 @@ class Datastore:
             sentences,
             range(len(sentences)) if ids is None else ids,
             suggester.max_width,
-            WordTable.of(vectors, lengths) if isinstance(vectors, WordSums) else vectors,
+            WordTable.of(vectors, lengths).with_entities(sentences, spans, first_labels)
+            if isinstance(vectors, WordSums)
+            else vectors,
             first_labels.to(device),
             further.to(device),
             sentence_vectors.T.contiguous().T,
             *(tensor.to(device) for tensor in places),
-        ).with_current_entities()
+        )
 
-    def with_vectors(self, vectors: Tensor | WordSums, sentence_vectors: Tensor) -> Datastore:
-        """The same spans with other vectors."""
-        lengths = torch.tensor([len(sentence.words) for sentence in self.sentences], dtype=torch.long)
-        table = WordTable.of(vectors, lengths) if isinstance(vectors, WordSums) else vectors
-        return replace(self, vectors=table, sentence_vectors=sentence_vectors.T.contiguous().T).with_current_entities()
-
-    def with_current_entities(self) -> Datastore:
-        """The same after `labels` or `sentences` have changed: the word table knows its entities again."""
-        table = self.vectors
-        if not isinstance(table, WordTable):
-            return self
-        apart = [bool(each.removed or each.span_weights) or each.weight != 1 for each in self.sentences]
-        rows = (self.labels > 0).nonzero().flatten()
-        entities = torch.stack([self.sentence[rows], self.first[rows], self.stop[rows], self.labels[rows]], 1)
-        return replace(self, vectors=table.with_entities(entities, torch.tensor(apart, dtype=torch.bool)))
+    def with_vectors(self, vectors: Tensor | WordSums | WordTable, sentence_vectors: Tensor) -> Datastore:
+        """The same spans with other vectors; or with those that it has, after `labels` or `sentences` have changed."""
+        if isinstance(vectors, WordSums):
+            vectors = WordTable.of(vectors, torch.tensor([len(each.words) for each in self.sentences]))
+        if isinstance(vectors, WordTable):
+            vectors = vectors.with_entities(self.sentences, self, self.labels)
+        return replace(self, vectors=vectors, sentence_vectors=sentence_vectors.T.contiguous().T)
 
     def __len__(self) -> int:
         return len(self.labels)

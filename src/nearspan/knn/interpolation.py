@@ -7,8 +7,6 @@ as a softmax's where every span has one label, and a sigmoid's, label by label, 
 counts several times has the weight of so many copies, but is one of the nearest only once.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch
@@ -19,6 +17,7 @@ from torch.nn import functional
 from nearspan.knn.datastore import TIE, Datastore
 from nearspan.knn.word_table import PART
 from nearspan.settings import Settings
+from nearspan.spans import one_hot_labels
 
 ROWS = 512  # spans compared with a part of the datastore at once: 128 MB of similarities
 
@@ -45,18 +44,11 @@ def weigh_labels(datastore: Datastore, similarity: Tensor, rows: Tensor, tempera
     """P_knn(y|s) [S, 1 + Y] from the spans at some rows [S, k] with their similarities [S, k], -inf for none."""
     weights = similarity / temperature + datastore.log_weights[rows]
     weights = weights.softmax(-1).nan_to_num_(0.0)
-    probabilities = torch.einsum("sk,sky->sy", weights, one_hot_labels(datastore, rows, labels))
+    probabilities = torch.einsum(
+        "sk,sky->sy", weights, one_hot_labels(datastore.labels[rows], datastore.further[:, rows], labels)
+    )
     probabilities[:, 0] += 1 - weights.sum(-1)
     return probabilities
-
-
-def one_hot_labels(datastore: Datastore, rows: Tensor, labels: int) -> Tensor:
-    """The labels of the spans at some rows [..., k] as ones in [..., k, 1 + Y]."""
-    one_hot = functional.one_hot(datastore.labels[rows].clamp(min=0), labels).float()
-    for more in datastore.further:
-        label = more[rows][..., None]
-        one_hot.scatter_add_(-1, label, (label > 0).float())
-    return one_hot
 
 
 def _nearest(datastore: Datastore, vectors: Tensor, settings: InterpolationSettings) -> tuple[Tensor, Tensor]:

@@ -10,9 +10,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore
-from nearspan.knn.interpolation import one_hot_labels, weigh_labels
+from nearspan.knn.interpolation import weigh_labels
 from nearspan.knn.search import top_columns
 from nearspan.segment.windows import LONGEST
+from nearspan.spans import one_hot_labels
 
 PART, PIECE = 32_768, 512  # rows of the datastore, and spans that are asked about, whose scores are held at once
 SHARPNESS = 20.0  # a neighbour whose cosine is lower by 1 / SHARPNESS has a weight lower by the factor e
@@ -69,7 +70,8 @@ class LeaveOneOut:
             before = best[piece]
             # not below the least number, so that a part in which all are left out adds nothing rather than NaN
             higher = torch.maximum(before, scores.amax(1, keepdim=True)).clamp_(min=torch.finfo(scores.dtype).min)
-            by_label = scores.sub_(higher).exp_() @ one_hot_labels(self.datastore, rows, len(self.labels))
+            one_hot = one_hot_labels(self.datastore.labels[rows], self.datastore.further[:, rows], len(self.labels))
+            by_label = scores.sub_(higher).exp_() @ one_hot
             sums[piece] = sums[piece] * (before - higher).exp() + by_label
             best[piece] = higher
         sums[:, 0] += sums.sum(1) == 0  # no other span is there

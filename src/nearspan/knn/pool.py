@@ -1,27 +1,10 @@
 """Pools of labelled training spans that a head may compare with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional
-
-
-class LabelledRows(Protocol):
-    """N labelled spans whose vectors are to be had some rows at a time: a pool, or a datastore."""
-
-    @property
-    def labels(self) -> Tensor:
-        """[N] 0 is null."""
-
-    def rows(self, rows: slice) -> Tensor:
-        """Vectors [n, H] of some of them."""
-
-    def offsets(self, rows: slice) -> Tensor:
-        """What is added to their scores [n]: log of their weight, -inf for those that do not count."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class WordScores(NamedTuple):
     """log2 of the weights that ends or spans have for the words of a memory."""
 
     steps: Tensor  # [..., W]
-    begins: Tensor | None  # [..., W], or None where all spans of the memory begin alike
+    begins: Tensor | None = None  # [..., W], or None where all spans of the memory begin alike
 
     def rows(self, rows: slice) -> WordScores:
         """Those of some spans."""

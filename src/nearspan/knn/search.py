@@ -1,7 +1,5 @@
 """Search in a datastore: the nearest sentences, their spans as pools, the nearest spans."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional

@@ -1,13 +1,11 @@
 """Exact sums over labelled spans, one by one: equations 1 and 2 of Ouchi et al. (2020)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from nearspan.knn.datastore import Datastore
-from nearspan.knn.pool import LabelledRows, Pool
+from nearspan.knn.pool import Pool
 from nearspan.knn.search import sentence_pools
 from nearspan.spans import Candidates
 
@@ -28,7 +26,7 @@ def pool_probabilities(vectors: Tensor, pool: Pool, labels: int) -> Tensor:
     return _null_where_empty(neighbour_probabilities(vectors, pool) @ pool.one_hot_labels(labels))
 
 
-def probabilities_over_all(vectors: Tensor, pool: LabelledRows, labels: int, budget: int) -> Tensor:
+def probabilities_over_all(vectors: Tensor, pool: Pool | Datastore, labels: int, budget: int) -> Tensor:
     """Equation 2 over a pool of any size, read in chunks: exact, with at most `budget` bytes at work.
 
     A running maximum m and sums of exp(score - m) by label are carried from chunk to chunk and

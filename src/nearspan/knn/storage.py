@@ -1,7 +1,5 @@
 """A datastore on disk: its sentences as JSON lines, its vectors as safetensors."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 A pool holds what some sentences of the datastore offer to one sentence of a batch, or to all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -14,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore
-from nearspan.knn.prefix_products import LN_2, row_sums, window_sums
+from nearspan.knn.prefix_products import LN_2, WordScores, row_sums, window_sums
 from nearspan.knn.word_table import WordPool, WordTable, run_rows
 from nearspan.spans import Candidates, EndSums
 
@@ -81,7 +79,9 @@ class WordSumEngine:
         chosen = sentences.gather(1, order)
         counts = datastore.counts[chosen] * apart.gather(1, order)
         size = max(1, most // int(counts.max()))
-        vectors = ends.vectors(min(datastore.max_width, ends.left.shape[1])) * LOG2_E  # [B, T, L, H]
+        widths = min(datastore.max_width, ends.left.shape[1])
+        stops = functional.pad(ends.right, (0, 0, 0, widths - 1)).unfold(1, widths, 1).mT  # by first word and width
+        vectors = (ends.left[:, :, None] + stops) * LOG2_E  # [B, T, L, H]
         for ids, spans in zip(chosen.split(size, dim=1), counts.split(size, dim=1), strict=True):
             rows = run_rows(datastore.starts[ids], spans, padding=-1)  # [B, N]
             labels, rows = datastore.labels[rows].masked_fill(rows < 0, -1), rows.clamp(min=0)
@@ -125,14 +125,16 @@ class WordSumEngine:
         return probabilities
 
     def _possible_entities(self, ends: EndSums, candidates: Candidates, sentences: Tensor) -> Tensor:
-        """The candidates [N] that may be entities, in order."""
+        """The candidates [N] that may be entities, in order: of the others' weight null has more than half.
+
+        More words add to the weight of null alone, so that spans which are null with some are null with all.
+        """
         few, max_width = sentences[:, :FEW], self.datastore.max_width
         sizes = self.table.counts[few].sum(1) + max_width * self.table.entity_counts[sentences].sum(1)
         order = sizes.argsort()
-        parts = [
-            _may_be_entities(ends.select(ids), self.table.pool(few[ids], sentences[ids]), max_width)
-            for ids in order.split(self._group_size(ends, sizes))
-        ]
+        groups = order.split(self._group_size(ends, sizes))
+        pools = ((ends.select(ids), self.table.pool(few[ids], sentences[ids])) for ids in groups)
+        parts = [_weigh_word_pool(*pool, self.labels, max_width)[1].sum(-1) >= SURE for pool in pools]
         widths = candidates.stop - candidates.first - 1
         return torch.cat(parts)[order.argsort()[candidates.sentence], candidates.first, widths].nonzero().flatten()
 
@@ -154,10 +156,8 @@ def span_probabilities(
     Nearly all spans are null, so the weights of all are summed, those of the entities too, and null has the rest.
     Sentences apart, that spans were removed from or that do not count once, go by the same account.
     """
-    one_hot = functional.pad(torch.eye(labels), (0, 0, 0, 1))  # the last row is padding's, of label -1
     filled = (pool for pool in pools if pool.gaps.shape[1])  # a pool may have no words
-    by_words = (_weigh_word_pool(ends, pool, one_hot[pool.labels], max_width) for pool in filled)
-    parts = chain(by_words, apart)
+    parts = chain((_weigh_word_pool(ends, pool, labels, max_width) for pool in filled), apart)
     total, shares = next(parts)  # log2 of all weights so far [B, T, L], and what entities have of them
     for weight, entity_shares in parts:
         both = torch.logaddexp2(total, weight)
@@ -166,20 +166,6 @@ def span_probabilities(
         total = both
     shares[..., 0] = (1 - shares[..., 1:].sum(-1)).clamp(min=0)  # null has the rest
     return shares.div_(shares.sum(-1, keepdim=True))
-
-
-def _may_be_entities(ends: EndSums, pool: WordPool, max_width: int) -> Tensor:
-    """Which spans [B, T, L] may be more than null, given a pool with some words and all entities of the neighbours.
-
-    More words add to the weight of null alone, so that spans which are null with some are null with all.
-    """
-    length = ends.left.shape[1]
-    widths = min(max_width, length)
-    (left, left_entities), (right, right_entities) = map(pool.columns, pool.end_scores(ends, LOG2_E))
-    total, exact = window_sums(left, right, pool.gaps, widths, max_width)
-    left_entities = left_entities.masked_fill(pool.labels[:, None] < 0, -torch.inf)
-    share = _entity_shares(left_entities, right_entities, total.float()).sum(-1)
-    return _inside(length, widths) & ~(exact & (share < SURE))
 
 
 def _row_probabilities(vectors: Tensor, pool_of: Tensor, pool: WordPool, max_width: int, labels: int) -> Tensor:
@@ -191,22 +177,10 @@ def _row_probabilities(vectors: Tensor, pool_of: Tensor, pool: WordPool, max_wid
     return shares.div_(shares.sum(-1, keepdim=True))
 
 
-def _inside(length: int, widths: int) -> Tensor:
-    """Which first words and widths [T, L] make spans of a sentence."""
-    return torch.arange(length)[:, None] + torch.arange(widths) < length
-
-
-def _entity_shares(left: Tensor, right: Tensor, total: Tensor) -> Tensor:
-    """The weights [B, T, L, E] of entities, as shares of 2^total [B, T, L], from their scores [B, T, E] of ends."""
-    widths = total.shape[2]
-    stops = functional.pad(right, (0, 0, 0, widths - 1)).unfold(1, widths, 1).mT
-    return (left[..., None, :] - total[..., None]).add_(stops).exp2_()
-
-
 def _weigh_rows(scores: Tensor, pool_of: Tensor, pool: WordPool, count: int, max_width: int) -> tuple[Tensor, Tensor]:
     """As `_weigh_word_pool`, [N] and [N, 1 + Y], for spans with scores [N, X] that ask the pools `pool_of`."""
-    words, entities = pool.columns(scores)
-    total = row_sums(words, pool.gaps[pool_of], max_width)
+    steps, entities, *begins = scores.split(pool.sizes, -1)
+    total = row_sums(WordScores(steps, *begins), pool.gaps[pool_of], max_width)
     rounded, labels = total.to(scores.dtype), pool.labels[pool_of]  # [N], [N, E]
     entity_shares = (entities - rounded[:, None]).exp2_().nan_to_num_(0)  # NaN: nothing has weight
     entity_shares = entity_shares.masked_fill_(labels < 0, 0).float()
@@ -214,25 +188,29 @@ def _weigh_rows(scores: Tensor, pool_of: Tensor, pool: WordPool, count: int, max
     return total, shares.mul_((rounded - total).exp2().nan_to_num_(0)[:, None])
 
 
-def _weigh_word_pool(ends: EndSums, pool: WordPool, one_hot: Tensor, max_width: int) -> tuple[Tensor, Tensor]:
+def _weigh_word_pool(ends: EndSums, pool: WordPool, labels: int, max_width: int) -> tuple[Tensor, Tensor]:
     """log2 of the weight of all of a pool's spans [B, T, L], and its entities' shares by label [B, T, L, 1 + Y]."""
     length = ends.left.shape[1]
     widths = min(max_width, length)
     left, right = pool.end_scores(ends, LOG2_E)  # [B, T, X]
-    (left_words, left_entities), (right_words, right_entities) = pool.columns(left), pool.columns(right)
+    (left_steps, left_entities, *left_begins), (right_steps, right_entities, *right_begins) = (
+        scores.split(pool.sizes, -1) for scores in (left, right)
+    )
+    left_words, right_words = WordScores(left_steps, *left_begins), WordScores(right_steps, *right_begins)
     total, exact = window_sums(left_words, right_words, pool.gaps, widths, max_width)
     rounded = total.to(left.dtype)
-    entity_shares = _entity_shares(left_entities, right_entities, rounded).float()  # [B, T, L, E]
-    shares = (one_hot.mT @ entity_shares.flatten(1, 2).mT).mT.view(*total.shape, -1)  # quicker than the other way round
+    stops = functional.pad(right_entities, (0, 0, 0, widths - 1)).unfold(1, widths, 1).mT
+    entities = (left_entities[..., None, :] - rounded[..., None]).add_(stops).exp2_().float()  # [B, T, L, E]
+    one_hot = functional.pad(torch.eye(labels), (0, 0, 0, 1))[pool.labels]  # the last row is padding's, of label -1
+    shares = (one_hot.mT @ entities.flatten(1, 2).mT).mT.view(*total.shape, -1)  # quicker than the other way round
     shares *= (rounded - total).exp2()[..., None]
     if bool(exact.all()):
         return total, shares
-    inexact = (_inside(length, widths) & ~exact).nonzero()  # [N, 3]
-    for rows in (
-        inexact.split(len(ends.left) * length) if len(inexact) else ()
-    ):  # as many spans at once as there are ends
+    inside = torch.arange(length)[:, None] + torch.arange(widths) < length  # [T, L] which are spans of a sentence
+    inexact = (inside & ~exact).nonzero()  # [N, 3]
+    for rows in inexact.split(len(ends.left) * length) if len(inexact) else ():  # as many spans at once as ends
         sentence, first, more = place = rows.unbind(1)
         scores = left[sentence, first].double() + right[sentence, first + more]  # [N, X]
-        pool_of = sentence if len(one_hot) > 1 else torch.zeros_like(sentence)
-        total[place], shares[place] = _weigh_rows(scores, pool_of, pool, one_hot.shape[-1], max_width)
+        pool_of = sentence if len(pool.labels) > 1 else torch.zeros_like(sentence)
+        total[place], shares[place] = _weigh_rows(scores, pool_of, pool, labels, max_width)
     return total, shares

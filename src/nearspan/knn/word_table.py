@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from nearspan.knn.prefix_products import WordScores
-from nearspan.spans import EndSums, WordSums
+from nearspan.knn.memory_sentence import MemorySentence
+from nearspan.spans import Candidates, EndSums, WordSums
+
+if TYPE_CHECKING:
+    from nearspan.knn.datastore import Datastore
 
 PART = 65_536  # words or spans whose vectors are looked at at once
 
@@ -27,13 +30,7 @@ class WordPool:
     index: Tensor  # [B, X] the rows of it that are meant
     gaps: Tensor  # [B, W] 0 for words, -inf for gaps and padding
     labels: Tensor  # [B, E] the entities' labels, -1 for padding
-    begins: bool
-
-    def columns(self, scores: Tensor) -> tuple[WordScores, Tensor]:
-        """Of scores [..., X] those of words, and those of entities [..., E]."""
-        words, entities = self.gaps.shape[1], self.labels.shape[1]
-        begins = scores[..., -words:] if self.begins else None
-        return WordScores(scores[..., :words], begins), scores[..., words : words + entities]
+    sizes: list[int]  # how many columns are steps, entities and begins
 
     def end_scores(self, ends: EndSums, scale: float) -> tuple[Tensor, Tensor]:
         """What the left and right ends of B sentences' spans add to the spans' scores [B, T, X], times `scale`.
@@ -104,10 +101,17 @@ class WordTable:
         set_apart = torch.zeros_like(starts, dtype=torch.bool)
         return cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, set_apart, alike)
 
-    def with_entities(self, entities: Tensor, set_apart: Tensor) -> WordTable:
-        """The same words with other entities [E, 4] (sentence, first, stop, label) and other sentences apart [M]."""
-        words, set_apart = len(self.gaps), set_apart.to(self.gaps.device)
-        sentence, first, stop, labels = entities.to(self.gaps.device).unbind(1)
+    def with_entities(
+        self, sentences: Sequence[MemorySentence], spans: Candidates | Datastore, labels: Tensor
+    ) -> WordTable:
+        """The same words in sentences [M] with other weights, and spans [N] with other labels [N]."""
+        words, device = len(self.gaps), self.gaps.device
+        apart = [bool(each.removed or each.span_weights) or each.weight != 1 for each in sentences]
+        set_apart = torch.tensor(apart, dtype=torch.bool, device=device)
+        rows = (labels > 0).nonzero().flatten()
+        sentence, first, stop, labels = (
+            column[rows].to(device) for column in (spans.sentence, spans.first, spans.stop, labels)
+        )
         vectors = self.spans(self.starts[sentence] + first, stop - first, with_shared=False)
         counts = torch.bincount(sentence, minlength=len(self.starts))
         return replace(
@@ -142,17 +146,14 @@ class WordTable:
             table.entity_starts - words[place] + sum(words) + sum(entities[:place])
             for place, table in enumerate(tables)
         ]
-        return cls(
-            torch.cat([*steps, *vectors, *begins]),
-            tables[0].shared,
-            torch.cat([table.gaps for table in tables]),
-            torch.cat(starts),
-            torch.cat([table.counts for table in tables]),
-            torch.cat([table.labels for table in tables]),
-            torch.cat(entity_starts),
-            torch.cat([table.entity_counts for table in tables]),
-            torch.cat([table.set_apart for table in tables]),
-            tables[0].alike,
+        names = ("gaps", "counts", "labels", "entity_counts", "set_apart")
+        joined: dict[str, Any] = {name: torch.cat([getattr(table, name) for table in tables]) for name in names}
+        return replace(
+            tables[0],
+            table=torch.cat([*steps, *vectors, *begins]),
+            starts=torch.cat(starts),
+            entity_starts=torch.cat(entity_starts),
+            **joined,
         )
 
     def words(self) -> WordSums:
@@ -212,7 +213,8 @@ class WordTable:
         entities = run_rows(self.entity_starts[named], self.entity_counts[named], gap)
         columns = [words, entities] if self.alike else [words, entities, words + (len(self.gaps) + len(self.labels))]
         labels = torch.where(entities > gap, self.labels[(entities - gap - 1).clamp(min=0)], -1)
-        return WordPool(self.table, torch.cat(columns, dim=1), self.gaps.take(words), labels, not self.alike)
+        sizes = [column.shape[1] for column in columns]
+        return WordPool(self.table, torch.cat(columns, dim=1), self.gaps.take(words), labels, sizes)
 
     def to(self, device: torch.device | str) -> WordTable:
         """The same words on a device."""

@@ -1,7 +1,5 @@
 """Boundary smoothing: an entity lends some of its probability to the spans around it (Zhu & Li, 2022)."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import torch

@@ -16,8 +16,7 @@ from torch.nn import functional
 
 from nearspan.losses.span_texts import END, PADDING, START, UNKNOWN, BatchTexts, Sequences, Vocabulary
 from nearspan.settings import Settings
-from nearspan.spans import Gaussian
-from nearspan.spans.bottleneck import positive_deviation
+from nearspan.spans.bottleneck import Gaussian, positive_deviation
 
 Task = Literal["reconstruction", "synonyms"]
 TASKS: tuple[Task, ...] = ("reconstruction", "synonyms")

@@ -4,8 +4,6 @@ Write settings with a literal `kind` and a subclass with `Settings`, and registe
 `nearspan.register("loss", MyLoss)`; a recipe names it under `[losses.extra.NAME]`.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 from torch import Tensor, nn

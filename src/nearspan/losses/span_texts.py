@@ -1,13 +1,11 @@
 """The texts of gold spans: their own words and their synonyms, as rows of a vocabulary."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -52,7 +50,7 @@ class Vocabulary:
         return {"words": self.words, "synonyms": self.synonyms}
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Vocabulary:
+    def from_dict(cls, content: dict[str, Any]) -> Self:
         """What `to_dict` made."""
         return cls(tuple(str(word) for word in content["words"]), bool(content["synonyms"]))
 
@@ -65,7 +63,7 @@ class Sequences:
     places: Tensor  # [W] of all words and ends among the P * L
 
     @classmethod
-    def of(cls, rows: Tensor) -> Sequences:
+    def of(cls, rows: Tensor) -> Self:
         """Texts that are padded already."""
         return cls(rows, (rows.flatten() != PADDING).nonzero().flatten())
 
@@ -103,7 +101,7 @@ class SpanTexts:
         source: SynonymSource | None = None,
         most: int = 10,
         longest: int = 14,
-    ) -> SpanTexts:
+    ) -> Self:
         """Read labelled sentences; of a span's synonyms the first `most` of up to `longest` words are kept."""
         index: dict[str, int] = {}
         sequences: dict[tuple[int, ...], int] = {}

@@ -1,7 +1,5 @@
 """Building a memory anew, and replacing the one on disk in one step."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from pathlib import Path

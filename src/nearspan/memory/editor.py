@@ -111,11 +111,24 @@ class Editor:
             return False
         return True
 
-    def check(self, documents: Iterable[Document], weight: Weight = "enough") -> None:
-        """Refuse what `add` would refuse of any of these documents, before the first of them is added."""
-        check_weight(weight)
+    def check(self, documents: Iterable[Document], weight: Weight = "enough") -> list[LabelledSentences]:
+        """Refuse what `add` would refuse of any of these documents, before the first of them is added.
+
+        What the memory would hold of each is returned.
+        """
+        if weight != "enough":
+            check_weight(weight)
+        network, labelled = self.model.network, []
         for document in documents:
-            self._addable(document)
+            check_labels(self.model, (entity.label for entity in document.entities))
+            try:
+                f"{document.text}{document.id}".encode()
+            except UnicodeEncodeError:
+                raise EditError("the text or its id holds a lone surrogate, which is no character") from None
+            labelled.append(network.suggester.label_sentences([document], self.model.split, network.rules))
+            if not labelled[-1].sentences:
+                raise EditError("the document holds no words, so there is nothing to add")
+        return labelled
 
     def add(self, document: Document | str, weight: Weight = "enough") -> Edit:
         """Remember all sentences of a document, or of a text with its entities in markup.
@@ -125,19 +138,20 @@ class Editor:
         so. Entities that the memory has no part in, discontinuous ones and those out of reach, are not looked at.
         With a number for `weight` each sentence counts as so many copies instead.
         """
-        check_weight(weight)
         document = parse_markup(document) if isinstance(document, str) else document
         with self._editing() as (number, datastore):
             model, network, before = self.model, self.model.network, self._sync.revision
             document = replace(document, id=document.id or f"added-{number}")
-            labelled = self._addable(document)
+            [labelled] = self.check([document], weight)
             corpus, finds_weights = network.encode(labelled.sentences), weight == "enough" and network.datastore_weight
             batches = corpus.reading_batches() if finds_weights else ()
             queries = [Query(network, batch) for batch in batches]  # what the encoder makes of them serves both ends
             vectors = corpus_vectors(network, corpus, queries)
             sentences, content = memory_sentences(labelled), write_document(document, model.split(document))
             ids = range(before.next_id, before.next_id + len(sentences))
-            receipt = receipts.added_lines(ids, sentences, labelled.coverage)
+            receipt = [receipts.sentence_line(*row) for row in zip(ids, sentences, strict=True)]
+            missed = labelled.coverage.unreachable.items()
+            receipt += [f"{count:,} not remembered: {reason}" for reason, count in missed if count]
             change: dict[str, Any] = {"document": content, "first": ids.start, "count": len(ids)}
             if finds_weights:
                 trials = [replace(sentence, span_weights=TRIAL) for sentence in sentences]
@@ -173,7 +187,8 @@ class Editor:
         has the same sentence several times, all of them can be given. They count from now on as in `add`. A
         discontinuous entity is evidence alone: no edit changes what the model predicts of it.
         """
-        check_weight(weight)
+        if weight != "enough":
+            check_weight(weight)
         with self._editing():
             check_labels(self.model, [label] if label else [])
             ids = [sentence] if isinstance(sentence, int) else list(sentence)
@@ -186,26 +201,24 @@ class Editor:
             text = span.text(self._sentence(ids[0]).text)
             old = {"removed" if labels is None else ", ".join(labels) or "no entity" for labels in before}
             change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
-            note, misread, finds_weights = (
-                f": {LINKED}",
-                list[str](),
-                weight == "enough" and self.model.datastore_weight,
-            )
-            if finds_weights and self._is_wide(ids[0], span):
-                note = f": {WIDE}"
-            elif span.discontinuous:
+            note, misread = f": {LINKED}", list[str]()
+            finds_weights = weight == "enough" and self.model.datastore_weight
+            _, runs = self._locate(ids[0], span)
+            if span.discontinuous:
                 if weight != "enough":
                     raise EditError(f"{text!r} is discontinuous: {LINKED}, whatever the sentence's weight; give none")
-            elif finds_weights:
+            elif not finds_weights:
+                note = self._weight_note(weight)
+                change |= {"weight": weight} if weight != "enough" else {}
+            elif runs[0][1] - runs[0][0] > self.model.network.max_width:  # as only entities of a head over words are
+                note = f": {WIDE}"
+            else:
                 change["weight"] = 1.0
                 trial = self._sync.revise(self._sync.after("relabel", change | {"span_weights": TRIAL}))
                 target = self._target(ids)
                 [outcome] = outcomes = reweight(self.model, trial, target)
                 change["span_weights"] = outcome.span_weights
                 note, misread = receipts.weights_found(target.ids, outcomes)
-            else:
-                note = self._weight_note(weight)
-                change |= {"weight": weight} if weight != "enough" else {}
             after = self._sync.after("relabel", change).sentences
             if all(after[each] == self._sentence(each) for each in ids):
                 raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
@@ -222,8 +235,7 @@ class Editor:
             if span is None:
                 removed = {sentence: self._sentence(sentence)}
                 summary = f"remove sentence {sentence} of {removed[sentence].document!r}"
-                change, forgotten = self._removal(removed)
-                return self._make("remove", summary, change, [*receipts.removed_lines(removed), *forgotten])
+                return self._make("remove", summary, *self._removal(removed))
             text, labels = span.text(self._sentence(sentence).text), self._labels(sentence, span)
             if labels is None:
                 raise EditError(f"{text!r} in sentence {sentence} is removed already")
@@ -241,10 +253,10 @@ class Editor:
                 known = {sentence.document for sentence in sentences.values()}
                 raise EditError(f"the memory holds nothing from {document!r}; {_hint(document, known)}")
             summary = f"forget {document!r}: {count_of(len(removed), 'sentence', 'sentences')}"
-            change, forgotten = self._removal(removed)
-            traces = receipts.traces_left(min(removed) < len(self._sync.base))
-            lines = [*receipts.removed_lines(removed), *forgotten, *traces]
-            return self._make("forget", summary, change, lines)
+            change, lines = self._removal(removed)
+            trained = min(removed) < len(self._sync.base)  # some of it came with the model
+            traces = [receipts.FILES, receipts.TRAINED if trained else receipts.ADDED]
+            return self._make("forget", summary, change, [*lines, *traces])
 
     def undo(self, only: int | None = None) -> Edit:
         """Take back the last edit that still stands; when called again, the one before it.
@@ -295,19 +307,6 @@ class Editor:
                 raise EditError(f"{self.folder} has no memory: {NO_MEMORY}")
             yield len(self._sync.edits) + 1, self.model.datastore
 
-    def _addable(self, document: Document) -> LabelledSentences:
-        """A document as the memory would read it; an error where it cannot be added."""
-        check_labels(self.model, (entity.label for entity in document.entities))
-        try:
-            f"{document.text}{document.id}".encode()
-        except UnicodeEncodeError:
-            raise EditError("the text or its id holds a lone surrogate, which is no character") from None
-        network = self.model.network
-        labelled = network.suggester.label_sentences([document], self.model.split, network.rules)
-        if not labelled.sentences:
-            raise EditError("the document holds no words, so there is nothing to add")
-        return labelled
-
     def _weight_note(self, weight: Weight) -> str:
         """What a summary says of a weight that is given, or that no prediction hangs on."""
         note = f": weight {weight:g}" if weight not in ("enough", 1) else ""
@@ -321,14 +320,15 @@ class Editor:
         return Target(sentences, queries, [ids])
 
     def _removal(self, removed: Mapping[int, MemorySentence]) -> tuple[dict[str, Any], list[str]]:
-        """The change that takes sentences out, and what to say of their words where the encoder recalls words."""
+        """The change that takes sentences out, and its receipt: they, and what of them the encoder recalls no more."""
         change: dict[str, Any] = {"sentences": list(removed)}
+        lines = [receipts.sentence_line(*row) for row in removed.items()]
         word_memory = self.model.network.encoder.word_memory
         trained = [sentence.tokens for number, sentence in removed.items() if number < len(self._sync.base)]
-        if word_memory is None or not trained:
-            return change, []
-        change["forgotten"] = word_memory.find_copies(trained, self._sync.revision.forgotten)
-        return change, receipts.forgotten_words_lines(word_memory.count_slots(change["forgotten"]))
+        if word_memory is not None and trained:
+            change["forgotten"] = word_memory.find_copies(trained, self._sync.revision.forgotten)
+            lines += receipts.forgotten_words_lines(word_memory.count_slots(change["forgotten"]))
+        return change, lines
 
     def _labels(self, sentence: int, span: Span) -> list[str] | None:
         """The labels of a span of a remembered sentence, none where it is no entity; None where it was removed."""
@@ -366,11 +366,6 @@ class Editor:
                 f"model considers spans of at most {rules.max_width} (suggester.max_width)"
             )
         return remembered, runs
-
-    def _is_wide(self, sentence: int, span: Span) -> bool:
-        """Whether a span is wider than all that the memory holds, as only entities of a head over words are."""
-        _, runs = self._locate(sentence, span)
-        return len(runs) == 1 and runs[0][1] - runs[0][0] > self.model.network.max_width
 
 
 def _hint(document: str, known: set[str]) -> str:

@@ -6,12 +6,11 @@ crash: readers leave it out and the next writer cuts it away. So a crash at any 
 before the edit, or as it is after it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -95,8 +94,7 @@ class Journal:
         """Write an edit; when this returns it is on disk for good. Only while `locked`, with all that is there read."""
         if self._size < 0:
             self.read()
-        content = edit.to_dict() | {"change": dict(edit.change)}
-        line = (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8")
+        line = (json.dumps(asdict(edit), ensure_ascii=False) + "\n").encode("utf-8")
         if not self._size:  # no journal, or that of another memory
             self._size = begin_journal(self.folder, self._base, line)
             return

@@ -1,14 +1,10 @@
 """Receipts: what an edit brought in or took out, in plain words."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from nearspan.document import count_of
 from nearspan.knn import MemorySentence
 from nearspan.memory.reweight import Outcome
-from nearspan.memory.sentences import SentenceView
-from nearspan.segment import Coverage
 
 FILES = (
     "Still on disk: memory.jsonl and journal.jsonl keep the text, so that undo can bring it back. "
@@ -56,16 +52,16 @@ def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> 
     return f": {'; '.join(parts)}", misread
 
 
-def added_lines(ids: Iterable[int], sentences: Iterable[MemorySentence], coverage: Coverage) -> list[str]:
-    """What was added, and which entities the model's spans cannot hold."""
-    lines = [str(SentenceView.of(number, sentence)) for number, sentence in zip(ids, sentences, strict=True)]
-    unreachable = [f"{count:,} not remembered: {reason}" for reason, count in coverage.unreachable.items() if count]
-    return [*lines, *unreachable]
-
-
-def removed_lines(sentences: Mapping[int, MemorySentence]) -> list[str]:
-    """What was removed."""
-    return [str(SentenceView.of(number, sentence)) for number, sentence in sentences.items()]
+def sentence_line(number: int, sentence: MemorySentence) -> str:
+    """A sentence that came or went."""
+    contiguous = [(((first, stop),), label) for first, stop, label in sentence.entities]
+    linked = [(gold.fragments, gold.label) for gold in sentence.discontinuous]
+    text, words, names = sentence.text, sentence.words, []
+    for fragments, label in sorted([*contiguous, *linked]):
+        parts = [text[words[first][0] : words[stop - 1][1]] for first, stop in fragments]
+        names.append(f"{' '.join(parts)!r} {label}")
+    weight = f", weight {sentence.weight:g}" if sentence.weight != 1 else ""
+    return f"sentence {number} of {sentence.document!r}: {text!r} ({', '.join(names) or 'no entities'}){weight}"
 
 
 def forgotten_words_lines(slots: int) -> list[str]:
@@ -74,13 +70,5 @@ def forgotten_words_lines(slots: int) -> list[str]:
     >>> forgotten_words_lines(1)[0], forgotten_words_lines(0)
     ('1 word is recalled no more', [])
     """
-    return (
-        [f"{count_of(slots, 'word', 'words')} {'is' if slots == 1 else 'are'} recalled no more", RECALLED]
-        if slots
-        else []
-    )
-
-
-def traces_left(trained: bool) -> list[str]:
-    """What is left of a forgotten document outside the memory; `trained` where some of it came with the model."""
-    return [FILES, TRAINED if trained else ADDED]
+    words = f"{count_of(slots, 'word', 'words')} {'is' if slots == 1 else 'are'} recalled no more"
+    return [words, RECALLED] if slots else []

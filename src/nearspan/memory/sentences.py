@@ -56,11 +56,6 @@ class SentenceView:
             ],
         }
 
-    def __str__(self) -> str:
-        names = ", ".join(f"{entity.span.text(self.text)!r} {entity.label}" for entity in self.entities)
-        weight = f", weight {self.weight:g}" if self.weight != 1 else ""
-        return f"sentence {self.id} of {self.document!r}: {self.text!r} ({names or 'no entities'}){weight}"
-
 
 def matching(
     sentences: Mapping[int, MemorySentence], text: str = "", label: str = "", document: str = ""

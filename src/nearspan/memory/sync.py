@@ -1,7 +1,5 @@
 """A model's memory in step with the one on disk, whoever edits it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

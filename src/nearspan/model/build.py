@@ -1,7 +1,5 @@
 """From a recipe to a network: its parts are built and put together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nearspan import registry

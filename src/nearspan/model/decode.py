@@ -1,7 +1,5 @@
 """From label probabilities to entities."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import tomli_w
 from safetensors import SafetensorError
 
 from nearspan.config import Recipe
 from nearspan.encoders import Encoder
-from nearspan.errors import ConfigError, ModelError, first_line
+from nearspan.errors import ConfigError, ModelError, first_line, is_memory_full
 from nearspan.io.model_folder import (
     CARD,
     CHECKPOINT,
@@ -22,6 +24,7 @@ from nearspan.io.model_folder import (
     FORMAT,
     RESULT,
     WEIGHTS,
+    Digests,
     check_files,
     install_files,
     listed_files,
@@ -32,53 +35,44 @@ from nearspan.io.model_folder import (
 )
 from nearspan.io.paths import is_folder
 from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
-from nearspan.knn import Datastore
 from nearspan.knn.storage import FILES, clear_memory, current_file, save_datastore
 from nearspan.losses import Vocabulary
 from nearspan.model.build import build_network
 from nearspan.model.decode import Overlap
 from nearspan.model.network import Network
 from nearspan.spans import StringMajority
+from nearspan.version import __version__
+
+if TYPE_CHECKING:
+    from nearspan.model.model import Model
 
 STRINGS = "strings"  # the majority by string, where spans are given
 GENERATORS = "generators"  # the words that generators know, where there are any
 WORD_MEMORY = "encoder.word_memory."
 
 
-@dataclass(frozen=True)
-class SavedModel:
-    """What a model folder holds, beside its memory's edits."""
-
-    recipe: Recipe
-    labels: Sequence[str]
-    network: Network
-    overlap: Overlap
-    linked_overlap: Overlap  # of discontinuous entities
-    datastore: Datastore | None = None
-    strings: StringMajority | None = None
-
-
-def save(saved: SavedModel, path: Path, card: str) -> None:
+def save(model: Model, path: Path, card: str) -> None:
     """Write a model folder. `config.toml` comes last: a folder that has it is whole."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with staging_folder(path) as staging:
-            _stage(saved, staging)
+            _stage(model, staging)
             files = install_files(staging, path)
-        weights = save_weights(saved.network, path)
+        weights = save_weights(model.network, path)
         clear_memory(path)
-        if saved.datastore is not None:
-            save_datastore(saved.datastore, path, weights)
+        if model.datastore is not None:
+            save_datastore(model.datastore, path, weights)
         if card:
             (path / CARD).write_text(card, encoding="utf-8")
-        linker = saved.network.fragment_linker
-        head: dict[str, Any] = {"nearspan": FORMAT, "overlap": saved.overlap, "weights": weights}
+        linker = model.network.fragment_linker
+        head: dict[str, Any] = {"nearspan": FORMAT, "overlap": model.overlap, "weights": weights}
         if linker is not None:
-            head["linked"] = [saved.labels[number - 1] for number in linker.labels]
-            head["linked_overlap"] = saved.linked_overlap
-        recipe = saved.recipe.model_dump(exclude_none=True)
+            head["linked"] = [model.labels[number] for number in linker.labels]
+            head["linked_overlap"] = model.linked_overlap
+        recipe = model.recipe.model_dump(exclude_none=True)
         scratch = path / f"{CONFIG}.new"
-        scratch.write_text(tomli_w.dumps({"model": head | {"files": files}, "recipe": recipe}), encoding="utf-8")
+        content = {"model": head | {"versions": versions(), "files": files}, "recipe": recipe}
+        scratch.write_text(tomli_w.dumps(content), encoding="utf-8")
         scratch.replace(path / CONFIG)
     except (OSError, SafetensorError, UnicodeError) as error:
         raise ModelError(f"cannot save the model to {path}: {error}") from error
@@ -105,40 +99,76 @@ def has_memory(path: Path) -> bool:
     return any(current_file(path, name).exists() for name in FILES)
 
 
-def load(path: Path) -> SavedModel:
-    """Read a model folder without its memory; clear errors for one that is missing, damaged or foreign."""
+def load(path: Path) -> dict[str, Any]:
+    """What makes the model of a folder, without its memory; an error for one that is missing, damaged or foreign."""
     _refuse_other_folders(path)
-    try:
+    with _as_model_errors(path):
         config = read_config(path / CONFIG)
         head = config["model"]
         if head["nearspan"] != FORMAT:
             raise ModelError(f"{path} was written in format {head['nearspan']!r}; this nearspan reads format {FORMAT}")
-        levels = (head.get("overlap"), head.get("linked_overlap", "any"))
-        for level in levels:
-            if level not in get_args(Overlap):
-                raise ModelError(f"{path / CONFIG}: overlap is {level!r}; known: {', '.join(get_args(Overlap))}")
-        recipe = Recipe.parse(config.get("recipe", {}), str(path / CONFIG))
         files = listed_files(path, head.get("files"))
         check_files(path, files)
-        labels = [str(label) for label in read_vocabulary(path, "labels", files)]
-        encoder = Encoder.from_disk(recipe.encoder, path / ENCODER, lambda name: read_vocabulary(path, name, files))
-        linked = [labels.index(label) + 1 for label in head.get("linked", [])]
-        generators, strings = (
-            read_vocabulary(path, name, files) if vocabulary_file(name) in files else None
-            for name in (GENERATORS, STRINGS)
-        )
-        vocabulary = Vocabulary.from_dict(generators) if generators is not None else None
-        network = build_network(recipe, encoder, len(labels), vocabulary, linked)
-        network.load_state_dict(load_tensors(path / WEIGHTS))
-        if weights_id(path) != head.get("weights"):
-            raise ModelError(f"{path / WEIGHTS} is of another model than {CONFIG}: put back a sound copy of either")
-        majority = StringMajority.from_dict(strings) if strings is not None else None
-        return SavedModel(recipe, labels, network, *levels, strings=majority)
-    except ConfigError as error:
-        raise ModelError(str(error)) from error
+    with _as_model_errors(path, head.get("versions")):
+        return _read(path, config, files)
+
+
+def _read(path: Path, config: dict[str, Any], files: Digests) -> dict[str, Any]:
+    head = config["model"]
+    levels = (head.get("overlap"), head.get("linked_overlap", "any"))
+    for level in levels:
+        if level not in get_args(Overlap):
+            raise ModelError(f"{path / CONFIG}: overlap is {level!r}; known: {', '.join(get_args(Overlap))}")
+    recipe = Recipe.parse(config.get("recipe", {}), str(path / CONFIG))
+    labels = [str(label) for label in read_vocabulary(path, "labels", files)]
+    encoder = Encoder.from_disk(recipe.encoder, path / ENCODER, lambda name: read_vocabulary(path, name, files))
+    linked = [labels.index(label) + 1 for label in head.get("linked", [])]
+    generators, strings = (
+        read_vocabulary(path, name, files) if vocabulary_file(name) in files else None for name in (GENERATORS, STRINGS)
+    )
+    vocabulary = Vocabulary.from_dict(generators) if generators is not None else None
+    network = build_network(recipe, encoder, len(labels), vocabulary, linked)
+    network.load_state_dict(load_tensors(path / WEIGHTS))
+    if weights_id(path) != head.get("weights"):
+        raise ModelError(f"{path / WEIGHTS} is of another model than {CONFIG}: put back a sound copy of either")
+    return {
+        "recipe": recipe,
+        "labels": labels,
+        "network": network,
+        "overlap": levels[0],
+        "linked_overlap": levels[1],
+        "strings": StringMajority.from_dict(strings) if strings is not None else None,
+    }
+
+
+def versions() -> dict[str, str]:
+    """The versions that a model depends on, as they are here."""
+    packages = {name: metadata.version(name) for name in ("torch", "transformers")}
+    return {"nearspan": __version__, "python": platform.python_version(), **packages}
+
+
+@contextmanager
+def _as_model_errors(path: Path, written: Any = None) -> Iterator[None]:
+    """Turn what goes wrong into a ModelError, which names the versions that have `written` it if they are others."""
+    try:
+        yield
+    except (ConfigError, ModelError) as error:
+        raise ModelError(f"{error}{_other_versions(written)}") from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
         # RuntimeError: weights of other shapes or names than the settings ask for
-        raise ModelError(f"the model in {path} is damaged: {first_line(error)}") from error
+        if is_memory_full(error):
+            raise
+        message = f"the model in {path} is damaged: {first_line(error)}{_other_versions(written)}"
+        raise ModelError(message) from error
+
+
+def _other_versions(written: Any) -> str:
+    here = versions()
+    others = [name for name in here if isinstance(written, dict) and written.get(name, here[name]) != here[name]]
+    if not others:
+        return ""
+    then, now = (", ".join(f"{name} {of[name]}" for name in others) for of in (written, here))
+    return f" (it was written with {then}, and this is {now}: load it with those)"
 
 
 def _refuse_other_folders(path: Path) -> None:
@@ -153,13 +183,13 @@ def _refuse_other_folders(path: Path) -> None:
         raise ModelError(f"{path} holds no {CONFIG}, so it is not a nearspan model{hint}")
 
 
-def _stage(saved: SavedModel, staging: Path) -> None:
+def _stage(model: Model, staging: Path) -> None:
     """Write the vocabularies and what a pretrained encoder needs beside its weights."""
-    content: dict[str, Any] = {"labels": list(saved.labels)}
-    saved.network.encoder.save(staging / ENCODER, content.__setitem__)
-    if saved.network.generators is not None:
-        content[GENERATORS] = saved.network.generators.vocabulary.to_dict()
-    if saved.strings is not None:
-        content[STRINGS] = saved.strings.to_dict()
+    content: dict[str, Any] = {"labels": list(model.labels[1:])}
+    model.network.encoder.save(staging / ENCODER, content.__setitem__)
+    if model.network.generators is not None:
+        content[GENERATORS] = model.network.generators.vocabulary.to_dict()
+    if model.strings is not None:
+        content[STRINGS] = model.strings.to_dict()
     for name in content:
         (staging / vocabulary_file(name)).write_text(json.dumps(content[name], ensure_ascii=False), encoding="utf-8")

@@ -107,18 +107,15 @@ class Model:
 
         A model that is there already goes with its memory, and with all edits of it that this one does not hold.
         """
-        content = (self.recipe, self.labels[1:], self.network, self.overlap, self.linked_overlap, self.datastore)
-        folder.save(folder.SavedModel(*content, self.strings), Path(path), card)
+        folder.save(self, Path(path), card)
         self.path, self._editor = Path(path), None
 
     @classmethod
     def load(cls, path: Path | str, device: str = "", memory: bool = True) -> Model:
         """Read a model folder, with its memory as edits have left it or without. Nothing in the folder is run."""
-        saved = folder.load(Path(path))
-        content = (saved.recipe, saved.labels, saved.network, saved.overlap, None, saved.linked_overlap, saved.strings)
-        model = cls(*content, Path(path))
+        model = cls(**folder.load(Path(path)), path=Path(path))
         model.to(usable_device(device))
-        if memory and (saved.network.head.uses_datastore or folder.has_memory(Path(path))):
+        if memory and (model.network.head.uses_datastore or folder.has_memory(Path(path))):
             from nearspan.memory.sync import load_edited
 
             load_edited(model, Path(path))
@@ -270,7 +267,9 @@ class Model:
         spans = [
             (span, entity.label)
             for entity in document.entities
-            for span in (_fragments(entity.span) if self.classifies_given_spans else [entity.span])
+            for span in (
+                [Span((each,)) for each in entity.span.fragments] if self.classifies_given_spans else [entity.span]
+            )
         ]
         return self._explain(document, spans, k)
 
@@ -300,7 +299,3 @@ class Model:
             explain_span(network, queries[question.key], question, datastore, self.labels, k, label)
             for question, (_, label) in zip(questions, spans, strict=True)
         ]
-
-
-def _fragments(span: Span) -> list[Span]:
-    return [Span.of(start, end) for start, end in span.fragments]

@@ -1,7 +1,5 @@
 """The parts as one network: encoder, suggester, span representation, bottleneck, head and extra losses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -123,7 +121,13 @@ class Network(nn.Module):
         Where only entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
         """
         if self.interpolation is None or query.datastore is None:
-            return self.head.predict_proba(query, entities_only=entities_only)
+            probabilities = self.head.predict_proba(query, entities_only=entities_only)
+            if probabilities.shape[1] != self.labels:
+                raise ModelError(
+                    f"{type(self.head).__name__}.predict_proba gives {list(probabilities.shape)} where "
+                    f"{[len(query.candidates), self.labels]} is expected: candidates, and null and all labels"
+                )
+            return probabilities
         knn = knn_probabilities(query.datastore, query.vectors, self.interpolation, self.labels)
         return torch.lerp(self.head.predict_proba(query), knn, self.interpolation.weight)
 

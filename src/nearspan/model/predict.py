@@ -113,7 +113,8 @@ class Predictor:
         by_sentence: list[list[LabelledSpan[int]]] = [[] for _ in windows.sentences]
         for position, window, spans in zip(windows.positions, windows.windows, by_window, strict=True):
             is_whole = window.sentence is windows.sentences[position]
-            by_sentence[position] += spans if is_whole else _owned_spans(window, spans)
+            owned = spans if is_whole else [span.shift(window.start) for span in spans if window.owns(span.first)]
+            by_sentence[position] += owned
         for position, sentence in enumerate(windows.sentences):
             if sentence.wholes is not None:
                 by_sentence[position] = of_whole_words(sentence, by_sentence[position])
@@ -152,11 +153,6 @@ class Predictor:
             rows = starts[batch.ids.to(starts.device)][query.candidates.sentence] + query.candidates.number
             probabilities[rows] = network.predict_proba(query)
         return probabilities
-
-
-def _owned_spans(window: Window, spans: Sequence[LabelledSpan[int]]) -> list[LabelledSpan[int]]:
-    """Those spans of a window that are its own, in the words of its whole sentence."""
-    return [span.shift(window.start) for span in spans if window.owns(span.first)]
 
 
 def of_whole_words(sentence: Sentence, spans: list[LabelledSpan[int]]) -> list[LabelledSpan[int]]:

@@ -1,7 +1,5 @@
 """What a network makes of all spans of a corpus, as a datastore keeps them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

@@ -1,7 +1,5 @@
 """Recipes: one TOML file a system, and one a corpus with what differs there. What is here loads no torch."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Audit a corpus: which annotations do the training spans around them contradict?"""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,10 +11,10 @@ from torch import Tensor
 
 from nearspan.errors import ModelError, NearspanError
 from nearspan.evaluation.evaluator import UNKNOWN_LABEL
-from nearspan.explain import Neighbour
-from nearspan.explain.evidence import neighbours_at
+from nearspan.explain.evidence import Neighbour, neighbours_at
 from nearspan.formats import Documents, as_documents
 from nearspan.io.atomic import write_file
+from nearspan.io.outputs import check_outputs
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
@@ -45,8 +43,9 @@ class Audit:
         """The list as JSON lines."""
         return (json.dumps(issue.to_dict(), ensure_ascii=False) + "\n" for issue in self.issues)
 
-    def write(self, path: Path | str) -> None:
-        """Write the list as JSON lines."""
+    def write(self, path: Path | str, *, force: bool = False) -> None:
+        """Write the list as JSON lines, over a file that is there only with `force`."""
+        check_outputs([Path(path)], force=force)
         write_file(Path(path), self.lines())
 
     def page(self, labels: Sequence[str], corpus: str = "") -> str:

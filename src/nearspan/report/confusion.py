@@ -1,13 +1,11 @@
 """The confusion matrix: which labels gold entities get."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from nearspan.evaluation import Error
+from nearspan.evaluation import Error, Scores
 
 
 @dataclass(frozen=True)
@@ -19,10 +17,10 @@ class ConfusionMatrix:
     Predictions that no gold entity is paired with have the gold label None.
 
     >>> from nearspan.document import Document, Entity
-    >>> from nearspan.evaluation import find_errors
+    >>> from nearspan.evaluation import find_errors, score
     >>> gold = Document("Ann Li in Oslo", (Entity.of(0, 6, "PER"), Entity.of(10, 14, "LOC")))
     >>> predicted = gold.with_entities([Entity.of(0, 3, "PER"), Entity.of(10, 14, "ORG")])
-    >>> matrix = ConfusionMatrix.of({"PER": 0, "LOC": 0}, find_errors([gold], [predicted]))
+    >>> matrix = ConfusionMatrix.of(score([gold], [predicted]), find_errors([gold], [predicted]))
     >>> matrix.boundary["PER"], matrix.counts["LOC", "ORG"], matrix.counts["LOC", None]
     (1, 1, 0)
     """
@@ -32,9 +30,10 @@ class ConfusionMatrix:
     boundary: Counter[str]
 
     @classmethod
-    def of(cls, correct: Mapping[str, int], errors: Sequence[Error]) -> ConfusionMatrix:
-        """From the number of correct entities of each label, and the errors."""
-        counts: Counter[tuple[str | None, str | None]] = Counter({(y, y): count for y, count in correct.items()})
+    def of(cls, scores: Scores, errors: Sequence[Error]) -> Self:
+        """From the correct entities of each label, and the errors."""
+        counts: Counter[tuple[str | None, str | None]] = Counter()
+        counts.update({(label, label): row.correct for label, row in scores.labels.items()})
         boundary: Counter[str] = Counter()
         for error in errors:
             if error.kind == "wrong boundary" and error.gold:
@@ -58,7 +57,7 @@ class ConfusionMatrix:
         """For JSON."""
         cells = [
             {"gold": gold, "predicted": predicted, "count": count}
-            for (gold, predicted), count in sorted(self.counts.items(), key=lambda item: -item[1])
+            for (gold, predicted), count in self.counts.most_common()
             if count
         ]
         return {"cells": cells, "wrong_boundary": dict(self.boundary)}

@@ -1,11 +1,9 @@
 """Every error of a model, with the training spans that explain it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import track
@@ -22,7 +20,7 @@ from nearspan.spans import align_to_candidates
 
 UNREACHABLE = "out of reach"
 KINDS = ("wrong label", "wrong boundary", "wrong label and boundary", "spurious", "missed", UNREACHABLE)
-LISTED = 5  # training spans for a span
+ASKED, LISTED = 4, 5  # training spans of each label, and those that are kept of all
 LIKELIEST = 3  # labels whose probabilities are given
 SHOWN = ("label", "weight", "text", "document", "sentence_id")  # of a training span, in JSON
 
@@ -39,7 +37,7 @@ class SpanEvidence:
     neighbours: Sequence[Neighbour]  # the heaviest of all labels
 
     @classmethod
-    def of(cls, evidence: Evidence) -> SpanEvidence:
+    def of(cls, evidence: Evidence) -> Self:
         """Take the heaviest training spans or, where words recall training words, the heaviest occurrences."""
         groups = list(evidence.neighbours.values())
         if evidence.strength == "attended":
@@ -97,27 +95,20 @@ def error_kinds(scored: ScoredModel) -> list[str]:
     ]
 
 
-def explain_errors(
-    scored: ScoredModel, kinds: Sequence[str], count: int = 4, console: Console | None = None
-) -> list[ExplainedError]:
-    """All errors, with evidence from `count` training spans of each label; none for a model without a memory."""
+def explain_errors(scored: ScoredModel, kinds: Sequence[str], console: Console | None = None) -> list[ExplainedError]:
+    """All errors with their evidence; none for a model without a memory."""
     pairs = list(zip(kinds, scored.errors, strict=True))
     return [
-        ExplainedError(
-            kind,
-            error.document,
-            error.gold,
-            error.predicted,
-            list(_evidence(scored.model, error, count)) if scored.model.datastore and kind != UNREACHABLE else [],
-        )
+        ExplainedError(kind, error.document, error.gold, error.predicted, list(_evidence(scored.model, kind, error)))
         for kind, error in track(pairs, "explaining errors", console=console, transient=True, disable=console is None)
     ]
 
 
-def _evidence(model: Model, error: Error, count: int) -> Iterator[SpanEvidence]:
-    for span in dict.fromkeys(entity.span for entity in (error.predicted, error.gold) if entity is not None):
+def _evidence(model: Model, kind: str, error: Error) -> Iterator[SpanEvidence]:
+    entities = (error.predicted, error.gold) if model.datastore and kind != UNREACHABLE else ()
+    for span in dict.fromkeys(entity.span for entity in entities if entity is not None):
         with suppress(NearspanError):  # a gold span that is too wide, or discontinuous where no fragments are linked
-            yield SpanEvidence.of(model.explain_span(error.document, span, count))
+            yield SpanEvidence.of(model.explain_span(error.document, span, ASKED))
 
 
 def reachable_entities(model: Model, document: Document) -> set[Entity]:

@@ -1,7 +1,5 @@
 """Label issues: annotations that their neighbours contradict, and spans without one that look like entities."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest

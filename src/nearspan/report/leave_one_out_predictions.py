@@ -1,7 +1,5 @@
 """What a model predicts for a corpus's spans when their own sentences have no part in it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """What a long analysis tells whoever waits for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rich.console import Console

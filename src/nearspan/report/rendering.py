@@ -1,7 +1,5 @@
 """Pages from the templates: HTML files that load nothing, in which every text is escaped."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,10 +1,8 @@
 """What a report says, before it becomes a page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 
@@ -33,16 +31,11 @@ class Results:
     @classmethod
     def of(
         cls, models: list[ScoredModel], documents: Sequence[Document], corpus: str, console: Console | None = None
-    ) -> Results:
+    ) -> Self:
         """Find the errors of scored models, and explain those of the first."""
         kinds = [error_kinds(scored) for scored in models]
-        confusions = [
-            ConfusionMatrix.of(
-                {label: counts.correct for label, counts in scored.evaluation.scores.labels.items()}, scored.errors
-            )
-            for scored in models
-        ]
-        errors = explain_errors(models[0], kinds[0], console=console)
+        confusions = [ConfusionMatrix.of(scored.evaluation.scores, scored.errors) for scored in models]
+        errors = explain_errors(models[0], kinds[0], console)
         counts = [{kind: row.count(kind) for kind in KINDS if kind in row} for row in kinds]
         return cls(corpus, digest(documents), models, confusions, counts, errors)
 

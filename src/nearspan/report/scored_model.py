@@ -1,12 +1,10 @@
 """The models of a report, each with a name and its scores on the corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nearspan.document import Document
 from nearspan.evaluation import Counts, Error, Evaluation, Scores, evaluate, find_errors
@@ -28,7 +26,7 @@ class ScoredModel:
     folder: Path | None = None
 
     @classmethod
-    def of(cls, name: str, model: Model, documents: Sequence[Document], folder: Path | None = None) -> ScoredModel:
+    def of(cls, name: str, model: Model, documents: Sequence[Document], folder: Path | None = None) -> Self:
         """Score a model: by the entities that it finds or, if spans are given to it, by the labels that they get."""
         return cls(name, model, documents, evaluate(model, documents), folder)
 

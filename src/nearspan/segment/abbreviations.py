@@ -1,7 +1,5 @@
 """Abbreviations whose full stop ends no sentence."""
 
-from __future__ import annotations
-
 # Case-folded and without the stop. Initials and dotted forms (e.g., z.B., т.е.) need no entry. An entry is
 # worth its place when a capital or a digit usually follows it, or when it is four letters long or longer.
 ABBREVIATIONS = frozenset(

@@ -1,7 +1,5 @@
 """Alignment: entities in characters become entities in words."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,12 +42,9 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     """
     starts: dict[int, tuple[int, int]] = {}
     stops: dict[int, tuple[int, int]] = {}
-    words = 0
     for position, sentence in enumerate(sentences):
-        for first, stop in sentence.runs:
-            starts[sentence.words[first][0]] = (position, first)
-            stops[sentence.words[stop - 1][1]] = (position, stop)
-            words += 1
+        starts |= {start: (position, first) for start, first in sentence.starts.items()}
+        stops |= {end: (position, stop) for end, stop in sentence.stops.items()}
     golds: list[list[LabelledSpan[str]]] = [[] for _ in sentences]
     sources: list[list[Entity]] = [[] for _ in sentences]
     unreachable: list[tuple[Entity, str]] = []
@@ -65,6 +60,7 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
             position = aligned[0][0][0]
             golds[position].append(LabelledSpan(fragments, entity.label))
             sources[position].append(entity)
+    words = sum(len(sentence.runs) for sentence in sentences)
     reasons = Counter(reason for _, reason in unreachable)
     count = sum(map(len, golds)) + len(unreachable)
     return Alignment(golds, sources, unreachable, Coverage(1, len(sentences), words, count, dict(reasons)))

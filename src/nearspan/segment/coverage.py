@@ -1,10 +1,9 @@
 """Coverage: what was read, and what the settings put out of reach."""
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
 
 from nearspan.document import count_of
 
@@ -31,28 +30,16 @@ class Coverage:
         """Entities that a prediction can still equal."""
         return self.entities - sum(self.unreachable.values())
 
-    def __add__(self, other: Coverage) -> Coverage:
-        reasons = dict(self.unreachable)
-        for reason, count in other.unreachable.items():
-            reasons[reason] = reasons.get(reason, 0) + count
-        return Coverage(
-            self.documents + other.documents,
-            self.sentences + other.sentences,
-            self.words + other.words,
-            self.entities + other.entities,
-            reasons,
-        )
+    def __add__(self, other: Self) -> Self:
+        reasons = Counter(self.unreachable)
+        reasons.update(other.unreachable)
+        documents, sentences = self.documents + other.documents, self.sentences + other.sentences
+        words, entities = self.words + other.words, self.entities + other.entities
+        return type(self)(documents, sentences, words, entities, dict(reasons))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; reasons with the largest count first."""
-        return {
-            "documents": self.documents,
-            "sentences": self.sentences,
-            "words": self.words,
-            "entities": self.entities,
-            "reachable": self.reachable,
-            "unreachable": dict(self._reasons()),
-        }
+        return asdict(self) | {"reachable": self.reachable, "unreachable": dict(self._reasons())}
 
     def __str__(self) -> str:
         line = f"{count_of(self.entities, 'entity', 'entities')} in "

@@ -1,7 +1,5 @@
 """What a sentence is known by wherever it stands: a number made of its words."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import count
@@ -16,13 +14,11 @@ def digests(sentences: Iterable[Sequence[str]], without: Collection[int] = froze
     >>> digests([["It", "snowed"], ["It", "rained"]]) == [second, first]
     True
     """
-    by_key: dict[bytes, Iterator[int]] = {}
-    digests = []
-    for words in sentences:
-        key = _key(words)
-        numbers = by_key.setdefault(key, _numbers(key))
-        digests.append(next(number for number in numbers if number not in without))
-    return digests
+    by_words: dict[tuple[str, ...], Iterator[int]] = {}
+    return [
+        next(number for number in by_words.setdefault(tuple(words), copies(words)) if number not in without)
+        for words in sentences
+    ]
 
 
 def copies(words: Sequence[str]) -> Iterator[int]:
@@ -32,16 +28,7 @@ def copies(words: Sequence[str]) -> Iterator[int]:
     >>> [next(numbers), next(numbers)] == digests([["It", "rained"], ["It", "rained"]])
     True
     """
-    return _numbers(_key(words))
-
-
-def _key(words: Sequence[str]) -> bytes:
-    return blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _numbers(key: bytes) -> Iterator[int]:
-    return (_digest(key, copy) for copy in count(1))
-
-
-def _digest(key: bytes, copy: int) -> int:
-    return int.from_bytes(blake2b(key + copy.to_bytes(8, "little"), digest_size=8).digest(), "little", signed=True)
+    key = blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    for copy in count(1):
+        digest = blake2b(key + copy.to_bytes(8, "little"), digest_size=8).digest()
+        yield int.from_bytes(digest, "little", signed=True)

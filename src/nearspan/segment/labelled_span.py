@@ -1,7 +1,5 @@
 """A labelled span of a sentence: words, a label and, where a model predicts it, its probability."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 

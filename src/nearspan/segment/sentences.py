@@ -1,13 +1,12 @@
 """Sentences: the unit that models read, and where they end in a raw text of any language."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import itemgetter
+from typing import Self
 
 from nearspan.document import Document, Fragment, Span
 from nearspan.segment.abbreviations import ABBREVIATIONS, NUMBERED
@@ -42,7 +41,7 @@ class Sentence:
     document: Document
     index: int
     words: tuple[Fragment, ...]
-    around: Sequence[Sentence] = field(default=(), repr=False)  # the document's sentences in order, this one included
+    around: Sequence["Sentence"] = field(default=(), repr=False)  # the document's sentences in order, this one included
     wholes: tuple[Fragment, ...] | None = field(default=None, repr=False)  # of each word, where `words` are pieces
 
     def __len__(self) -> int:
@@ -89,21 +88,17 @@ class Sentence:
         """By the character at which a whole word ends, one past its last of `words`."""
         return {self.words[stop - 1][1]: stop for _, stop in self.runs}
 
-    def part(self, first: int, stop: int) -> Sentence:
+    def part(self, first: int, stop: int) -> Self:
         """Some whole words as a sentence of their own, with nothing around."""
         words, wholes = self.words[first:stop], self.wholes
         if wholes is not None:
             inside = slice(*(bisect_left(wholes, edge, key=itemgetter(0)) for edge in (first, stop)))
             wholes = tuple((a - first, b - first) for a, b in wholes[inside])
-        return Sentence(self.document, self.index, words, wholes=wholes)
+        return type(self)(self.document, self.index, words, wholes=wholes)
 
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
         return Span.of(self.words[first][0], self.words[stop - 1][1])
-
-    def span_of(self, fragments: Iterable[Fragment]) -> Span:
-        """The characters of several runs of words."""
-        return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
 
 
 def split(document: Document, *, characters: bool = False) -> list[Sentence]:
@@ -119,11 +114,8 @@ def split(document: Document, *, characters: bool = False) -> list[Sentence]:
     ['北', '京', '很', '大']
     """
     text = document.text
-    if document.sentences is None:
-        inner = boundaries(text)
-    else:
-        inner = sorted({edge for sentence in document.sentences for edge in sentence})
-    edges = [0, *(edge for edge in inner if 0 < edge < len(text)), len(text)]
+    inner = boundaries(text) if document.sentences is None else chain.from_iterable(document.sentences)
+    edges = [0, *sorted({edge for edge in inner if 0 < edge < len(text)}), len(text)]
     groups: list[tuple[Fragment, ...]]
     if document.words is not None:
         starts = [start for start, _ in document.words]

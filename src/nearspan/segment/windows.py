@@ -1,7 +1,5 @@
 """Overlapping windows: a very long sentence or text is read whole, in parts, and never cut."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -76,15 +74,9 @@ def balanced_runs(sizes: list[int], most: int) -> list[tuple[int, int]]:
     >>> balanced_runs([4, 4, 4, 4], most=13)
     [(0, 2), (2, 4)]
     """
-    low, high = 1, most
     fewest = len(_runs(sizes, most))
-    while low < high:
-        middle = (low + high) // 2
-        if len(_runs(sizes, middle)) <= fewest:
-            high = middle
-        else:
-            low = middle + 1
-    return _runs(sizes, high)
+    enough = range(1, most)  # of these the least that makes no more runs
+    return _runs(sizes, 1 + bisect_left(enough, True, key=lambda size: len(_runs(sizes, size)) <= fewest))
 
 
 def _whole_words(sentence: Sentence, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -4,8 +4,6 @@ No quantifier in it is possessive, since Python 3.11.2 matches those wrongly. Re
 that a very long run of them is several words and not a deep stack.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import unicodedata
@@ -22,6 +20,8 @@ _UNSPACED = (
     (0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x1AFF0, 0x1B16F), (0x20000, 0x3FFFF),
 )  # fmt: skip
 _JOINERS = "\u00ad\u200c\u200d\u2060"  # soft hyphen, zero-width (non-)joiner, word joiner
+# Parts of a word only between its letters: zero-width space, byte order mark, marks and controls of direction, ...
+_UNSEEN = "\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2061-\u2064\u2066-\u206f\ufeff"
 _PICTURE = (
     "[\u00a9\u00ae\u203c\u2049\u2122\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff"
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001faff]"
@@ -39,6 +39,7 @@ def words(text: str, characters: bool = False) -> list[Fragment]:
       Hebrew word it belongs to the word.
     - Every other mark is a word of its own, the hyphen too (`HIV - positive`), so that entities can begin
       and end there. A repeated `.`, `-`, `_`, `=`, `*`, `~`, `!` or `?` is one word.
+    - A character that is not seen and has no width, such as U+200B or a soft hyphen, parts no word.
     - Where a script writes no blanks (Han, kana, Thai, Lao, Khmer, Burmese) each character is a word.
     - An emoji is one word, however many characters it is made of.
 
@@ -103,7 +104,7 @@ def _words() -> re.Pattern[str]:
     marks, letter, inner = _ranges(_mark), f"[{_ranges(_spaced_letter)}]", f"[{_ranges(_spaced)}]"
     unspaced = f"[{_ranges(_unspaced)}\U00020000-\U0003ffff]"
     # Marks that join what stands on both sides: 3.5, п'ять, צה״ל, col·lecció.
-    joins = "|".join(
+    joins = f"[{_UNSEEN}]+|" + "|".join(
         f"(?<=[{side}])[{mark}](?=[{side}])"
         for side, mark in (
             (r"\d", ".,"),

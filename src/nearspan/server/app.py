@@ -1,14 +1,11 @@
 """The application: routes over one model, the page, and refusals as JSON."""
 
-from __future__ import annotations
-
-import re
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
@@ -16,36 +13,36 @@ from starlette.exceptions import HTTPException
 
 from nearspan import __version__
 from nearspan.colours import stylesheet
-from nearspan.errors import ConfigError, EditError, ModelError, NearspanError
+from nearspan.errors import EditError, ModelError, NearspanError
+from nearspan.server.access import LOOPBACK, Tokens
 from nearspan.server.guard import HEADERS, Guard
 from nearspan.server.limits import Limits
-from nearspan.server.response_schemas import RefusalOut
-from nearspan.server.routes import memory_routes, model_routes
-from nearspan.server.service import Service, Worker
+from nearspan.server.routes import edit_routes, memory_routes, model_routes
+from nearspan.server.schemas import refusals
+from nearspan.server.service import Service
+from nearspan.server.worker import Worker
 
 PAGE = Path(__file__).with_name("page")
 ABOUT = "Named entity recognition that shows its evidence. Offsets are characters (code points), half-open."
 LONGEST_KEY = 100  # characters of a key that an error names
-STATUSES = {
-    408: "the request came too slowly",
-    409: "the memory cannot be edited so, or there is none",
-    413: "the request is too large",
-    422: "the request is malformed, or the model cannot answer it",
-    503: "too many requests are waiting; try again after Retry-After seconds",
-}
 
 
-def create_app(service: Service, token: str, limits: Limits | None = None, hosts: Collection[str] = ()) -> FastAPI:
-    """The application that serves a model; `token` allows editing, `hosts` are the names it answers to, all if empty.
+def create_app(
+    service: Service,
+    token: str,
+    limits: Limits | None = None,
+    hosts: Collection[str] = LOOPBACK,
+    read_token: str = "",
+) -> FastAPI:
+    """The application that serves a model. `token` is for editing; `hosts` are the names that it answers to.
 
-    app = create_app(Service(nearspan.load("runs/mine")), token=secrets.token_urlsafe())
+    With a `read_token` reading needs one of both tokens; without it, whoever reaches the server may read.
+
+        app = create_app(Service(nearspan.load("runs/mine")), token=secrets.token_urlsafe())
     """
-    if not token:
-        raise ConfigError("a server needs a token that is not empty")
-    if not re.fullmatch("[!-~]+", token):
-        raise ConfigError("the token goes in a header: use letters, digits and signs of ASCII only, and no blanks")
+    tokens = Tokens(token, read_token)
     limits = limits or Limits()
-    worker = Worker(limits.waiting)
+    worker = Worker(limits)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -59,7 +56,7 @@ def create_app(service: Service, token: str, limits: Limits | None = None, hosts
         lifespan=lifespan,
         docs_url=None,  # they load from another host
         redoc_url=None,
-        responses={status: {"model": RefusalOut, "description": reason} for status, reason in STATUSES.items()},
+        responses=refusals(400, 408, 413, 421, 503),
         exception_handlers={
             RequestValidationError: _answer_malformed,
             HTTPException: _answer_http,
@@ -68,8 +65,14 @@ def create_app(service: Service, token: str, limits: Limits | None = None, hosts
         },
     )
     app.add_middleware(Guard, limits=limits, hosts=hosts)
-    app.include_router(model_routes(service, worker, limits))
-    app.include_router(memory_routes(service, worker, limits, token))
+    for router in (model_routes(service, worker, limits), memory_routes(service, worker)):
+        if read_token:
+            app.include_router(router, dependencies=[Depends(tokens.check_reader)], responses=refusals(401))
+        else:
+            app.include_router(router)
+    forbidden = refusals(401, 403) if read_token else refusals(401)
+    editing = edit_routes(service, worker, limits)
+    app.include_router(editing, dependencies=[Depends(tokens.check_editor)], responses=forbidden)
 
     @app.get("/", include_in_schema=False)
     async def index() -> FileResponse:

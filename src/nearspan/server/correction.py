@@ -1,7 +1,5 @@
 """Correcting a prediction: the memory keeps its sentence as it should have been read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,16 +1,14 @@
 """The guard: checks every request before anything reads it, and gives every answer its security headers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection
 from contextlib import suppress
-from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from nearspan.server.access import is_allowed
 from nearspan.server.limits import Limits, Refusal
 
 POLICY = (
@@ -26,33 +24,18 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 LINGER = 2.0  # seconds for which the rest of a refused body is thrown away, so that the client reads the refusal
-
-
-def allowed_hosts(host: str) -> frozenset[str]:
-    """The names that a server on this address answers to: those of a loopback address, otherwise any (none listed).
-
-    >>> sorted(allowed_hosts("127.0.0.2"))
-    ['127.0.0.1', '127.0.0.2', '[::1]', 'localhost']
-    >>> allowed_hosts("0.0.0.0")
-    frozenset()
-    """
-    try:
-        loopback = ip_address(host).is_loopback
-    except ValueError:
-        loopback = host.lower() == "localhost"
-    return LOOPBACK | {f"[{host}]" if ":" in host else host.lower()} if loopback else frozenset()
 
 
 class Guard:
     """Reads a request's body within the limits and hands it on; refuses what is beyond them with JSON and 4xx.
 
-    `hosts` are the names that the server answers to; empty means all. On a loopback address they keep out pages of
-    other hosts whose name points there (DNS rebinding), which could otherwise read the memory.
+    Where the client leaves before it has its answer, whatever works on that is cancelled.
+
+    `hosts` are the names that the server answers to.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, hosts: Collection[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, hosts: Collection[str]) -> None:
         self.app, self.limits, self.hosts = app, limits, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,29 +44,46 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
+        is_answered = False
+
         async def answer(message: Message) -> None:
+            nonlocal is_answered
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
+            is_answered = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
         try:
-            body = await self._read_body(Headers(scope=scope), receive)
+            headers = Headers(scope=scope)
+            self._check_host(headers.get("host", ""), scope)
+            body = await self._read_body(headers, receive)
         except Refusal as refusal:
             await self._refuse(refusal, receive, answer)
             return
         if body is None:  # the client has gone
             return
         unread = [{"type": "http.request", "body": body, "more_body": False}]
+        leaving = asyncio.ensure_future(receive())  # ends when the client leaves, or has its answer
 
         async def receive_body() -> Message:
-            return unread.pop() if unread else await receive()
+            return unread.pop() if unread else await asyncio.shield(leaving)
 
-        await self.app(scope, receive_body, answer)
+        serving = asyncio.ensure_future(self.app(scope, receive_body, answer))
+        try:
+            await asyncio.wait({serving, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done() or is_answered:
+                await serving
+        finally:
+            serving.cancel()  # nobody waits for it any more
+            leaving.cancel()
+
+    def _check_host(self, host: str, scope: Scope) -> None:
+        address, _ = scope.get("server") or ("", None)
+        if not is_allowed(host, self.hosts, address):
+            allow = "its own name or address, or one that it was started with (--allow-host)"
+            raise Refusal(421, f"this server does not answer to the host {host[:200]!r}: use {allow}")
 
     async def _read_body(self, headers: Headers, receive: Receive) -> bytes | None:
-        host = headers.get("host", "")
-        if self.hosts and _without_port(host) not in self.hosts:
-            raise Refusal(421, f"this server does not answer to the host {host!r}: start it on that host to open it")
         most = self.limits.body_bytes
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > most:
@@ -117,13 +117,3 @@ class Guard:
                     if not message.get("more_body", False):
                         break
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def _without_port(host: str) -> str:
-    """A Host header without its port.
-
-    >>> _without_port("localhost:8000"), _without_port("[::1]:8000"), _without_port("[::1]")
-    ('localhost', '[::1]', '[::1]')
-    """
-    name, colon, port = host.rpartition(":")
-    return name.lower() if colon and port.isdecimal() else host.lower()

@@ -1,7 +1,5 @@
 """Limits: what one request may ask of the server, checked before the model is touched."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Self
 
@@ -36,6 +34,7 @@ class Limits(Settings):
     neighbours: int = Field(default=50, ge=1)  # listed for each label
     points: int = Field(default=2_000, ge=5, le=20_000)  # of the map
     waiting: int = Field(default=256, ge=1)  # requests that wait for the model
+    answer_seconds: float = Field(default=60.0, gt=0)  # that a request may wait and be worked on
     send_seconds: float = Field(default=10.0, gt=0)  # that a client may take to send a request
     connections: int = Field(default=1_024, ge=1)  # open at once
 

@@ -1,11 +1,10 @@
 """Running the server: a socket, connections that may not dawdle, and an end that finishes what was begun."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal
 import socket
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -25,15 +24,14 @@ def run(app: FastAPI, host: str, port: int, limits: Limits, on_start: Callable[[
     listening = _listen(host, port)
     config = uvicorn.Config(
         app,
-        http=_protocol_with_timeout(limits.send_seconds),
+        http=_protocol_with_limits(limits),
         ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=limits.connections,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    name = f"[{host}]" if ":" in host else host
+    name = "localhost" if host in ("", "0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     server = _Server(config, lambda: on_start(f"http://{name}:{listening.getsockname()[1]}/"))
     for number in (signal.SIGTERM, signal.SIGINT):  # before uvicorn listens for them, and when it raises them again
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
@@ -62,17 +60,29 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ConfigError(f"cannot listen on {host}, port {port}: {reason}; choose another `host` or `port`") from error
 
 
-def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
-    """HTTP/1.1 that waits so long for a request's head; uvicorn's own waits for ever."""
+def _protocol_with_limits(limits: Limits) -> type[H11Protocol]:
+    """HTTP/1.1 that waits so long for a request's head, and for its answer to be read; uvicorn's own waits for ever."""
+    seconds, most = limits.send_seconds, -(-limits.connections // 4)
+    open_by_address: Counter[str] = Counter()
 
-    class TimeoutProtocol(H11Protocol):
-        """Answers 408 where a head does not arrive in time, and 400 as JSON where it is no HTTP."""
+    class LimitedProtocol(H11Protocol):
+        """Answers 408 where a head does not arrive in time, and 400 as JSON where it is no HTTP.
 
-        _timer: asyncio.TimerHandle | None = None
+        No address may hold more than a quarter of the connections.
+        """
+
+        _timer: asyncio.TimerHandle | None = None  # for a head
+        _unread_timer: asyncio.TimerHandle | None = None  # for an answer
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._start_timer()
+            open_by_address[self._address] += 1
+            if open_by_address[self._address] > most:
+                self._refuse(503, f"this address has {most:,} connections open already; close one, or use it again")
+            elif open_by_address.total() > limits.connections:
+                self._refuse(503, f"{limits.connections:,} connections are open already; try again in a moment")
+            else:
+                self._start_timer()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -81,12 +91,28 @@ def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
             elif self._timer is None and self.conn.trailing_data[0]:  # the next request's head has begun
                 self._start_timer()
 
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._unread_timer = self.loop.call_later(seconds, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self._unread_timer is not None:
+                self._unread_timer.cancel()
+
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_timer()
+            open_by_address[self._address] -= 1
+            if not open_by_address[self._address]:
+                del open_by_address[self._address]
             super().connection_lost(exc)
 
         def send_400_response(self, msg: str) -> None:
             self._refuse(400, msg)
+
+        @property
+        def _address(self) -> str:
+            return self.client[0] if self.client else ""
 
         def _start_timer(self) -> None:
             self._timer = self.loop.call_later(seconds, self._time_out)
@@ -109,4 +135,4 @@ def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
                 self.transport.write(self.conn.send(event) or b"")
             self.transport.close()
 
-    return TimeoutProtocol
+    return LimitedProtocol

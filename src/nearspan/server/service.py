@@ -1,17 +1,14 @@
-"""The service: what the server asks of a model, and the one thread that does this work."""
+"""The service: what the server asks of a model."""
 
-from __future__ import annotations
-
-import asyncio
+from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from itertools import groupby
+from typing import Any
 
 import torch
-from fastapi import Response
-from pydantic import BaseModel
 
 from nearspan.colours import LabelColours
 from nearspan.document import Document, Entity, Span
@@ -20,49 +17,20 @@ from nearspan.evaluation import Error, evaluate, find_errors
 from nearspan.explain import Evidence
 from nearspan.explain.evidence import neighbour_at
 from nearspan.formats import Documents, as_documents
+from nearspan.heads import Query
 from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import Editor
 from nearspan.model import Model
+from nearspan.model.predict import SentenceWindows
 from nearspan.report.papers.projection import principal
+from nearspan.segment import LabelledSpan
+from nearspan.segment.windows import balanced_runs
 from nearspan.server.limits import Limits, Refusal
-from nearspan.server.response_schemas import EntityOut, ErrorOut, ErrorsOut, MapOut, PointOut
+from nearspan.server.schemas import EntityOut, ErrorOut, ErrorsOut, MapOut, PointOut
+from nearspan.server.worker import Pieces
 
-Answer = TypeVar("Answer", bound=BaseModel)
-
-
-class Worker:
-    """Runs one piece of work at a time, in order of arrival."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.waiting = 0  # with the one that runs
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
-
-    async def answer(self, schema: type[Answer], work: Callable[[], Any]) -> Answer:
-        """The work's result as JSON of this shape; refused at once where too much is waiting.
-
-        It is written by the thread too, so that a long answer keeps no other request waiting. What comes back is that
-        response, typed as its content: OpenAPI is made of the types of routes.
-
-        >>> class Product(BaseModel):
-        ...     value: int
-        >>> asyncio.run(Worker(most=8).answer(Product, lambda: {"value": 6 * 7})).body
-        b'{"value":42}'
-        """
-        if self.waiting >= self.most:
-            raise Refusal(503, f"{self.waiting:,} requests are waiting for the model; try again in a moment")
-        self.waiting += 1
-        try:
-            loop = asyncio.get_running_loop()
-            json = await loop.run_in_executor(self._thread, lambda: schema.model_validate(work()).model_dump_json())
-        finally:
-            self.waiting -= 1
-        return cast(Answer, Response(json, media_type="application/json"))
-
-    def close(self) -> None:
-        """Finish what waits, then end the thread."""
-        self._thread.shutdown()
+PIECE = 256  # words that are read before others have their turn
 
 
 class Service:
@@ -108,16 +76,25 @@ class Service:
             "corpus": self.error_browser is not None,
         }
 
-    def annotate(self, texts: Sequence[str]) -> list[Document]:
+    def annotate(self, texts: Sequence[str]) -> Pieces[dict[str, Any]]:
         """The texts with their entities."""
-        return list(self.model.pipe(texts))
+        documents = yield from _annotate(self._snapshot(), texts)
+        return {"documents": [document.to_dict() for document in documents]}
 
-    def explain(self, text: str, count: int, limits: Limits) -> list[Evidence]:
+    def explain(self, text: str, count: int, limits: Limits) -> Pieces[dict[str, Any]]:
         """Evidence for each entity of a text; refused where there are too many to explain at once."""
-        model = self.model
-        document = model(text)
+        model, evidence = self._snapshot(), list[Evidence]()
+        [document] = yield from _annotate(model, [text])
         limits.check_explained(len(document.entities))
-        return model.explain(document, count)
+        starts = [sentence.start for sentence in model.split(document)]
+        for _, entities in groupby(document.entities, lambda entity: bisect(starts, entity.start)):
+            yield
+            evidence += model.explain(replace(document, entities=tuple(entities)), count)
+        return {"evidence": [each.to_dict() for each in evidence]}
+
+    def _snapshot(self) -> Model:
+        """The model with its memory as it is now: an edit between two pieces of an answer does not change it."""
+        return copy(self.model)
 
     def neighbours(self, text: str, span: Span, label: str, count: int) -> Evidence:
         """Evidence for a span, for one of its labels where a label is given."""
@@ -141,6 +118,28 @@ class Service:
         if self._map is None or self._map[0] is not model.datastore:
             self._map = model.datastore, _draw_map(model.datastore, model.labels, points)
         return self._map[1]
+
+
+def _annotate(model: Model, texts: Sequence[str]) -> Pieces[list[Document]]:
+    """The texts with their entities, read a few sentences at a time, as `Model.pipe` gives them."""
+    documents = [Document(text) for text in texts]
+    sentences = [model.split(document) for document in documents]
+    windows = SentenceWindows.of(model.network, [sentence for views in sentences for sentence in views])
+    spans: list[list[LabelledSpan[int]]] = [[] for _ in windows.windows]
+    corpus = windows.corpus
+    by_size = sorted(range(len(corpus.passages)), key=corpus.sizes.__getitem__)
+    for first, stop in balanced_runs([corpus.sizes[number][0] for number in by_size], PIECE):
+        yield
+        ids = [window for number in by_size[first:stop] for window in corpus.passages[number]]
+        with torch.inference_mode():
+            predicted = model.network.predict(Query(model.network, corpus.batch(torch.tensor(ids)), model.datastore))
+        for window, of_window in zip(ids, predicted, strict=True):
+            spans[window] = of_window
+    entities = iter(model.predictor.decode_windows(windows, spans))
+    return [
+        replace(document, entities=tuple(sorted(entity for _ in views for entity in next(entities))))
+        for document, views in zip(documents, sentences, strict=True)
+    ]
 
 
 @torch.inference_mode()
@@ -187,16 +186,12 @@ class ErrorBrowser:
         for sentence in self.split(error.document):
             if sentence.start < end and start < sentence.end:
                 start, end = min(start, sentence.start), max(end, sentence.end)
-        text = error.document.text[start:end]
-
-        def shift(entity: Entity | None) -> EntityOut | None:
-            if entity is None:
-                return None
-            span = entity.span.shift(-start)
-            return EntityOut(**Entity(span, entity.label, entity.score, span.text(text)).to_dict())
-
-        gold, predicted = shift(error.gold), shift(error.predicted)
-        return ErrorOut(kind=error.kind, document=error.document.id, text=text, gold=gold, predicted=predicted)
+        gold, predicted = (
+            None if entity is None else EntityOut(**replace(entity, span=entity.span.shift(-start)).to_dict())
+            for entity in (error.gold, error.predicted)
+        )
+        text, document = error.document.text[start:end], error.document.id
+        return ErrorOut(kind=error.kind, document=document, text=text, gold=gold, predicted=predicted)
 
 
 def _entities(error: Error) -> list[Entity]:

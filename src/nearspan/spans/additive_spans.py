@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torch import Tensor
-from torch.nn import functional
 
 
 @dataclass(frozen=True)
@@ -17,10 +16,6 @@ class WordSums:
 
     def __len__(self) -> int:
         return len(self.steps)
-
-    def sentence(self, number: int) -> WordSums:
-        """One sentence [R, H] of a batch [B, R, H]."""
-        return WordSums(self.begins if self.begins.dim() == 2 else self.begins[number], self.steps[number])
 
 
 @dataclass(frozen=True)
@@ -41,12 +36,3 @@ class EndSums:
     def double(self) -> EndSums:
         """The same in double precision."""
         return EndSums(self.left.double(), self.right.double(), None if self.shared is None else self.shared.double())
-
-    def vectors(self, widths: int) -> Tensor:
-        """Span vectors [B, T, L, H] by their first word and width; what reaches beyond a sentence has no meaning.
-
-        >>> import torch
-        >>> EndSums(torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[10.0], [20.0]]])).vectors(2)[0, :, :, 0].tolist()
-        [[11.0, 21.0], [22.0, 2.0]]
-        """
-        return self.left[:, :, None] + functional.pad(self.right, (0, 0, 0, widths - 1)).unfold(1, widths, 1).mT

@@ -4,8 +4,6 @@ The candidates of a sentence of n words are numbered by first word and then by w
 each first word has K of them; the last K - 1 words have a triangle of fewer and fewer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

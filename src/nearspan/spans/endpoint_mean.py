@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from nearspan.encoders import Encoded, Encoder
+from nearspan.encoders import Encoded
 from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
@@ -28,11 +28,6 @@ class EndpointMean(Representation):
     """s = [v_i; mean of v_i to v_j; v_j]. It has no weights of its own."""
 
     Settings: ClassVar[type[Settings]] = EndpointMeanSettings
-
-    @classmethod
-    def build(cls, settings: EndpointMeanSettings, encoder: Encoder, max_width: int) -> EndpointMean:
-        """The representation over an encoder's states."""
-        return cls(settings, encoder.size, max_width)
 
     def __init__(self, settings: EndpointMeanSettings, inputs: int, max_width: int) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from nearspan.encoders import Encoded, Encoder
+from nearspan.encoders import Encoded
 from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
@@ -30,11 +30,6 @@ class EndpointMLP(Representation):
     """[relu(F h_first), relu(G h_last), w]: first end, last end, width."""
 
     Settings: ClassVar[type[Settings]] = EndpointMLPSettings
-
-    @classmethod
-    def build(cls, settings: EndpointMLPSettings, encoder: Encoder, max_width: int) -> EndpointMLP:
-        """The representation over an encoder's states."""
-        return cls(settings, encoder.size, max_width)
 
     def __init__(self, settings: EndpointMLPSettings, inputs: int, max_width: int) -> None:
         super().__init__()

@@ -13,6 +13,8 @@ from nearspan.segment.windows import LONGEST, split_windows
 from nearspan.spans.given_spans import GivenEntities
 from nearspan.spans.reachability import CandidateRules, align_to_candidates
 
+Split = Callable[[Document], list[Sentence]]
+
 
 @dataclass(frozen=True)
 class LabelledSentences:
@@ -24,9 +26,7 @@ class LabelledSentences:
     coverage: Coverage
 
     @classmethod
-    def of(
-        cls, documents: Iterable[Document], split: Callable[[Document], list[Sentence]], rules: CandidateRules
-    ) -> LabelledSentences:
+    def of(cls, documents: Iterable[Document], split: Split, rules: CandidateRules) -> LabelledSentences:
         """Split documents and place their entities on words, or on pieces, as far as the rules allow."""
         labelled: list[tuple[Sentence, list[WordEntity], list[LabelledSpan[str]]]] = []
         coverages: list[Coverage] = []
@@ -47,11 +47,9 @@ class LabelledSentences:
         return LabelledSentences([self.sentences[i] for i in chosen], entities, discontinuous, self.coverage)
 
     @classmethod
-    def of_given_spans(
-        cls, documents: Iterable[Document], split: Callable[[Document], list[Sentence]], max_width: int
-    ) -> LabelledSentences:
+    def of_given_spans(cls, documents: Iterable[Document], split: Split, rules: CandidateRules) -> LabelledSentences:
         """The sentences that have entities; each fragment of an entity is a span of its own."""
-        given = GivenEntities.of(documents, split, max_width)
+        given = GivenEntities.of(documents, split, rules.max_width)
         return cls(given.sentences, given.labels_by_sentence, [[] for _ in given.sentences], given.coverage)
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nearspan.encoders import Encoded, Encoder
+from nearspan.encoders import Encoded
 from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
@@ -35,11 +35,6 @@ class Pooling(Representation):
 
     Settings: ClassVar[type[Settings]] = PoolingSettings
     may_skip_weights: ClassVar[bool] = True
-
-    @classmethod
-    def build(cls, settings: PoolingSettings, encoder: Encoder, max_width: int) -> Pooling:
-        """The representation over an encoder's states."""
-        return cls(settings, encoder.size, max_width)
 
     def __init__(self, settings: PoolingSettings, inputs: int, max_width: int) -> None:
         super().__init__()

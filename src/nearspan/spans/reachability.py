@@ -1,7 +1,5 @@
 """What the candidates can reach of a document's entities; the rest is counted, never dropped in silence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -52,42 +50,35 @@ def align_to_candidates(
         spans: set[tuple[int, int]] = set()
         words: set[int] = set()  # of entities that are kept
         for gold in sorted(golds, key=lambda gold: -gold.width) if rules.tags_words else golds:
-            if reason := _out_of_reach(gold, sentence, rules, spans, words):
+            span, reason = (gold.fragments[0][0], gold.fragments[-1][1]), ""
+            linked = len(gold.fragments) > 1
+            if linked and not rules.links_fragments:
+                reason = "discontinuous"
+            elif max(b - a for a, b in gold.fragments) > rules.max_width and (linked or not rules.tags_words):
+                reason = f"wider than {rules.max_width} {sentence.unit}"
+            elif linked and any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
+                reason = "of fragments that touch"
+            elif linked and _is_cut(gold, sentence, rules.max_width):
+                reason = "of fragments too far apart"
+            elif not linked and span in spans and not rules.multilabel:
+                reason = "second label on a span"
+            elif not linked and rules.tags_words and not words.isdisjoint(range(*span)):
+                reason = "overlapping a wider entity"
+            elif not linked and rules.tags_words and _is_cut(gold, sentence, rules.max_width):
+                reason = "cut by the windows of a very long sentence"
+            if reason:
                 reasons[reason] = reasons.get(reason, 0) + 1
-            elif len(gold.fragments) > 1:
+            elif linked:
                 discontinuous[-1].append(gold)
             else:
-                span = gold.fragments[0]
                 contiguous[-1].append((*span, gold.label))
                 spans.add(span)
                 words.update(range(*span))
     return Reachability(contiguous, discontinuous, replace(alignment.coverage, unreachable=reasons))
 
 
-def _out_of_reach(
-    gold: LabelledSpan[str], sentence: Sentence, rules: CandidateRules, spans: set[tuple[int, int]], words: set[int]
-) -> str:
-    """Why an entity cannot be predicted beside those whose spans and words are kept already; empty if it can."""
-    max_width, span = rules.max_width, (gold.fragments[0][0], gold.fragments[-1][1])
-    widest, discontinuous = max(stop - first for first, stop in gold.fragments), len(gold.fragments) > 1
-    too_wide = f"wider than {max_width} {sentence.unit}" if widest > max_width else ""
-    if discontinuous and not rules.links_fragments:
-        return "discontinuous"
-    if discontinuous and any(stop == first for (_, stop), (first, _) in pairwise(gold.fragments)):
-        return too_wide or "of fragments that touch"
-    if discontinuous:
-        return too_wide or _cut(gold, sentence, max_width, "of fragments too far apart")
-    if span in spans and not rules.multilabel:
-        return too_wide or "second label on a span"
-    if not rules.tags_words:
-        return too_wide
-    if not words.isdisjoint(range(*span)):
-        return "overlapping a wider entity"
-    return _cut(gold, sentence, max_width, "cut by the windows of a very long sentence")
-
-
-def _cut(gold: LabelledSpan[str], sentence: Sentence, max_width: int, reason: str) -> str:
-    """The reason, if the window that owns an entity does not hold all of it."""
+def _is_cut(gold: LabelledSpan[str], sentence: Sentence, max_width: int) -> bool:
+    """Whether the window that owns an entity does not hold all of it."""
     windows = split_windows(sentence, max_width)
     window = next(window for window in windows if window.owns(gold.first - window.start))
-    return "" if gold.stop <= window.start + len(window.sentence) else reason
+    return gold.stop > window.start + len(window.sentence)

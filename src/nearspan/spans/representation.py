@@ -6,8 +6,6 @@ One of a package of yours is a subclass of `Representation` with `Settings`, reg
 Shapes: B sentences, T words in the longest of them, S candidate spans, H width of a word state.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 from torch import Tensor, nn
@@ -47,7 +45,7 @@ class Representation(nn.Module):
     @classmethod
     def build(cls, settings: Any, encoder: Encoder, max_width: int) -> Self:
         """The representation over states of `encoder.size`; no candidate has more than `max_width` words."""
-        raise NotImplementedError(f"{cls.__name__} has no `build`")
+        return cls(settings, encoder.size, max_width)
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, size] of words first to stop - 1, from `encoded.states` [B, T, H], padded behind a sentence.

@@ -61,15 +61,19 @@ class SpanLabels:
     def one_hot_targets(self, ids: Tensor, candidates: Candidates, labels: int) -> Tensor:
         """All labels of a batch's candidates as ones in [S, 1 + Y]; `labels` is 1 + Y, the first column is null."""
         rows = self._rows(ids, candidates)
-        targets = functional.one_hot(self.labels[rows], labels).float()
-        for more in self.further:
-            label = more[rows][:, None]
-            targets.scatter_add_(1, label, (label > 0).float())
-        return targets
+        return one_hot_labels(self.labels[rows], self.further[:, rows], labels)
 
     def _rows(self, ids: Tensor, candidates: Candidates) -> Tensor:
         starts = self.starts[ids.to(self.starts.device, non_blocking=True)]
         return starts[candidates.sentence] + candidates.number
+
+
+def one_hot_labels(labels: Tensor, further: Tensor, count: int) -> Tensor:
+    """Labels [...], -1 for spans that were removed, and further ones [W, ...] as ones in [..., count]."""
+    one_hot = functional.one_hot(labels.clamp(min=0), count).float()
+    for more in further[..., None]:
+        one_hot.scatter_add_(-1, more, (more > 0).float())
+    return one_hot
 
 
 def _ranked(entities: Sequence[WordTarget]) -> Iterator[tuple[int, WordTarget]]:

@@ -3,8 +3,6 @@
 The last one, the pre-logit vector, is what a head scores and what a datastore keeps.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Callbacks of a training: the hooks, the metrics file, and the progress that is shown or logged."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checkpoints: one file, written whole or not at all, that a killed run goes on from. No pickle."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

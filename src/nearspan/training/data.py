@@ -1,7 +1,5 @@
 """Training data: sentences with the entities that can be learned from them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +12,7 @@ import torch
 from nearspan.config import Recipe
 from nearspan.document import Document
 from nearspan.errors import CorpusError
-from nearspan.losses import GeneratorSettings, SpanTexts, SynonymSource
+from nearspan.losses import SpanTexts, SynonymSource
 from nearspan.segment import Coverage, Fragments, LabelledSpan, Sentence, WordEntity
 from nearspan.spans import GoldFragments, LabelledSentences, WordTarget
 
@@ -24,32 +22,38 @@ class TrainingData:
     """Documents as labelled sentences, and what training makes of them."""
 
     documents: Sequence[Document]
-    labelled: LabelledSentences
+    sentences: list[Sentence]  # very long ones in windows
+    entities: list[list[WordEntity]]  # the contiguous ones of each sentence
+    discontinuous: list[list[LabelledSpan[str]]]  # of each sentence
+    coverage: Coverage  # what was read, and what could not be reached
+    fragments: GoldFragments | None  # of discontinuous entities, where there are any
+    texts: SpanTexts | None  # what the entities say, where generators are to learn it
 
     @classmethod
-    def of(cls, documents: Sequence[Document], recipe: Recipe, split: Callable[[Document], list[Sentence]]) -> Self:
+    def of(
+        cls,
+        documents: Sequence[Document],
+        recipe: Recipe,
+        split: Callable[[Document], list[Sentence]],
+        synonyms: SynonymSource | None = None,
+    ) -> Self:
         """Split documents and place their entities on words, or on pieces, as far as the recipe can reach them."""
-        return cls(documents, recipe.build_suggester().label_sentences(documents, split, recipe.rules()))
+        labelled = recipe.build_suggester().label_sentences(documents, split, recipe.rules())
+        sentences, entities, discontinuous = labelled.sentences, labelled.entities, labelled.discontinuous
+        widest, generators = recipe.suggester.max_width, recipe.losses.generators
+        fragments = texts = None
+        if any(discontinuous):
+            lengths = torch.tensor([len(sentence) for sentence in sentences])
+            fragments = GoldFragments.of(lengths, discontinuous, widest)
+        if generators is not None:
+            limits = (widest, synonyms, generators.most, generators.longest)
+            texts = SpanTexts.from_corpus(sentences, entities, *limits)
+        return cls(documents, sentences, entities, discontinuous, labelled.coverage, fragments, texts)
 
     @property
-    def sentences(self) -> list[Sentence]:
-        """The sentences, very long ones in windows."""
-        return self.labelled.sentences
-
-    @property
-    def entities(self) -> list[list[WordEntity]]:
-        """The contiguous entities of each sentence."""
-        return self.labelled.entities
-
-    @property
-    def discontinuous(self) -> list[list[LabelledSpan[str]]]:
-        """The discontinuous entities of each sentence."""
-        return self.labelled.discontinuous
-
-    @property
-    def coverage(self) -> Coverage:
-        """What was read, and what could not be reached."""
-        return self.labelled.coverage
+    def labelled(self) -> LabelledSentences:
+        """The sentences as a datastore is built from them."""
+        return LabelledSentences(self.sentences, self.entities, self.discontinuous, self.coverage)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -66,21 +70,6 @@ class TrainingData:
         """The contiguous entities of each sentence, with numbers for labels."""
         number = {label: i for i, label in enumerate(self.labels, start=1)}
         return [[(first, stop, number[label]) for first, stop, label in entities] for entities in self.entities]
-
-    def gold_fragments(self, max_width: int) -> GoldFragments | None:
-        """The fragments of discontinuous entities, where there are any."""
-        if not any(self.discontinuous):
-            return None
-        return GoldFragments.of(torch.tensor(self.lengths), self.discontinuous, max_width)
-
-    def span_texts(
-        self, max_width: int, settings: GeneratorSettings | None, synonyms: SynonymSource | None
-    ) -> SpanTexts | None:
-        """What the entities say, where generators are to learn it."""
-        if settings is None:
-            return None
-        lists = (self.sentences, self.entities, max_width, synonyms)
-        return SpanTexts.from_corpus(*lists, settings.most, settings.longest)
 
     def word_spans(self) -> list[list[Fragments]]:
         """The entities' words, sentence by sentence."""
@@ -99,15 +88,13 @@ def digest(documents: Iterable[Document]) -> str:
     return sha.hexdigest()[:16]
 
 
-def fingerprint(
-    recipe: Recipe, data: TrainingData, dev: Iterable[Document], seed: int, texts: SpanTexts | None = None
-) -> str:
+def fingerprint(recipe: Recipe, data: TrainingData, dev: Iterable[Document], seed: int) -> str:
     """What makes a run this run: settings, data, synonyms and seed; checkpoints and budgets of memory do not."""
     content = recipe.model_dump()
     content["training"].pop("checkpoint_minutes")
     for part in ("representation", "head"):
         content[part].pop("budget_mb", None)
-    spoken = texts.fingerprint() if texts else ""
+    spoken = data.texts.fingerprint() if data.texts else ""
     parts = (json.dumps(content), digest(data.documents), digest(dev), str(seed), spoken)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

@@ -1,7 +1,5 @@
 """The folder of a training or a tuning: what it may hold when one begins, and one process at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The training loop."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Sequence
@@ -17,10 +15,10 @@ from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Evaluator
 from nearspan.formats import Documents, as_documents
-from nearspan.losses import SpanTexts, SynonymSource
+from nearspan.losses import SynonymSource
 from nearspan.model import Model
 from nearspan.model.decode import least_linked_overlap, least_overlap
-from nearspan.spans import CandidateRules, GoldFragments, LabelledSentences, StringMajority
+from nearspan.spans import CandidateRules, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.callbacks import MetricsFile, ProgressBar, TrainingCallback
 from nearspan.training.checkpoint import Progress
@@ -76,18 +74,16 @@ def train(
         with lock, repeatable(accelerator.device):
             if accelerator.is_main_process:  # another process may have ended just now
                 refuse_spoiling(folder, recipe, resume)
-            data = _training_data(recipe, train)
+            data = _training_data(recipe, train, synonyms)
             for callback in hooks:
                 callback.on_train_begin(recipe, data, folder, accelerator)
             torch.manual_seed(seed)
-            texts = data.span_texts(recipe.suggester.max_width, recipe.losses.generators, synonyms)
-            fragments = data.gold_fragments(recipe.suggester.max_width)
-            model = _untrained_model(recipe, data, [*dev, *test], texts, fragments)
+            model = _untrained_model(recipe, data, [*dev, *test])
             if model.classifies_given_spans:
                 model.strings = StringMajority.of(train)
-            trainer = Trainer(recipe, model.to(accelerator.device), data, texts, fragments, accelerator, seed, hooks)
+            trainer = Trainer(recipe, model.to(accelerator.device), data, accelerator, seed, hooks)
             evaluator = Evaluator(model, dev) if dev else None
-            progress = Progress(fingerprint(recipe, data, dev, seed, texts), checkpoint.fixed_digest(model.network))
+            progress = Progress(fingerprint(recipe, data, dev, seed), checkpoint.fixed_digest(model.network))
             progress = _train_epochs(trainer, evaluator, progress, folder, resume)
             _fill_datastore(model, data, trainer.corpus, seed)
             thresholds = model.network.head.tunable_thresholds
@@ -152,9 +148,9 @@ def _train_epochs(
     return progress
 
 
-def _training_data(recipe: Recipe, train: Sequence[Document]) -> TrainingData:
+def _training_data(recipe: Recipe, train: Sequence[Document], synonyms: SynonymSource | None) -> TrainingData:
     """The training documents as this recipe can learn them; an error where there is nothing to learn."""
-    data = TrainingData.of(train, recipe, recipe.splitter())
+    data = TrainingData.of(train, recipe, recipe.splitter(), synonyms)
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     if "null" in data.labels:
@@ -171,19 +167,14 @@ def _training_data(recipe: Recipe, train: Sequence[Document]) -> TrainingData:
     return data
 
 
-def _untrained_model(
-    recipe: Recipe,
-    data: TrainingData,
-    others: Sequence[Document],
-    texts: SpanTexts | None,
-    fragments: GoldFragments | None,
-) -> Model:
+def _untrained_model(recipe: Recipe, data: TrainingData, others: Sequence[Document]) -> Model:
     """A model with vocabularies from the training data; words of `others` keep their pretrained vectors."""
     known = LabelledSentences.of(others, recipe.splitter(), CandidateRules(recipe.suggester.max_width)).sentences
     decoding, spans = recipe.decoding, data.word_spans()
     overlap = least_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
     linked_overlap = least_linked_overlap(spans) if decoding.linked == "auto" else decoding.linked
-    vocabulary, names = texts.vocabulary if texts else None, fragments.names if fragments else ()
+    vocabulary = data.texts.vocabulary if data.texts else None
+    names = data.fragments.names if data.fragments else ()
     return Model.from_corpus(
         recipe, data.sentences, data.labels, known, overlap, vocabulary, names, linked_overlap, data.entities
     )

@@ -1,7 +1,5 @@
 """A finished training, the record of it, and the card of its model."""
 
-from __future__ import annotations
-
 import json
 import platform
 import sys

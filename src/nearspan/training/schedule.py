@@ -1,7 +1,5 @@
 """The learning rate of every step: a function of where training stands, so that a resumed run goes on with it."""
 
-from __future__ import annotations
-
 from nearspan.config import TrainingSettings
 
 

@@ -4,8 +4,6 @@ A step over a few sentences is a thousand small kernels, and a GPU is done with 
 next. A recorded step costs the host one launch; it computes the same, and draws the same, as one that is not recorded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Thresholds for labels that hold or do not hold each by itself, chosen on development data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import groupby
 

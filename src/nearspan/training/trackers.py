@@ -1,7 +1,5 @@
 """Trackers: the metrics of a run in TensorBoard, Weights & Biases or MLflow, through accelerate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

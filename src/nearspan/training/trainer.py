@@ -1,7 +1,5 @@
 """The steps of training: batches, sampled neighbours, learning rates and checkpoints on the way."""
 
-from __future__ import annotations
-
 import math
 import random
 import time
@@ -19,10 +17,8 @@ from nearspan.config import Recipe
 from nearspan.device import usable_device
 from nearspan.encoders import Batch
 from nearspan.errors import ConfigError, CorpusError, NearspanError
-from nearspan.losses import SpanTexts
 from nearspan.model import Model
 from nearspan.model.network import LabelledBatch
-from nearspan.spans import GoldFragments
 from nearspan.training import checkpoint
 from nearspan.training.callbacks import TrainingCallback
 from nearspan.training.data import TrainingData
@@ -40,8 +36,6 @@ class Trainer:
         recipe: Recipe,
         model: Model,
         data: TrainingData,
-        texts: SpanTexts | None,
-        fragments: GoldFragments | None,
         accelerator: Accelerator,
         seed: int,
         callbacks: Sequence[TrainingCallback] = (),
@@ -59,7 +53,7 @@ class Trainer:
         self.labels = network.suggester.span_labels(torch.tensor(data.lengths), entities).to(accelerator.device)
         words = network.head.word_targets(data.lengths, entities)
         self.word_targets = words.to(accelerator.device) if words is not None else None
-        self.texts, self.fragments = texts, fragments
+        self.texts, self.fragments = data.texts, data.fragments
         self.optimizer = self._optimizer(recipe)
         self.clip_groups = self._clip_groups()
         generators = recipe.losses.generators
@@ -228,7 +222,6 @@ class Trainer:
 
 
 def _seed(*numbers: int) -> int:
-    """One seed from several numbers."""
     return random.Random(repr(numbers)).getrandbits(62)
 
 

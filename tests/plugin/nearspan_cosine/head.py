@@ -32,11 +32,6 @@ class CosineHead(Head):
         self.settings, self.labels = settings, inputs.labels + 1
         self.training_neighbours = settings.sentences
 
-    @classmethod
-    def build(cls, settings: CosineSettings, inputs: HeadInputs) -> CosineHead:
-        """The head for some labels."""
-        return cls(settings, inputs)
-
     def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
         """-sum_y t_y log P(y|s), summed over spans."""
         cosines = functional.normalize(query.vectors, dim=1) @ functional.normalize(pool.vectors.float(), dim=1).T

@@ -15,6 +15,7 @@ FIRST = "#markup"
 
 def read(source: Source) -> Corpus:
     """Read markup, a document a line."""
+    source.count(source.text.count("]("))
     lines = enumerate(source.lines[1:], start=2)
     documents = [parse(line, id=f"line-{number}") for number, line in lines if line.strip()]
     return Corpus(tuple(documents), source.problems, "markup-lines")

@@ -30,7 +30,7 @@ def test_the_curve_has_a_point_for_each_recipe_size_and_seed(
     tmp_path: Path, tiny: Callable[..., Recipe], documents: list[Document]
 ):
     recipes = {name: tiny(name, "training.epochs=1") for name in ("instance", "classifier")}
-    points = size_curve(recipes, documents, Trainings(documents, tmp_path, "cpu"), sizes=HALVES, seeds=2)
+    points = size_curve(recipes, documents, Trainings(documents, tmp_path, "cpu", seeds=2), HALVES)
     expected = [(name, share, seed) for name in recipes for share in (1.0, 0.5) for seed in (0, 1)]
     assert [(point.name, point.at, point.seed) for point in points] == expected
     assert [point.outcome.sentences for point in points] == [12, 12, 6, 6] * 2

@@ -6,7 +6,7 @@ import torch
 
 import nearspan
 from nearspan.errors import ModelError
-from nearspan.report.papers.figures import correctness_scatter, losses, violins
+from nearspan.report.papers.figures import losses, scatter, violins
 from nearspan.report.papers.label_probabilities import LEAST, LabelProbabilities
 from nearspan.report.papers.results import training_losses
 from nearspan.report.papers.spans import gold_spans, label_probabilities
@@ -52,9 +52,7 @@ def test_losses_are_read_from_the_folder_of_a_model(folders, tmp_path):
 def test_figures_of_extreme_values_are_drawn():
     assert "<svg" in losses([[0.0], [3.0, 1.0, 2.0]])
     right = np.array([True, False])
-    picture = correctness_scatter(
-        np.zeros((2, 2), np.float32), [0, 1], right, ["<one>", "two"], "name", ["x", "y"], line=1.0
-    )
+    picture = scatter(np.zeros((2, 2), np.float32), [0, 1], ["<one>", "two"], "name", ["x", "y"], right, line=1.0)
     assert "&lt;one&gt;" in picture
     none, one, same = np.array([]), np.array([0.3]), np.ones(5)
     assert "<svg" in violins({"A": [none, one], "B": [same, none]}, "violins")

@@ -32,8 +32,8 @@ def test_each_number_and_no_memory_are_trained_for_each_seed(
         return Outcome(1, 0.5, 0.5, 0.5, 1, 1.0)
 
     monkeypatch.setattr(Trainings, "outcome", outcome)
-    trainings = Trainings(documents, tmp_path)
-    points = occurrence_curve({"m": tiny("classifier", *RECALL)}, documents, trainings, most=(2, 5), seeds=2)
+    trainings = Trainings(documents, tmp_path, seeds=2)
+    points = occurrence_curve({"m": tiny("classifier", *RECALL)}, documents, trainings, most=(2, 5))
     assert asked == [(None, 0), (2, 0), (5, 0), (None, 1), (2, 1), (5, 1)]
     assert [(point.at, point.seed) for point in points] == [(0, 0), (2, 0), (5, 0), (0, 1), (2, 1), (5, 1)]
 

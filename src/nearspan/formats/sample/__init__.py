@@ -3,8 +3,6 @@
 See README.md beside this file for the labels and the annotation rules.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 SPLITS = ("train", "dev", "test")

@@ -1,7 +1,5 @@
 """How many of a corpus's entities have synonyms."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from typing import TypedDict
 

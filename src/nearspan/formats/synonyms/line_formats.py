@@ -8,8 +8,6 @@ A first column of identifiers (`HEART:12`, `C0000123`, `0000123`) in a table is 
 identifier are one concept. WordNet gives the number of words in hexadecimal, then each word with its own number.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby

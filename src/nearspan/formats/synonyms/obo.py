@@ -9,8 +9,6 @@ Only `[Term]` stanzas are read, obsolete ones left out. `name` is always a name;
 for (RELATED where it gives none). The tags of the first version, such as `exact_synonym`, are read as well.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reading synonyms from files, the right format found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from os import PathLike, fspath
@@ -11,7 +9,7 @@ from nearspan.errors import CorpusError, did_you_mean
 from nearspan.formats import sample
 from nearspan.formats.corpus import Problem
 from nearspan.formats.files import AnyPath
-from nearspan.formats.source import Lines
+from nearspan.formats.source import Lines, refuse_unreadable
 from nearspan.formats.synonyms import line_formats, obo
 from nearspan.formats.synonyms.line_formats import Concept
 from nearspan.formats.synonyms.table import Synonyms, key_of
@@ -87,13 +85,11 @@ def read(
 
 def _files(path: Path) -> list[Path]:
     """A file itself, the files of a WordNet folder, or the sample's table."""
-    try:
+    with refuse_unreadable(path):
         if path == Path(SAMPLE) and not path.exists():
             return [sample.path("synonyms")]
         if not path.is_dir():
             return [path]
-    except (OSError, ValueError) as error:
-        raise CorpusError(f"{display_path(path)} cannot be read: {error}") from None
     if files := line_formats.wordnet_files(path):
         return files
     raise CorpusError(

@@ -1,8 +1,6 @@
 """Curves of other trainings of a recipe: on shares of the training set (figure 2 of Ouchi et al., 2020), and with at
 most T occurrences of a word to recall (figure 3 of Luo et al., 2020); what each training scores, and their pictures."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -71,6 +69,7 @@ class Trainings:
     out: Path
     device: str = ""
     console: Console | None = None
+    seeds: int = 1  # trainings for each point of a curve
 
     def outcome(self, recipe: Recipe, documents: Sequence[Document], seed: int) -> Outcome:
         """An outcome from the folder, or else from a training; times of another kind of device are not taken."""
@@ -154,19 +153,14 @@ def split_sentences(document: Document, characters: bool = False) -> list[Docume
 
 
 def size_curve(
-    recipes: Mapping[str, Recipe],
-    documents: Sequence[Document],
-    trainings: Trainings,
-    *,
-    sizes: Sequence[Fraction] = SIZES,
-    seeds: int = 1,
+    recipes: Mapping[str, Recipe], documents: Sequence[Document], trainings: Trainings, sizes: Sequence[Fraction]
 ) -> list[CurvePoint]:
     """Train each recipe on each share of the documents; `recipes` by the name that the curve gives them."""
     todo = [
         (name, recipe, float(size), subset, f"on {size} of the data", seed)
         for name, recipe in recipes.items()
         for size, subset in zip(sizes, subsets(documents, sizes, recipe.characters_as_words), strict=True)
-        for seed in range(seeds)
+        for seed in range(trainings.seeds)
     ]
     return _train_points("data-size curve", todo, trainings)
 
@@ -182,13 +176,23 @@ def with_word_memory(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
     return recalling
 
 
+def name_encoder(recipes: Mapping[str, Recipe], encoder: str) -> dict[str, Recipe]:
+    """The recipes with this pretrained encoder, where they have one: what a model's folder names is not loaded."""
+    settings = {name: recipe.encoder.transformer for name, recipe in recipes.items()}
+    written = {name: transformer.name for name, transformer in settings.items() if transformer is not None}
+    if written and not encoder:
+        raise ConfigError(
+            f"a curve trains {', '.join(written)} again from a pretrained encoder, and what a model's folder names is "
+            f"not loaded unasked: say which with `encoder` (in the folder: {', '.join(map(repr, written.values()))})"
+        )
+    if encoder and not written:
+        raise ConfigError("`encoder` is for curves of models with a pretrained encoder: leave it out")
+    change = [f"encoder.transformer.name={json.dumps(encoder)}"]
+    return {name: recipe.override(change) if name in written else recipe for name, recipe in recipes.items()}
+
+
 def occurrence_curve(
-    recipes: Mapping[str, Recipe],
-    documents: Sequence[Document],
-    trainings: Trainings,
-    *,
-    most: Sequence[int],
-    seeds: int = 1,
+    recipes: Mapping[str, Recipe], documents: Sequence[Document], trainings: Trainings, most: Sequence[int]
 ) -> list[CurvePoint]:
     """Train each recipe without its memory of training words, T = 0, and with at most so many occurrences of a word."""
     variants = {0: ("encoder.word_memory=none", "without its memory of words")} | {
@@ -197,7 +201,7 @@ def occurrence_curve(
     todo = [
         (name, recipe.override([setting]), count, documents, what, seed)
         for name, recipe in recipes.items()
-        for seed in range(seeds)
+        for seed in range(trainings.seeds)
         for count, (setting, what) in variants.items()
     ]
     return _train_points("memory curve", todo, trainings)
@@ -277,7 +281,6 @@ def _f1(points: Sequence[CurvePoint], name: str) -> dict[float, list[float]]:
 
 
 def _with_memory(measured: Mapping[int, Series]) -> dict[int, Series]:
-    """All but what was measured without a memory."""
     return {number: {at: values for at, values in series.items() if at} for number, series in measured.items()}
 
 

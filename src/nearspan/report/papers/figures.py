@@ -1,7 +1,5 @@
 """Figures: SVG text to put into a page. Its writing takes the page's colours, light or dark."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -57,36 +55,23 @@ def _axes(name: str, width: float, height: float, edge: float | None = None) -> 
 
 
 def scatter(
-    points: NDArray[np.float32], groups: Sequence[int], titles: Sequence[str], name: str, axes: Sequence[str] = ()
-) -> Markup:
-    """Points [N, 2] in the colours of their groups; each shows its title when pointed at. `axes` names x and y."""
-    with _axes(name, 5, 5, edge=0.07 if axes else 0.01) as plane:
-        plane.set(xticks=[], yticks=[])
-        if axes:
-            plane.set(xlabel=axes[0], ylabel=axes[1])
-        order: list[int] = []
-        for group in sorted(set(groups)):
-            members = [i for i, number in enumerate(groups) if number == group]
-            order += members
-            _plot_points(plane, points[members], group, MARKERS[group % len(MARKERS)], markersize=3.6, alpha=0.75)
-        return _svg(plane, name, [titles[i] for i in order])
-
-
-def correctness_scatter(
     points: NDArray[np.float32],
     groups: Sequence[int],
-    right: NDArray[np.bool_],
     titles: Sequence[str],
     name: str,
-    axes: Sequence[str],
+    axes: Sequence[str] = (),
+    right: NDArray[np.bool_] | None = None,
     line: float | None = None,
 ) -> Markup:
-    """Points [N, 2] in the colours of their groups, right ones as triangles and wrong ones as circles on top.
+    """Points [N, 2] in the colours of their groups; each shows its title when pointed at. `axes` names x and y.
 
+    Groups have shapes of their own. With `right` [N], right points are triangles and wrong ones circles on top.
     `line` is a value of x to draw a line at; with one the axes have numbers.
     """
-    with _axes(name, 5, 4.4) as plane:
-        plane.set(xlabel=axes[0], ylabel=axes[1])
+    size = (5, 5, 0.07 if axes else 0.01) if right is None else (5, 4.4)
+    with _axes(name, *size) as plane:
+        if axes:
+            plane.set(xlabel=axes[0], ylabel=axes[1])
         if line is None:
             plane.set(xticks=[], yticks=[])
         else:
@@ -94,10 +79,14 @@ def correctness_scatter(
             plane.tick_params(colors=_INK, length=0)
         order: list[int] = []
         for group in sorted(set(groups)):
-            for correct, marker, size, height in ((True, "^", 4.2, 2), (False, "o", 3.8, 3)):
-                members = [i for i, number in enumerate(groups) if number == group and right[i] == correct]
-                order += members
-                _plot_points(plane, points[members], group, marker, markersize=size, alpha=0.7, zorder=height)
+            inside = np.equal(groups, group)
+            layers = [(inside, MARKERS[group % len(MARKERS)], 3.6, 0.75, 2)]
+            if right is not None:
+                layers = [(inside & right, "^", 4.2, 0.7, 2), (inside & ~right, "o", 3.8, 0.7, 3)]
+            for chosen, marker, width, alpha, height in layers:
+                style = {"markersize": width, "markeredgewidth": 0, "alpha": alpha, "zorder": height}
+                plane.plot(*points[chosen].T, marker, color=colour(group).light, **style)
+                order += np.flatnonzero(chosen).tolist()
         return _svg(plane, name, [titles[i] for i in order])
 
 
@@ -181,10 +170,6 @@ def bars(groups: Sequence[str], values: Sequence[Sequence[float | None]], name: 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
     """The mean of what was measured, and its standard deviation."""
     return fmean(values), stdev(values) if len(values) > 1 else 0.0
-
-
-def _plot_points(plane: Any, points: NDArray[np.float32], group: int, marker: str, **style: float) -> None:
-    plane.plot(*points.T, marker, color=colour(group).light, markeredgewidth=0, **style)
 
 
 def _rule(axes: Any) -> None:

@@ -1,7 +1,5 @@
 """What a model's generators say of gold entities, and how much of it is right (Nguyen et al., 2023, tables 7 and 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,12 +53,7 @@ def generation(model: Model, documents: Sequence[Document]) -> Generation:
         result = generation(nearspan.load("runs/joint"), nearspan.read("dev.jsonl").documents)
         result.bleu2, result.entities[0].original, result.entities[0].reconstruction
     """
-    return generate_entities(model, list(gold_spans(model, documents).values()))
-
-
-def generate_entities(model: Model, spans: Sequence[GoldSpan]) -> Generation:
-    """The same for some gold spans."""
-    generators = model.network.generators
+    spans, generators = list(gold_spans(model, documents).values()), model.network.generators
     if generators is None:
         raise ConfigError("this model has no generators: train with a recipe that has losses.generators")
     generators.eval()

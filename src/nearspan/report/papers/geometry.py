@@ -1,10 +1,9 @@
 """Geometry of span vectors: how long they are, how alike within and between labels (table 5 of Zhu et al., 2023), and
 how alike where spans overlap (table 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -26,7 +25,7 @@ class Cosine:
     pairs: int
 
     @classmethod
-    def of(cls, total: float, pairs: int) -> Cosine:
+    def of(cls, total: float, pairs: int) -> Self:
         """From a sum over pairs.
 
         >>> Cosine.of(1.5, 3), Cosine.of(0.0, 0)

@@ -4,12 +4,10 @@ After the analyses of the SNG paper (figures 4 to 6), for any system that gives 
 where its gold label is the likeliest of all, null included; what decoding keeps of it is another matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +33,7 @@ class LabelProbabilities:
     gold: NDArray[np.int64]  # [N] from 1
 
     @classmethod
-    def of(cls, model: Model, spans: Sequence[GoldSpan]) -> LabelProbabilities:
+    def of(cls, model: Model, spans: Sequence[GoldSpan]) -> Self:
         """Read the spans whose labels the model knows."""
         number = {label: i for i, label in enumerate(model.labels) if i}
         known = [span for span in spans if span.entity.label in number]

@@ -1,7 +1,5 @@
 """The page of the papers' tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -117,12 +115,10 @@ def _probabilities(probabilities: Sequence[LabelProbabilities], labels: Sequence
         pairs = zip(_titles(spans.spans), spans.gold_probability, strict=True)
         titles = [f"{title} ({likely:.3f})" for title, likely in pairs]
         axes, points = _component_axes(spans.components.explained), spans.components.points
-        drawn = figures.correctness_scatter(points, groups, spans.right, titles, f"outputs{number}", axes)
-        pictures["components"].append(drawn)
+        pictures["components"].append(figures.scatter(points, groups, titles, f"outputs{number}", axes, spans.right))
         points = np.stack([spans.discrepancy, spans.dispersion], axis=1).astype(np.float32)
         axes, name = ["log2 (highest P / P of gold)", "log10 (variance / P of gold)"], f"discrepancy{number}"
-        drawn = figures.correctness_scatter(points, groups, spans.right, titles, name, axes, line=OBVIOUS)
-        pictures["discrepancy"].append(drawn)
+        pictures["discrepancy"].append(figures.scatter(points, groups, titles, name, axes, spans.right, OBVIOUS))
         pictures["violins"].append(_violins(spans, f"violins{number}"))
     present = _present([span for spans in probabilities for span in spans.spans], labels)
     return {"labels": present, "counts": list(map(_count_correct, probabilities)), **pictures}

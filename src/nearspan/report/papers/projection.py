@@ -1,8 +1,6 @@
 """Projection: span vectors in two dimensions, by t-SNE (figure 3 of Ouchi et al., 2020) and by principal components
 (figure 4 of Zhu et al., 2023), also before and after the parts that compress them (figure 2 of Nguyen et al., 2023)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

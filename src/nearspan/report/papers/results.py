@@ -1,7 +1,5 @@
 """What the papers' tables and figures say of the models of a report."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterable, Sequence
@@ -20,7 +18,7 @@ from nearspan.evaluation import FalsePositives, false_positives
 from nearspan.explain import Neighbour
 from nearspan.model import Model
 from nearspan.report.papers.curves import CurvePoint
-from nearspan.report.papers.generation import Generation, generate_entities
+from nearspan.report.papers.generation import Generation, generation
 from nearspan.report.papers.geometry import Cosine, Geometry, coupling, geometry
 from nearspan.report.papers.label_probabilities import LabelProbabilities
 from nearspan.report.papers.projection import Components, posteriors, principal, project
@@ -84,12 +82,12 @@ class PaperResults:
             return dict(zip(names, values, strict=True))
 
         rows = zip(models, self.models, self.positives, self.spaces, self.generations, strict=True)
-        for model, scored, positives, space, generation in rows:
+        for model, scored, positives, space, generated in rows:
             model["false_positives"] = asdict(positives)
             model["retrieval"] = {"by": distance_measure(scored.model), **asdict(space.agreement)}
             model["coupling"] = {level: asdict(cosine) for level, cosine in space.coupling.items()}
             model["geometry"] = asdict(space.geometry)
-            model["generation"] = generation.to_dict() if generation else None
+            model["generation"] = generated.to_dict() if generated else None
         return {
             "models": models,
             "retrieval": [
@@ -148,8 +146,7 @@ def analyse(models: list[ScoredModel], documents: Sequence[Document], console: C
         ]
         queries.append(RetrievalQuery(by_key[0][document, entity], predicted, [groups[place] for groups in neighbours]))
     generations = [
-        generate_entities(scored.model, list(spans.values())) if scored.model.network.generators else None
-        for scored, spans in zip(models, by_key, strict=True)
+        generation(scored.model, documents) if scored.model.network.generators else None for scored in models
     ]
     positives = [false_positives(documents, scored.predicted) for scored in models]
     spans = [by_key[0][key] for key in keys]

@@ -1,8 +1,7 @@
 """Span retrieval: the training spans nearest to gold spans (tables 2 and 3 of Ouchi et al., 2020)."""
 
-from __future__ import annotations
-
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,8 +9,7 @@ import torch
 from torch import Tensor
 
 from nearspan.errors import ModelError
-from nearspan.explain import Neighbour
-from nearspan.explain.evidence import neighbours_at
+from nearspan.explain.evidence import Neighbour, neighbours_at
 from nearspan.knn import Datastore, similarities
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
@@ -69,18 +67,16 @@ def nearest_rows(model: Model, spans: Sequence[GoldSpan], vectors: Tensor, count
     return torch.cat(scores), torch.cat(rows)
 
 
-def nearest_neighbours(
-    model: Model, spans: Sequence[GoldSpan], vectors: Tensor, count: int = 5
-) -> list[list[Neighbour]]:
+def nearest_neighbours(model: Model, spans: Sequence[GoldSpan], vectors: Tensor) -> list[list[Neighbour]]:
     """For each span its nearest training spans, best first."""
-    store, (scores, rows) = datastore(model), nearest_rows(model, spans, vectors, count)
+    store, (scores, rows) = datastore(model), nearest_rows(model, spans, vectors)
     real = scores > -torch.inf
     return [neighbours_at(store, model.labels, scores[i][real[i]], rows[i][real[i]]) for i in range(len(spans))]
 
 
-def agreement(model: Model, spans: Sequence[GoldSpan], vectors: Tensor, count: int = 5) -> Agreement:
+def agreement(model: Model, spans: Sequence[GoldSpan], vectors: Tensor) -> Agreement:
     """How the labels of the nearest training spans compare with the gold labels."""
-    scores, rows = nearest_rows(model, spans, vectors, count)
+    scores, rows = nearest_rows(model, spans, vectors)
     number = {label: i for i, label in enumerate(model.labels)}
     gold = torch.tensor([number.get(span.entity.label, -1) for span in spans], device=rows.device)
     real = scores > -torch.inf
@@ -91,14 +87,13 @@ def agreement(model: Model, spans: Sequence[GoldSpan], vectors: Tensor, count: i
     return Agreement(len(spans), same, 1 - same - null, null)
 
 
-def sample_queries(keys: Sequence[EntityKey], most: int, seed: int = 0) -> list[EntityKey]:
-    """Some gold entities to ask about, as many of each label as can be, the same for the same seed."""
-    drawn = random.Random(seed).sample(list(keys), len(keys))
-    turn: dict[str, int] = {}
+def sample_queries(keys: Sequence[EntityKey], most: int) -> list[EntityKey]:
+    """Some gold entities to ask about, as many of each label as can be, always the same ones."""
+    turns: Counter[str] = Counter()
     ranked = []
-    for key in drawn:
+    for key in random.Random(0).sample(list(keys), len(keys)):
         label = key[1].label
-        turn[label] = turn.get(label, 0) + 1
-        ranked.append((turn[label], label, key))
+        turns[label] += 1
+        ranked.append((turns[label], label, key))
     chosen = sorted(ranked, key=lambda entry: entry[:2])[:most]
     return [key for _, _, key in sorted(chosen, key=lambda entry: (entry[1], entry[0]))]

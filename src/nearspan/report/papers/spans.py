@@ -1,8 +1,6 @@
 """The spans that the papers' measures are over, a corpus's gold entities and spans that are none; and what a model
 makes of them, vectors and probabilities, each sentence read once."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -169,6 +167,5 @@ def _sentence_key(sentence: Sentence) -> tuple[int, int, int]:
 
 
 def _in_window(windows: Sequence[Window], first: int, stop: int) -> WordSpan:
-    """Words of a sentence, in the window that answers for them."""
     window = next(window for window in windows if window.owns(first - window.start))
     return WordSpan(window.sentence, first - window.start, stop - window.start)

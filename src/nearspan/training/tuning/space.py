@@ -1,7 +1,5 @@
 """The search space of a tuning: settings of a recipe, each with a range of numbers or a list of choices to try."""
 
-from __future__ import annotations
-
 import json
 import math
 import tomllib
@@ -10,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nearspan.config import Recipe, value_of
 from nearspan.errors import ConfigError
@@ -37,7 +35,7 @@ class Range:
         """Both ends, as `Recipe.override` takes them."""
         return [f"{self.key}={self.low!r}", f"{self.key}={self.high!r}"]
 
-    def with_type_of(self, value: Any) -> Range:
+    def with_type_of(self, value: Any) -> Self:
         """The range with the type that the setting has in a recipe, of which `value` is an example."""
         if isinstance(value, bool):
             raise ConfigError(f"{self} cannot be searched: {self.key} is true or false; write {self.key}=true|false")
@@ -89,12 +87,12 @@ class Space:
     variables: tuple[Variable, ...]
 
     @classmethod
-    def parse(cls, searches: Iterable[str]) -> Space:
+    def parse(cls, searches: Iterable[str]) -> Self:
         """The space of `part.key=LOW..HIGH` and `part.key=a|b|c`."""
         return cls._of_pairs(map(_split_search, searches))
 
     @classmethod
-    def of(cls, content: Space | Mapping[str, Any] | Path | str) -> Space:
+    def of(cls, content: "Space | Mapping[str, Any] | Path | str") -> "Space":
         """The space of a mapping, or of a TOML file of one.
 
         It maps parts in parts or `part.key` to text as `parse` takes it, or to a list of choices.
@@ -113,7 +111,7 @@ class Space:
         return cls._of_pairs(flatten(content))
 
     @classmethod
-    def _of_pairs(cls, pairs: Iterable[tuple[str, Any]]) -> Space:
+    def _of_pairs(cls, pairs: Iterable[tuple[str, Any]]) -> Self:
         variables: dict[str, Variable] = {}
         for key, values in pairs:
             if key in variables:
@@ -121,15 +119,15 @@ class Space:
             variables[key] = parse_variable(key, values)
         return cls(tuple(sorted(variables.values(), key=_order)))
 
-    def __or__(self, other: Space) -> Space:
+    def __or__(self, other: Self) -> Self:
         """Both spaces; where both have a setting, the other's."""
         variables = {variable.key: variable for variable in (*self.variables, *other.variables)}
-        return Space(tuple(sorted(variables.values(), key=_order)))
+        return type(self)(tuple(sorted(variables.values(), key=_order)))
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.variables))
 
-    def for_recipe(self, recipe: Recipe) -> Space:
+    def for_recipe(self, recipe: Recipe) -> Self:
         """The space with the types of this recipe's settings; both ends and every choice are tried on the recipe."""
         if not self.variables:
             raise ConfigError(f"nothing to tune: the search space takes part.key=VALUES, with VALUES {VALUES}")
@@ -140,7 +138,7 @@ class Space:
                 if not variable.selects_part:
                     _try_settings(recipe, chosen, variable)
         first_kinds = [settings[0] for settings in kinds]
-        return Space(tuple(_with_type(recipe, first_kinds, variable) for variable in self.variables))
+        return type(self)(tuple(_with_type(recipe, first_kinds, variable) for variable in self.variables))
 
 
 def _order(variable: Variable) -> tuple[bool, str]:

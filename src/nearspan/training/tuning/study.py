@@ -4,8 +4,6 @@ The file is SQLite's: a write that was cut short is rolled back when it is next 
 read any more after half a line.)
 """
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -30,40 +28,6 @@ from nearspan.training.tuning.trials import FILES, STUDY, State, Trial
 LOCK = "study.lock"
 STARTUP = 5  # trials that have to end before one may be pruned
 STATES: dict[TrialState, State] = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned"}
-
-
-class Study:
-    """Trials in a file. The settings of a trial depend on the seed, its number and the results before it alone."""
-
-    def __init__(self, study: optuna.Study, space: Space, seed: int) -> None:
-        self.study = study
-        self.space = {variable.key: _distribution(variable) for variable in space.variables}
-        self.seed = seed
-
-    def trials(self) -> list[Trial]:
-        """All trials, with those that were interrupted."""
-        trials: list[Trial] = []
-        number = 1
-        for frozen in self.study.get_trials(deepcopy=False):
-            trials.append(_trial(frozen, number, self._overrides(frozen.params)))
-            number += trials[-1].state != "interrupted"
-        return trials
-
-    def next_trial(self) -> RunningTrial:
-        """Begin the next trial."""
-        ended = [trial for trial in self.trials() if trial.state != "interrupted"]
-        number = 1 + len(ended)
-        chance = random.Random(f"{self.seed} {number}").getrandbits(32)
-        self.study.sampler = optuna.samplers.TPESampler(seed=chance, multivariate=False, constant_liar=False)
-        drawn = self.study.ask(self.space)
-        overrides = self._overrides(drawn.params)
-        same = next((trial for trial in ended if trial.overrides == overrides), None)
-        return RunningTrial(self.study, drawn, number, overrides, same)
-
-    def _overrides(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-        """The settings that were drawn, in the order of the space; a choice is text already."""
-        values = ((key, parameters[key]) for key in self.space if key in parameters)
-        return tuple(f"{key}={value if isinstance(value, str) else repr(value)}" for key, value in values)
 
 
 @dataclass(frozen=True)
@@ -100,6 +64,40 @@ class RunningTrial:
             self.trial.report(f1, epoch)
         self.trial.set_user_attr("same_as", earlier.number)
         self.end(earlier.state, 0.0, earlier.error)
+
+
+class Study:
+    """Trials in a file. The settings of a trial depend on the seed, its number and the results before it alone."""
+
+    def __init__(self, study: optuna.Study, space: Space, seed: int) -> None:
+        self.study = study
+        self.space = {variable.key: _distribution(variable) for variable in space.variables}
+        self.seed = seed
+
+    def trials(self) -> list[Trial]:
+        """All trials, with those that were interrupted."""
+        trials: list[Trial] = []
+        number = 1
+        for frozen in self.study.get_trials(deepcopy=False):
+            trials.append(_trial(frozen, number, self._overrides(frozen.params)))
+            number += trials[-1].state != "interrupted"
+        return trials
+
+    def next_trial(self) -> RunningTrial:
+        """Begin the next trial."""
+        ended = [trial for trial in self.trials() if trial.state != "interrupted"]
+        number = 1 + len(ended)
+        chance = random.Random(f"{self.seed} {number}").getrandbits(32)
+        self.study.sampler = optuna.samplers.TPESampler(seed=chance, multivariate=False, constant_liar=False)
+        drawn = self.study.ask(self.space)
+        overrides = self._overrides(drawn.params)
+        same = next((trial for trial in ended if trial.overrides == overrides), None)
+        return RunningTrial(self.study, drawn, number, overrides, same)
+
+    def _overrides(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """The settings that were drawn, in the order of the space; a choice is text already."""
+        values = ((key, parameters[key]) for key in self.space if key in parameters)
+        return tuple(f"{key}={value if isinstance(value, str) else repr(value)}" for key, value in values)
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """The trials of a tuning: their settings and scores, and the best of them as a recipe."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from nearspan.config import Recipe, value_of
 from nearspan.io.atomic import write_file
 
 STUDY, TRIALS, BEST = FILES = ("study.db", "trials.jsonl", "best.toml")
+LISTED = 5  # best trials
 State = Literal["complete", "pruned", "failed", "interrupted"]
 
 
@@ -101,12 +100,12 @@ def tuned_recipe(recipe: Recipe, trials: Sequence[Trial], seed: int) -> Recipe:
     return recipe.model_copy(update={"name": name, "about": f"{recipe.about} {note}".strip()})
 
 
-def trials_table(trials: Sequence[Trial], count: int = 5) -> Table:
+def trials_table(trials: Sequence[Trial]) -> Table:
     """The best trials."""
     keys = list(dict.fromkeys(key for trial in trials for key in trial.settings))
     columns = [Column(title, justify="right") for title in ("trial", "dev F1", "epoch", "seconds")]
     table = Table(*columns, *(Column(key, justify="right", overflow="fold") for key in keys), box=None)
-    for trial in rank_trials(trials)[:count]:
+    for trial in rank_trials(trials)[:LISTED]:
         cells = (str(trial.number), trial.percent, str(trial.best_epoch), f"{trial.seconds:.0f}")
         table.add_row(*cells, *(format_value(trial.settings.get(key, "")) for key in keys))
     return table

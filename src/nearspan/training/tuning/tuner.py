@@ -32,7 +32,7 @@ from nearspan.training.checkpoint import Progress
 from nearspan.training.data import TrainingData, digest
 from nearspan.training.loop import train as train_recipe
 from nearspan.training.tuning.space import SOURCE, Space
-from nearspan.training.tuning.trials import State, Trial, rank_trials, trials_table, tuned_recipe, write_trials
+from nearspan.training.tuning.trials import Trial, rank_trials, trials_table, tuned_recipe, write_trials
 
 if TYPE_CHECKING:  # Optuna is an extra
     from nearspan.training.tuning.study import RunningTrial, Study
@@ -99,7 +99,7 @@ def tune(
     except ModuleNotFoundError as error:
         raise ResourceError("tuning needs optuna, which is not installed: pip install 'nearspan[tune]'") from error
     place, seed, folder = str(usable_device(device)), usable_seed(seed), Path(out)
-    name = _study_name(recipe, space, train, dev, seed, synonyms)
+    name = _study_name(recipe, space, train, f"{digest(train)}\0{digest(dev)}", seed, synonyms)
     with open_study(folder, name, space, seed, resume=resume) as study:
         run_trial = partial(
             train_recipe, train=train, dev=dev, out=folder / SCRATCH, seed=seed, device=place, synonyms=synonyms
@@ -178,7 +178,7 @@ class _Tuner:
         try:
             self.train(self.recipe.override(trial.overrides, SOURCE), callbacks=[TrialCallback(trial, self.show)])
         except TrialEnded as ended:
-            trial.end(ended.state, time.monotonic() - began)
+            trial.end(ended.args[0], time.monotonic() - began)
         except (NearspanError, torch.cuda.OutOfMemoryError) as error:
             trial.end("failed", time.monotonic() - began, str(error))
         finally:
@@ -187,11 +187,7 @@ class _Tuner:
 
 
 class TrialEnded(Exception):
-    """A trial has had its last epoch, or is worse than others were after as many; its model is not saved."""
-
-    def __init__(self, state: State) -> None:
-        super().__init__(state)
-        self.state = state
+    """A trial has had its last epoch (complete), or is worse than others were after as many (pruned)."""
 
 
 class TrialCallback(TrainingCallback):
@@ -224,16 +220,11 @@ class TrialCallback(TrainingCallback):
 
 
 def _study_name(
-    recipe: Recipe,
-    space: Space,
-    train: Sequence[Document],
-    dev: Sequence[Document],
-    seed: int,
-    synonyms: SynonymSource | None,
+    recipe: Recipe, space: Space, train: Sequence[Document], data: str, seed: int, synonyms: SynonymSource | None
 ) -> str:
-    """Sixteen hexadecimal digits that tell this tuning from another."""
+    """Sixteen hexadecimal digits that tell this tuning from another; `data` is the digest of its documents."""
     settings = recipe.override(["training.checkpoint_minutes=0"]).model_dump_json()
-    texts = {entity.span.text(document.text) for document in train for entity in document.entities}
+    texts = {entity.text for document in train for entity in document.entities}
     learned = repr([(text, synonyms.of(text)) for text in sorted(texts)]) if synonyms is not None else ""
-    identity = f"{settings}\0{space}\0{digest(train)}\0{digest(dev)}\0{seed}\0{learned}"
+    identity = f"{settings}\0{space}\0{data}\0{seed}\0{learned}"
     return hashlib.sha256(identity.encode()).hexdigest()[:16]

@@ -1,0 +1,379 @@
+"""What requests ask and what the server answers, as OpenAPI describes it.
+
+All offsets are characters (code points), half-open. A document and its entities have the same shape in requests and in
+answers: what `/annotate` gave can be sent to `/memory` as it is.
+"""
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from nearspan.document import Document, Entity, Fragment, Span
+from nearspan.memory.reweight import LIMIT
+from nearspan.server.limits import Limits
+
+NEIGHBOURS = 5  # listed for each label
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _check_characters(text: str) -> str:
+    if not text.isascii() and _SURROGATE.search(text):
+        raise ValueError("half of a surrogate pair is no character")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_check_characters)]
+Label = Annotated[Text, Field(min_length=1, max_length=200)]
+Count = Annotated[int, Field(ge=1, strict=True, description="training spans listed for each label")]
+Edge = Annotated[int, Field(ge=0, strict=True)]
+Pair = tuple[Edge, Edge]
+Weight = Annotated[
+    Annotated[float, Field(gt=0, le=LIMIT, strict=True)] | Literal["enough"],
+    Field(description="as how many copies a sentence counts; enough: as many as it takes for the model to read it so"),
+]
+
+
+class Body(BaseModel):
+    """A request's body; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AnnotateIn(Body):
+    """One text, or a batch of them."""
+
+    text: Text | None = None
+    texts: list[Text] | None = None
+
+    @model_validator(mode="after")
+    def _check_one_is_given(self) -> Self:
+        if (self.text is None) == (self.texts is None):
+            raise ValueError("give either text or texts")
+        return self
+
+    @property
+    def batch(self) -> list[str]:
+        """The texts."""
+        return [self.text] if self.text is not None else self.texts or []
+
+
+class ExplainIn(Body):
+    """A text whose entities are to be explained."""
+
+    text: Text
+    count: Count = NEIGHBOURS
+
+
+class SpanIn(Body):
+    """Where a span is: its `fragments`, or `start` and `end` where it is contiguous."""
+
+    start: Edge | None = None
+    end: Edge | None = None
+    fragments: list[Pair] | None = Field(default=None, min_length=1, max_length=64)
+
+    @model_validator(mode="after")
+    def _check_span(self) -> Self:
+        span = self.span
+        if (self.start, self.end) not in ((None, None), (span.start, span.end)):
+            raise ValueError(f"the fragments go from {span.start} to {span.end}, unlike start and end")
+        return self
+
+    @property
+    def span(self) -> Span:
+        """The span; a `ValueError` says what is wrong with it."""
+        if self.fragments is not None:
+            return Span(tuple(self.fragments))
+        if self.start is None or self.end is None:
+            raise ValueError("a span needs fragments, or start and end")
+        return Span.of(self.start, self.end)
+
+
+class TextSpanIn(SpanIn):
+    """A span of a text."""
+
+    text: Text
+
+    @model_validator(mode="after")
+    def _check_inside(self) -> Self:
+        if self.span.end > len(self.text):
+            raise ValueError(f"the span ends at {self.span.end}, after the text's {len(self.text)} characters")
+        return self
+
+
+class NeighboursIn(TextSpanIn):
+    """A span to ask about, predicted or not."""
+
+    label: Text = Field(
+        default="", max_length=200, description="ask why it has this label; the most probable one where left out"
+    )
+    count: Count = NEIGHBOURS
+
+
+class CorrectionIn(TextSpanIn):
+    """A span of a text, and the label it should have; null: no entity."""
+
+    label: Label | None
+
+
+class RelabelIn(SpanIn):
+    """A span of a sentence in the memory, and the only label it shall have; null: no entity."""
+
+    label: Label | None
+    weight: Weight = "enough"
+
+
+class EntityIn(SpanIn):
+    """An entity to remember."""
+
+    label: Label
+    text: Text | None = Field(default=None, description="checked against the offsets where given")
+    score: float | None = Field(default=None, description="not used: what is remembered is certain")
+
+
+class DocumentIn(Body):
+    """A document to remember."""
+
+    text: Text
+    entities: list[EntityIn] = Field(default=[], max_length=10_000)
+    id: Text = Field(default="", max_length=500, description="its name; one is made where left out")
+    words: list[Pair] | None = Field(default=None, description="found by the model's own rules where left out")
+    sentences: list[Pair] | None = Field(default=None, description="likewise")
+    weight: Weight = "enough"
+
+    @model_validator(mode="after")
+    def _check_document(self) -> Self:
+        for entity in self.entities:
+            if entity.text not in (None, entity.span.text(self.text)):
+                place = entity.span.start
+                raise ValueError(f"the {entity.label} at {place} is another text there: offsets are code points")
+        if any(start == end for start, end in self.words or ()):
+            raise ValueError("words must be of one character at least")
+        _ = self.document
+        return self
+
+    @property
+    def document(self) -> Document:
+        """The document; a `ValueError` says what is wrong with it."""
+        entities = sorted({Entity(entity.span, entity.label) for entity in self.entities})
+        words, sentences = (None if pairs is None else tuple(pairs) for pairs in (self.words, self.sentences))
+        return Document(self.text, tuple(entities), self.id, words, sentences)
+
+
+class SpanOut(BaseModel):
+    """A span; several `fragments` where it is discontinuous."""
+
+    text: str
+    start: int
+    end: int
+    fragments: list[Fragment]
+
+
+class EntityOut(SpanOut):
+    """An entity; its score is null where no model gave it one."""
+
+    label: str
+    score: float | None = None
+
+
+class DocumentOut(BaseModel):
+    """A text with the entities found in it."""
+
+    id: str
+    text: str
+    entities: list[EntityOut]
+
+
+class AnnotateOut(BaseModel):
+    """A document for each text, in order."""
+
+    documents: list[DocumentOut]
+
+
+class MemorySpanOut(SpanOut):
+    """A span of the memory, where it stands; offsets are in `sentence`, a null `label` is no entity."""
+
+    label: str | None
+    sentence: str
+    document: str
+    sentence_id: int = Field(description="for editing the sentence; no edit changes it")
+
+
+class NeighbourOut(MemorySpanOut):
+    """A training span with its weight."""
+
+    weight: float
+    row: int = Field(description="of the span in the memory, which edits may change; of a recalled word its slot")
+
+
+class CounterEvidenceOut(BaseModel):
+    """The smallest set of training spans whose removal changes a label; the first hundred of them are listed."""
+
+    size: int
+    label: str | None
+    neighbours: list[NeighbourOut]
+
+
+class RecalledWordOut(BaseModel):
+    """A word of a span, and the training occurrences of the word that were blended into its state."""
+
+    text: str
+    weight: float = Field(description="of the occurrences in the word's state: 0 where training lacks the word")
+    neighbours: list[NeighbourOut] = Field(description="the word where it occurs; a label is of the entity it is in")
+    unlisted: float = Field(description="the weight of the occurrences not listed")
+
+
+class EvidenceOut(SpanOut):
+    """Why a span has its label, as `Evidence.to_dict()` gives it; in objects by label the key `null` is no entity."""
+
+    label: str | None
+    strength: str = Field(
+        description="exact: the weights add up to the probability; attended: what the span's words recalled from "
+        "training, a part of what the head read; nearest: look-alikes by cosine"
+    )
+    probabilities: dict[str, float]
+    neighbours: dict[str, list[NeighbourOut]]
+    unlisted: dict[str, float] = Field(description="exact: the weight of the neighbours not listed")
+    against: list[NeighbourOut] = Field(description="the nearest spans that do not have the label")
+    counter_evidence: CounterEvidenceOut | None = Field(description="exact: what to remove for another label")
+    weight: float = Field(description="of the memory in the probabilities: 1 where it alone decides")
+    knn_probabilities: dict[str, float] = Field(description="the memory's own, where it is interpolated")
+    recalled: list[RecalledWordOut] = Field(description="for each word of the span, where the encoder recalls words")
+
+
+class ExplainOut(BaseModel):
+    """Evidence for each entity, in order."""
+
+    evidence: list[EvidenceOut]
+
+
+class PointOut(MemorySpanOut):
+    """An entity of the memory on the map."""
+
+    x: float
+    y: float
+
+
+class MapOut(BaseModel):
+    """The memory's entities along the two directions in which their vectors differ most."""
+
+    points: list[PointOut]
+    entities: int = Field(description="of the memory; the map shows a part of them where it has fewer points")
+    explained_variance: tuple[float, float] = Field(description="the share of the variance along each direction")
+
+
+class ErrorOut(BaseModel):
+    """A wrong prediction in its sentences; `gold` is null where it is spurious, `predicted` where it is missed."""
+
+    kind: str
+    document: str
+    text: str
+    gold: EntityOut | None
+    predicted: EntityOut | None
+
+
+class ErrorsOut(BaseModel):
+    """Scores on the corpus, and a page of errors."""
+
+    scores: dict[str, Any]
+    kinds: dict[str, int]
+    total: int = Field(description="errors of the kind and label asked for")
+    errors: list[ErrorOut]
+    edited: bool = Field(description="whether the memory has been edited since the corpus was scored")
+
+
+class HealthOut(BaseModel):
+    """What is served."""
+
+    status: str
+    version: str
+    recipe: str
+    labels: list[str]
+    colours: dict[str, str] = Field(description="each label's class in /page/colours.css")
+    overlap: str
+    sentences: int = Field(description="of the memory")
+    datastore_weight: float = Field(description="of the memory in a prediction: with 0, edits change none")
+    waiting: int = Field(description="requests that wait for the model, with the one that is served")
+    corpus: bool = Field(description="whether a corpus was given, so that /errors answers")
+    limits: Limits
+
+
+class EdgesOut(BaseModel):
+    """A contiguous span of a sentence."""
+
+    start: int
+    end: int
+
+
+class SpanWeightOut(EdgesOut):
+    """A span that counts so many times as much as the others of its sentence."""
+
+    weight: float
+
+
+class SentenceOut(BaseModel):
+    """A sentence of the memory; no edit changes its id."""
+
+    id: int
+    text: str
+    entities: list[EntityOut]
+    removed: list[EdgesOut] = Field(description="spans that were removed from the memory")
+    document: str
+    weight: float = Field(description="as how many copies it counts")
+    span_weights: list[SpanWeightOut] = Field(description="spans that count more than the others of the sentence")
+
+
+class SentencesOut(BaseModel):
+    """A page of sentences, in order of their ids."""
+
+    sentences: list[SentenceOut]
+
+
+class EditOut(BaseModel):
+    """An edit as the journal keeps it."""
+
+    number: int
+    time: str
+    kind: str
+    summary: str
+    receipt: list[str]
+
+
+class CorrectionOut(BaseModel):
+    """The edit that a correction is, and the label that the model gives the span after it; null: no entity."""
+
+    edit: EditOut
+    label: str | None
+
+
+class LogOut(BaseModel):
+    """A page of edits, the last one first."""
+
+    total: int
+    edits: list[EditOut]
+
+
+class RefusalOut(BaseModel):
+    """Why a request was not served."""
+
+    error: str
+
+
+STATUSES = {
+    400: "this is no HTTP, or no UTF-8",
+    401: "the token is missing or wrong",
+    403: "the token is for reading only",
+    404: "the server was started without a corpus",
+    408: "the request came too slowly",
+    409: "the memory cannot be edited so, cannot be read, or is not there",
+    413: "the request is too large",
+    421: "the server does not answer to this host",
+    422: "the request is malformed, or the model cannot answer it",
+    503: "too many requests are waiting, or connections open; try again after Retry-After seconds",
+    504: "the answer takes longer than answer_seconds",
+}
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Refusals that a route may answer with, for OpenAPI."""
+    return {status: {"model": RefusalOut, "description": STATUSES[status]} for status in statuses}

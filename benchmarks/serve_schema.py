@@ -1,12 +1,13 @@
 """A server against its own OpenAPI description: generated requests, and what in the answers is not as described.
 
     nearspan demo && python -m venv .venv-schema && .venv-schema/bin/pip install schemathesis
-    python benchmarks/serve_schema.py runs/demo [--schemathesis .venv-schema/bin/st] [--examples 300] [--out results.json]
+    python benchmarks/serve_schema.py runs/demo [--schemathesis .venv-schema/bin/st] [--examples 300] [--out FILE]
 
 All checks of schemathesis run over all routes with the token for editing, on a copy of the model. Mismatches are what
-any of them finds, such as a status, a content type or a body that is not described, a 5xx, or bad data that is accepted.
-Three checks are listed but not counted. A schema cannot say that a span lies inside its text, so requests that it allows
-are refused. A method that a path lacks may be that of `/memory/{sentence}`: 422, not 405. `Allow` names one route's.
+any of them finds, such as a status, a content type or a body that is not described, a 5xx, or bad data that is taken.
+Three checks are listed but not counted. A schema cannot say that a span lies inside its text, so that requests which it
+allows are refused. `DELETE /memory/log` is read as `DELETE /memory/{sentence}`: 422, not 405. `Allow` names the methods
+of one route of a path, not of all.
 """
 
 from __future__ import annotations

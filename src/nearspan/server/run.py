@@ -67,7 +67,7 @@ def _protocol_with_limits(limits: Limits) -> type[H11Protocol]:
     """HTTP/1.1 that waits so long for a request's head, and for its answer to be read; uvicorn's own waits for ever."""
     seconds, most = limits.send_seconds, -(-limits.connections // 4)
     open_by_address: Counter[str] = Counter()
-    idle: dict[LimitedProtocol, None] = {}  # those that wait for their next request, the longest first
+    idle: dict[H11Protocol, str] = {}  # the addresses of those that wait for their next request, the longest first
 
     class LimitedProtocol(H11Protocol):
         """Answers 408 where a head does not arrive in time, and 400 as JSON where it is no HTTP.
@@ -102,7 +102,7 @@ def _protocol_with_limits(limits: Limits) -> type[H11Protocol]:
         def on_response_complete(self) -> None:
             super().on_response_complete()
             if self.conn.their_state is h11.IDLE:
-                idle[self] = None
+                idle[self] = self._address
 
         def pause_writing(self) -> None:
             super().pause_writing()
@@ -130,7 +130,7 @@ def _protocol_with_limits(limits: Limits) -> type[H11Protocol]:
 
         def _make_room(self, address: str = "") -> bool:
             """Close an idle connection of an address, or of any; False where there is none."""
-            other = next((other for other in idle if address in ("", other._address)), None)
+            other = next((other for other, of in idle.items() if address in ("", of)), None)
             if other is not None:
                 del idle[other]
                 other.timeout_keep_alive_handler()

@@ -255,13 +255,13 @@ def put_in(data: bytes, chance: Random) -> bytes:
 def swap_lines(data: bytes, chance: Random) -> bytes:
     """Two lines are in each other's place, or a line is there twice or is not there."""
     lines = data.split(b"\n")
-    one, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+    left, right = chance.randrange(len(lines)), chance.randrange(len(lines))
     if chance.random() < 0.5:
-        lines[one], lines[other] = lines[other], lines[one]
+        lines[left], lines[right] = lines[right], lines[left]
     elif chance.random() < 0.5:
-        lines.insert(one, lines[other])
+        lines.insert(left, lines[right])
     else:
-        del lines[one]
+        del lines[left]
     return b"\n".join(lines)
 
 
@@ -271,8 +271,8 @@ def swap_columns(data: bytes, chance: Random) -> bytes:
     at = chance.randrange(len(lines))
     between = b"\t" if b"\t" in lines[at] else b" "
     cells = lines[at].split(between)
-    one, other = chance.randrange(len(cells)), chance.randrange(len(cells))
-    cells[one], cells[other] = cells[other], cells[one]
+    left, right = chance.randrange(len(cells)), chance.randrange(len(cells))
+    cells[left], cells[right] = cells[right], cells[left]
     lines[at] = between.join(cells)
     return b"\n".join(lines)
 

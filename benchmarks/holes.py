@@ -35,12 +35,12 @@ def main() -> None:
     write(options.out / "complete.txt.gz", complete, wanted)
     both = [word for word in complete if word in holes][:FITTED]
     known = {word: row[: options.kept] for word, row in complete.items()}
-    write(options.out / "filled.txt.gz", filled(complete, known, both, holes), wanted)
-    larger = filled(holes, complete, both, holes)
+    write(options.out / "filled.txt.gz", fill(complete, known, both, holes), wanted)
+    larger = fill(holes, complete, both, holes)
     write(options.out / "both.txt.gz", {word: np.append(larger[word], row) for word, row in complete.items()}, wanted)
 
 
-def filled(table: Table, known: Table, both: list[str], holes: Table) -> Table:
+def fill(table: Table, known: Table, both: list[str], holes: Table) -> Table:
     """`table`, with what a map from `known` says of the words that `holes` lacks."""
     guess = fitted(np.stack([known[word] for word in both]), np.stack([table[word] for word in both]))
     return {word: table[word] if word in holes else guess(row) for word, row in known.items()}

@@ -26,11 +26,11 @@ from nearspan.training.data import TrainingData
 
 def by_known(words: StaticVectors) -> None:
     """Sentences as means over the words that have a pretrained vector."""
-    own = words.vocabulary["own"]
+    first_pretrained = words.vocabulary["own"]
 
     def means(self: Encoder, encoded: Encoded) -> Tensor:  # noqa: ARG001
         batch = encoded.batch
-        known = (batch.corpus.features["words"]["rows"][batch.rows] >= own) & batch.mask
+        known = (batch.corpus.features["words"]["rows"][batch.rows] >= first_pretrained) & batch.mask
         return (encoded.features["words"] * known[..., None]).sum(1) / batch.mask.sum(1, keepdim=True)
 
     Encoder.sentence_vectors = means  # type: ignore[method-assign]
@@ -61,13 +61,13 @@ def main() -> None:
     if options.distinct:
         kept = sorted({tuple(sentence.tokens): number for number, sentence in enumerate(data.sentences)}.values())
     model.build_datastore(data.labelled.select(kept))
-    found = {"sentences": len(kept)}
+    record = {"sentences": len(kept)}
     for file in options.files:
         scores = evaluate(model, nearspan.read(file).documents).scores
-        found[file.name] = round(100 * scores.f1, 2)
-    print(json.dumps(found))
+        record[file.name] = round(100 * scores.f1, 2)
+    print(json.dumps(record))
     if options.out:
-        options.out.write_text(json.dumps(found) + "\n")
+        options.out.write_text(json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":

@@ -96,8 +96,8 @@ def test_a_second_pretrained_encoder_has_a_folder_of_its_own(encoders: dict[str,
     loaded = Encoder.from_disk(settings, tmp_path, {}.__getitem__)
     loaded.load_state_dict(encoder.state_dict())
     states = [
-        one(one.prepare(sentences("Ada lives in Oslo")).batch(torch.tensor([0]))).states
-        for one in (encoder.eval(), loaded.eval())
+        module(module.prepare(sentences("Ada lives in Oslo")).batch(torch.tensor([0]))).states
+        for module in (encoder.eval(), loaded.eval())
     ]
     assert states[0].shape == (1, 4, 32)
     torch.testing.assert_close(*states)

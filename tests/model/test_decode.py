@@ -31,8 +31,8 @@ def words(guess: LabelledSpan[int]) -> set[int]:
     return {word for first, stop in guess.fragments for word in range(first, stop)}
 
 
-def may_stand_together(one: LabelledSpan[int], other: LabelledSpan[int], overlap: str) -> bool:
-    a, b = words(one), words(other)
+def may_stand_together(left: LabelledSpan[int], right: LabelledSpan[int], overlap: str) -> bool:
+    a, b = words(left), words(right)
     return {"flat": not a & b, "nested": not a & b or a <= b or b <= a, "any": True}[overlap]
 
 
@@ -50,9 +50,9 @@ def naive(guesses: list[LabelledSpan[int]], overlap: str) -> list[LabelledSpan[i
 def test_the_best_that_may_stand_together_are_kept(overlap: str, guesses: list[LabelledSpan[int]]):
     kept = decode(guesses, overlap, overlap)
     assert kept == naive(guesses, overlap)
-    assert all(may_stand_together(one, other, overlap) for one, other in combinations(kept, 2))
+    assert all(may_stand_together(first, other, overlap) for first, other in combinations(kept, 2))
     for left in set(guesses) - set(kept):  # each loser loses to one at least as probable
-        assert any(not may_stand_together(left, one, overlap) and one.score >= left.score for one in kept)
+        assert any(not may_stand_together(left, span, overlap) and span.score >= left.score for span in kept)
 
 
 @pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
@@ -75,10 +75,10 @@ def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[La
 def least(sentences: list[list[LabelledSpan[int]]], *, contiguous: bool) -> str:
     """The least level at which all pairs of contiguous guesses, or all other pairs, may stand together."""
     pairs = [
-        (one, other)
+        (left, right)
         for sentence in sentences
-        for one, other in combinations(sentence, 2)
-        if (len(one.fragments) == len(other.fragments) == 1) == contiguous
+        for left, right in combinations(sentence, 2)
+        if (len(left.fragments) == len(right.fragments) == 1) == contiguous
     ]
     return next(level for level in ("flat", "nested", "any") if all(may_stand_together(*pair, level) for pair in pairs))
 

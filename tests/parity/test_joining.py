@@ -39,9 +39,9 @@ def fragment_score(joiner: FragmentLinker, vector: Tensor, position: int) -> flo
     return float(joiner.fragment.weight[position] @ hidden + joiner.fragment.bias[position])
 
 
-def pair_score(joiner: FragmentLinker, one: Tensor, other: Tensor, gap: int, position: int) -> float:
-    product = (joiner.factor.weight @ one) * (joiner.factor.weight @ other)
-    hidden = joiner.left.weight @ one + joiner.left.bias + joiner.right.weight @ other
+def pair_score(joiner: FragmentLinker, left: Tensor, right: Tensor, gap: int, position: int) -> float:
+    product = (joiner.factor.weight @ left) * (joiner.factor.weight @ right)
+    hidden = joiner.left.weight @ left + joiner.left.bias + joiner.right.weight @ right
     hidden = hidden + joiner.both.weight @ product
     hidden = hidden + joiner.gap.weight[sum(gap >= edge for edge in GAPS)]
     return float(joiner.pair.weight[position] @ hidden.clamp(min=0) + joiner.pair.bias[position])
@@ -53,8 +53,8 @@ def naive(joiner: FragmentLinker, vectors: dict, gold: list[list[LabelledSpan[st
     for sentence, golds in enumerate(gold):
         mine = {place[1:]: vector for place, vector in vectors.items() if place[0] == sentence}
         for position, name in enumerate(names):
-            entities = [one.fragments for one in golds if one.label == name]
-            fragments = {fragment for one in entities for fragment in one}
+            entities = [gold_entity.fragments for gold_entity in golds if gold_entity.label == name]
+            fragments = {fragment for entity in entities for fragment in entity}
             probability = {place: sigmoid(fragment_score(joiner, vector, position)) for place, vector in mine.items()}
             total += sum(entropy(value, place in fragments) for place, value in probability.items())
             most = max(joiner.settings.contrasts, max(map(distinct, gold)))
@@ -62,12 +62,12 @@ def naive(joiner: FragmentLinker, vectors: dict, gold: list[list[LabelledSpan[st
             for a, b in combinations(sorted(nodes), 2):
                 if a[1] < b[0]:
                     score = pair_score(joiner, mine[a], mine[b], b[0] - a[1], position)
-                    total += entropy(sigmoid(score), any(a in one and b in one for one in entities))
+                    total += entropy(sigmoid(score), any(a in entity and b in entity for entity in entities))
     return joiner.settings.weight * total
 
 
 def distinct(golds: list[LabelledSpan[str]]) -> int:
-    return len({(fragment, one.label) for one in golds for fragment in one.fragments})
+    return len({(fragment, gold_entity.label) for gold_entity in golds for fragment in gold_entity.fragments})
 
 
 @torch.no_grad()
@@ -81,9 +81,9 @@ def test_loss(ids: list[int], contrasts: int):
     candidates = enumerate_spans(LENGTHS[ids], MAX_WIDTH)
     vectors = torch.randn(len(candidates), 5, dtype=torch.double)
     places = torch.stack([candidates.sentence, candidates.first, candidates.stop], 1).tolist()
-    found = joiner.loss(vectors, candidates, table.batch(torch.tensor(ids), candidates))
+    loss = joiner.loss(vectors, candidates, table.batch(torch.tensor(ids), candidates))
     by_place = {tuple(place): vector for place, vector in zip(places, vectors, strict=True)}
-    assert float(found) == pytest.approx(naive(joiner, by_place, [GOLD[i] for i in ids], table.names))
+    assert float(loss) == pytest.approx(naive(joiner, by_place, [GOLD[i] for i in ids], table.names))
 
 
 def test_every_weight_learns_even_from_sentences_without_pairs():

@@ -71,15 +71,15 @@ def test_structure_is_the_papers(golds: list[Entity], guesses: list[Entity]) -> 
     def around(outer: Entity, inner: Entity) -> bool:
         return outer.span != inner.span and outer.start <= inner.start and inner.end <= outer.end
 
-    def expected(span: Entity) -> str:
+    def expected_slice(span: Entity) -> str:
         nested = any(around(entity, span) and any(around(entity, inner) for inner in golds) for entity in golds)
         covering = any(around(span, entity) and any(around(outer, entity) for outer in golds) for entity in golds)
         return ("both" if covering else "nested") if nested else "covering" if covering else "flat"
 
     slices = by_structure([document(*golds)], [document(*guesses)])
     for name, scores in slices.items():
-        assert scores.total.gold == sum(expected(entity) == name for entity in set(golds))
-        assert scores.total.predicted == sum(expected(entity) == name for entity in set(guesses))
+        assert scores.total.gold == sum(expected_slice(entity) == name for entity in set(golds))
+        assert scores.total.predicted == sum(expected_slice(entity) == name for entity in set(guesses))
 
 
 def test_inside_a_gap_is_not_nested() -> None:

@@ -48,7 +48,7 @@ class Case:
 
     deep: SpanTransformer
     states: list[Tensor]  # [B, T, d], below each layer
-    layout: SpanGrid
+    grid: SpanGrid
     max_width: int
 
     @classmethod
@@ -56,15 +56,15 @@ class Case:
         torch.manual_seed(0)
         shape = {"hidden_size": SIZE, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
         model = BertModel(BertConfig(intermediate_size=4 * SIZE, vocab_size=10, **shape))
-        transformer = SimpleNamespace(encoder=model, size=SIZE, layered=False)
-        encoder: Any = SimpleNamespace(transformer=transformer, width=SIZE, highway=None, recurrent=None)
+        transformer = SimpleNamespace(encoder=model, size=SIZE, all_layers=False)
+        encoder: Any = SimpleNamespace(transformer=transformer, width=SIZE, highway=None, bilstm=None)
         deep = SpanTransformer(SpanTransformerSettings(dropout=DROPOUT, budget_mb=budget_mb), encoder, max_width).to(
             device
         )
         states = [torch.randn(batch, words, SIZE, device=device, requires_grad=True) for _ in range(LAYERS)]
         lengths = torch.full((batch,), words)
-        layout = SpanGrid.of(enumerate_spans(lengths, max_width, device), lengths, words, max_width)
-        return cls(deep, states, layout, max_width)
+        grid = SpanGrid.of(enumerate_spans(lengths, max_width, device), lengths, words, max_width)
+        return cls(deep, states, grid, max_width)
 
     @property
     def gpu(self) -> bool:
@@ -72,7 +72,7 @@ class Case:
 
 
 def ours(case: Case) -> list[Tensor]:
-    return [case.deep.wide(case.states, case.layout)]
+    return [case.deep.wide_states(case.states, case.grid)]
 
 
 def plain(case: Case) -> list[Tensor]:
@@ -121,11 +121,11 @@ def difference(case: Case) -> float:
     """The largest difference between both sides' vectors, without dropout."""
     case.deep.eval()
     [vectors], by_width = ours(case), plain(case)
-    layout = case.layout
+    grid = case.grid
     most = 0.0
     for width, expected in enumerate(by_width, start=2):
-        rows = layout.width == width
-        most = max(most, float((vectors[rows] - expected[layout.sentence[rows], layout.first[rows]]).abs().max()))
+        rows = grid.width == width
+        most = max(most, float((vectors[rows] - expected[grid.sentence[rows], grid.first[rows]]).abs().max()))
     case.deep.train()
     return most
 
@@ -204,7 +204,7 @@ def within_budgets(options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for budget in BUDGETS:
         case = Case.of(*SETTINGS[1], options.batch, options.device, budget)
-        parts = len(case.deep._parts(case.states[0], case.layout.starts, case.layout.widths))
+        parts = len(case.deep._parts(case.states[0], case.grid.starts, case.grid.widths))
         seconds = time_step(case, ("ours",), max(1, options.repeat // 3))["ours"]
         del case
         row = {"budget_mb": budget, "parts": parts, "peak_mb": round(peak("ours", *SETTINGS[1], options, budget))}

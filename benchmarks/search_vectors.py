@@ -30,8 +30,8 @@ def by_known(words: StaticVectors) -> None:
 
     def means(self: Encoder, encoded: Encoded) -> Tensor:  # noqa: ARG001
         batch = encoded.batch
-        known = (batch.corpus.features["words"]["rows"][batch.rows] >= first_pretrained) & batch.mask
-        return (encoded.features["words"] * known[..., None]).sum(1) / batch.mask.sum(1, keepdim=True)
+        known = (batch.corpus.features["vectors"]["rows"][batch.rows] >= first_pretrained) & batch.mask
+        return (encoded.features["vectors"] * known[..., None]).sum(1) / batch.mask.sum(1, keepdim=True)
 
     Encoder.sentence_vectors = means  # type: ignore[method-assign]
 

@@ -56,8 +56,8 @@ def split_roles(sentences: Sequence[Document], predicted: Sequence[Document], re
     """Give each sentence with an error of a kind that occurs again a role: to be added, or to be measured on."""
     chance = random.Random(seed)
     errors: dict[Kind, list[tuple[int, Error]]] = {}
-    for number, (gold, guess) in enumerate(zip(sentences, predicted, strict=True)):
-        for error in find_errors([gold], [guess]):
+    for number, (gold, prediction) in enumerate(zip(sentences, predicted, strict=True)):
+        for error in find_errors([gold], [prediction]):
             errors.setdefault(kind_of(error), []).append((number, error))
     role: dict[int, bool] = {}  # whether a sentence is to be added
     for kind in sorted(errors):

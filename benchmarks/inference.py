@@ -41,7 +41,7 @@ def model_of(recipe: str, options: argparse.Namespace) -> Model:
         run = nearspan.train(chosen, documents[:PART], out=Path(folder) / recipe, device=options.device)
     if recipe == "instance":
         data = TrainingData.of(documents, run.model.recipe, run.model.split)
-        run.model.build_datastore(data.labelled)
+        run.model.build_datastore(data.labelled_sentences)
     return run.model
 
 

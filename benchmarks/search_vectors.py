@@ -60,7 +60,7 @@ def main() -> None:
     kept = list(range(len(data.sentences)))
     if options.distinct:
         kept = sorted({tuple(sentence.tokens): number for number, sentence in enumerate(data.sentences)}.values())
-    model.build_datastore(data.labelled.select(kept))
+    model.build_datastore(data.labelled_sentences.select(kept))
     record = {"sentences": len(kept)}
     for file in options.files:
         scores = evaluate(model, nearspan.read(file).documents).scores

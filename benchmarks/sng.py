@@ -135,18 +135,18 @@ def strings(name: str, options: argparse.Namespace) -> dict[str, Any]:
     )
     said = []
     for document in test:
-        guesses: dict[int, list[LabelledSpan[int]]] = {}
+        by_sentence: dict[int, list[LabelledSpan[int]]] = {}
         texts: dict[tuple[int, int, int], tuple[Span, str]] = {}
         for number, place, span, text in spans(document, split):
             if text in known.labels and 2 * entities[text] > seen[text]:
-                guesses.setdefault(number, []).append(
+                by_sentence.setdefault(number, []).append(
                     LabelledSpan.of(*place, 1, place[1] - place[0])
                 )  # the widest first
                 texts[(number, *place)] = span, text
         kept = [
             texts[number, kept_span.first, kept_span.stop]
-            for number in guesses
-            for kept_span in decode(guesses[number], overlap)
+            for number in by_sentence
+            for kept_span in decode(by_sentence[number], overlap)
         ]
         said.append(replace(document, entities=tuple(Entity(span, known.label(text)) for span, text in kept)))
     scores = score(test, said)

@@ -13,7 +13,7 @@ from nearspan.memory.editor import Editor
 
 
 def winner(weights: list[float], labels: list[int], count: int) -> int:
-    """The label with the largest sum, the lower one of equals; null where nobody votes."""
+    """The label with the largest sum, the lower one of equals; null where no neighbour is left."""
     sums = [
         sum(weight for weight, label in zip(weights, labels, strict=True) if label == chosen) for chosen in range(count)
     ]

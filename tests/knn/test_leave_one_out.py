@@ -99,14 +99,14 @@ def test_a_span_that_counts_three_times_is_three_spans(make_memory, kept):
     others = others_of(replace(memory, log_weights=weights))
     vectors, groups = torch.randn(2, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([-1, 0])
     shares, totals = others.probabilities(vectors, groups)
-    voted = others.knn_probabilities(vectors, groups, len(memory))
+    knn = others.knn_probabilities(vectors, groups, len(memory))
     scores, rows = others.nearest_spans(vectors, groups, 2, len(memory), cosine=False)
     for i, text in enumerate(("none", "ab " * 4)):
         many = torch.tensor(spoken(memory, text) + [len(memory) - 1] * 2)
         own_vectors = memory.rows(many).float()
         near = (own_vectors @ vectors[i]).softmax(0)
         cosines = (SHARPNESS * torch.cosine_similarity(own_vectors, vectors[i][None])).softmax(0)
-        for said, by in ((shares, near), (voted, cosines)):
+        for said, by in ((shares, near), (knn, cosines)):
             expected = [float(by[memory.labels[many] == label].sum()) for label in range(3)]
             assert said[i].tolist() == pytest.approx(expected, abs=1e-5)
         listed = (scores[i] - totals[i]).exp()  # the shares that an audit shows

@@ -27,7 +27,7 @@ def made(recipe: Recipe, documents: list[nearspan.Document]) -> Model:
     torch.manual_seed(3)
     model = Model.from_corpus(recipe, data.sentences, data.labels)
     model.network.eval()
-    model.build_datastore(data.labelled)
+    model.build_datastore(data.labelled_sentences)
     return model
 
 

@@ -154,13 +154,13 @@ def test_a_sentence_of_5_000_words_is_read_whole_and_alike(folders, name: str):
     windows = SentenceWindows.of(model.network, sentences)
     seen: dict[int, dict[tuple[int, int, int], float]] = {}
     for part, spans in zip(windows.windows, model.predictor.predict_spans(windows.corpus), strict=True):
-        for guess in spans:
-            if part.owns(guess.first):
-                repetition, word = divmod(part.start + guess.first, 5)
+        for span in spans:
+            if part.owns(span.first):
+                repetition, word = divmod(part.start + span.first, 5)
                 scores = seen.setdefault(repetition, {})
-                place = (word, guess.stop - guess.first, guess.label)
+                place = (word, span.stop - span.first, span.label)
                 assert place not in scores  # every span is read by one window
-                scores[place] = guess.score
+                scores[place] = span.score
     usual = {place: score for place, score in seen[500].items() if score > 0.6}
     assert usual
     for repetition in range(20, 980):  # across all windows

@@ -98,7 +98,7 @@ def build_spans(model, max_width, beside=0, reader=None, **settings):
     return SpanTransformer(chosen, encoder, max_width)
 
 
-def laid_out(lengths, max_width):
+def grid_of(lengths, max_width):
     lengths = torch.tensor(lengths)
     return SpanGrid.of(enumerate_spans(lengths, max_width), lengths, int(lengths.max()), max_width)
 
@@ -241,8 +241,8 @@ def paper_span_transformer(model, pool, states, lengths, max_width, pooled=None)
     return states_of_spans
 
 
-def in_order(by_span, layout):
-    places = zip(layout.sentence.tolist(), layout.first.tolist(), layout.width.tolist(), strict=True)
+def in_order(by_span, grid):
+    places = zip(grid.sentence.tolist(), grid.first.tolist(), grid.width.tolist(), strict=True)
     rows = [by_span[place] for place in places]
     return torch.stack(rows) if rows else torch.zeros(0, SIZE)
 
@@ -259,15 +259,15 @@ def same_weights(deep, model):
 
 def check(deep, model, lengths, max_width, dtype=torch.float32):
     """Values and gradients against the loop."""
-    states, layout = random_states(lengths, len(deep.layers), dtype=dtype), laid_out(lengths, max_width)
+    states, grid = random_states(lengths, len(deep.layers), dtype=dtype), grid_of(lengths, max_width)
     exact = dtype == torch.float64
-    span_states = deep.wide_states(states, layout)
+    span_states = deep.wide_states(states, grid)
     everything = paper_span_transformer(model, deep.pool, states, lengths, max_width)
-    assert len(everything) == len(layout)
-    expected = in_order(everything, layout)
+    assert len(everything) == len(grid)
+    expected = in_order(everything, grid)
     near = 1e-10 if exact else 1e-5
     torch.testing.assert_close(span_states, expected, atol=near, rtol=near)
-    if not len(layout):
+    if not len(grid):
         return
     mine, theirs = same_weights(deep, model)
     probe = torch.randn_like(expected)
@@ -374,14 +374,14 @@ def test_debertas_table_of_places_is_copied_once_for_all_layers(depth: int):
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
 def test_spans_over_deberta_may_be_computed_in_half_precision(precision: torch.dtype):
     lengths = [9, 3, 1]
-    deep, layout, states = (
+    deep, grid, states = (
         build_spans(pretrained_encoder("deberta-v2"), 5).eval(),
-        laid_out(lengths, 5),
+        grid_of(lengths, 5),
         random_states(lengths, LAYERS),
     )
     with torch.autocast("cpu", precision):
-        half = deep.wide_states(states, layout)
-    torch.testing.assert_close(half.float(), deep.wide_states(states, layout), atol=0.3, rtol=0.1)
+        half = deep.wide_states(states, grid)
+    torch.testing.assert_close(half.float(), deep.wide_states(states, grid), atol=0.3, rtol=0.1)
     gradients = torch.autograd.grad(half.float().square().sum(), [*states, *deep.pretrained_parameters()])
     assert all(gradient.isfinite().all() for gradient in gradients)
 
@@ -417,9 +417,9 @@ def test_first_words_ask_in_groups(words: int):
 @pytest.mark.parametrize("family", ["mpnet", "deberta-v2"])
 def test_relative_places_are_those_within_a_span(family: str, lengths: list[int], together: int):
     """Of one first word at a time, of parts with more than a group, and of all."""
-    model, layout = pretrained_encoder(family), laid_out(lengths, 8)
+    model, grid = pretrained_encoder(family), grid_of(lengths, 8)
     deep = build_spans(model, 8, depth=1).eval()
-    deep.budget = together * span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.widths
+    deep.budget = together * span_transformer.span_bytes(deep.layers, grid.widths) * len(lengths) * grid.widths
     check(deep, model, lengths, 8)
 
 
@@ -434,31 +434,31 @@ def test_parts_equal_the_whole(share: float, training: bool, pooling: str, share
         span_transformer, "weight_bytes", lambda _: 0
     )  # those of so small a span Transformer are the larger
     deep = build_spans(model, 4, pooling=pooling, shared=shared, dropout=0.0).train(training)
-    layout, [states] = laid_out(lengths, 4), random_states(lengths, 1)
-    whole = span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
+    grid, [states] = grid_of(lengths, 4), random_states(lengths, 1)
+    whole = span_transformer.span_bytes(deep.layers, grid.widths) * len(lengths) * grid.starts * grid.widths
     deep.budget = int(share * whole)
-    assert len(deep._parts(states, layout.starts, layout.widths)) == (6 if share == 0 else 3)
+    assert len(deep._parts(states, grid.starts, grid.widths)) == (6 if share == 0 else 3)
     check(deep, model, lengths, 4)
 
 
 def test_parts_leave_room_for_the_gradients_that_are_added_up_over_them(monkeypatch: pytest.MonkeyPatch):
-    deep, layout, [states] = (
+    deep, grid, [states] = (
         build_spans(pretrained_encoder(), 4),
-        laid_out([5, 1, 7, 2], 4),
+        grid_of([5, 1, 7, 2], 4),
         random_states([5, 1, 7, 2], 1),
     )
     weights = span_transformer.weight_bytes(deep.layers)
     assert weights == 4 * sum(weight.numel() for weight in deep.pretrained_parameters())
     bytes_of_word = (
-        span_transformer.span_bytes(deep.layers, layout.widths) * 4 * layout.widths
+        span_transformer.span_bytes(deep.layers, grid.widths) * 4 * grid.widths
     )  # first word of the four sentences
 
     def parts(budget: int) -> int:
         deep.budget = budget
-        return len(deep._parts(states, layout.starts, layout.widths))
+        return len(deep._parts(states, grid.starts, grid.widths))
 
     monkeypatch.setattr(span_transformer, "weight_bytes", lambda _: 2 * bytes_of_word)
-    assert layout.starts == 6
+    assert grid.starts == 6
     assert [parts(count * bytes_of_word) for count in (6, 5, 4, 3, 2, 1)] == [1, 2, 3, 6, 6, 6]
     with torch.no_grad():
         assert parts(5 * bytes_of_word) == 1  # no gradients, and one layer at a time
@@ -473,7 +473,7 @@ def test_parts_drop_the_same_states_on_the_way_back(monkeypatch: pytest.MonkeyPa
         torch.manual_seed(3)
         states = random_states(lengths, LAYERS)
         torch.manual_seed(4)
-        span_states = deep.wide_states(states, laid_out(lengths, 4))
+        span_states = deep.wide_states(states, grid_of(lengths, 4))
         return torch.autograd.grad((span_states * torch.arange(SIZE)).sum(), [*states, *deep.pretrained_parameters()])
 
     again = gradients()
@@ -501,23 +501,23 @@ def count_kept_bytes(model_input, call):
 @pytest.mark.parametrize(("lengths", "max_width"), [([40] * 4, 10), ([60, 60], 25), ([30, 20, 9, 3], 2)])
 @pytest.mark.parametrize("family", ["bert", "mpnet", "deberta-v2"])
 def test_what_a_layer_keeps_is_no_more_than_is_counted_for_it(family: str, lengths: list[int], max_width: int):
-    deep, layout = build_spans(pretrained_encoder(family), max_width).train(), laid_out(lengths, max_width)
+    deep, grid = build_spans(pretrained_encoder(family), max_width).train(), grid_of(lengths, max_width)
     states = random_states(lengths, LAYERS)
-    counted = span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
-    kept_bytes = count_kept_bytes([*states, *deep.parameters()], lambda: deep.wide_states(states, layout))
+    counted = span_transformer.span_bytes(deep.layers, grid.widths) * len(lengths) * grid.starts * grid.widths
+    kept_bytes = count_kept_bytes([*states, *deep.parameters()], lambda: deep.wide_states(states, grid))
     assert 0.3 * counted < kept_bytes < counted
 
 
 @pytest.mark.parametrize(("alone", "words", "max_width"), [(False, 40, 6), (True, 200, 2)], ids=["wide", "alone"])
 def test_with_a_small_budget_little_is_kept_for_the_way_back(alone: bool, words: int, max_width: int):
     lengths = [words, words]
-    layout, states = laid_out(lengths, max_width), random_states(lengths, LAYERS)
+    grid, states = grid_of(lengths, max_width), random_states(lengths, LAYERS)
 
     def size(megabytes):
         deep = build_spans(pretrained_encoder(), max_width, budget_mb=megabytes).train()
         return count_kept_bytes(
             [*states, *deep.parameters()],
-            lambda: deep.single_states(states) if alone else deep.wide_states(states, layout),
+            lambda: deep.single_states(states) if alone else deep.wide_states(states, grid),
         )
 
     assert 10 * size(1) < size(8192)
@@ -537,14 +537,14 @@ def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
     model, lengths = pretrained_encoder(family).train(training), [5, 1, 4]
     rate, attention = model.config.hidden_dropout_prob, functional.scaled_dot_product_attention
     deep = build_spans(model, 3, pooling="mean", dropout=rate).train(training)
-    states, layout = random_states(lengths, LAYERS), laid_out(lengths, 3)
+    states, grid = random_states(lengths, LAYERS), grid_of(lengths, 3)
     monkeypatch.setattr(functional, "dropout", dropping)
     monkeypatch.setattr(
         functional, "scaled_dot_product_attention", lambda *given, dropout_p, **more: attention(*given, **more)
     )
     pooled = dropping(states[0], rate, training)
     expected = paper_span_transformer(model, deep.pool, states, lengths, 3, pooled)
-    torch.testing.assert_close(deep.wide_states(states, layout), in_order(expected, layout), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(deep.wide_states(states, grid), in_order(expected, grid), atol=1e-5, rtol=1e-5)
     word = through(model, pooled[2, 3], [below[2, 3:4] for below in states])
     torch.testing.assert_close(deep.single_states(states)[2, 3], word, atol=1e-5, rtol=1e-5)
 
@@ -554,16 +554,16 @@ def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
 @torch.no_grad()
 def test_only_training_drops_words_that_a_span_sees(family: str, training: bool, monkeypatch: pytest.MonkeyPatch):
     lengths = [5, 3]
-    deep, layout = build_spans(pretrained_encoder(family), 3).train(training), laid_out(lengths, 3)
+    deep, grid = build_spans(pretrained_encoder(family), 3).train(training), grid_of(lengths, 3)
     states = random_states(lengths, LAYERS)
     monkeypatch.setattr(functional, "dropout", lambda states, *_: states)
-    assert torch.equal(deep.wide_states(states, layout), deep.wide_states(states, layout)) != training
+    assert torch.equal(deep.wide_states(states, grid), deep.wide_states(states, grid)) != training
 
 
 def test_a_span_of_padding_changes_no_gradient():
     lengths = [6, 2]
     deep, states = build_spans(pretrained_encoder(), 4).eval(), random_states(lengths, LAYERS)
-    deep.wide_states(states, laid_out(lengths, 4)).sum().backward()
+    deep.wide_states(states, grid_of(lengths, 4)).sum().backward()
     for layer in states:
         assert layer.grad[1, 2:].abs().sum() == 0
         assert layer.grad[1, :2].abs().sum() > 0

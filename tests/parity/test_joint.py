@@ -201,10 +201,10 @@ def test_the_networks_loss_is_a_mean_over_sentences_and_grows_with_the_epoch(tin
     vectors = network.representation(network.encoder(given.batch), candidates)
     divergence = network.bottleneck(vectors).divergence(network.bottleneck.prior).sum() / 3
     torch.testing.assert_close(losses[1] - losses[0], 0.1 * divergence, rtol=1e-3, atol=1e-4)
-    hot = given.labels.one_hot_targets(given.batch.ids, candidates, network.labels)
+    one_hot = given.labels.one_hot_targets(given.batch.ids, candidates, network.labels)
     torch.manual_seed(1)
     draw_all = [
-        network.head.loss(query_of(z), Targets(spans=hot))
+        network.head.loss(query_of(z), Targets(spans=one_hot))
         for z in network.bottleneck.samples(network.bottleneck(vectors))
     ]
     torch.testing.assert_close(losses[0], sum(draw_all) / 5 / 3 + 0.1 * divergence)
@@ -323,7 +323,7 @@ def test_labels_hold_above_their_thresholds():
 
 
 @pytest.mark.parametrize(
-    ("guessed", "gold", "threshold"),
+    ("predicted", "gold", "threshold"),
     [
         ([], 3, 0.5),
         ([(0.9, False)], 3, 0.5),
@@ -333,8 +333,8 @@ def test_labels_hold_above_their_thresholds():
         ([(0.9, True), (0.5, True), (0.5, False), (0.5, False)], 9, 0.275),
     ],
 )
-def test_the_best_threshold_parts_right_from_wrong(guessed, gold: int, threshold: float):
-    assert best_threshold(guessed, gold, 0.5) == pytest.approx(threshold)
+def test_the_best_threshold_parts_right_from_wrong(predicted, gold: int, threshold: float):
+    assert best_threshold(predicted, gold, 0.5) == pytest.approx(threshold)
 
 
 # The recipe

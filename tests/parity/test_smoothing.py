@@ -40,8 +40,8 @@ def check(sentences, max_width, epsilon, distance, labels=4):
     lengths = torch.tensor([length for length, _ in sentences])
     gold = SpanLabels.of_all_spans(lengths, [entities for _, entities in sentences], max_width)
     candidates = enumerate_spans(lengths, max_width)
-    hot = gold.one_hot_targets(torch.arange(len(lengths)), candidates, labels)
-    targets = smooth_targets(hot, candidates, BoundarySmoothingSettings(epsilon=epsilon, distance=distance))
+    one_hot = gold.one_hot_targets(torch.arange(len(lengths)), candidates, labels)
+    targets = smooth_targets(one_hot, candidates, BoundarySmoothingSettings(epsilon=epsilon, distance=distance))
     expected = [
         cell
         for length, entities in sentences

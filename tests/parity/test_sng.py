@@ -1,4 +1,4 @@
-"""Attended spans (the SNG paper, section 2 and equations 6 to 11) against a loop over spans and words."""
+"""Spans read by a BiLSTM (the SNG paper, section 2 and equations 6 to 11) against a loop over spans and words."""
 
 from types import SimpleNamespace
 

@@ -116,16 +116,16 @@ def test_a_sentence_is_compared_by_the_vector_that_the_memory_has_of_it(instance
     model, asked = with_memory(instance, documents), []
     nearest = LeaveOneOut.nearest_sentences
 
-    def note(self, vectors, issue_labels, count):
-        asked.extend(zip(issue_labels.tolist(), functional.normalize(vectors, dim=1), strict=True))
-        return nearest(self, vectors, issue_labels, count)
+    def note(self, vectors, group, count):
+        asked.extend(zip(group.tolist(), functional.normalize(vectors, dim=1), strict=True))
+        return nearest(self, vectors, group, count)
 
     monkeypatch.setattr(LeaveOneOut, "nearest_sentences", note)
     nearspan.audit(model, documents)
-    kin = LeaveOneOut.of(model.datastore, model.labels).duplicate_group.tolist()
-    assert sorted(kin) == sorted(number for number, _ in asked)
+    groups = LeaveOneOut.of(model.datastore, model.labels).duplicate_group.tolist()
+    assert sorted(groups) == sorted(number for number, _ in asked)
     for number, vector in asked:
-        torch.testing.assert_close(vector, model.datastore.sentence_vectors[kin.index(number)])
+        torch.testing.assert_close(vector, model.datastore.sentence_vectors[groups.index(number)])
 
 
 def test_labels_that_the_model_does_not_know_are_counted_not_judged(instance, documents):

@@ -65,7 +65,7 @@ class Trainer:
         self.graphs = StepGraphs(list(network.parameters()), self._backward) if capturable else None
         self.neighbours = network.head.training_neighbours
         if network.head.uses_datastore:
-            model.build_datastore(data.labelled, self.corpus)
+            model.build_datastore(data.labelled_sentences, self.corpus)
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         """Trains the weights at their highest learning rates: a pretrained encoder has one of its own."""

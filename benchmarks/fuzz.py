@@ -57,7 +57,7 @@ OUTCOMES = ("read", "listed", "refused", "tracebacks", "hangs", "crashes", "misc
 
 WORDS = r"""
     Ada Oslo saw in the of pain légs 東京 Straße О'Хара naïve ( ) , . U.S. IL-2 3,5 #1 a|b x\y "so" {it} [is] <b> &
-    """.split()  # noqa: SIM905
+    """.split()
 LABELS = ("PER", "LOC", "SYMPTOM", "Date time")
 
 Mention = tuple[str, str]  # its text and its label

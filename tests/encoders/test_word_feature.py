@@ -14,6 +14,7 @@ import nearspan
 from nearspan import registry
 from nearspan.encoders import Batch, Encoder, EncoderSettings, Features, WordFeature
 from nearspan.errors import ConfigError
+from nearspan.model import Model
 from nearspan.segment import Sentence
 from nearspan.settings import Settings
 
@@ -68,6 +69,14 @@ def test_further_features_stand_beside_the_others() -> None:
     ending = encoder.features["feature_last"]
     torch.testing.assert_close(encoded.features["feature_last"][0], ending.table.weight[[1, 2]])  # type: ignore[union-attr]
     torch.testing.assert_close(encoded.states, torch.cat(list(encoded.features.values()), dim=-1))
+
+
+def test_every_feature_is_asked_for_its_pretrained_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ending, "pretrained_parameters", lambda self: list(self.parameters()))
+    recipe = nearspan.recipe("classifier").override(["encoder.features.last.kind=ending"])
+    network = Model.from_corpus(recipe, sentences("Ada lives"), ["PERSON"]).network
+    [weight] = network.pretrained_parameters()
+    assert weight is network.encoder.features["feature_last"].table.weight  # type: ignore[union-attr]
 
 
 def test_one_further_feature_is_enough_to_read() -> None:

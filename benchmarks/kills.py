@@ -10,9 +10,9 @@ It trains two tiny models, `instance` and `hire`, whose encoder recalls training
   journal has every edit that was said to be done and at most the one beyond, and it holds what it held after these.
 - **Trainings.** A forked child trains and is killed at a random line of that code. What it left is refused, or is the
   model of a training that nobody killed. It is resumed, and ends with the weights and the memory of that model.
-- **Power failures.** Edits, builds and trainings are followed by `tests/memory/crash_states.py`, a file layer that knows what was
-  synced. After each of their steps the folder is made again as a power failure may leave it: what was not synced is
-  there, in part, or not, and so is each name. Every state is opened and checked as above.
+- **Power failures.** Edits, builds and trainings are followed by `tests/memory/crash_states.py`, a file layer that
+  knows what was synced. After each of their steps the folder is made again as a power failure may leave it: what was
+  not synced is there, in part, or not, and so is each name. Every state is opened and checked as above.
 - **Damages** of a journal: cut, halved, NULs, bytes flipped, lines swapped, removed, doubled. The memory is refused, or
   holds what it held; and no edit is written over what is refused.
 

@@ -7,9 +7,8 @@ import pytest
 
 import nearspan
 from nearspan.errors import EditError, ModelError
-from nearspan.io.memory_files import JOURNAL, MANIFEST, VECTORS
-from nearspan.memory.editor import Editor
-from nearspan.memory.repair import ASIDE, repair_journal
+from nearspan.io.memory_files import DAMAGED, JOURNAL, MANIFEST, VECTORS
+from nearspan.memory import Editor, repair_journal
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def damage(folder: Path) -> bytes:
 
 def test_a_whole_journal_needs_no_repair_journal(folder: Path):
     assert repair_journal(folder, lose_edits=True) == ["the journal is whole, with 3 edits: there is nothing to repair"]
-    assert not (folder / ASIDE).exists()
+    assert not (folder / DAMAGED).exists()
 
 
 def test_what_would_be_lost_is_said_and_nothing_is_changed(folder: Path):
@@ -55,11 +54,18 @@ def test_what_would_be_lost_is_said_and_nothing_is_changed(folder: Path):
 def test_the_edits_before_the_damage_are_kept_and_the_rest_lies_aside(folder: Path):
     damaged = damage(folder)
     repair_journal(folder, lose_edits=True)
-    assert (folder / ASIDE).read_bytes() == damaged
+    assert (folder / DAMAGED).read_bytes() == damaged
     editor = Editor.open(folder, device="cpu")
     assert [edit.kind for edit in editor.log()] == ["add"]
     assert editor.sentences(document="d3")
     assert editor.forget("d3").number == 2
+
+
+def test_a_build_leaves_nothing_of_what_lies_aside(folder: Path):
+    damage(folder)
+    repair_journal(folder, lose_edits=True)
+    Editor.open(folder, device="cpu").build()
+    assert not (folder / DAMAGED).exists()
 
 
 @pytest.mark.parametrize("content", [None, b"", bytes(3000)])
@@ -80,11 +86,11 @@ def test_without_a_manifest_there_may_have_been_more_edits(folder: Path):
 
 
 def test_what_an_earlier_repair_put_aside_is_not_written_over(folder: Path):
-    (folder / ASIDE).write_text("precious")
+    (folder / DAMAGED).write_text("precious")
     damage(folder)
     with pytest.raises(EditError, match="move it away first"):
         repair_journal(folder, lose_edits=True)
-    assert (folder / ASIDE).read_text() == "precious"
+    assert (folder / DAMAGED).read_text() == "precious"
 
 
 def test_a_memory_that_is_damaged_itself_is_not_repaired(folder: Path):

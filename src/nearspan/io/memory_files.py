@@ -47,6 +47,7 @@ from nearspan.io.tensors import metadata_of
 SENTENCES, VECTORS = FILES = ("memory.jsonl", "memory.safetensors")
 JOURNAL, MANIFEST = "journal.jsonl", "memory.json"
 ALL_FILES = (*FILES, JOURNAL, MANIFEST)
+DAMAGED = "journal.damaged.jsonl"  # what a repair has put aside; it goes with the memory that it was of
 NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
 APPENDING = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)  # never where a link leads
 
@@ -181,6 +182,7 @@ def finish_swap(folder: Path) -> None:
         if (new / name).exists():
             copy_permissions(new / name, folder / (SENTENCES if name == JOURNAL else name))
             (new / name).replace(folder / name)
+    (folder / DAMAGED).unlink(missing_ok=True)
     sync(folder)
     new.rmdir()
 
@@ -188,7 +190,7 @@ def finish_swap(folder: Path) -> None:
 def clear_memory(folder: Path) -> None:
     """Leave no memory and no journal in a folder."""
     for place in (folder / NEXT, folder):
-        for name in ALL_FILES:
+        for name in (*ALL_FILES, DAMAGED):
             (place / name).unlink(missing_ok=True)
     if (folder / NEXT).is_dir():
         (folder / NEXT).rmdir()

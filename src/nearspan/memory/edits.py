@@ -53,9 +53,9 @@ class Edit:
             if content.number != number:
                 raise ValueError(f"it is edit {content.number} where {number} is expected")
             change = content.change.model_dump(exclude_unset=True)
-            entities = change["document"]["entities"] if content.kind == "add" else ()
-            for label in [*([change["label"]] if change.get("label") else ()), *(label for _, label in entities)]:
-                if label not in labels:
+            entities = change["document"]["entities"] if content.kind == "add" else [((), change.get("label", ""))]
+            for _, label in entities:
+                if label and label not in labels:
                     raise ValueError(f"the model has no label {label!r}; {did_you_mean(label, labels)}")
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]

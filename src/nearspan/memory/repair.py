@@ -10,6 +10,7 @@ from nearspan.document import count_of
 from nearspan.errors import EditError, ModelError
 from nearspan.io.atomic import copy_permissions, replace_file
 from nearspan.io.memory_files import (
+    DAMAGED,
     JOURNAL,
     MANIFEST,
     SENTENCES,
@@ -22,15 +23,16 @@ from nearspan.io.memory_files import (
 from nearspan.io.paths import open_regular
 from nearspan.memory.lock import lock_memory
 
-ASIDE = "journal.damaged.jsonl"  # what was there before a repair
 
-
-def repair_journal(folder: Path, lose_edits: bool = False) -> list[str]:
+def repair_journal(folder: Path | str, lose_edits: bool = False) -> list[str]:
     """What is damaged in the journal of a folder's memory and what can be kept, line by line for people to read.
 
     Only where they `lose_edits` anything is changed: the journal then holds the edits up to the first that is damaged,
     and all that it held lies beside it.
+
+        repair_journal("runs/mine")
     """
+    folder = Path(folder)
     with lock_memory(folder):
         try:
             base = base_of(folder)
@@ -63,7 +65,7 @@ def repair_journal(folder: Path, lose_edits: bool = False) -> list[str]:
             report.append("what lost edits had removed or forgotten is in the memory again: remove or forget it anew")
         if not lose_edits:
             return [*report, f"nothing is changed yet; to go on: nearspan memory {folder} repair --lose-edits"]
-        aside = folder / ASIDE
+        aside = folder / DAMAGED
         if aside.exists():
             raise EditError(f"{aside} is there from an earlier repair: move it away first")
         replace_file(aside, [content])

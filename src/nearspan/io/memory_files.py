@@ -151,13 +151,12 @@ class Journal:
 
 
 def write_journal(folder: Path, lines: Sequence[bytes] = (), built: bool = False) -> None:
-    """A journal of lines that belong to the memory in a folder, and its manifest."""
+    """A journal of lines that belong to the memory in a folder, and its manifest; for good, as is all in the folder."""
     content = b"".join(line + b"\n" for line in lines)
     base = base_of(folder)
     intact, chains = intact_lines(content, base)
     replace_file(folder / JOURNAL, [content])
     copy_permissions(folder / JOURNAL, folder / SENTENCES)
-    sync(folder)
     manifest = Manifest(base, chains[-1], len(intact), built)
     replace_file(folder / MANIFEST, [json.dumps(asdict(manifest)).encode()])
     sync(folder)

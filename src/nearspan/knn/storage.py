@@ -23,7 +23,7 @@ NO_MEMORY = "fill one with `nearspan memory MODEL build CORPUS`"  # what to do w
 
 
 def save_datastore(datastore: Datastore, folder: Path, weights: str, built: bool = False) -> None:
-    """Write a datastore's files, with an empty journal; all are on disk for good, and once the folder is synced there.
+    """Write a datastore's files, with an empty journal; when this returns they are on disk for good.
 
     `weights` identifies the weights that made the vectors: others cannot use them.
     """

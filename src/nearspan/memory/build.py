@@ -74,7 +74,6 @@ def replace_memory(folder: Path, datastore: Datastore, weights: str) -> None:
     scratch.mkdir()
     try:
         save_datastore(datastore, scratch, weights, built=True)
-        sync(scratch)
         scratch.rename(folder / NEXT)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(scratch, ignore_errors=True)  # it holds text, and room on a full disk

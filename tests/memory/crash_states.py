@@ -20,8 +20,6 @@ from itertools import product
 from pathlib import Path
 
 FOLDER = None  # what a folder has for content
-MOST = 40  # states after one step, chosen by chance where there are more
-
 Tree = dict[str, bytes | None]  # content by path, in the folder
 
 
@@ -105,8 +103,11 @@ def move(names: dict[str, int], source: str, target: str) -> None:
         names[target + name[len(source) :]] = names.pop(name)
 
 
-def crash_states(recorder: Recorder, seed: int = 0) -> Iterator[tuple[int, Tree]]:
-    """All states that a crash may leave: how many acknowledgements there were, and what the folder holds."""
+def crash_states(recorder: Recorder, seed: int = 0, most: int = 40) -> Iterator[tuple[int, Tree]]:
+    """States that a crash may leave: how many acknowledgements there were, and what the folder holds.
+
+    After each step they are all, or where there are more than `most` so many, chosen by chance.
+    """
     chance = random.Random(seed)
     names, lasting = recorder.begin
     names, lasting, current = dict(names), dict(lasting), dict(lasting)
@@ -138,7 +139,7 @@ def crash_states(recorder: Recorder, seed: int = 0) -> Iterator[tuple[int, Tree]
         choices = list(product((True, False), repeat=min(len(pending), 10)))
         parts = list(product(range(4), repeat=len(unsynced)))
         states = list(product(choices, parts))
-        for chosen, torn in states if len(states) <= MOST else [states[0], states[-1], *chance.sample(states, MOST)]:
+        for chosen, torn in states if len(states) <= most else [states[0], states[-1], *chance.sample(states, most)]:
             kept = [change for change, keep in zip(pending[-10:], chosen, strict=True) if keep]
             files = _after(_after(names, pending[:-10]), kept)
             content = current | {

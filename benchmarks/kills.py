@@ -388,8 +388,9 @@ def main() -> None:
         shutil.copytree(folders["instance"], copy)
         outcomes = damage_journals(copy, models["instance"], given.damages, given.seed)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    numbers = {name: value for name, value in vars(given).items() if name != "out"}
     result = {
-        "command": f"python benchmarks/kills.py {' '.join(sys.argv[1:])}",
+        "command": f"python benchmarks/kills.py {' '.join(f'--{name} {value}' for name, value in numbers.items())}",
         "commit": commit.strip(),
         "kills": {
             "kills": len(rounds) + given.trainings,

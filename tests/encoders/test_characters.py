@@ -74,6 +74,12 @@ def test_unseen_characters_share_a_vector():
     assert not torch.equal(found[0], found[2])
 
 
+def test_a_character_that_a_damaged_vocabulary_has_twice_leads_to_no_row_beyond_the_table():
+    module = CharacterCNN(CharacterCNNSettings(), {"characters": ["A", "B", "A"]})
+    assert module.table.num_embeddings == 5
+    assert max(module.index.values()) < module.table.num_embeddings
+
+
 def test_the_row_of_padding_stays_zero_in_training():
     encoder = built().train()
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.1)

@@ -9,8 +9,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from nearspan.errors import ModelError
+from nearspan.io.memory_files import NEXT, SENTENCES, VECTORS, clear_memory
 from nearspan.knn import Datastore, MemorySentence, assemble_datastore
-from nearspan.knn.storage import NEXT, SENTENCES, VECTORS, clear_memory, load_datastore, save_datastore
+from nearspan.knn.storage import load_datastore, save_datastore
 from nearspan.segment import LabelledSpan
 from nearspan.spans import AllSpans, enumerate_spans
 

@@ -1,6 +1,7 @@
 """`nearspan explain`."""
 
 import json
+import re
 
 import pytest
 
@@ -90,7 +91,7 @@ def test_a_text_without_entities(explain):
 def test_markup_in_the_text_is_only_text(explain):
     ran = explain("[bold]Ada[/bold] lives in [/oops] Oslo :smile:")
     assert ran.code == 0
-    assert "[/oops]" in ran.out
+    assert "[/oops]" in re.sub("⟨.*?⟩", "", ran.out)  # the labels' names, wherever the model sees one
 
 
 def test_unicode_text(explain):

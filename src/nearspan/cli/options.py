@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearspan.document import Document
-from nearspan.errors import CorpusError
+from nearspan.errors import ConfigError, CorpusError
 from nearspan.io.paths import display_path
 from nearspan.recipes import names
 
 if TYPE_CHECKING:
     from nearspan.config import Recipe
     from nearspan.formats import Problem
+    from nearspan.formats.flatten import Unfit
     from nearspan.model import Model
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,13 @@ EncoderName = Annotated[
     str, typer.Option("--encoder", help="A pretrained encoder, a folder or a hub id: encoder.transformer.name.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Drop = Annotated[bool, typer.Option("--drop", help="Leave out discontinuous entities where the format has none.")]
+Flatten = Annotated[
+    bool,
+    typer.Option(
+        "--flatten", help="Keep the widest of entities that share words, and make discontinuous ones contiguous."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -114,6 +122,13 @@ def warn_of_problems(problems: Sequence[Problem], more: str = "") -> None:
         logger.warning("%s", problem)
     if len(problems) > SHOWN:
         logger.warning("and %s more problems%s", f"{len(problems) - SHOWN:,}", more)
+
+
+def unfit(drop: bool, flatten: bool) -> Unfit:
+    """What --drop and --flatten ask for."""
+    if drop and flatten:
+        raise ConfigError("--drop and --flatten exclude each other: entities are left out, or made flat")
+    return "drop" if drop else "flatten" if flatten else "refuse"
 
 
 def label_columns(columns: str | None) -> list[int] | None:

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 
 from nearspan.document import Document, Entity, Fragment, Span
-from nearspan.formats.corpus import Corpus, Place, clean_label, excerpt
+from nearspan.formats.corpus import DUPLICATE, Corpus, Place, clean_label, excerpt
 from nearspan.formats.source import Source
 
 
@@ -69,7 +69,7 @@ class Draft:
             self.add_problem("misaligned", message, line)
         if entity in self._entities:
             self._duplicates.append(entity)
-            return self.add_problem("duplicate", f"{name} is also in line {self._entities[entity]}", line, lost=1)
+            return self.add_problem(DUPLICATE, f"{name} is also in line {self._entities[entity]}", line, lost=1)
         self._entities[entity] = line or self.line
         return None
 

@@ -35,6 +35,7 @@ def annotate(
     to: Annotated[str, typer.Option(help="The format to write: jsonl, conll, brat, pubtator.")] = "jsonl",
     search: options.Search = "",
     interpolate: options.Interpolate = None,
+    threshold: options.Thresholds = None,
     device: options.Device = "",
     format: Annotated[
         str | None,
@@ -61,7 +62,7 @@ def annotate(
     if out is None and sys.stdout is None:
         raise ConfigError("standard output is closed: say with --out where to write")
     check_outputs([out], ["/dev/stdin" if name == "-" else name for name in files], force=force)
-    loaded = options.load_model(model, device, search, interpolate)
+    loaded = options.load_model(model, device, search, interpolate, threshold)
     if to in FLAT and loaded.network.fragment_linker is not None:
         logger.warning(
             "this model can find discontinuous entities, which %s cannot hold: if it finds one, nothing is "

@@ -17,6 +17,7 @@ from nearspan.errors import ModelError, first_line
 from nearspan.io.paths import is_file
 
 CONFIG, WEIGHTS, CARD = "config.toml", "model.safetensors", "README.md"
+CALIBRATION = "calibration.json"  # how probabilities become scores, and thresholds, where there are any
 VOCABULARIES, ENCODER = "vocabularies", "encoder"
 CHECKPOINT, RESULT = "checkpoint.safetensors", "result.json"  # of a training under way, and of one that is finished
 FORMAT = 10

@@ -17,7 +17,6 @@ from nearspan.evaluation import Error, evaluate, find_errors
 from nearspan.explain import Evidence
 from nearspan.explain.evidence import neighbour_at
 from nearspan.formats import Documents, as_documents
-from nearspan.heads import Query
 from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import Editor
@@ -126,16 +125,15 @@ def _annotate(model: Model, texts: Sequence[str]) -> Pieces[list[Document]]:
     sentences = [model.split(document) for document in documents]
     windows = SentenceWindows.of(model.network, [sentence for views in sentences for sentence in views])
     spans: list[list[LabelledSpan[int]]] = [[] for _ in windows.windows]
-    corpus = windows.corpus
+    corpus, predictor = windows.corpus, model.predictor
     by_size = sorted(range(len(corpus.passages)), key=corpus.sizes.__getitem__)
     for first, stop in balanced_runs([corpus.sizes[number][0] for number in by_size], PIECE):
         yield
         ids = [window for number in by_size[first:stop] for window in corpus.passages[number]]
-        with torch.inference_mode():
-            predicted = model.network.predict(Query(model.network, corpus.batch(torch.tensor(ids)), model.datastore))
+        predicted = predictor.predict_batch(corpus.batch(torch.tensor(ids)))
         for window, of_window in zip(ids, predicted, strict=True):
             spans[window] = of_window
-    entities = iter(model.predictor.decode_windows(windows, spans))
+    entities = iter(predictor.decode_windows(windows, spans))
     return [
         replace(document, entities=tuple(sorted(entity for _ in views for entity in next(entities))))
         for document, views in zip(documents, sentences, strict=True)

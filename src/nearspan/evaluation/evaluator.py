@@ -88,8 +88,8 @@ def evaluate(model: Model, documents: Documents, *, threshold: Threshold | None 
 
         nearspan.evaluate(nearspan.load("runs/mine"), "test.conll").scores.f1
 
-    The documents are a path of any format, a corpus, or a list of documents. Entities with a score below the `threshold`,
-    for all labels or by label, are left out.
+    The documents are a path of any format, a corpus, or a list of documents. Entities with a score below the
+    `threshold`, for all labels or by label, are left out.
     """
     return Evaluator(model, documents, threshold).evaluate()
 

@@ -1,14 +1,15 @@
 """Calibration: from the probability that a model gives an entity to the share of such entities that are right.
 
-A score s is right if of all entities with that score the share s is. The map is Platt's: temperature scaling with an
-offset, sigmoid(slope * logit(p) + offset). It has two parameters and is rising, so that it changes neither which
-entities are found nor their order, only what their scores say. Evidence stays exact: shares add up to p.
+A score s is right if of all entities with that score the share s is. The map is temperature scaling (Guo et al., 2017)
+of the one decision that matters, whether this span with this label is right. It has one parameter and is rising, so
+that it changes neither which entities are found nor their order, only what their scores say. Evidence stays exact:
+shares add up to the probability p. `benchmarks/calibration.py` compares it with Platt scaling and isotonic regression.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -22,9 +23,9 @@ from nearspan.model.thresholds import Scored, ThresholdChoice, choose_threshold
 
 BINS = 15
 FOLDS = 5
-FEWEST = 20  # entities that a calibration is fitted to
+FEWEST = 50  # entities that a calibration is fitted to
 EDGE = 1e-6  # probabilities nearer to 0 and 1 than this are taken to be at this distance
-FLATTEST = 0.01  # a slope below it would put all scores on one value
+COLDEST, HOTTEST = 0.1, 20.0  # temperatures
 
 
 @dataclass(frozen=True)
@@ -68,41 +69,38 @@ def expected_calibration_error(scored: Sequence[Scored], bins: int = BINS) -> fl
 
 @dataclass(frozen=True)
 class Calibration:
-    """score = sigmoid(slope * logit(p) + offset).
+    """score = sigmoid(logit(p) / temperature): above 1 scores are nearer to a half than probabilities.
 
-    >>> Calibration(slope=0.5).score(0.9)
+    >>> round(Calibration(temperature=2.0).score(0.9), 3)
     0.75
     """
 
-    slope: float = 1.0
-    offset: float = 0.0
+    temperature: float
     least_cosine: float | None = None  # with the memory's nearest entity; an entity below it is a stranger
 
     def score(self, probability: float) -> float:
         """The score of an entity that has a probability."""
-        return 1 / (1 + math.exp(-self.slope * _logit(probability) - self.offset))
+        inside = min(max(probability, EDGE), 1 - EDGE)
+        odds = (inside / (1 - inside)) ** (1 / self.temperature)
+        return odds / (1 + odds)
 
     @classmethod
     def fit(cls, scored: Sequence[Scored]) -> Self:
-        """The map with the least log loss on predicted entities, by Newton's method.
-
-        Right counts as a little less than 1 and wrong as a little more than 0 (Platt, 1999), so that the slope stays
-        finite where probabilities tell right from wrong without an error.
-        """
+        """The temperature with the least log loss on predicted entities: where its slope, which rises, is 0."""
         if len(scored) < FEWEST:
             raise ConfigError(
                 f"scores are calibrated on {FEWEST} predicted entities at least, and there are {len(scored)}: "
                 "give more documents"
             )
         probabilities, right = _columns(scored)
-        hits = right.sum()
-        targets = np.where(right > 0, (hits + 1) / (hits + 2), 1 / (len(right) - hits + 2))
-        inputs = np.stack([np.array([_logit(p) for p in probabilities]), np.ones(len(right))], axis=1)  # [N, 2]
-        weights = _newton(inputs, targets, np.array([1.0, 0.0]))
-        if weights[0] < FLATTEST:  # they tell nothing: all scores become nearly the share that is right
-            flat = FLATTEST * inputs[:, 0]
-            return cls(FLATTEST, float(_newton(inputs[:, 1:], targets, np.zeros(1), flat)[0]))
-        return cls(float(weights[0]), float(weights[1]))
+        inside = probabilities.clip(EDGE, 1 - EDGE)
+        logits = np.log(inside / (1 - inside))
+        low, high = 1 / HOTTEST, 1 / COLDEST  # of 1 / temperature
+        for _ in range(60):
+            middle = (low + high) / 2
+            slope = float((logits * (1 / (1 + np.exp(-middle * logits)) - right)).sum())
+            low, high = (low, middle) if slope > 0 else (middle, high)
+        return cls(1 / middle)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -112,10 +110,10 @@ class Calibration:
     def from_dict(cls, record: Any) -> Self:
         """What `to_dict` made, or a ModelError."""
         record = record if isinstance(record, dict) else {}
-        slope, offset, least = (record.get(name) for name in ("slope", "offset", "least_cosine"))
-        if not (is_number(slope) and slope > 0 and is_number(offset) and (least is None or is_number(least))):
-            raise ModelError(f"a calibration needs a slope above 0 and an offset, found {record!r}")
-        return cls(slope, offset, least)
+        temperature, least = record.get("temperature"), record.get("least_cosine")
+        if not (_is_number(temperature) and temperature > 0 and (least is None or _is_number(least))):
+            raise ModelError(f"a calibration needs a temperature above 0, found {record!r}")
+        return cls(temperature, least)
 
 
 def cross_validate(scored: Sequence[Scored], folds: int = FOLDS) -> list[Scored]:
@@ -126,53 +124,6 @@ def cross_validate(scored: Sequence[Scored], folds: int = FOLDS) -> list[Scored]
         calibration = Calibration.fit(rest)
         held_out += [(calibration.score(p), right) for p, right in scored[fold::folds]]
     return held_out
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value of a JSON file is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _newton(
-    inputs: NDArray[np.float64], targets: NDArray[np.float64], start: NDArray[np.float64], fixed: Any = 0.0
-) -> NDArray[np.float64]:
-    """The weights [W] of a logistic regression of targets [N] on inputs [N, W], with a `fixed` part in the logits."""
-    weights, loss = start, _log_loss(inputs @ start + fixed, targets)
-    for _ in range(100):
-        shares = 1 / (1 + np.exp(-(inputs @ weights + fixed)))
-        gradient = inputs.T @ (shares - targets)
-        curvature = (inputs * (shares * (1 - shares))[:, None]).T @ inputs + 1e-9 * np.eye(len(weights))
-        step = np.linalg.solve(curvature, gradient)
-        for size in _halves():
-            candidate = weights - size * step
-            after = _log_loss(inputs @ candidate + fixed, targets)
-            if after <= loss:
-                break
-        else:
-            return weights
-        done = loss - after < 1e-12 * len(targets)
-        weights, loss = candidate, after
-        if done:
-            break
-    return weights
-
-
-def _halves() -> Iterator[float]:
-    return (0.5**power for power in range(20))
-
-
-def _log_loss(logits: NDArray[np.float64], targets: NDArray[np.float64]) -> float:
-    return float((np.logaddexp(0, logits) - targets * logits).sum())
-
-
-def _logit(probability: float) -> float:
-    inside = min(max(probability, EDGE), 1 - EDGE)
-    return math.log(inside / (1 - inside))
-
-
-def _columns(scored: Sequence[Scored]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    scores, right = zip(*scored, strict=True)
-    return np.array(scores, dtype=np.float64), np.array(right, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -220,3 +171,12 @@ def score_entities(gold: Iterable[Document], predicted: Iterable[Document]) -> l
         for right in [set(document.entities)]
         for entity in annotated.entities
     ]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _columns(scored: Sequence[Scored]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    scores, right = zip(*scored, strict=True)
+    return np.array(scores, dtype=np.float64), np.array(right, dtype=np.float64)

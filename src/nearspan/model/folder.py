@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 
 from nearspan.config import Recipe
 from nearspan.encoders import Encoder
-from nearspan.errors import ConfigError, ModelError, first_line, is_memory_full
+from nearspan.errors import ConfigError, ModelError, NearspanError, first_line, is_memory_full
 from nearspan.io.atomic import write_file
 from nearspan.io.model_folder import (
     CALIBRATION,
@@ -98,14 +98,16 @@ def _read_calibration(path: Path, labels: list[str], weights: Any) -> dict[str, 
     file = path / CALIBRATION
     if not file.exists():
         return {}
-    content = json.loads(file.read_text(encoding="utf-8"))
-    if content["weights"] != weights:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        known_by, scores, thresholds = content["weights"], content["calibration"], dict(content["thresholds"])
+        calibration = Calibration.from_dict(scores) if scores is not None else None
+        thresholds = thresholds_by_label(thresholds, labels)
+    except (ValueError, KeyError, TypeError, RecursionError, NearspanError) as error:
+        raise ModelError(f"{file} is damaged: {first_line(error)}; remove it, and calibrate the model again") from error
+    if known_by != weights:
         raise ModelError(f"{file} is of another model: remove it, and calibrate this one")
-    scores = content["calibration"]
-    return {
-        "calibration": Calibration.from_dict(scores) if scores is not None else None,
-        "thresholds": thresholds_by_label(content["thresholds"], labels),
-    }
+    return {"calibration": calibration, "thresholds": thresholds}
 
 
 def save_weights(network: Network, path: Path) -> str:

@@ -31,7 +31,7 @@ from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
 from nearspan.model.strangers import are_strangers, least_cosine
-from nearspan.model.thresholds import Threshold, thresholds_by_label
+from nearspan.model.thresholds import Scored, Threshold, thresholds_by_label
 from nearspan.segment import Sentence, WordEntity
 from nearspan.spans import LabelledSentences, StringMajority, WordSums
 
@@ -247,6 +247,10 @@ class Model:
         self.thresholds = thresholds_by_label(threshold, self.labels[1:])
         return self
 
+    def to_score(self, probability: float) -> float:
+        """The score of an entity that has a probability: the same, unless this model is calibrated."""
+        return probability if self.calibration is None else self.calibration.score(probability)
+
     def calibrate(self, documents: Documents) -> CalibrationFit:
         """Make scores say how likely an entity is right, as measured on gold documents that training has not seen.
 
@@ -259,12 +263,17 @@ class Model:
         gold = as_documents(documents).documents
         self.calibration, self.thresholds = None, {}
         texts = gold if self.classifies_given_spans else [document.with_entities(()) for document in gold]
-        scored = score_entities(gold, self.pipe(texts))
+        return self.fit_calibration(
+            score_entities(gold, self.pipe(texts)), sum(len(set(document.entities)) for document in gold)
+        )
+
+    def fit_calibration(self, scored: Sequence[Scored], gold: int) -> CalibrationFit:
+        """The same, where a model that is not calibrated has predicted entities already, of `gold` that there are."""
         calibration = Calibration.fit(scored)
         if self.datastore is not None and not self.classifies_given_spans:
             calibration = replace(calibration, least_cosine=least_cosine(self.datastore, self.labels))
         self.calibration = calibration
-        return CalibrationFit(calibration, scored, sum(len(set(document.entities)) for document in gold))
+        return CalibrationFit(calibration, scored, gold)
 
     def save_calibration(self) -> None:
         """Keep the calibration and the thresholds that this model has now in its folder."""
@@ -370,10 +379,8 @@ class Model:
         """Evidence with the score of its label, and whether its span is a stranger."""
         if not evidence.label:
             return evidence
-        probability, calibration = evidence.probabilities[evidence.label], self.calibration
-        if calibration is None:
-            return replace(evidence, score=probability)
-        evidence, least = replace(evidence, score=calibration.score(probability)), calibration.least_cosine
+        evidence = replace(evidence, score=self.to_score(evidence.probabilities[evidence.label]))
+        least = self.calibration.least_cosine if self.calibration is not None else None
         rows = question.candidate_rows(query)
         if least is None or len(rows) != 1 or question.span.discontinuous:
             return evidence

@@ -141,9 +141,7 @@ class Predictor:
         return [above_thresholds(of_sentence, thresholds) for of_sentence in entities]
 
     def _entity(self, span: Span, label: int, probability: float, stranger: bool) -> Entity:
-        calibration = self.model.calibration
-        score = probability if calibration is None else calibration.score(probability)
-        return Entity(span, self.model.labels[label], score, stranger=stranger)
+        return Entity(span, self.model.labels[label], self.model.to_score(probability), stranger=stranger)
 
     @property
     def thresholds(self) -> dict[str, float]:

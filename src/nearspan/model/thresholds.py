@@ -59,7 +59,7 @@ class ThresholdChoice:
 def choose_threshold(scored: Sequence[Scored], gold: int, target: float) -> ThresholdChoice:
     """The lowest threshold above which the share `target` of the predicted entities is right.
 
-    `gold` is how many entities there are. The threshold lies half-way between the last score that is kept and the next one.
+    `gold` is how many entities there are. The threshold lies half-way between the last score that is kept and the next.
 
     >>> choice = choose_threshold([(0.9, True)] * 30 + [(0.6, False)] * 10, gold=40, target=0.95)
     >>> choice.threshold, choice.precision, choice.recall

@@ -97,10 +97,12 @@ class Service:
 
     def neighbours(self, text: str, span: Span, label: str, count: int) -> Evidence:
         """Evidence for a span, for one of its labels where a label is given."""
-        evidence = self.model.explain_span(text, span, count)
+        model = self.model
+        evidence = model.explain_span(text, span, count)
         if label in ("", evidence.label):
             return evidence
-        return replace(evidence, label=label, against=[], counter_evidence=None)
+        score = model.to_score(evidence.probabilities[label])
+        return replace(evidence, label=label, score=score, against=[], counter_evidence=None)
 
     def list_errors(self, kind: str, label: str, limit: int, offset: int) -> ErrorsOut:
         """A page of the errors on the corpus."""

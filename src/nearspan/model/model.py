@@ -30,7 +30,7 @@ from nearspan.model.decode import Overlap
 from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
-from nearspan.model.strangers import are_strangers, least_cosine
+from nearspan.model.strangers import least_cosine, nearest_cosines
 from nearspan.model.thresholds import Scored, Threshold, thresholds_by_label
 from nearspan.segment import Sentence, WordEntity
 from nearspan.spans import LabelledSentences, StringMajority, WordSums
@@ -263,9 +263,8 @@ class Model:
         gold = as_documents(documents).documents
         self.calibration, self.thresholds = None, {}
         texts = gold if self.classifies_given_spans else [document.with_entities(()) for document in gold]
-        return self.fit_calibration(
-            score_entities(gold, self.pipe(texts)), sum(len(set(document.entities)) for document in gold)
-        )
+        scored = score_entities(gold, self.pipe(texts))
+        return self.fit_calibration(scored, sum(len(set(document.entities)) for document in gold))
 
     def fit_calibration(self, scored: Sequence[Scored], gold: int) -> CalibrationFit:
         """The same, where a model that is not calibrated has predicted entities already, of `gold` that there are."""
@@ -384,4 +383,4 @@ class Model:
         rows = question.candidate_rows(query)
         if least is None or len(rows) != 1 or question.span.discontinuous:
             return evidence
-        return replace(evidence, stranger=bool(are_strangers(query.vectors[rows], datastore, least)))
+        return replace(evidence, stranger=bool(nearest_cosines(query.vectors[rows], datastore) < least))

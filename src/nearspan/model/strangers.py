@@ -39,36 +39,37 @@ def least_cosine(datastore: Datastore, labels: Sequence[str]) -> float | None:
     return float(cosines.quantile(1 - USUAL))
 
 
-def are_strangers(vectors: Tensor, datastore: Datastore, least: float) -> Tensor:
-    """Which of span vectors [n, H] have no entity of the datastore within a cosine [n]."""
+def nearest_cosines(vectors: Tensor, datastore: Datastore) -> Tensor:
+    """The cosines [n] of span vectors [n, H] with the nearest entity of the datastore; -1 where it has none."""
     directions = datastore.entity_directions
     if not len(directions):
-        return torch.zeros(len(vectors), dtype=torch.bool, device=vectors.device)
-    parts = (functional.normalize(part.float(), dim=1) @ directions.T for part in vectors.split(PART))
-    return torch.cat([part.amax(1) < least for part in parts])
+        return torch.full((len(vectors),), -1.0, device=vectors.device)
+    parts = functional.normalize(vectors.float(), dim=1).split(PART)
+    return torch.cat([(part @ directions.T).amax(1) for part in parts])
+
+
+def candidate_rows(query: Query, spans: Sequence[tuple[int, int, int]]) -> tuple[Tensor, Tensor]:
+    """Rows [n] of the candidates that spans (sentence, first, stop) are, and which of them are candidates."""
+    candidates = query.candidates
+    size = int(candidates.lengths.max()) + 1
+    keys = (candidates.sentence * size + candidates.first) * size + candidates.stop  # [S] rising
+    wanted = torch.tensor([(i * size + first) * size + stop for i, first, stop in spans], device=keys.device)
+    rows = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
+    return rows, keys[rows] == wanted
 
 
 def mark_strangers(
     query: Query, spans: list[list[LabelledSpan[int]]], datastore: Datastore, least: float
 ) -> list[list[LabelledSpan[int]]]:
     """The spans of each sentence, those marked that are strangers; only contiguous ones that are candidates can be."""
-    candidates = query.candidates
-    size = int(candidates.lengths.max()) + 1 if len(candidates) else 1
-    keys = (candidates.sentence * size + candidates.first) * size + candidates.stop  # [S] rising
-    places = [
-        (i, j, *span.fragments[0])
-        for i, of_sentence in enumerate(spans)
-        for j, span in enumerate(of_sentence)
-        if not span.discontinuous
-    ]
-    if not places or not len(keys):
+    places = [(i, j) for i, of_sentence in enumerate(spans) for j in range(len(of_sentence))]
+    places = [(i, j) for i, j in places if not spans[i][j].discontinuous]
+    if not places:
         return spans
-    wanted = torch.tensor([(i * size + first) * size + stop for i, _, first, stop in places], device=keys.device)
-    rows = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
-    real = keys[rows] == wanted
-    strange = are_strangers(query.vectors[rows], datastore, least) & real
-    marked = [list(row) for row in spans]
-    for (i, j, *_), stranger in zip(places, strange.tolist(), strict=True):
+    rows, real = candidate_rows(query, [(i, *spans[i][j].fragments[0]) for i, j in places])
+    strange = (nearest_cosines(query.vectors[rows], datastore) < least) & real
+    marked = [list(of_sentence) for of_sentence in spans]
+    for (i, j), stranger in zip(places, strange.tolist(), strict=True):
         if stranger:
             marked[i][j] = replace(marked[i][j], stranger=True)
     return marked

@@ -26,7 +26,7 @@ import nearspan
 from nearspan.document import Document
 from nearspan.heads import Query
 from nearspan.model import Model
-from nearspan.model.calibration import EDGE, Calibration, expected_calibration_error
+from nearspan.model.calibration import EDGE, Calibration, CalibrationFit, expected_calibration_error
 from nearspan.model.decode import decode
 from nearspan.model.predict import SentenceWindows
 from nearspan.model.strangers import USUAL, candidate_rows, nearest_cosines
@@ -78,9 +78,25 @@ def measure(model: Model, dev: str, test: str, others: dict[str, str]) -> dict[s
         | {name: expected_calibration_error(pairs) for name, pairs in scored.items()},
         "precision": [promise(model, gold.documents, fit.threshold_for(target)) for target in TARGETS],
     }
+    record["within_test"] = measure_halves(raw.scored)
     if others:
         record["strangers"] = measure_strangers(model, gold.documents, others)
     return record
+
+
+def measure_halves(scored: Sequence[Scored]) -> dict[str, Any]:
+    """The same within the test set, fitted to every second entity and measured on the others: what drift costs."""
+    halves = scored[::2], scored[1::2]
+    after: list[Scored] = []
+    kept: dict[float, list[bool]] = {target: [] for target in TARGETS}
+    for fitted, measured in (halves, halves[::-1]):
+        fit = CalibrationFit(Calibration.fit(fitted), fitted, len(fitted))
+        rescored = rescore(temperature(fitted), measured)
+        after += rescored
+        for target, right in kept.items():
+            right += [r for score, r in rescored if score >= fit.threshold_for(target).threshold]
+    precision = {str(target): sum(right) / len(right) for target, right in kept.items()}
+    return {"ece": expected_calibration_error(after), "precision": precision}
 
 
 def promise(model: Model, gold: Sequence[Document], choice: Any) -> dict[str, float]:

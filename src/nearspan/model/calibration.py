@@ -81,7 +81,7 @@ class Calibration:
     def score(self, probability: float) -> float:
         """The score of an entity that has a probability."""
         inside = min(max(probability, EDGE), 1 - EDGE)
-        odds = (inside / (1 - inside)) ** (1 / self.temperature)
+        odds: float = (inside / (1 - inside)) ** (1 / self.temperature)
         return odds / (1 + odds)
 
     @classmethod

@@ -57,9 +57,9 @@ def test_answers_are_written_in_the_models_thread(client, monkeypatch):
     threads: list[str] = []
     dump = ExplainOut.model_dump_json
 
-    def note_thread(self) -> str:
+    def note_thread(self, **options) -> str:
         threads.append(threading.current_thread().name)
-        return dump(self)
+        return dump(self, **options)
 
     monkeypatch.setattr(ExplainOut, "model_dump_json", note_thread)
     answer = client.post("/explain", json={"text": TEXT})

@@ -21,6 +21,7 @@ COMMANDS = {
     "train": "Train a recipe and save the model with the best development F1.",
     "tune": "Find the settings of a recipe that suit a corpus.",
     "evaluate": "Score a model on a corpus, overall and by label.",
+    "calibrate": "Make a model's scores say how likely an entity is right.",
     "annotate": "Find the entities of texts.",
     "explain": "Show the training spans that each entity of a text rests on.",
     "memory": "Look into a model's memory, correct it, add to it, take from it.",

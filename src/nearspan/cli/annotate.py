@@ -42,6 +42,7 @@ def annotate(
     flatten: options.Flatten = False,
     search: options.Search = "",
     interpolate: options.Interpolate = None,
+    threshold: options.Thresholds = None,
     device: options.Device = "",
     format: Annotated[
         str | None,
@@ -76,7 +77,7 @@ def annotate(
     is_stream = out is None or (to is None and _is_stream(out))
     with name_options({"format": "--to"}):
         target = known_formats()["jsonl"] if out is None or is_stream else writable_format(out, to)
-    loaded = options.load_model(model, device, search, interpolate)
+    loaded = options.load_model(model, device, search, interpolate, threshold)
     if not target.discontinuous and unfit == "refuse" and loaded.network.fragment_linker is not None:
         logger.warning(
             "this model can find discontinuous entities, which %s cannot hold: if it finds one, nothing is "

@@ -44,6 +44,7 @@ class Draft:
         *,
         text: str | None = None,
         score: float | None = None,
+        stranger: bool = False,
     ) -> None:
         """Add an annotation; `text` is what the file says that its characters are."""
         clean = clean_label(label)
@@ -63,7 +64,7 @@ class Draft:
         if clean != label:
             self.add_problem("malformed", f"the label {excerpt(label)} is read as {excerpt(clean)}", line)
         span = self._span(fragments, name, line)
-        entity = Entity(span, clean, score, span.text(self.text))
+        entity = Entity(span, clean, score, span.text(self.text), stranger)
         if text is not None and not have_same_words(text, entity.text, any_order=span.discontinuous):
             message = f"{name} is {excerpt(entity.text)} in the text, not {excerpt(text)}"
             self.add_problem("misaligned", message, line)

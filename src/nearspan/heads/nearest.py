@@ -32,6 +32,7 @@ class NearestSettings(Settings):
 
     kind: Literal["instances"] = "instances"
     neighbours: int = Field(default=50, ge=1, le=1_000_000)  # K: sentences whose spans are compared with
+    training_neighbours: int = Field(default=0, ge=0, le=1_000_000)  # as many in a step of training; 0: K
     search: Literal["nearest", "whole"] = "nearest"  # compare with the K nearest sentences, or with all of them
     budget_mb: int = Field(default=512, ge=1, le=10_000_000)  # the most memory that scores take at once
     through_neighbours: bool = False  # let the gradient flow into the neighbours' vectors too
@@ -51,7 +52,8 @@ class NearestHead(Head):
         self.labels = inputs.labels + 1  # null is a label like the others
         self.search = settings.search
         self.budget = settings.budget_mb * 2**20
-        self.training_neighbours, self.trains_neighbours = settings.neighbours, settings.through_neighbours
+        self.training_neighbours = settings.training_neighbours or settings.neighbours
+        self.trains_neighbours = settings.through_neighbours
 
     def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
         """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y].

@@ -64,8 +64,7 @@ class Trainer:
         capturable = alone and self.settings.batch > 0 and network.is_capturable
         self.graphs = StepGraphs(list(network.parameters()), self._backward) if capturable else None
         self.neighbours = network.head.training_neighbours
-        if network.head.uses_datastore:
-            model.build_datastore(data.labelled, self.corpus)
+        self.labelled = data.labelled
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         """Trains the weights at their highest learning rates: a pretrained encoder has one of its own."""
@@ -95,7 +94,11 @@ class Trainer:
 
     def refresh(self) -> None:
         """Let the datastore follow the weights, for heads that predict from it."""
-        if self.model.network.head.uses_datastore:
+        if not self.model.network.head.uses_datastore:
+            return
+        if self.model.datastore is None:
+            self.model.build_datastore(self.labelled, self.corpus)
+        else:
             self.model.refresh_datastore(self.corpus)
 
     def epoch(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path) -> float:

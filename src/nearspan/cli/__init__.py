@@ -28,6 +28,7 @@ COMMANDS = {
     "audit": "List annotations that their neighbours in the memory contradict.",
     "report": "Write a page with a model's scores, confusions and errors.",
     "check": "Count what is in a corpus and list every problem in it.",
+    "split": "Divide a corpus into training, development and test data.",
     "convert": "Write a corpus in another format.",
     "vectors": "Learn word vectors from the text of a corpus, by GloVe.",
     "recipes": "List the recipes with what they need and reach, or print one.",

@@ -74,13 +74,19 @@ def write(
     as problems; an entity that it cannot keep is a CorpusError.
     """
     target = Path(fspath(path))
+    chosen = writable_format(target, format)
+    check_outputs([target], _sources(documents), force=force)
+    return tuple(chosen.write(as_documents(documents), target)) if chosen.write else ()
+
+
+def writable_format(target: Path, format: str | None = None) -> Format:
+    """The format that `write` gives a path, or a CorpusError if it cannot be written, or not there."""
     chosen = _format_by_ending(target) if format is None else _format_named(format)
     if chosen.write is None:
         names = ", ".join(sorted(part.name for part in known_formats().values() if part.write))
         raise CorpusError(f"the format {chosen.name} can be read but not written; write one of: {names}")
     _refuse_unwritable(target, chosen)
-    check_outputs([target], _sources(documents), force=force)
-    return tuple(chosen.write(as_documents(documents), target))
+    return chosen
 
 
 def as_documents(source: Documents) -> Corpus:

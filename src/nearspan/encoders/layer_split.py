@@ -56,7 +56,8 @@ class _GivenStates(nn.Module):
         del others
         if inputs_embeds is not None:
             return inputs_embeds
-        return next(tensor for tensor in inputs if tensor is not None)  # DistilBERT names no argument
+        states: Tensor = next(tensor for tensor in inputs if tensor is not None)  # DistilBERT names no argument
+        return states
 
 
 def _view(module: Any, place: str, part: nn.Module) -> Any:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from nearspan.document import Fragment
 from nearspan.encoders.batches import Batch, Features
 from nearspan.encoders.layer_split import LayerSplit
+from nearspan.encoders.packaged import encoder_source
 from nearspan.encoders.transformer_config import attention_of, build_config, build_encoder, config_values
 from nearspan.encoders.word_feature import WordFeature
 from nearspan.encoders.word_pieces import PieceTokenizer, encode_pieces, load_tokenizer, loading_error, unit_pieces
@@ -35,7 +36,7 @@ PER_LAYER = ("layer_types", "attention_window")  # lists that some families have
 
 
 class TransformerSettings(Settings):
-    """A pretrained encoder, by folder or by hub id."""
+    """A pretrained encoder, by the name of a packaged one, by folder or by hub id."""
 
     kind: Literal["transformer"] = "transformer"
     name: str
@@ -309,14 +310,13 @@ class _PassagePart:
 def _load(settings: TransformerSettings) -> tuple[Any, PieceTokenizer]:
     from transformers import AutoModel
 
-    config = _config(settings)
+    source = encoder_source(settings.name)
+    config = _config(settings, source)
     options = {"trust_remote_code": False, "use_safetensors": True, "output_loading_info": True}
     try:
         with _without_load_report():
             attention = attention_of(config)
-            encoder, info = AutoModel.from_pretrained(
-                settings.name, config=config, attn_implementation=attention, **options
-            )
+            encoder, info = AutoModel.from_pretrained(source, config=config, attn_implementation=attention, **options)
     except OSError as error:
         raise _weights_error(settings.name, error) from error
     except Exception as error:  # transformers raises what it likes
@@ -344,12 +344,12 @@ def _weights_error(name: str, error: OSError) -> ResourceError:
     )
 
 
-def _config(settings: TransformerSettings) -> Any:
+def _config(settings: TransformerSettings, source: str) -> Any:
     """The encoder's own configuration, with the layers and the dropout of the settings."""
     from transformers import AutoConfig
 
     try:
-        published = AutoConfig.from_pretrained(settings.name, trust_remote_code=False)
+        published = AutoConfig.from_pretrained(source, trust_remote_code=False)
         config = build_config(config_values(published))  # as it will be read from the model's folder
         layers = getattr(config, "num_hidden_layers", 0)
         if 0 < settings.layers < layers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
@@ -33,6 +34,7 @@ class NearestSettings(Settings):
     kind: Literal["instances"] = "instances"
     neighbours: int = Field(default=50, ge=1, le=1_000_000)  # K: sentences whose spans are compared with
     training_neighbours: int = Field(default=0, ge=0, le=1_000_000)  # as many in a step of training; 0: K
+    null_share: float = Field(default=1.0, gt=0, le=1)  # of the spans without a label, drawn in each step of training
     search: Literal["nearest", "whole"] = "nearest"  # compare with the K nearest sentences, or with all of them
     budget_mb: int = Field(default=512, ge=1, le=10_000_000)  # the most memory that scores take at once
     through_neighbours: bool = False  # let the gradient flow into the neighbours' vectors too
@@ -64,9 +66,16 @@ class NearestHead(Head):
             raise ValueError("the nearest-neighbour head needs a pool of training spans to compare with")
         present = torch.zeros(self.labels, dtype=torch.bool, device=targets.spans.device)
         present[pool.labels] = True
-        losses: Tensor = _NeighbourLoss.apply(  # type: ignore[no-untyped-call]
-            query.vectors, pool.vectors.float(), pool.labels, targets.spans * present
-        )
+        vectors, compared, labels, wanted = query.vectors, pool.vectors.float(), pool.labels, targets.spans * present
+        if self.settings.null_share < 1:
+            share = self.settings.null_share
+            rows, log_weights = _draw_nulls(wanted[:, 0] == wanted.sum(1), share)
+            others, offsets = _draw_nulls(labels == 0, share)
+            # exp(h . h_j + log w_j): a null that was drawn stands for those that were not
+            vectors = functional.pad(vectors[rows], (0, 1), value=1.0)
+            compared = torch.cat([compared[others], offsets[:, None]], dim=1)
+            labels, wanted = labels[others], wanted[rows] * log_weights.exp()[:, None]
+        losses: Tensor = _NeighbourLoss.apply(vectors, compared, labels, wanted)  # type: ignore[no-untyped-call]
         return losses.sum()
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
@@ -136,6 +145,12 @@ class _NeighbourLoss(torch.autograd.Function):
                 slope, _ = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot)
                 pool_gradient += slope.T @ (vectors[rows] * upstream[rows])
         return gradient * upstream, pool_gradient, None, None
+
+
+def _draw_nulls(null: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    """The rows of all spans with a label and of a share of the nulls [N], and the logarithms of their weights [N]."""
+    rows = (~null | (torch.rand(null.shape, device=null.device) < share)).nonzero().flatten()
+    return rows, -math.log(share) * null[rows]
 
 
 def _row_blocks(vectors: Tensor, pool: Tensor) -> Iterator[slice]:

@@ -4,7 +4,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from nearspan.losses.auxiliary_softmax import AuxiliarySoftmax
 from nearspan.losses.boundary_smoothing import BoundarySmoothing, BoundarySmoothingSettings, smooth_targets
 from nearspan.losses.generators import Generators, GeneratorSettings, zero_loss
 from nearspan.losses.loss import Loss
@@ -30,7 +29,6 @@ class LossSettings(Settings):
 
 
 __all__ = [
-    "AuxiliarySoftmax",
     "BoundarySmoothing",
     "BoundarySmoothingSettings",
     "GeneratorSettings",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
@@ -64,17 +63,17 @@ class NearestHead(Head):
         """
         if pool is None or targets.spans is None:
             raise ValueError("the nearest-neighbour head needs a pool of training spans to compare with")
-        present = torch.zeros(self.labels, dtype=torch.bool, device=targets.spans.device)
-        present[pool.labels] = True
-        vectors, compared, labels, wanted = query.vectors, pool.vectors.float(), pool.labels, targets.spans * present
+        vectors, compared, labels, wanted = query.vectors, pool.vectors.float(), pool.labels, targets.spans
         if self.settings.null_share < 1:
-            share = self.settings.null_share
-            rows, log_weights = _draw_nulls(wanted[:, 0] == wanted.sum(1), share)
-            others, offsets = _draw_nulls(labels == 0, share)
-            # exp(h . h_j + log w_j): a null that was drawn stands for those that were not
+            rows, weights = _draw_nulls(wanted[:, 0] == wanted.sum(1), self.settings.null_share)
+            others, counts = _draw_nulls(labels == 0, self.settings.null_share)
+            # w_j exp(h . h_j) = exp([h, 1] . [h_j, log w_j]): a null that was drawn stands for those that were not
             vectors = functional.pad(vectors[rows], (0, 1), value=1.0)
-            compared = torch.cat([compared[others], offsets[:, None]], dim=1)
-            labels, wanted = labels[others], wanted[rows] * log_weights.exp()[:, None]
+            compared = torch.cat([compared[others], counts.log()[:, None]], dim=1)
+            labels, wanted = labels[others], wanted[rows] * weights[:, None]
+        present = torch.zeros(self.labels, dtype=torch.bool, device=wanted.device)
+        present[labels] = True
+        wanted = wanted * present
         losses: Tensor = _NeighbourLoss.apply(vectors, compared, labels, wanted)  # type: ignore[no-untyped-call]
         return losses.sum()
 
@@ -148,9 +147,9 @@ class _NeighbourLoss(torch.autograd.Function):
 
 
 def _draw_nulls(null: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """The rows of all spans with a label and of a share of the nulls [N], and the logarithms of their weights [N]."""
+    """The rows of all spans with a label and of a share of the nulls [N], and how many spans each stands for [N]."""
     rows = (~null | (torch.rand(null.shape, device=null.device) < share)).nonzero().flatten()
-    return rows, -math.log(share) * null[rows]
+    return rows, torch.where(null[rows], 1 / share, 1.0)
 
 
 def _row_blocks(vectors: Tensor, pool: Tensor) -> Iterator[slice]:

@@ -83,7 +83,9 @@ def paper_probabilities(vector, pool, labels, count):
 
 
 def nearest_head(span_size, labels, **settings):
-    return NearestHead.build(NearestSettings(**settings), HeadInputs(labels=labels, span_size=span_size, word_size=span_size))
+    return NearestHead.build(
+        NearestSettings(**settings), HeadInputs(labels=labels, span_size=span_size, word_size=span_size)
+    )
 
 
 def loss_of(head, vectors, targets, pool=None):

@@ -130,8 +130,8 @@ def loading_error(name: str, error: Exception) -> ResourceError:
     """The error for a pretrained encoder that cannot be loaded."""
     return ResourceError(
         f"cannot load the encoder {name!r}: {first_line(error)} "
-        "Give a folder with config.json, weights and tokenizer, the id of a model on the hub, or the name of a package: "
-        f"{', '.join(PACKAGED)}."
+        "Give a folder with config.json, weights and tokenizer, the id of a model on the hub, or the name of one that "
+        f"comes as a package: {', '.join(PACKAGED)}."
     )
 
 

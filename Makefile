@@ -1,8 +1,11 @@
 # make demo: set up, train on the bundled sample, evaluate and explain.   make test: set up and run all tests.
+# make test-floor: the same with the lowest versions that pyproject.toml allows (Python 3.11), in .venv-floor.
 # make reproduce PAPER=instance: run a paper's jobs from the corpora in data/ and write its tables.
 # make docs: build the documentation into site/.   make docs-serve: show it at http://127.0.0.1:8000 and follow changes.
 PYTHON ?= python3
 VENV   ?= .venv
+CONSTRAINTS ?= constraints.txt
+EXTRA  ?= dev
 BIN    := $(VENV)/bin
 WORKERS ?= auto
 DATA    ?= data
@@ -10,13 +13,13 @@ AT_ONCE ?= 1
 
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test lint docs docs-serve reproduce setup clean
+.PHONY: demo test test-floor lint docs docs-serve reproduce setup clean
 
 setup: $(VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[$(EXTRA)]'
 	touch $@
 
 demo: setup
@@ -25,6 +28,9 @@ demo: setup
 # one thread a worker: several that share cores spend their time waiting for each other
 test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests src
+
+test-floor:
+	$(MAKE) test VENV=.venv-floor CONSTRAINTS=constraints-floor.txt EXTRA=test
 
 lint: setup
 	$(BIN)/ruff check src tests benchmarks docs/*.py
@@ -49,4 +55,4 @@ docs-serve: $(VENV)/.docs
 	$(BIN)/mkdocs serve
 
 clean:
-	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-floor site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

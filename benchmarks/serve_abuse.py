@@ -44,7 +44,7 @@ from nearspan.formats import sample
 HONEST, ABANDONING, SLOW, HOSTILE = 24, 16, 8, 16
 ALONE, MIXED, SETTLE = 30, 60, 3  # seconds of a block, and of its begin that is not counted
 PAUSE = 1.0  # seconds of an honest client between an answer and its next request, on average
-TOKEN = "sesame"
+TOKEN, EDIT_TOKEN = "sesame", "edit"
 TEXTS = [document.text for document in nearspan.read(sample.path("test")).documents]
 LONG = (" ".join(TEXTS) * 20)[:20_000]
 
@@ -52,10 +52,10 @@ LONG = (" ".join(TEXTS) * 20)[:20_000]
 class Server:
     """A server process."""
 
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, *options: str) -> None:
         self.log = tempfile.NamedTemporaryFile("r", suffix=".log")  # noqa: SIM115
         command = [sys.executable, "-m", "nearspan", "serve", str(model), "--port", "0", "--device", "cpu"]
-        command += ["--token", "edit", "--read-token", TOKEN]
+        command += ["--token", EDIT_TOKEN, "--read-token", TOKEN, *options]
         with Path(self.log.name).open("w") as log:
             self.process = subprocess.Popen(command, stderr=log)
         while not (line := re.search(r"127\.0\.0\.1:(\d+)", Path(self.log.name).read_text())):

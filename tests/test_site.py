@@ -1,4 +1,4 @@
-"""What is said twice about the project is the same: pages and navigation, versions, Pythons, extras, links to files."""
+"""What is said twice about the project is the same: pages and navigation, versions, Pythons, floors, extras, links."""
 
 import re
 import tomllib
@@ -68,9 +68,31 @@ def test_the_workflow_and_ci_run_the_same():
     assert (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()[-1] in steps
 
 
+def requirements(extra: str) -> Iterator[str]:
+    """What an extra needs, those that it names opened."""
+    for requirement in PROJECT["optional-dependencies"][extra]:
+        if extras := re.fullmatch(r"nearspan\[(.+)\]", requirement):
+            for named in extras[1].split(","):
+                yield from requirements(named)
+        else:
+            yield requirement
+
+
+def test_the_versions_of_the_floor_are_the_lowest_that_are_allowed():
+    lowest = [line.replace("==", ">=") for line in (ROOT / "constraints-floor.txt").read_text().splitlines()]
+    assert lowest == sorted([*PROJECT["dependencies"], *requirements("test")])
+
+
+def test_the_workflow_tests_the_floor_with_the_oldest_python():
+    floor = WORKFLOW["jobs"]["floor"]["steps"]
+    pythons = [step["with"]["python-version"] for step in floor if "python-version" in step.get("with", {})]
+    assert PROJECT["requires-python"] == f">={pythons[0]}"
+    assert floor[-1]["run"] == "make test-floor"
+
+
 def test_all_names_every_extra_for_users():
     extras = PROJECT["optional-dependencies"]
-    users = extras.keys() - {"all", "docs", "dev"}
+    users = extras.keys() - {"all", "docs", "test", "dev"}
     assert extras["all"] == [f"nearspan[{','.join(name for name in extras if name in users)}]"]
 
 

@@ -106,9 +106,9 @@ def names(tmp_path: Path) -> Path:
 
 
 def test_synonyms_in_json_beside_the_other_keys(good: Path, names: Path):
-    found = json.loads(run(good, "--synonyms", names, "--json").stdout)
-    synonyms = found.pop("synonyms")
-    assert found == json.loads(run(good, "--json").stdout)
+    content = json.loads(run(good, "--synonyms", names, "--json").stdout)
+    synonyms = content.pop("synonyms")
+    assert content == json.loads(run(good, "--json").stdout)
     assert (synonyms["entities"], synonyms["covered"], synonyms["concepts"], synonyms["names"]) == (1, 1, 2, 3)
     assert synonyms["labels"]["PER"]["unknown"] == []
     assert synonyms["problems"][0]["line"] == 2

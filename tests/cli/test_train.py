@@ -134,9 +134,11 @@ def test_labels_that_look_like_markup(nearspan_command, tmp_path: Path):
     assert "[/b]" in ran.out
 
 
-@pytest.mark.parametrize(("checkpoint", "told"), [(True, "with --resume goes on"), (False, "without --resume begins")])
+@pytest.mark.parametrize(
+    ("checkpoint", "advice"), [(True, "with --resume goes on"), (False, "without --resume begins")]
+)
 def test_a_stopped_run_says_whether_there_is_a_checkpoint(
-    nearspan_command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool, told: str
+    nearspan_command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool, advice: str
 ):
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -146,7 +148,7 @@ def test_a_stopped_run_says_whether_there_is_a_checkpoint(
         (tmp_path / "checkpoint.safetensors").touch()
     ran = nearspan_command("train", "classifier", "--train", corpus, "--out", tmp_path)
     assert ran.code == 130
-    assert told in " ".join(ran.err.split())
+    assert advice in " ".join(ran.err.split())
 
 
 def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):
@@ -158,11 +160,11 @@ def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):
 
 def test_synonyms_are_learned_by_command(nearspan_command, corpus: Path, tmp_path: Path):
     common = ["train", "classifier", "--train", corpus, "--device", "cpu", *CLASSIFIER]
-    told = ["--set", "losses.generators.pretraining=0", "--set", "losses.generators.size=4"]
-    ran = nearspan_command(*common, *told, "--out", tmp_path / "m", "--synonyms", "sample")
+    settings = ["--set", "losses.generators.pretraining=0", "--set", "losses.generators.size=4"]
+    ran = nearspan_command(*common, *settings, "--out", tmp_path / "m", "--synonyms", "sample")
     assert ran.code == 0, ran.err
     assert nearspan.load(tmp_path / "m", device="cpu").network.generators.vocabulary.synonyms
-    missing = nearspan_command(*common, *told, "--out", tmp_path / "n", "--synonyms", tmp_path / "none.tsv")
+    missing = nearspan_command(*common, *settings, "--out", tmp_path / "n", "--synonyms", tmp_path / "none.tsv")
     assert missing.code == 2
 
 

@@ -74,6 +74,7 @@ def test_slow_and_broken_requests_are_refused_and_sigterm_finishes_what_runs(pro
             first += connection.recv(65_536)
         connection.sendall(health[:20])
         rest = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert b"\r\nkeep-alive: timeout=75\r\n" in first.lower()  # when it will be closed, if nothing more comes
     assert (first[:12], rest[:12]) == (b"HTTP/1.1 200", b"HTTP/1.1 408")
 
     body = json.dumps({"texts": ["Ada lives in Oslo . " * 15] * 250}).encode()
@@ -92,7 +93,7 @@ class Connection:
     """A socket's end as the protocol sees it."""
 
     def __init__(self, address: str) -> None:
-        self.address, self.sent, self.is_aborted = address, b"", asyncio.Event()
+        self.address, self.sent, self.is_aborted, self.is_closed = address, b"", asyncio.Event(), False
 
     def get_extra_info(self, name: str) -> object:
         return (self.address, 5000) if name == "peername" else None
@@ -104,9 +105,10 @@ class Connection:
         self.is_aborted.set()
 
     def is_closing(self) -> bool:
-        return False
+        return self.is_closed
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.is_closed = True
 
 
 def connect(protocol_class: type[H11Protocol], address: str) -> tuple[H11Protocol, Connection]:
@@ -136,6 +138,25 @@ def test_beyond_the_connections_that_may_be_open_others_are_refused_in_json():
     *served, refused = asyncio.run(scenario())
     assert served == [b"", b""]
     assert json.loads(refused.partition(b"\r\n\r\n")[2])["error"].startswith("2 connections are open")
+
+
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize("addresses", [["10.0.0.1"] * 3, [f"10.0.0.{number}" for number in range(9)]])
+def test_the_connection_that_is_idle_longest_makes_room_for_another(addresses):
+    async def scenario() -> list[bool]:
+        limited = _protocol_with_limits(Limits(connections=8))
+        opened = [connect(limited, address) for address in addresses[:-1]]
+        for protocol, connection in reversed(opened):
+            protocol.data_received(GET)
+            while not connection.sent.endswith(b"}"):
+                await asyncio.sleep(0)
+        opened[-1][0].data_received(GET)  # the one that was idle longest is no more
+        opened.append(connect(limited, addresses[-1]))
+        return [connection.is_closed for _, connection in opened]
+
+    assert asyncio.run(scenario()) == [False] * (len(addresses) - 3) + [True, False, False]
 
 
 def test_a_client_that_does_not_read_its_answer_is_dropped():

@@ -227,6 +227,28 @@ def log(context: typer.Context, as_json: options.Json = False) -> None:
         echo(f"{edit.number}  {edit.time}  {edit.summary}")
 
 
+@memory.command(cls=Command)
+def repair(
+    context: typer.Context,
+    lose_edits: Annotated[bool, typer.Option("--lose-edits", help="Do it: keep the edits before the damage.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Say what is damaged in the journal of edits, and what can be kept.
+
+    Nothing is changed without --lose-edits. What lost edits had removed or forgotten is in the memory again.
+
+    Example: nearspan memory runs/mine repair
+    """
+    from nearspan.memory import repair_journal
+
+    report = repair_journal(context.obj, lose_edits)
+    if as_json:
+        print_json({"report": report})
+        return
+    for line in report:
+        echo(line)
+
+
 def _open(context: typer.Context, device: str, search: str = "", interpolate: float | None = None) -> Editor:
     """The editor of the folder; its model uses the memory as the options say."""
     from nearspan.memory import Editor

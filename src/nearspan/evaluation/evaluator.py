@@ -92,8 +92,8 @@ def score_labels(gold: Sequence[str], predicted: Sequence[str | None]) -> Classi
     (Counts(correct=1, predicted=1, gold=2), 0.667)
     """
     pairs = list(enumerate(zip(gold, predicted, strict=True)))
-    guesses = {(number, guess) for number, (_, guess) in pairs if guess is not None}
-    return ClassificationScores.of({(number, label) for number, (label, _) in pairs}, guesses)
+    predictions = {(number, prediction) for number, (_, prediction) in pairs if prediction is not None}
+    return ClassificationScores.of({(number, label) for number, (label, _) in pairs}, predictions)
 
 
 def linked_labels(model: Model) -> set[str]:

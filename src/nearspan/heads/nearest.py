@@ -79,7 +79,7 @@ class NearestHead(Head):
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
         """Equation 2: P(y|s) [S, 1 + Y], over the nearest sentences or over all of the datastore."""
-        datastore, sentences = self._compared(query)
+        datastore, sentences = self._neighbours(query)
         table = datastore.vectors
         if query.network.is_additive and isinstance(table, WordTable) and not query.batch.rows.is_cuda:
             ends = query.network.representation.end_sums(query.encoded.states)
@@ -93,7 +93,7 @@ class NearestHead(Head):
 
     def contributions(self, query: Query, row: int) -> Contributions:
         """Equation 1: the probability of each datastore span that the span at a row is compared with."""
-        datastore, sentences = self._compared(query)
+        datastore, sentences = self._neighbours(query)
         if sentences is None:
             rows = (datastore.labels >= 0).nonzero().flatten()
         else:
@@ -103,7 +103,7 @@ class NearestHead(Head):
         weights = (similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows)).softmax(0)
         return Contributions(rows, weights)
 
-    def _compared(self, query: Query) -> tuple[Datastore, Tensor | None]:
+    def _neighbours(self, query: Query) -> tuple[Datastore, Tensor | None]:
         """The datastore, and its sentences [B, K] that each sentence of a batch is compared with; None: all of them."""
         if query.datastore is None:
             raise ModelError("this model predicts from its memory, and it has none: fill it with `model.memory.build`")

@@ -16,6 +16,8 @@ from safetensors import SafetensorError
 from nearspan.config import Recipe
 from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError, ModelError, first_line, is_memory_full
+from nearspan.io.atomic import replace_file, sync
+from nearspan.io.memory_files import ALL_FILES, clear_memory, current_file
 from nearspan.io.model_folder import (
     CARD,
     CHECKPOINT,
@@ -35,7 +37,7 @@ from nearspan.io.model_folder import (
 )
 from nearspan.io.paths import is_folder
 from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
-from nearspan.knn.storage import FILES, clear_memory, current_file, save_datastore
+from nearspan.knn.storage import save_datastore
 from nearspan.losses import Vocabulary
 from nearspan.model.build import build_network
 from nearspan.model.decode import Overlap
@@ -52,7 +54,11 @@ WORD_MEMORY = "encoder.word_memory."
 
 
 def save(model: Model, path: Path, card: str) -> None:
-    """Write a model folder. `config.toml` comes last: a folder that has it is whole."""
+    """Write a model folder. `config.toml` comes last: a folder that has it is whole.
+
+    It goes for good before any other file changes, and all others are on disk for good before it comes: a crash leaves
+    the model that was there, none, or the new one.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
         with staging_folder(path) as staging:
@@ -63,17 +69,18 @@ def save(model: Model, path: Path, card: str) -> None:
         if model.datastore is not None:
             save_datastore(model.datastore, path, weights)
         if card:
-            (path / CARD).write_text(card, encoding="utf-8")
+            replace_file(path / CARD, [card.encode("utf-8")])
         linker = model.network.fragment_linker
         head: dict[str, Any] = {"nearspan": FORMAT, "overlap": model.overlap, "weights": weights}
         if linker is not None:
             head["linked"] = [model.labels[number] for number in linker.labels]
             head["linked_overlap"] = model.linked_overlap
         recipe = model.recipe.model_dump(exclude_none=True)
-        scratch = path / f"{CONFIG}.new"
         content = {"model": head | {"versions": versions(), "files": files}, "recipe": recipe}
-        scratch.write_text(tomli_w.dumps(content), encoding="utf-8")
-        scratch.replace(path / CONFIG)
+        for place in {path, *((path / name).parent for name in files)}:
+            sync(place)
+        replace_file(path / CONFIG, [tomli_w.dumps(content).encode("utf-8")])
+        sync(path)
     except (OSError, SafetensorError, UnicodeError) as error:
         raise ModelError(f"cannot save the model to {path}: {error}") from error
 
@@ -96,7 +103,7 @@ def weights_id(path: Path) -> str:
 
 def has_memory(path: Path) -> bool:
     """Whether a model folder holds files of a memory."""
-    return any(current_file(path, name).exists() for name in FILES)
+    return any(current_file(path, name).exists() for name in ALL_FILES)
 
 
 def load(path: Path) -> dict[str, Any]:

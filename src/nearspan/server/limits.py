@@ -36,6 +36,7 @@ class Limits(Settings):
     waiting: int = Field(default=256, ge=1)  # requests that wait for the model
     answer_seconds: float = Field(default=60.0, gt=0)  # that a request may wait and be worked on
     send_seconds: float = Field(default=10.0, gt=0)  # that a client may take to send a request
+    idle_seconds: int = Field(default=75, ge=1)  # that a connection may wait for its next request
     connections: int = Field(default=1_024, ge=1)  # open at once
 
     def override(self, settings: Sequence[str]) -> Self:

@@ -29,6 +29,9 @@ def run(app: FastAPI, host: str, port: int, limits: Limits, on_start: Callable[[
         log_level="warning",
         access_log=False,
         server_header=False,
+        # closing a connection may cross its next request, which is then lost: do it late, and say when
+        timeout_keep_alive=limits.idle_seconds,
+        headers=[("Keep-Alive", f"timeout={limits.idle_seconds}")],
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     name = "localhost" if host in ("", "0.0.0.0", "::") else f"[{host}]" if ":" in host else host
@@ -64,11 +67,13 @@ def _protocol_with_limits(limits: Limits) -> type[H11Protocol]:
     """HTTP/1.1 that waits so long for a request's head, and for its answer to be read; uvicorn's own waits for ever."""
     seconds, most = limits.send_seconds, -(-limits.connections // 4)
     open_by_address: Counter[str] = Counter()
+    idle: dict[H11Protocol, str] = {}  # the addresses of those that wait for their next request, the longest first
 
     class LimitedProtocol(H11Protocol):
         """Answers 408 where a head does not arrive in time, and 400 as JSON where it is no HTTP.
 
-        No address may hold more than a quarter of the connections.
+        No address may hold more than a quarter of the connections. Where another one is to be opened, that which has
+        waited longest for its next request makes room.
         """
 
         _timer: asyncio.TimerHandle | None = None  # for a head
@@ -77,19 +82,27 @@ def _protocol_with_limits(limits: Limits) -> type[H11Protocol]:
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             open_by_address[self._address] += 1
-            if open_by_address[self._address] > most:
-                self._refuse(503, f"this address has {most:,} connections open already; close one, or use it again")
-            elif open_by_address.total() > limits.connections:
-                self._refuse(503, f"{limits.connections:,} connections are open already; try again in a moment")
-            else:
+            is_address_full = open_by_address[self._address] > most
+            is_full = is_address_full or open_by_address.total() > limits.connections
+            if not is_full or self._make_room(self._address if is_address_full else ""):
                 self._start_timer()
+            elif is_address_full:
+                self._refuse(503, f"this address has {most:,} connections open already; close one, or use it again")
+            else:
+                self._refuse(503, f"{limits.connections:,} connections are open already; try again in a moment")
 
         def data_received(self, data: bytes) -> None:
+            idle.pop(self, None)
             super().data_received(data)
             if self.conn.their_state is not h11.IDLE:
                 self._stop_timer()
             elif self._timer is None and self.conn.trailing_data[0]:  # the next request's head has begun
                 self._start_timer()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if self.conn.their_state is h11.IDLE:
+                idle[self] = self._address
 
         def pause_writing(self) -> None:
             super().pause_writing()
@@ -102,6 +115,7 @@ def _protocol_with_limits(limits: Limits) -> type[H11Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_timer()
+            idle.pop(self, None)
             open_by_address[self._address] -= 1
             if not open_by_address[self._address]:
                 del open_by_address[self._address]
@@ -113,6 +127,14 @@ def _protocol_with_limits(limits: Limits) -> type[H11Protocol]:
         @property
         def _address(self) -> str:
             return self.client[0] if self.client else ""
+
+        def _make_room(self, address: str = "") -> bool:
+            """Close an idle connection of an address, or of any; False where there is none."""
+            other = next((other for other, of in idle.items() if address in ("", of)), None)
+            if other is not None:
+                del idle[other]
+                other.timeout_keep_alive_handler()
+            return other is not None
 
         def _start_timer(self) -> None:
             self._timer = self.loop.call_later(seconds, self._time_out)

@@ -10,7 +10,6 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from nearspan.encoders.word_memory import WRITTEN_BUFFERS, WordMemory
 from nearspan.errors import ModelError
 from nearspan.io.model_folder import CHECKPOINT
 from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
@@ -41,12 +40,14 @@ def trained_weights(network: nn.Module) -> Weights:
 
 
 def word_memories(network: nn.Module) -> Weights:
-    """What is in the memory of training words: the weights that wrote it are gone when the next ones learn with it."""
+    """What modules have written to themselves (`written_buffers`), as the memory of training words does.
+
+    The weights that wrote it are gone when the next ones learn with it.
+    """
     return {
         f"{name}.{part}": getattr(module, part)
         for name, module in network.named_modules()
-        if isinstance(module, WordMemory)
-        for part in WRITTEN_BUFFERS
+        for part in getattr(module, "written_buffers", ())
     }
 
 

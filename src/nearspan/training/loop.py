@@ -234,7 +234,7 @@ def _fill_datastore(model: Model, data: TrainingData, corpus: EncodedCorpus, see
 
     Whole sentences are kept, those with entities first, drawn by chance.
     """
-    network, labelled = model.network, data.labelled
+    network, labelled = model.network, data.labelled_sentences
     sizes = network.suggester.count(corpus) * network.span_size * 2  # bytes, in half precision
     needed = network.head.uses_datastore or network.encoder.word_memory is not None  # recalled words need sentences
     if needed or network.is_additive or int(sizes.sum()) <= EVIDENCE:

@@ -64,7 +64,7 @@ class Trainer:
         capturable = alone and self.settings.batch > 0 and network.is_capturable
         self.graphs = StepGraphs(list(network.parameters()), self._backward) if capturable else None
         self.neighbours = network.head.training_neighbours
-        self.labelled = data.labelled
+        self.labelled = data.labelled_sentences
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         """Trains the weights at their highest learning rates: a pretrained encoder has one of its own."""

@@ -3,7 +3,8 @@
     python benchmarks/plain_sentences.py runs/demo [--out results.json]
 
 `plain_sentences.txt` has a sentence a line in nearspan's markup, written by hand after the rules of the sample, before
-any model had read them. Printed are the share of the entities that are right (characters and label), precision, F1, and
+any model had read them. `shown_sentences.txt` has those that the README, the docs, the page's buttons and the demo's own
+advice propose. Printed for each list are the share of the entities that are right (characters and label), precision, F1, and
 every sentence with an error.
 """
 
@@ -16,13 +17,28 @@ from pathlib import Path
 import nearspan
 from nearspan.evaluation import evaluate
 
-SENTENCES = Path(__file__).with_suffix(".txt")
+FOLDER = Path(__file__).parent
+LISTS = ("plain", "shown")
 
 
-def read_sentences() -> list[nearspan.Document]:
-    """The sentences, each a document."""
-    lines = SENTENCES.read_text(encoding="utf-8").splitlines()
+def read_sentences(name: str = "plain") -> list[nearspan.Document]:
+    """The sentences of a list, each a document."""
+    lines = (FOLDER / f"{name}_sentences.txt").read_text(encoding="utf-8").splitlines()
     return [nearspan.markup(line, id=str(number)) for number, line in enumerate(lines, start=1)]
+
+
+def score_list(model: nearspan.Model, name: str) -> dict[str, float]:
+    """Print the errors of a model on a list, and count."""
+    documents = read_sentences(name)
+    evaluation = evaluate(model, documents)
+    for gold, predicted in zip(documents, evaluation.predicted, strict=True):
+        wrong = [f"{entity.text}={entity.label}" for entity in predicted.entities if entity not in gold.entities]
+        missed = [f"{entity.text}={entity.label}" for entity in gold.entities if entity not in predicted.entities]
+        if wrong or missed:
+            print(f"{name} {gold.id}: {gold.text}\n    wrong: {', '.join(wrong)}; missed: {', '.join(missed)}")
+    total = evaluation.scores.total
+    counts = {"sentences": len(documents), "entities": total.gold, "right": total.correct}
+    return counts | {key: round(value, 4) for key, value in evaluation.scores.metrics().items()}
 
 
 def main() -> None:
@@ -30,20 +46,8 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    documents = read_sentences()
-    evaluation = evaluate(nearspan.load(options.model, device="cpu"), documents)
-    for gold, predicted in zip(documents, evaluation.predicted, strict=True):
-        if set(gold.entities) != set(predicted.entities):
-            wrong = [f"{entity.text}={entity.label}" for entity in predicted.entities if entity not in gold.entities]
-            missed = [f"{entity.text}={entity.label}" for entity in gold.entities if entity not in predicted.entities]
-            print(f"{gold.id}: {gold.text}\n    wrong: {', '.join(wrong)}; missed: {', '.join(missed)}")
-    total = evaluation.scores.total
-    record = {
-        "sentences": len(documents),
-        "entities": total.gold,
-        "right": total.correct,
-        **{name: round(value, 4) for name, value in evaluation.scores.metrics().items()},
-    }
+    model = nearspan.load(options.model, device="cpu")
+    record = {name: score_list(model, name) for name in LISTS}
     print(json.dumps(record))
     if options.out:
         options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -211,3 +211,21 @@ def test_two_processes_train_one_model(corpus: Path, tmp_path: Path, name: str):
     assert len((tmp_path / "m" / "metrics.jsonl").read_text().splitlines()) == 2
     assert json.loads((tmp_path / "m" / "result.json").read_text())["processes"] == 2
     assert done.stderr.count("saved to") == 1
+
+
+def test_without_a_recipe_it_starts_and_ends_with_what_to_do_next(nearspan_command, documents, tmp_path, monkeypatch):
+    monkeypatch.setattr("nearspan.training.start.is_installed", lambda _: False)
+    nearspan.write([document for document in documents for _ in range(2)], tmp_path / "data.jsonl")
+    ran = nearspan_command(
+        "train", "--train", tmp_path / "data.jsonl", "--out", tmp_path / "my model", "--device", "cpu",
+        "--minutes", "5", *TINY,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    for part in ("start-static on cpu", "pip install 'nearspan[encoder]'", "held out for development: 2 documents"):
+        assert part in " ".join(ran.err.split())
+    lines = ran.err.splitlines()
+    assert any("2 epochs, about 0:" in line for line in lines)
+    out = f"'{tmp_path / 'my model'}'"
+    assert lines[-3].strip() == f"nearspan evaluate {out} CORPUS"
+    assert lines[-2].strip() == f"nearspan explain {out} 'Ada lives in Oslo'"
+    assert lines[-1].strip() == f"nearspan serve {out}"

@@ -82,8 +82,10 @@ def paper_probabilities(vector, pool, labels, count):
     return [sum(w for w, label in zip(weights, labels, strict=True) if label == y) / total for y in range(count)]
 
 
-def nearest_head(span_size, labels):
-    return NearestHead.build(NearestSettings(), HeadInputs(labels=labels, span_size=span_size, word_size=span_size))
+def nearest_head(span_size, labels, **settings):
+    return NearestHead.build(
+        NearestSettings(**settings), HeadInputs(labels=labels, span_size=span_size, word_size=span_size)
+    )
 
 
 def loss_of(head, vectors, targets, pool=None):
@@ -115,6 +117,22 @@ def test_loss_is_the_negative_log_likelihood():
         for vector, y in zip(vectors, gold, strict=True)
     )
     assert loss_of(head, vectors, one_hot_targets(gold, 3), pool).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_drawn_nulls_stand_for_all_of_them():
+    """The loss and its gradient are those of all spans on average, and exactly so where all nulls are drawn."""
+    torch.manual_seed(5)
+    vectors, gold = (0.5 * torch.randn(60, 6)).requires_grad_(), [0] * 50 + [1, 2] * 5
+    pool = Pool(0.5 * torch.randn(300, 6), torch.tensor([0] * 250 + [1, 2] * 25))
+    results = []
+    for share, draws in ((1.0, 1), (0.5, 300)):
+        head, vectors.grad = nearest_head(6, 2, null_share=share), None
+        loss = sum(loss_of(head, vectors, one_hot_targets(gold, 3), pool) for _ in range(draws)) / draws
+        loss.backward()
+        results.append((loss.item(), vectors.grad.clone()))
+    (loss, gradient), (estimate, estimated) = results
+    assert estimate == pytest.approx(loss, rel=0.01)
+    assert (gradient - estimated).norm() < 0.1 * gradient.norm()
 
 
 @pytest.mark.parametrize("through", [False, True])

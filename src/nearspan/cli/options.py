@@ -73,7 +73,7 @@ Settings = Annotated[
 ]
 Vectors = Annotated[str, typer.Option("--vectors", help="Word vectors, e.g. glove.6B.100d.txt: encoder.vectors.file.")]
 EncoderName = Annotated[
-    str, typer.Option("--encoder", help="A pretrained encoder, a folder or a hub id: encoder.transformer.name.")
+    str, typer.Option("--encoder", help="A pretrained encoder: minilm, a folder or a hub id; encoder.transformer.name.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 Drop = Annotated[bool, typer.Option("--drop", help="Leave out discontinuous entities where the format has none.")]

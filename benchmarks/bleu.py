@@ -14,9 +14,9 @@ from nearspan.report.papers import generation
 
 def main() -> None:
     model, corpus = sys.argv[1:]
-    found = generation(nearspan.load(model), nearspan.read(corpus).documents).to_dict()
-    found.pop("examples")  # the corpus's own words
-    print(json.dumps(found))
+    record = generation(nearspan.load(model), nearspan.read(corpus).documents).to_dict()
+    record.pop("examples")  # the corpus's own words
+    print(json.dumps(record))
 
 
 if __name__ == "__main__":

@@ -117,21 +117,24 @@ PUBLISHED: list[tuple[str, list[str], dict[str, Any]]] = [
 ]
 
 
-def checked(path: Path, published: dict[str, int]) -> dict[str, Any]:
+def check_file(path: Path, published: dict[str, int]) -> dict[str, Any]:
     """One file's counts, where they differ from the published ones, and whether it comes back as it was."""
     began = time.perf_counter()
     corpus = read(path)
     seconds = time.perf_counter() - began
-    found = statistics(corpus)
-    counts = {key: found[key] for key in ("documents", "sentences", "tokens", "entities", "nested", "discontinuous")}
-    counts["types"] = len(found["types"])
+    statistics_of_file = statistics(corpus)
+    counts = {
+        key: statistics_of_file[key]
+        for key in ("documents", "sentences", "tokens", "entities", "nested", "discontinuous")
+    }
+    counts["types"] = len(statistics_of_file["types"])
     differ = {key: {"published": want, "found": counts[key]} for key, want in published.items() if counts[key] != want}
     with tempfile.TemporaryDirectory() as folder:
         write(corpus, Path(folder) / "again.jsonl")
         again = read(Path(folder) / "again.jsonl").documents == corpus.documents
     return {
         **counts,
-        "problems": len(found["problems"]),
+        "problems": len(statistics_of_file["problems"]),
         "seconds": round(seconds, 2),
         "differ": differ,
         "equal when re-read": again,
@@ -146,10 +149,10 @@ def main() -> None:
     results = {}
     for name, files, published in PUBLISHED:
         for number, file in enumerate(files):
-            one = {key: value[number] if isinstance(value, tuple) else value for key, value in published.items()}
+            expected = {key: value[number] if isinstance(value, tuple) else value for key, value in published.items()}
             if number:
-                one.pop("types", None)  # a smaller split need not have every type
-            results[file] = checked(options.folder / file, one)
+                expected.pop("types", None)  # a smaller split need not have every type
+            results[file] = check_file(options.folder / file, expected)
             state = "as published" if not results[file]["differ"] else f"DIFFERS {results[file]['differ']}"
             print(f"{name:16} {file:52} {state}; re-read equal: {results[file]['equal when re-read']}", flush=True)
     if options.out:

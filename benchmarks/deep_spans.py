@@ -48,7 +48,7 @@ class Case:
 
     deep: SpanTransformer
     states: list[Tensor]  # [B, T, d], below each layer
-    layout: SpanGrid
+    grid: SpanGrid
     max_width: int
 
     @classmethod
@@ -56,15 +56,15 @@ class Case:
         torch.manual_seed(0)
         shape = {"hidden_size": SIZE, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
         model = BertModel(BertConfig(intermediate_size=4 * SIZE, vocab_size=10, **shape))
-        transformer = SimpleNamespace(encoder=model, size=SIZE, layered=False)
-        encoder: Any = SimpleNamespace(transformer=transformer, width=SIZE, highway=None, recurrent=None)
+        transformer = SimpleNamespace(encoder=model, size=SIZE, all_layers=False)
+        encoder: Any = SimpleNamespace(transformer=transformer, width=SIZE, highway=None, bilstm=None)
         deep = SpanTransformer(SpanTransformerSettings(dropout=DROPOUT, budget_mb=budget_mb), encoder, max_width).to(
             device
         )
         states = [torch.randn(batch, words, SIZE, device=device, requires_grad=True) for _ in range(LAYERS)]
         lengths = torch.full((batch,), words)
-        layout = SpanGrid.of(enumerate_spans(lengths, max_width, device), lengths, words, max_width)
-        return cls(deep, states, layout, max_width)
+        grid = SpanGrid.of(enumerate_spans(lengths, max_width, device), lengths, words, max_width)
+        return cls(deep, states, grid, max_width)
 
     @property
     def gpu(self) -> bool:
@@ -72,7 +72,7 @@ class Case:
 
 
 def ours(case: Case) -> list[Tensor]:
-    return [case.deep.wide(case.states, case.layout)]
+    return [case.deep.wide_states(case.states, case.grid)]
 
 
 def plain(case: Case) -> list[Tensor]:
@@ -106,7 +106,7 @@ def step(case: Case, side: str) -> float:
     began = time.perf_counter()
     with torch.autocast("cuda", torch.bfloat16, enabled=case.gpu):
         out = SIDES[side](case)
-    torch.stack([one.float().sum() for one in out]).sum().backward()
+    torch.stack([tensor.float().sum() for tensor in out]).sum().backward()
     _wait(case)
     return time.perf_counter() - began
 
@@ -120,17 +120,17 @@ def _wait(case: Case) -> None:
 def difference(case: Case) -> float:
     """The largest difference between both sides' vectors, without dropout."""
     case.deep.eval()
-    [found], by_width = ours(case), plain(case)
-    layout = case.layout
+    [vectors], by_width = ours(case), plain(case)
+    grid = case.grid
     most = 0.0
     for width, expected in enumerate(by_width, start=2):
-        rows = layout.width == width
-        most = max(most, float((found[rows] - expected[layout.sentence[rows], layout.first[rows]]).abs().max()))
+        rows = grid.width == width
+        most = max(most, float((vectors[rows] - expected[grid.sentence[rows], grid.first[rows]]).abs().max()))
     case.deep.train()
     return most
 
 
-def timed(case: Case, sides: tuple[str, ...], repeat: int) -> dict[str, dict[str, float]]:
+def time_step(case: Case, sides: tuple[str, ...], repeat: int) -> dict[str, dict[str, float]]:
     """Milliseconds of a step, the sides in turns."""
     for side in sides:
         step(case, side)
@@ -182,7 +182,7 @@ def against_plain(options: argparse.Namespace) -> list[dict[str, Any]]:
     for (words, max_width), target in zip(SETTINGS, TARGETS[options.device.split(":")[0]], strict=True):
         case = Case.of(words, max_width, options.batch, options.device)
         apart = difference(case)
-        times = timed(case, ("ours", "plain"), options.repeat)
+        times = time_step(case, ("ours", "plain"), options.repeat)
         del case
         row = {
             "words": words,
@@ -204,8 +204,8 @@ def within_budgets(options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for budget in BUDGETS:
         case = Case.of(*SETTINGS[1], options.batch, options.device, budget)
-        parts = len(case.deep._parts(case.states[0], case.layout.starts, case.layout.widths))
-        seconds = timed(case, ("ours",), max(1, options.repeat // 3))["ours"]
+        parts = len(case.deep._parts(case.states[0], case.grid.starts, case.grid.widths))
+        seconds = time_step(case, ("ours",), max(1, options.repeat // 3))["ours"]
         del case
         row = {"budget_mb": budget, "parts": parts, "peak_mb": round(peak("ours", *SETTINGS[1], options, budget))}
         rows.append({**row, **seconds})
@@ -215,14 +215,14 @@ def within_budgets(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def growth(options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
     """Times by the length of the sentences, and by the widest span."""
-    found: dict[str, list[dict[str, Any]]] = {"words": [], "widths": []}
+    record: dict[str, list[dict[str, Any]]] = {"words": [], "widths": []}
     cases = [("words", words, 10) for words in WORDS] + [("widths", 100, width) for width in WIDTHS]
     for kind, words, max_width in cases:
         case = Case.of(words, max_width, options.batch, options.device)
-        times = timed(case, ("ours", "plain"), max(1, options.repeat // 3))
-        found[kind].append({"words": words, "max_width": max_width, **times})
-        print(found[kind][-1], flush=True)
-    return found
+        times = time_step(case, ("ours", "plain"), max(1, options.repeat // 3))
+        record[kind].append({"words": words, "max_width": max_width, **times})
+        print(record[kind][-1], flush=True)
+    return record
 
 
 def draw(result: dict[str, Any], path: Path) -> None:

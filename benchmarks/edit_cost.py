@@ -28,7 +28,7 @@ TEXT = "She lives in {} and works for the city ."
 PLACES = ("Vienna", "Oslo", "Rome", "Paris", "Cairo", "Lima", "Berlin", "Delhi", "Boston", "Dublin")
 
 
-def timed(what: Callable[[], object], times: int) -> float:
+def time_call(what: Callable[[], object], times: int) -> float:
     """Milliseconds of processor time, the median."""
     taken = []
     for _ in range(times):
@@ -49,13 +49,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "model"
         shutil.copytree(given.model, folder, ignore=shutil.ignore_patterns("checkpoint*"))
-        opened = timed(lambda: Editor.open(folder, "cpu"), 3)
+        opened = time_call(lambda: Editor.open(folder, "cpu"), 3)
         editor = Editor.open(folder, "cpu")
         if given.search:
             editor.model.set_search(given.search)
         memory, labels = editor.model.datastore, editor.model.labels[1:]
         assert memory is not None
-        predict = timed(lambda: list(editor.model.pipe([TEXT.format("Vienna")])), 10)
+        predict = time_call(lambda: list(editor.model.pipe([TEXT.format("Vienna")])), 10)
         firsts = [(sentence.id, sentence.entities[0]) for sentence in editor.sentences(limit=200) if sentence.entities]
         spans = iter([(number, entity) for number, entity in firsts if not entity.span.discontinuous] * 2)
 
@@ -82,16 +82,16 @@ def main() -> None:
             "spans": len(memory),
             "open_ms": opened,
             "predict_ms": predict,
-            "relabel_ms": timed(lambda: relabel("enough"), 10),
-            "relabel_once_ms": timed(lambda: relabel(1.0), 10),
-            "add_ms": timed(lambda: add("enough"), 5),
-            "add_once_ms": timed(lambda: add(1.0), 5),
-            "remove_span_ms": timed(remove, 10),
-            "undo_ms": timed(editor.undo, 10),
-            "forget_ms": timed(lambda: editor.forget(editor.sentences(limit=1)[0].document), 3),
-            "refresh_nothing_new_ms": timed(editor.refresh, 10),
-            "predict_with_removed_ms": timed(lambda: list(editor.model.pipe([TEXT.format("Vienna")])), 10),
-            "open_edited_ms": timed(lambda: Editor.open(folder, "cpu"), 3),
+            "relabel_ms": time_call(lambda: relabel("enough"), 10),
+            "relabel_once_ms": time_call(lambda: relabel(1.0), 10),
+            "add_ms": time_call(lambda: add("enough"), 5),
+            "add_once_ms": time_call(lambda: add(1.0), 5),
+            "remove_span_ms": time_call(remove, 10),
+            "undo_ms": time_call(editor.undo, 10),
+            "forget_ms": time_call(lambda: editor.forget(editor.sentences(limit=1)[0].document), 3),
+            "refresh_nothing_new_ms": time_call(editor.refresh, 10),
+            "predict_with_removed_ms": time_call(lambda: list(editor.model.pipe([TEXT.format("Vienna")])), 10),
+            "open_edited_ms": time_call(lambda: Editor.open(folder, "cpu"), 3),
             "edits": len(editor.log()),
             "threads": 1,
         }

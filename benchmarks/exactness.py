@@ -21,7 +21,7 @@ from nearspan.heads import NearestHead, Query
 from nearspan.knn import probabilities_over_all
 
 
-def summed(scores: Tensor, labels: Tensor, count: int) -> Tensor:
+def sum_by_label(scores: Tensor, labels: Tensor, count: int) -> Tensor:
     """Equation 2 [n, count] from scores [n, N] with spans of these labels [N]."""
     return scores.new_zeros(len(scores), count).index_add_(1, labels, scores.softmax(1))
 
@@ -46,9 +46,9 @@ def main() -> None:
         query = Query(network, corpus.batch(torch.tensor([sentence])), memory)
         vectors = query.vectors.float()
         scores = vectors.double() @ rows.T + offsets
-        plain = summed(scores, labels, head.labels)
+        plain = sum_by_label(scores, labels, head.labels)
         forms = {
-            "plain in float32": summed(vectors @ rows.float().T + offsets.float(), labels, head.labels),
+            "plain in float32": sum_by_label(vectors @ rows.float().T + offsets.float(), labels, head.labels),
             "by words": head.predict_proba(query),
             "streamed": probabilities_over_all(vectors, memory, head.labels, head.budget),
         }

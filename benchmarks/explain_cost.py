@@ -36,13 +36,13 @@ def main() -> None:
     for row in torch.linspace(0, len(memory) - 1, options.asked + 1).long():
         asked = memory.rows(row[None])
         began = time.process_time()
-        found = similarities(memory, asked, cosine=True)
+        by_words = similarities(memory, asked, cosine=True)
         middle = time.process_time()
         plain = torch.cat([similarities(memory, asked, rows, cosine=True) for rows in every.split(PART)], dim=1)
         times["by words"].append(middle - began)
         times["by spans"].append(time.process_time() - middle)
-        assert torch.allclose(found, plain, atol=1e-5), "the two ways differ"
-    first, rest = times["by words"][0], {way: statistics.median(own[1:]) for way, own in times.items()}
+        assert torch.allclose(by_words, plain, atol=1e-5), "the two ways differ"
+    first, rest = times["by words"][0], {way: statistics.median(measured[1:]) for way, measured in times.items()}
     result = {
         "spans": len(memory),
         "size": asked.shape[1],

@@ -51,7 +51,7 @@ def main() -> None:
     if not options.plain:
         complete = table_of(options.complete)
         both = [word for word in complete if word in fitting][:FITTED]
-        guess = fitted(np.stack([complete[word] for word in both]), np.stack([table[word] for word in both]))
+        guess = fit_map(np.stack([complete[word] for word in both]), np.stack([table[word] for word in both]))
         table |= {word: guess(row) for word, row in complete.items() if word in wanted and word not in table}
         print(f"{len(wanted & table.keys())} after filling")
     write(options.out, table, wanted)
@@ -79,7 +79,7 @@ def table_of(path: Path) -> Table:
     return dict(zip(words, vectors.astype(np.float32), strict=True))
 
 
-def fitted(x: NDArray[np.float32], y: NDArray[np.float32]) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+def fit_map(x: NDArray[np.float32], y: NDArray[np.float32]) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
     """The linear map of least squares from rows of x to rows of y."""
     padded = np.hstack([x, np.ones((len(x), 1), np.float32)])
     weights, *_ = np.linalg.lstsq(padded, y, rcond=None)

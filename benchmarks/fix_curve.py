@@ -52,33 +52,33 @@ def kind_of(error: Error) -> Kind:
     return entity.span.text(error.document.text).casefold(), error.gold.label if error.gold else ""
 
 
-def split(sentences: Sequence[Document], predicted: Sequence[Document], rest: int, seed: int) -> Split:
+def split_roles(sentences: Sequence[Document], predicted: Sequence[Document], rest: int, seed: int) -> Split:
     """Give each sentence with an error of a kind that occurs again a role: to be added, or to be measured on."""
     chance = random.Random(seed)
     errors: dict[Kind, list[tuple[int, Error]]] = {}
-    for number, (gold, guess) in enumerate(zip(sentences, predicted, strict=True)):
-        for error in find_errors([gold], [guess]):
+    for number, (gold, prediction) in enumerate(zip(sentences, predicted, strict=True)):
+        for error in find_errors([gold], [prediction]):
             errors.setdefault(kind_of(error), []).append((number, error))
     role: dict[int, bool] = {}  # whether a sentence is to be added
     for kind in sorted(errors):
-        own = sorted({number for number, _ in errors[kind]})
-        if len(own) < 2:
+        numbers = sorted({number for number, _ in errors[kind]})
+        if len(numbers) < 2:
             continue
-        chance.shuffle(own)
-        for place, number in enumerate(own):
-            role.setdefault(number, place < (len(own) + 1) // 2)
+        chance.shuffle(numbers)
+        for place, number in enumerate(numbers):
+            role.setdefault(number, place < (len(numbers) + 1) // 2)
     pools, measured = {}, {}
     for kind, some in sorted(errors.items()):
-        own = sorted({number for number, _ in some if role.get(number) is True})
+        numbers = sorted({number for number, _ in some if role.get(number) is True})
         held = [(number, error) for number, error in some if role.get(number) is False]
-        if own and held:
-            chance.shuffle(own)
-            pools[kind], measured[kind] = own, held
+        if numbers and held:
+            chance.shuffle(numbers)
+            pools[kind], measured[kind] = numbers, held
     others = [number for number in range(len(sentences)) if number not in role]
     return Split(pools, measured, sorted(chance.sample(others, min(rest or len(others), len(others)))))
 
 
-def joined(parts: Sequence[Document], name: str) -> Document:
+def join(parts: Sequence[Document], name: str) -> Document:
     """Sentences as one document, so that they are one edit."""
     text, words, sentences, entities = "", [], [], []
     for part in parts:
@@ -95,43 +95,43 @@ def measure(
     model: Model,
     sentences: Sequence[Document],
     before: Sequence[Document],
-    found: Split,
+    roles: Split,
     few: set[Kind],
     added: Sequence[int],
 ) -> dict[str, Any]:
     """What of the errors in the added sentences and in the held-out ones is right now, and how the rest has changed."""
-    held = sorted({number for some in found.measured.values() for number, _ in some})
-    numbers = [*held, *found.rest]
+    held = sorted({number for some in roles.measured.values() for number, _ in some})
+    numbers = [*held, *roles.rest]
     now = dict(zip(numbers, model.pipe([sentences[number] for number in numbers]), strict=True))
     fixed = {
         kind: sum(
             error.gold in now[number].entities if error.gold else error.predicted not in now[number].entities
             for number, error in some
         )
-        for kind, some in found.measured.items()
+        for kind, some in roles.measured.items()
     }
-    own = list(model.pipe([sentences[number] for number in added]))
+    reread = list(model.pipe([sentences[number] for number in added]))
     own_errors = [error for number in added for error in find_errors([sentences[number]], [before[number]])]
     own_left = [
-        error for number, page in zip(added, own, strict=True) for error in find_errors([sentences[number]], [page])
+        error for number, page in zip(added, reread, strict=True) for error in find_errors([sentences[number]], [page])
     ]
     right = lost = wrong = mended = new = 0
-    for number in found.rest:
-        gold, was, is_now = (set(one.entities) for one in (sentences[number], before[number], now[number]))
+    for number in roles.rest:
+        gold, was, is_now = (set(document.entities) for document in (sentences[number], before[number], now[number]))
         right += len(gold & was)
         lost += len((gold & was) - is_now)
         wrong += len(gold - was)
         mended += len((gold - was) & is_now)
         new += len(is_now - gold - was)
-    rest = [[pages[number] for number in found.rest] for pages in (sentences, now)]
+    rest = [[pages[number] for number in roles.rest] for pages in (sentences, now)]
     return {
         "added_errors": len(own_errors),
         "added_errors_left": len(own_left),
-        "held_errors": sum(map(len, found.measured.values())),
+        "held_errors": sum(map(len, roles.measured.values())),
         "held_fixed": sum(fixed.values()),
-        "held_errors_of_kinds_with_most": sum(len(found.measured[kind]) for kind in few),
+        "held_errors_of_kinds_with_most": sum(len(roles.measured[kind]) for kind in few),
         "held_fixed_of_kinds_with_most": sum(fixed[kind] for kind in few),
-        "rest_sentences": len(found.rest),
+        "rest_sentences": len(roles.rest),
         "rest_right_before": right,
         "rest_right_lost": lost,
         "rest_missed_before": wrong,
@@ -176,21 +176,21 @@ def main() -> None:
         shutil.copytree(options.model, folder, ignore=shutil.ignore_patterns("checkpoint*"))
         editor = ready(folder)
         before = list(editor.model.pipe(sentences))
-        found = split(sentences, before, options.rest, options.seed)
-        size = max(map(len, found.pools.values()))
-        few = {kind for kind, pool in found.pools.items() if len(pool) >= min(4, size)}
+        roles = split_roles(sentences, before, options.rest, options.seed)
+        size = max(map(len, roles.pools.values()))
+        few = {kind for kind, pool in roles.pools.items() if len(pool) >= min(4, size)}
         for count in [0, *options.counts]:
-            added = sorted({number for pool in found.pools.values() for number in pool[:count]})
+            added = sorted({number for pool in roles.pools.values() for number in pool[:count]})
             if added:
                 weight: Weight = "enough" if options.weight == "enough" else float(options.weight)
                 start = time.perf_counter()
-                edit = editor.add(joined([sentences[number] for number in added], "corrections"), weight)
+                edit = editor.add(join([sentences[number] for number in added], "corrections"), weight)
                 seconds = time.perf_counter() - start
                 print(edit.summary, f"{seconds:.0f} s", flush=True)
-            enough = sum(len(pool) >= count for pool in found.pools.values())
-            row = measure(editor.model, sentences, before, found, few, added)
+            enough = sum(len(pool) >= count for pool in roles.pools.values())
+            row = measure(editor.model, sentences, before, roles, few, added)
             kept = editor.sentences(document="corrections", limit=len(added)) if added else []
-            times = sorted(times for one in kept for _, times in one.span_weights)
+            times = sorted(times for sentence in kept for _, times in sentence.span_weights)
             weighted = {"weighted_spans": len(times), "most_times": max(times, default=1.0)}
             weighted["median_times"] = times[len(times) // 2] if times else 1.0
             added_row = {"k": count, "added_sentences": len(added), "kinds_with_k_to_add": enough, **weighted}
@@ -212,7 +212,7 @@ def main() -> None:
         "dev_f1": trained["dev"]["f1"],
         "device": str(editor.model.device),
         "threads": torch.get_num_threads(),
-        "kinds": len(found.pools),
+        "kinds": len(roles.pools),
         "kinds_with_most": len(few),
         "rows": rows,
     }

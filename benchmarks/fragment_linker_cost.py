@@ -58,7 +58,7 @@ def main() -> None:
     same = weights["linker"].keys() == weights["without"].keys() and all(
         torch.equal(tensor, weights["without"][key]) for key, tensor in weights["linker"].items()
     )
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "recipe": options.recipe,
         "settings": options.set,
         "sentences": len(train),
@@ -66,14 +66,14 @@ def main() -> None:
         "training seconds": {name: round(value, 2) for name, value in training.items()},
         "annotating seconds": {name: round(value, 2) for name, value in annotating.items()},
         "time with linker to time without": [
-            round(own["linker"] / own["without"], 3) for own in (training, annotating)
+            round(times["linker"] / times["without"], 3) for times in (training, annotating)
         ],
         "development f1": scores,
         "equal weights": same,
     }
-    print(json.dumps(found, indent=1))
+    print(json.dumps(record, indent=1))
     if options.out:
-        options.out.write_text(json.dumps(found, indent=1) + "\n")
+        options.out.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

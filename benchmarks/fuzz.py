@@ -10,7 +10,8 @@ for others and nested deeply, encodings and line ends changed. Half of the model
 lies behind these is reached. Counted by what was read are
 
 - `read` and `listed`: an answer, without and with problems; `refused`: an error of ours;
-- `tracebacks`: any other error; `hangs`: longer than 5 seconds; `crashes`: the process ended;
+- `tracebacks`: any other error; `crashes`: the process ended;
+- `hangs`: longer than 5 seconds of processor time, or 60 by the clock;
 - `miscounts`: refused, as annotations did not add up (`refuse_loss` in `formats/format.py`): a reader's fault;
 - `silent`: no problem is listed, though an entity of a document that was not damaged is not there.
 
@@ -50,13 +51,13 @@ from nearspan.errors import NearspanError
 from nearspan.formats import statistics
 from nearspan.formats.synonyms import read as read_synonyms
 
-LIMIT = 5  # seconds for an input
+LIMIT = 5  # seconds of processor time for an input: other work on the machine makes no hang
 PATIENCE = 60  # seconds after which a process that does not answer is killed
 OUTCOMES = ("read", "listed", "refused", "tracebacks", "hangs", "crashes", "miscounts", "silent")
 
 WORDS = r"""
     Ada Oslo saw in the of pain légs 東京 Straße О'Хара naïve ( ) , . U.S. IL-2 3,5 #1 a|b x\y "so" {it} [is] <b> &
-    """.split()  # noqa: SIM905
+    """.split()
 LABELS = ("PER", "LOC", "SYMPTOM", "Date time")
 
 Mention = tuple[str, str]  # its text and its label
@@ -254,13 +255,13 @@ def put_in(data: bytes, chance: Random) -> bytes:
 def swap_lines(data: bytes, chance: Random) -> bytes:
     """Two lines are in each other's place, or a line is there twice or is not there."""
     lines = data.split(b"\n")
-    one, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+    left, right = chance.randrange(len(lines)), chance.randrange(len(lines))
     if chance.random() < 0.5:
-        lines[one], lines[other] = lines[other], lines[one]
+        lines[left], lines[right] = lines[right], lines[left]
     elif chance.random() < 0.5:
-        lines.insert(one, lines[other])
+        lines.insert(left, lines[right])
     else:
-        del lines[one]
+        del lines[left]
     return b"\n".join(lines)
 
 
@@ -270,8 +271,8 @@ def swap_columns(data: bytes, chance: Random) -> bytes:
     at = chance.randrange(len(lines))
     between = b"\t" if b"\t" in lines[at] else b" "
     cells = lines[at].split(between)
-    one, other = chance.randrange(len(cells)), chance.randrange(len(cells))
-    cells[one], cells[other] = cells[other], cells[one]
+    left, right = chance.randrange(len(cells)), chance.randrange(len(cells))
+    cells[left], cells[right] = cells[right], cells[left]
     lines[at] = between.join(cells)
     return b"\n".join(lines)
 
@@ -571,17 +572,17 @@ def place_of(error: BaseException) -> str:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """A Hang after some seconds."""
+    """A Hang after some seconds of processor time."""
 
     def stop(*_: object) -> None:
         raise Hang
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def run(fuzz: Fuzz, name: str, count: int) -> Iterator[tuple[int, str]]:

@@ -23,9 +23,9 @@ Entities = set[tuple[int, int, str]]  # first character, the one after the last,
 
 def sentences(path: Path) -> list[tuple[str, Entities]]:
     """Each sentence's characters without spaces, and its entities."""
-    found = LabelledSentences.of(nearspan.read(path).documents, split, CandidateRules(10**6, multilabel=True))
+    labelled = LabelledSentences.of(nearspan.read(path).documents, split, CandidateRules(10**6, multilabel=True))
     both = []
-    for sentence, entities in zip(found.sentences, found.entities, strict=True):
+    for sentence, entities in zip(labelled.sentences, labelled.entities, strict=True):
         starts = [0, *accumulate(len(word) for word in sentence.tokens)]
         both.append(("".join(sentence.tokens).lower(), {(starts[a], starts[b], label) for a, b, label in entities}))
     return both

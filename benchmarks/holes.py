@@ -5,7 +5,7 @@
 The 100-dimensional GloVe file at hand lacks words, and `fill_vectors.py` fills them by a map that explains 55.5% of
 the variance. What the true vectors would give cannot be asked of that file. It can be asked of the 50-dimensional one,
 which is complete: OUT/complete.txt.gz has its vectors, OUT/filled.txt.gz has them too, but for the words that the other
-file lacks only the first `--kept` numbers are known, and a map fitted on the words of both files guesses the others.
+file lacks only the first `--kept` numbers are known, and a map fit_map on the words of both files guesses the others.
 OUT/both.txt.gz has both files side by side for the words of the first, the second one with its holes filled by it.
 """
 
@@ -15,7 +15,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from fill_vectors import FITTED, Table, fitted, table_of, words_of, write
+from fill_vectors import FITTED, Table, fit_map, table_of, words_of, write
 
 
 def main() -> None:
@@ -35,14 +35,14 @@ def main() -> None:
     write(options.out / "complete.txt.gz", complete, wanted)
     both = [word for word in complete if word in holes][:FITTED]
     known = {word: row[: options.kept] for word, row in complete.items()}
-    write(options.out / "filled.txt.gz", filled(complete, known, both, holes), wanted)
-    larger = filled(holes, complete, both, holes)
+    write(options.out / "filled.txt.gz", fill(complete, known, both, holes), wanted)
+    larger = fill(holes, complete, both, holes)
     write(options.out / "both.txt.gz", {word: np.append(larger[word], row) for word, row in complete.items()}, wanted)
 
 
-def filled(table: Table, known: Table, both: list[str], holes: Table) -> Table:
+def fill(table: Table, known: Table, both: list[str], holes: Table) -> Table:
     """`table`, with what a map from `known` says of the words that `holes` lacks."""
-    guess = fitted(np.stack([known[word] for word in both]), np.stack([table[word] for word in both]))
+    guess = fit_map(np.stack([known[word] for word in both]), np.stack([table[word] for word in both]))
     return {word: table[word] if word in holes else guess(row) for word, row in known.items()}
 
 

@@ -41,20 +41,20 @@ def model_of(recipe: str, options: argparse.Namespace) -> Model:
         run = nearspan.train(chosen, documents[:PART], out=Path(folder) / recipe, device=options.device)
     if recipe == "instance":
         data = TrainingData.of(documents, run.model.recipe, run.model.split)
-        run.model.build_datastore(data.labelled)
+        run.model.build_datastore(data.labelled_sentences)
     return run.model
 
 
 def whole(model: Model, documents: list[nearspan.Document], clock: Callable[[], float]) -> dict[str, float]:
     """Milliseconds for a sentence that asks the whole memory, by budget."""
     model.set_search("whole")
-    found = {}
+    times = {}
     for budget in (512, 64):
         model.network.head.budget = budget * 2**20
         began = clock()
         list(model.pipe(documents))
-        found[f"budget_{budget}_mb"] = round(1000 * (clock() - began) / len(documents), 1)
-    return found
+        times[f"budget_{budget}_mb"] = round(1000 * (clock() - began) / len(documents), 1)
+    return times
 
 
 def main() -> None:
@@ -73,12 +73,12 @@ def main() -> None:
     sentences = sum(len(split(document)) for document in documents)
     singles = [nearspan.Document(s.text) for document in documents for s in split(document)][:SINGLES]
     times: dict[str, dict[str, list[float]]] = {way: {name: [] for name in models} for way in ("batches", "singly")}
-    found: dict[str, int] = {}
+    record: dict[str, int] = {}
     clock = time.process_time if options.device == "cpu" else time.perf_counter
     for turn in range(options.turns + 1):
         for name, model in models.items():
             began = clock()
-            found[name] = sum(len(document.entities) for document in model.pipe(documents))
+            record[name] = sum(len(document.entities) for document in model.pipe(documents))
             between = clock()
             for single in singles:
                 list(model.pipe([single]))
@@ -92,7 +92,7 @@ def main() -> None:
     result = {
         "sentences": sentences,
         "memory_spans": len(models["instance"].datastore or ()),
-        "entities_found": found,
+        "entities_found": record,
         "ms_per_sentence": medians,
         "ratio": {way: round(of_way["instance"] / of_way["classifier"], 2) for way, of_way in medians.items()},
         "hardware": f"{options.device}, {platform.machine()}, {torch.get_num_threads()} threads",

@@ -49,21 +49,21 @@ class OtherNames:
     """As many synonyms for every entity as a generator takes: the names of others."""
 
     def __init__(self, documents: list[Document], most: int = 10) -> None:
-        found = {entity.span.text(document.text) for document in documents for entity in document.entities}
-        self.names, self.most = sorted(found), most
+        names = {entity.span.text(document.text) for document in documents for entity in document.entities}
+        self.names, self.most = sorted(names), most
 
     def of(self, text: str) -> tuple[str, ...]:
         return tuple(random.Random(text).sample(self.names, min(self.most, len(self.names))))
 
 
-def trained(
+def train_recipe(
     recipe: Recipe, train: list[Document], synonyms: SynonymSource, options: argparse.Namespace
 ) -> tuple[Model, float]:
     """A model and the sentences a second of its epochs after the first."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "m"
-        told = synonyms if recipe.losses.generators else None
-        run = nearspan.train(recipe, train, out=out, device=options.device, synonyms=told)
+        source = synonyms if recipe.losses.generators else None
+        run = nearspan.train(recipe, train, out=out, device=options.device, synonyms=source)
         ends = [json.loads(line)["seconds"] for line in (out / "metrics.jsonl").read_text().splitlines()]
     sentences = sum(len(run.model.split(document)) for document in train)
     return run.model, sentences * (len(ends) - 1) / (ends[-1] - ends[0])
@@ -83,17 +83,19 @@ def annotating(models: dict[str, Model], test: list[Document], turns: int) -> di
     return {name: sum(len(model.split(document)) for document in test) / best[name] for name, model in models.items()}
 
 
-def told(recipe: Recipe, train: list[Document], synonyms: SynonymSource, options: argparse.Namespace) -> dict[str, Any]:
+def score_generation(
+    recipe: Recipe, train: list[Document], synonyms: SynonymSource, options: argparse.Namespace
+) -> dict[str, Any]:
     """BLEU-2 and F1 of the recipe as it is."""
     dev = list(nearspan.read(options.bleu).documents)
     with tempfile.TemporaryDirectory() as folder:
         run = nearspan.train(recipe, train, dev, out=Path(folder) / "m", device=options.device, synonyms=synonyms)
-    found = generation(run.model, dev)
+    generated = generation(run.model, dev)
     return {
         "settings": options.bleu_set,
-        "bleu2": round(found.bleu2, 4),
-        "ceiling": round(found.ceiling, 4),
-        "entities": len(found.entities),
+        "bleu2": round(generated.bleu2, 4),
+        "ceiling": round(generated.ceiling, 4),
+        "entities": len(generated.entities),
         "f1": round(run.dev.scores.f1, 4) if run.dev else None,
         "epoch": run.best_epoch,
     }
@@ -121,24 +123,26 @@ def main() -> None:
     for _ in range(options.turns):
         for name, settings in SYSTEMS.items():
             recipe = joint.override([*settings, f"training.epochs={options.epochs}"])
-            models[name], rate = trained(recipe, train, synonyms, options)
+            models[name], rate = train_recipe(recipe, train, synonyms, options)
             rates[name] = max(rates[name], rate)
             print(f"{name}: {rate:.1f} sentences a second in training", flush=True)
     used = annotating(models, test, options.turns)
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "settings": options.set,
         "synonyms": "files" if options.synonyms else "ten names of others",
         "training": {name: round(rate, 1) for name, rate in rates.items()},
         "annotating": {name: round(rate, 1) for name, rate in used.items()},
-        "joint to classifier": [round(own["joint"] / own["classifier"], 3) for own in (rates, used)],
-        "joint to linear": [round(own["joint"] / own["linear"], 3) for own in (rates, used)],
+        "joint to classifier": [round(times["joint"] / times["classifier"], 3) for times in (rates, used)],
+        "joint to linear": [round(times["joint"] / times["linear"], 3) for times in (rates, used)],
     }
     if options.bleu:
-        found["told"] = told(joint.override(options.bleu_set), train, synonyms, options)
-    print(json.dumps(found, indent=1), flush=True)
+        record["told"] = score_generation(joint.override(options.bleu_set), train, synonyms, options)
+    print(json.dumps(record, indent=1), flush=True)
     hardware = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor()
     if options.out:
-        options.out.write_text(json.dumps({"hardware": hardware, "torch": torch.__version__, **found}, indent=1) + "\n")
+        options.out.write_text(
+            json.dumps({"hardware": hardware, "torch": torch.__version__, **record}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ def text(words: int, sentence: int) -> str:
     return " ".join(out)
 
 
-def one(model: Path, words: int, sentence: int) -> None:
+def measure_length(model: Path, words: int, sentence: int) -> None:
     loaded = Model.load(model, "cpu")
     list(loaded.pipe([text(200, sentence or 50)]))  # what is built on first use is not the document's
     before = peak()
     began = time.perf_counter()
-    [found] = loaded.pipe([Document(text(words, sentence))])
+    [document] = loaded.pipe([Document(text(words, sentence))])
     seconds = time.perf_counter() - began
     print(
         json.dumps(
@@ -46,7 +46,7 @@ def one(model: Path, words: int, sentence: int) -> None:
                 "words": words,
                 "mb": round(peak() - before),
                 "seconds": round(seconds, 1),
-                "entities": len(found.entities),
+                "entities": len(document.entities),
             }
         )
     )
@@ -61,7 +61,7 @@ def main() -> None:
     arguments.add_argument("--out", type=Path)
     options = arguments.parse_args()
     if options.one:
-        return one(options.model, options.one, options.sentence)
+        return measure_length(options.model, options.one, options.sentence)
     rows = []
     for words in options.words:
         command = [

@@ -40,10 +40,10 @@ def main() -> None:
     for sentences in (1, 16):
         vectors = torch.randn(SENTENCE * sentences, WIDTH, device=options.device)
         near = Pool(pool.vectors[:NEAREST], pool.labels[:NEAREST])
-        nearest, _ = timed(lambda v=vectors, p=near: pool_probabilities(v, p, LABELS), options.repeat, gpu)
+        nearest, _ = time_call(lambda v=vectors, p=near: pool_probabilities(v, p, LABELS), options.repeat, gpu)
         for budget in (64, 512):
             call = lambda v=vectors, b=budget: probabilities_over_all(v, pool, LABELS, b * 2**20)  # noqa: E731
-            seconds, peak = timed(call, options.repeat, gpu)
+            seconds, peak = time_call(call, options.repeat, gpu)
             rows.append(
                 {
                     "sentences": sentences,
@@ -64,7 +64,7 @@ def main() -> None:
         options.out.write_text(json.dumps(result, indent=1))
 
 
-def timed(call, repeat: int, gpu: bool) -> tuple[float, float | None]:  # type: ignore[no-untyped-def]
+def time_call(call, repeat: int, gpu: bool) -> tuple[float, float | None]:  # type: ignore[no-untyped-def]
     """Median seconds, and on a GPU the peak of extra memory in MB."""
     call()
     times, peak = [], None

@@ -233,8 +233,8 @@ def compiles(source: str) -> bool:
 def changed_lines(before: str, after: str) -> str:
     """`old -> new`, of the lines that differ."""
     old, new = before.splitlines(), after.splitlines()
-    first = next(i for i, (one, other) in enumerate(zip(old, new, strict=False)) if one != other)
-    last = next(i for i, (one, other) in enumerate(zip(old[::-1], new[::-1], strict=False)) if one != other)
+    first = next(i for i, (left, right) in enumerate(zip(old, new, strict=False)) if left != right)
+    last = next(i for i, (left, other) in enumerate(zip(old[::-1], new[::-1], strict=False)) if left != other)
     sides = (" ".join(line.strip() for line in lines[first : len(lines) - last]) for lines in (old, new))
     return " -> ".join(sides)
 

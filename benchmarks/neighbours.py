@@ -29,7 +29,7 @@ from nearspan.model import Model
 CHANCE = torch.Generator()
 
 
-def drawn(memory: Datastore, vectors: Tensor, count: int) -> Tensor:
+def draw_sentences(memory: Datastore, vectors: Tensor, count: int) -> Tensor:
     """Sentences at random [B, count]."""
     return torch.randint(len(memory.sentences), (len(vectors), count), generator=CHANCE).to(vectors.device)
 
@@ -37,13 +37,13 @@ def drawn(memory: Datastore, vectors: Tensor, count: int) -> Tensor:
 def half(memory: Datastore, vectors: Tensor, count: int) -> Tensor:
     """The nearest sentences, and as many at random."""
     near = nearest_sentences(memory, vectors, count // 2)
-    return torch.cat([near, drawn(memory, vectors, count - near.shape[1])], dim=1)
+    return torch.cat([near, draw_sentences(memory, vectors, count - near.shape[1])], dim=1)
 
 
-WAYS = {"nearest": nearest_sentences, "drawn": drawn, "half": half}
+WAYS = {"nearest": nearest_sentences, "drawn": draw_sentences, "half": half}
 
 
-def scored(model: Model, documents: list[Document], count: int | str, way: str) -> dict[str, Any]:
+def score_search(model: Model, documents: list[Document], count: int | str, way: str) -> dict[str, Any]:
     CHANCE.manual_seed(1)
     nearspan.heads.nearest.nearest_sentences = WAYS[way]
     head = model.set_search("whole" if count == "whole" else "nearest").network.head
@@ -100,7 +100,7 @@ def main() -> None:
     with torch.inference_mode():
         asked = [(count, way) for count in options.counts for way in options.ways]
         for count, way in [*asked, *([("whole", "nearest")] if options.whole else [])]:
-            row = scored(model, documents, count, way)
+            row = score_search(model, documents, count, way)
             row |= absent(model, documents, count) if isinstance(count, int) and way == "nearest" else {}
             print(row, flush=True)
             rows.append(row)

@@ -24,11 +24,11 @@ from nearspan.segment import split
 def shares(prepared: EncodedCorpus, batches: list[torch.Tensor]) -> dict[str, float]:
     """Padded places over real ones, of words and of pieces."""
     pieces = torch.tensor([longest for _, longest, _ in prepared.sizes])
-    found = {}
+    record = {}
     for name, counts in (("words", prepared.lengths), ("pieces", pieces)):
         places = sum(len(batch) * int(counts[batch].max()) for batch in batches)
-        found[name] = round(places / int(counts.sum()) - 1, 4)
-    return found
+        record[name] = round(places / int(counts.sum()) - 1, 4)
+    return record
 
 
 def main() -> None:
@@ -39,18 +39,18 @@ def main() -> None:
     options = arguments.parse_args()
     settings = EncoderSettings(transformer=TransformerSettings(name=options.encoder, frozen=False))
     encoder = Encoder.from_corpus(settings, [], [])
-    found = []
+    rows = []
     for file in options.files:
         sentences = [sentence for document in nearspan.read(file) for sentence in split(document)]
         prepared = encoder.prepare(sentences)
         by_words = replace(prepared)
         by_words.__dict__["sizes"] = [(words, 0, 0) for words, *_ in prepared.sizes]
         for batch in options.batch:
-            told = {}
+            padding_of = {}
             for name, made in (("as trained", prepared), ("sorted by words", by_words)):
-                told[name] = shares(prepared, made.training_batches(batch, torch.Generator().manual_seed(1)))
-            found.append({"file": str(file), "sentences": len(sentences), "batch": batch, **told})
-    print(json.dumps({"encoder": options.encoder, "padding": found}, indent=1))
+                padding_of[name] = shares(prepared, made.training_batches(batch, torch.Generator().manual_seed(1)))
+            rows.append({"file": str(file), "sentences": len(sentences), "batch": batch, **padding_of})
+    print(json.dumps({"encoder": options.encoder, "padding": rows}, indent=1))
 
 
 if __name__ == "__main__":

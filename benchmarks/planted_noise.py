@@ -69,7 +69,7 @@ def plant(documents: Sequence[Document], seed: int, flips: float = 0.05, drops: 
     return Planted(noisy, flipped, gone, {"flips": set(wrong), "drops": gone})
 
 
-def scored(found: Audit, planted: Planted) -> dict[str, Any]:
+def score_list(result: Audit, planted: Planted) -> dict[str, Any]:
     """Precision and recall of the list for flips and for drops.
 
     A flip is found by an issue with its annotation, whatever is suggested instead; a drop by a missing entity, or a
@@ -80,11 +80,11 @@ def scored(found: Audit, planted: Planted) -> dict[str, Any]:
     for name, truth in (("flips", planted.flips), ("drops", planted.drops)):
         spans = {(number, entity.span) for number, entity in truth}
         right = {(number, entity.span): entity.label for number, entity in planted.originals[name]}
-        side = [(one.annotated if name == "flips" else _missing(one), one) for one in found.issues]
-        hits = [(one.number, entity.span) in spans for entity, one in side if entity is not None]
+        side = [(issue.annotated if name == "flips" else _missing(issue), issue) for issue in result.issues]
+        hits = [(issue.number, entity.span) in spans for entity, issue in side if entity is not None]
         labels = sum(
-            one.suggested is not None and right.get((one.number, entity.span)) == one.suggested.label
-            for entity, one in side
+            issue.suggested is not None and right.get((issue.number, entity.span)) == issue.suggested.label
+            for entity, issue in side
             if entity is not None
         )
         ranks = [rank for rank, hit in enumerate(hits, start=1) if hit]
@@ -103,8 +103,8 @@ def scored(found: Audit, planted: Planted) -> dict[str, Any]:
     return rows
 
 
-def _missing(one: LabelIssue) -> Entity | None:
-    return one.suggested if one.kind in ("missing", "wrong boundary") else None
+def _missing(issue: LabelIssue) -> Entity | None:
+    return issue.suggested if issue.kind in ("missing", "wrong boundary") else None
 
 
 def commit() -> str:
@@ -137,7 +137,7 @@ def main() -> None:
         run = json.loads((folder / "result.json").read_text())
         model = Model.load(folder, options.device)
         began = time.monotonic()
-        found = nearspan.audit(model, train.documents)
+        result = nearspan.audit(model, train.documents)
         seconds = time.monotonic() - began
     row = {
         "corpus": options.train.name,
@@ -153,9 +153,9 @@ def main() -> None:
         "noisy_dev_f1": run["dev"]["f1"],
         "training_seconds": run["seconds"],
         "audit_seconds": round(seconds, 1),
-        "coverage": found.coverage.to_dict(),
-        "kinds": found.kinds,
-        **scored(found, train),
+        "coverage": result.coverage.to_dict(),
+        "kinds": result.kinds,
+        **score_list(result, train),
     }
     print(json.dumps({key: row[key] for key in ("corpus", "noisy_dev_f1", "kinds", "flips", "drops")}, indent=1))
     rows = json.loads(options.out.read_text()) if options.out.is_file() else []

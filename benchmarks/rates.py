@@ -27,7 +27,9 @@ from nearspan.document import Document
 PUBLIC = {"biaffine": (346, 614), "dspert": (102, 239)}
 
 
-def measured(name: str, options: argparse.Namespace, train: list[Document], test: list[Document]) -> dict[str, Any]:
+def measure_rates(
+    name: str, options: argparse.Namespace, train: list[Document], test: list[Document]
+) -> dict[str, Any]:
     settings = [f"encoder.transformer.name={options.encoder}", f"training.epochs={options.epochs}", *options.set]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / name
@@ -42,17 +44,17 @@ def measured(name: str, options: argparse.Namespace, train: list[Document], test
         times.append(time.perf_counter() - began)
     count = sum(len(document.sentences or ()) for document in train)
     asked = sum(len(document.sentences or ()) for document in test)
-    found = {
+    record = {
         "training": round(count * (len(ends) - 1) / (ends[-1] - ends[0]), 1),
         "annotating": round(asked / min(times[1:]), 1),
         "settings": settings,
     }
     if name in PUBLIC:
-        found["ratios"] = [
-            round(found[k] / p, 2) for k, p in zip(("training", "annotating"), PUBLIC[name], strict=True)
+        record["ratios"] = [
+            round(record[k] / p, 2) for k, p in zip(("training", "annotating"), PUBLIC[name], strict=True)
         ]
-    print(name, found, flush=True)
-    return found
+    print(name, record, flush=True)
+    return record
 
 
 def launching() -> float:
@@ -82,14 +84,16 @@ def main() -> None:
     options = arguments.parse_args()
     train: list[Document] = []
     for document in nearspan.read(options.train).documents:
-        if sum(len(one.sentences or ()) for one in train) < options.sentences:
+        if sum(len(text.sentences or ()) for text in train) < options.sentences:
             train.append(document)
     test = list(nearspan.read(options.test).documents)
-    found: dict[str, Any] = {"launch_us": launching()}
-    found |= {name: measured(name, options, train, test) for name in options.recipes}
+    record: dict[str, Any] = {"launch_us": launching()}
+    record |= {name: measure_rates(name, options, train, test) for name in options.recipes}
     hardware = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor()
     if options.out:
-        options.out.write_text(json.dumps({"hardware": hardware, "torch": torch.__version__, **found}, indent=1) + "\n")
+        options.out.write_text(
+            json.dumps({"hardware": hardware, "torch": torch.__version__, **record}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -77,13 +77,13 @@ def main() -> None:
     for number in range(options.epochs + 1):
         for variant in variants.values():
             variant.epoch(number)
-    found = {}
+    record = {}
     for name, variant in variants.items():
         steps, writing = statistics.median(variant.steps[1:]), statistics.median(variant.writing[1:])
         whole = statistics.median(a + b for a, b in zip(variant.steps[1:], variant.writing[1:], strict=True))
-        found[name] = {"steps_s": round(steps, 3), "writing_s": round(writing, 3), "epoch_s": round(whole, 3)}
-        found[name]["against_base"] = round(whole / found["base"]["epoch_s"], 3)
-        print(name, found[name], flush=True)
+        record[name] = {"steps_s": round(steps, 3), "writing_s": round(writing, 3), "epoch_s": round(whole, 3)}
+        record[name]["against_base"] = round(whole / record["base"]["epoch_s"], 3)
+        print(name, record[name], flush=True)
     gpu = next(iter(variants.values())).trainer.accelerator.device.type == "cuda"
     about = {
         "hardware": torch.cuda.get_device_name() if gpu else platform.machine(),
@@ -93,7 +93,7 @@ def main() -> None:
         "set": options.set,
     }
     if options.out:
-        options.out.write_text(json.dumps({**about, "variants": found}, indent=1) + "\n")
+        options.out.write_text(json.dumps({**about, "variants": record}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

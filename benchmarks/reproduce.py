@@ -147,8 +147,8 @@ def run_jobs(name: str, paper: Mapping[str, Any], options: argparse.Namespace) -
     """Run what OUT has no record of, then write the tables of these runs."""
     out: Path = options.out or Path("runs") / "reproduce" / name
     out.mkdir(parents=True, exist_ok=True)
-    jobs = [moved(job, options.data) for job in read_jobs(paper).values()]
-    jobs = shortened(jobs) if options.short else jobs
+    jobs = [move_job(job, options.data) for job in read_jobs(paper).values()]
+    jobs = shorten_jobs(jobs) if options.short else jobs
     many.run_all(lambda: jobs, out, options.at_once, options.seconds, scratch=out / "runs")
     records = read_records([out / "results.jsonl"])
     tables = [f"## {table['title']}\n\n{markdown(table, records)}\n" for table in paper["table"]]
@@ -156,14 +156,14 @@ def run_jobs(name: str, paper: Mapping[str, Any], options: argparse.Namespace) -
     print(f"tables: {out / f'{name}.md'}")
 
 
-def shortened(jobs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def shorten_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One epoch of the first seed of the first job of each recipe."""
     first = {job["recipe"]: job for job in reversed(list(jobs))}
     short = ["training.epochs=1"]
     return [{**job, "seeds": job["seeds"][:1], "set": [*job.get("set", []), *short]} for job in first.values()]
 
 
-def moved(job: Mapping[str, Any], data: Path) -> dict[str, Any]:
+def move_job(job: Mapping[str, Any], data: Path) -> dict[str, Any]:
     """A job whose files are below another folder than data/."""
 
     def move(value: Any) -> Any:

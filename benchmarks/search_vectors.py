@@ -26,12 +26,12 @@ from nearspan.training.data import TrainingData
 
 def by_known(words: StaticVectors) -> None:
     """Sentences as means over the words that have a pretrained vector."""
-    own = words.vocabulary["own"]
+    first_pretrained = words.vocabulary["own"]
 
     def means(self: Encoder, encoded: Encoded) -> Tensor:  # noqa: ARG001
         batch = encoded.batch
-        known = (batch.corpus.features["words"]["rows"][batch.rows] >= own) & batch.mask
-        return (encoded.features["words"] * known[..., None]).sum(1) / batch.mask.sum(1, keepdim=True)
+        known = (batch.corpus.features["vectors"]["rows"][batch.rows] >= first_pretrained) & batch.mask
+        return (encoded.features["vectors"] * known[..., None]).sum(1) / batch.mask.sum(1, keepdim=True)
 
     Encoder.sentence_vectors = means  # type: ignore[method-assign]
 
@@ -60,14 +60,14 @@ def main() -> None:
     kept = list(range(len(data.sentences)))
     if options.distinct:
         kept = sorted({tuple(sentence.tokens): number for number, sentence in enumerate(data.sentences)}.values())
-    model.build_datastore(data.labelled.select(kept))
-    found = {"sentences": len(kept)}
+    model.build_datastore(data.labelled_sentences.select(kept))
+    record = {"sentences": len(kept)}
     for file in options.files:
         scores = evaluate(model, nearspan.read(file).documents).scores
-        found[file.name] = round(100 * scores.f1, 2)
-    print(json.dumps(found))
+        record[file.name] = round(100 * scores.f1, 2)
+    print(json.dumps(record))
     if options.out:
-        options.out.write_text(json.dumps(found) + "\n")
+        options.out.write_text(json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":

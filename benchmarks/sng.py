@@ -71,9 +71,9 @@ def documents(name: str, folder: Path) -> list[Sequence[Document]]:
     """The three splits of a corpus."""
     files = FILES[name]
     if name == "cadec":
-        found = {one.id: one for one in nearspan.read(folder / files[0]).documents}
+        by_id = {text.id: text for text in nearspan.read(folder / files[0]).documents}
         lists = [(folder / f"cadec/dai2020_splits/split/{split}.id").read_text().split() for split in SPLITS]
-        return [[found[name] for name in own] for own in lists]
+        return [[by_id[name] for name in names] for names in lists]
     splits = [nearspan.read(folder / file).documents if file else () for file in files]
     if not splits[1]:
         sentences = [sentence for document in splits[0] for sentence in split_sentences(document)]
@@ -103,17 +103,17 @@ def run(name: str, options: argparse.Namespace, scratch: Path) -> dict[str, Any]
     out = scratch / name
     made = nearspan.train(recipe, *splits, out=out, seed=options.seed, device=options.device)
     curve = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    found = made.to_dict()
-    found["recipe"]["encoder"]["vectors"]["file"] = "learned from the training text"
-    found["command"] = ["benchmarks/sng.py", options.task]
+    record = made.to_dict()
+    record["recipe"]["encoder"]["vectors"]["file"] = "learned from the training text"
+    record["command"] = ["benchmarks/sng.py", options.task]
     if made.model.device.type == "cpu":
-        found["hardware"] = f"CPU, {torch.get_num_threads()} thread"
+        record["hardware"] = f"CPU, {torch.get_num_threads()} thread"
     return {
         "name": name,
         "task": options.task,
         "commit": options.commit,
         "vectors": json.loads(known.read_text()),
-        **found,
+        **record,
         "curve": curve,
     }
 
@@ -129,19 +129,25 @@ def strings(name: str, options: argparse.Namespace) -> dict[str, Any]:
     entities = Counter(
         entity.span.text(document.text) for document in train for entity in dict.fromkeys(document.entities)
     )
-    found = LabelledSentences.of(train, split, CandidateRules(WIDEST))
-    overlap = least_overlap([[((first, stop),) for first, stop, _ in own] for own in found.entities])
+    labelled = LabelledSentences.of(train, split, CandidateRules(WIDEST))
+    overlap = least_overlap(
+        [[((first, stop),) for first, stop, _ in entities_of_sentence] for entities_of_sentence in labelled.entities]
+    )
     said = []
     for document in test:
-        guesses: dict[int, list[LabelledSpan[int]]] = {}
+        by_sentence: dict[int, list[LabelledSpan[int]]] = {}
         texts: dict[tuple[int, int, int], tuple[Span, str]] = {}
         for number, place, span, text in spans(document, split):
             if text in known.labels and 2 * entities[text] > seen[text]:
-                guesses.setdefault(number, []).append(
+                by_sentence.setdefault(number, []).append(
                     LabelledSpan.of(*place, 1, place[1] - place[0])
                 )  # the widest first
                 texts[(number, *place)] = span, text
-        kept = [texts[number, one.first, one.stop] for number in guesses for one in decode(guesses[number], overlap)]
+        kept = [
+            texts[number, kept_span.first, kept_span.stop]
+            for number in by_sentence
+            for kept_span in decode(by_sentence[number], overlap)
+        ]
         said.append(replace(document, entities=tuple(Entity(span, known.label(text)) for span, text in kept)))
     scores = score(test, said)
     shown = {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1}
@@ -158,26 +164,26 @@ def spans(document: Document, split: Any) -> Iterator[tuple[int, tuple[int, int]
 
 
 def table(lines: Sequence[dict[str, Any]], task: str) -> str:
-    mine = [one for one in lines if one["task"] == task]
+    mine = [line for line in lines if line["task"] == task]
     if task == "classification":
         head = "| corpus | accuracy | its macro-F1 | majority by string | its macro-F1 | the paper's accuracy |"
         rows = [
             [
-                one["test"]["accuracy"],
-                one["test"]["classification_macro_f1"],
-                one["test"]["baseline"]["accuracy"],
-                one["test"]["baseline"]["classification_macro_f1"],
+                record["test"]["accuracy"],
+                record["test"]["classification_macro_f1"],
+                record["test"]["baseline"]["accuracy"],
+                record["test"]["baseline"]["classification_macro_f1"],
             ]
-            for one in mine
+            for record in mine
         ]
-        ends = [f" {PAPER[one['name']]:.2f} |" if one["name"] in PAPER else " |" for one in mine]
+        ends = [f" {PAPER[record['name']]:.2f} |" if record["name"] in PAPER else " |" for record in mine]
     else:
         head = "| corpus | precision | recall | F1 |"
-        rows = [[one["test"][key] for key in ("precision", "recall", "f1")] for one in mine]
+        rows = [[record["test"][key] for key in ("precision", "recall", "f1")] for record in mine]
         ends = [""] * len(mine)
     body = [
-        f"| {one['name']} | " + " | ".join(f"{100 * value:.2f}" for value in row) + f" |{end}"
-        for one, row, end in zip(mine, rows, ends, strict=True)
+        f"| {record['name']} | " + " | ".join(f"{100 * value:.2f}" for value in row) + f" |{end}"
+        for record, row, end in zip(mine, rows, ends, strict=True)
     ]
     return "\n".join([head, "|---" * (head.count("|") - 1) + "|", *body])
 
@@ -208,12 +214,12 @@ def main() -> None:
     options.commit = options.commit or head.stdout.strip()
     for name in options.corpora.split(","):
         with tempfile.TemporaryDirectory() as scratch:
-            found = strings(name, options) if options.task == "strings" else run(name, options, Path(scratch))
+            record = strings(name, options) if options.task == "strings" else run(name, options, Path(scratch))
         with options.out.open("a") as file:
-            file.write(json.dumps(found) + "\n")
-        test = found["test"]
+            file.write(json.dumps(record) + "\n")
+        test = record["test"]
         shown = test["accuracy"] if options.task == "classification" else test["f1"]
-        ended = f", epoch {found['best_epoch']}, {found['seconds']} s" if "best_epoch" in found else ""
+        ended = f", epoch {record['best_epoch']}, {record['seconds']} s" if "best_epoch" in record else ""
         print(f"{name}: {options.task} {100 * shown:.2f}{ended}", flush=True)
 
 

@@ -70,7 +70,7 @@ def main() -> None:
         if event.key.startswith("aten::") or "::" in event.key
     }
     most = sorted(times.items(), key=lambda item: -item[1])[: options.most]
-    found = {
+    record = {
         "hardware": torch.cuda.get_device_name() if gpu else platform.machine(),
         "torch": torch.__version__,
         "recipe": options.recipe,
@@ -82,9 +82,9 @@ def main() -> None:
         "peak_gib": round(torch.cuda.max_memory_allocated() / 2**30, 2) if gpu else None,
         "operations_ms": {key: round(value, 2) for key, value in most},
     }
-    print(json.dumps(found, indent=1))
+    print(json.dumps(record, indent=1))
     if options.out:
-        options.out.write_text(json.dumps(found, indent=1) + "\n")
+        options.out.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

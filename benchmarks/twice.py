@@ -9,8 +9,8 @@ import nearspan
 from nearspan.segment import split
 
 if __name__ == "__main__":
-    found = []
+    rows = []
     for file in sys.argv[1:]:
-        tokens = [tuple(one.tokens) for document in nearspan.read(file).documents for one in split(document)]
-        found.append({"file": file, "sentences": len(tokens), "again": len(tokens) - len(set(tokens))})
-    print(json.dumps(found, indent=1))
+        tokens = [tuple(sentence.tokens) for document in nearspan.read(file).documents for sentence in split(document)]
+        rows.append({"file": file, "sentences": len(tokens), "again": len(tokens) - len(set(tokens))})
+    print(json.dumps(rows, indent=1))

@@ -93,7 +93,7 @@ def full_disk() -> Callable[[int], object]:
     """A context in which no file grows beyond some bytes, as on a disk that is full."""
 
     @contextmanager
-    def limited(size: int) -> Iterator[None]:
+    def limit_memory(size: int) -> Iterator[None]:
         before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
         try:
@@ -101,7 +101,7 @@ def full_disk() -> Callable[[int], object]:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
 
-    return limited
+    return limit_memory
 
 
 @pytest.fixture(scope="session")

@@ -30,8 +30,8 @@ def luminance(tone: str) -> float:
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
-def contrast(one: str, other: str) -> float:
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(left: str, right: str) -> float:
+    high, low = sorted((luminance(left), luminance(right)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 

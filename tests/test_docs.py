@@ -29,20 +29,20 @@ GROUP = typer.main.get_command(app)
 COMMANDS = {name: GROUP.get_command(None, name) for name in GROUP.list_commands(None)}
 
 
-def named(path: Path) -> str:
+def name_page(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
-    found = FENCE.finditer(page.read_text(encoding="utf-8"))
-    return [match["code"] for match in found if match["language"] in languages]
+    fences = FENCE.finditer(page.read_text(encoding="utf-8"))
+    return [match["code"] for match in fences if match["language"] in languages]
 
 
 def pages_with(*languages: str) -> list[Path]:
     return [page for page in PAGES if blocks(page, *languages)]
 
 
-@pytest.mark.parametrize("page", pages_with("python"), ids=named)
+@pytest.mark.parametrize("page", pages_with("python"), ids=name_page)
 def test_python_snippets_run(page, tmp_path, monkeypatch):
     """The blocks of a page share their names and run in order; one epoch is enough to see that they work."""
     monkeypatch.chdir(tmp_path)
@@ -50,7 +50,8 @@ def test_python_snippets_run(page, tmp_path, monkeypatch):
     namespace: dict[str, object] = {}
     for number, code in enumerate(blocks(page, "python"), start=1):
         quick = re.sub(r"training\.epochs=\d+", "training.epochs=1", code)
-        exec(compile(quick, f"{named(page)}, python block {number}", "exec"), namespace)
+        quick = re.sub(r"minutes=\d+", "minutes=0.01", quick)
+        exec(compile(quick, f"{name_page(page)}, python block {number}", "exec"), namespace)
 
 
 def command_lines(page: Path) -> Iterator[list[str]]:
@@ -64,7 +65,7 @@ def command_lines(page: Path) -> Iterator[list[str]]:
                     yield rest[: rest.index(">")] if ">" in rest else rest
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(command_lines(page))], ids=named)
+@pytest.mark.parametrize("page", [page for page in PAGES if any(command_lines(page))], ids=name_page)
 def test_commands_parse(page):
     for words in command_lines(page):
         command = COMMANDS.get(words[0])
@@ -82,7 +83,7 @@ def test_every_option_is_on_the_commands_page(name):
     assert section, f"no section on {name}"
     command = COMMANDS[name]
     inner = command.commands.values() if isinstance(command, TyperGroup) else ()
-    options = [option for one in (command, *inner) for parameter in one.params for option in parameter.opts]
+    options = [option for names in (command, *inner) for parameter in names.params for option in parameter.opts]
     missing = [option for option in options if option.startswith("-") and f"`{option}`" not in section[1]]
     assert missing == []
 
@@ -100,7 +101,7 @@ def test_every_name_of_the_python_page_is_there():
         assert listed <= known, f"{module}.{name} has no {sorted(listed - known)}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=named)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=name_page)
 def test_files_of_the_repository_that_a_page_names_exist(page):
     codes = CODE.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
     files = [name for code in codes for name in re.findall(r"[\w-]+(?:/[\w.-]+)+\.(?:py|toml|jsonl?|png)\b", code)]
@@ -109,7 +110,7 @@ def test_files_of_the_repository_that_a_page_names_exist(page):
     assert [name for name in patterns if not any(any(home.glob(name)) for home in homes)] == []
 
 
-@pytest.mark.parametrize("page", DOCS, ids=named)
+@pytest.mark.parametrize("page", DOCS, ids=name_page)
 def test_settings_that_a_page_names_exist(page):
     text = page.read_text(encoding="utf-8")
     known = {name for _, name in dict(settings(Recipe))}
@@ -117,10 +118,12 @@ def test_settings_that_a_page_names_exist(page):
     kinds = {f"{part}.kind" for part in parts}
     roots = "|".join(sorted({name.partition(".")[0] for name in known if "." in name}))
     codes = [*CODE.findall(FENCE.sub("", text)), *re.findall(r"--(?:set|search) '?([\w.]+)=", text)]
-    found = {name for code in codes for name in re.findall(rf"(?<![\w./-])(?:{roots})(?:\.[a-z_]+)+(?![\w(/])", code)}
-    found -= {name for name in found if name.endswith((".py", ".toml", ".json", ".jsonl", ".html"))}
+    sections = {
+        name for code in codes for name in re.findall(rf"(?<![\w./-])(?:{roots})(?:\.[a-z_]+)+(?![\w(/])", code)
+    }
+    sections -= {name for name in sections if name.endswith((".py", ".toml", ".json", ".jsonl", ".html"))}
     python = {"training.TrainingCallback", "losses.smooth_targets"}  # names of modules that recipes have parts for
-    assert found - known - parts - kinds - python == set()
+    assert sections - known - parts - kinds - python == set()
 
 
 def test_every_setting_is_on_the_settings_page_with_its_default():
@@ -171,25 +174,25 @@ def settings(model: type[BaseModel], prefix: str = "", kind: str = "") -> Iterat
             several = len(parts) > 1 and has_kinds
             yield from settings(part, f"{prefix}{name}.", part.model_fields["kind"].default if several else kind)
         if not parts and name != "kind":
-            yield (kind, prefix + name), "required" if field.is_required() else shown(field.default)
+            yield (kind, prefix + name), "required" if field.is_required() else show_default(field.default)
 
 
-def shown(default: object) -> str:
+def show_default(default: object) -> str:
     if default is None:
         return "left out"
     return f"`{str(default).lower()}`" if isinstance(default, bool | int | float) else f'`"{default}"`'
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=name_page)
 def test_links_resolve(page):
     for match in LINK.finditer(CODE.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))):
         target, _, anchor = match["target"].partition("#")
         if "://" in target:
             continue
         file = (page.parent / target).resolve() if target else page
-        assert file.exists(), f"{named(page)} links to {target}"
+        assert file.exists(), f"{name_page(page)} links to {target}"
         if anchor:
-            assert anchor in anchors(file), f"{named(page)} links to {target}#{anchor}"
+            assert anchor in anchors(file), f"{name_page(page)} links to {target}#{anchor}"
 
 
 def anchors(page: Path) -> set[str]:

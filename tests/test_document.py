@@ -29,10 +29,10 @@ def test_joining_keeps_exactly_the_characters(given_fragments):
 
 
 @given(spans, spans)
-def test_covering_and_overlapping_are_of_characters(one: Span, other: Span):
-    assert one.overlaps(other) == other.overlaps(one) == bool(characters(one) & characters(other))
-    assert one.covers(other) == (characters(other) <= characters(one))
-    assert one.covers(one)
+def test_covering_and_overlapping_are_of_characters(left: Span, right: Span):
+    assert left.overlaps(right) == right.overlaps(left) == bool(characters(left) & characters(right))
+    assert left.covers(right) == (characters(right) <= characters(left))
+    assert left.covers(left)
 
 
 @given(spans, st.integers(0, 9))
@@ -75,17 +75,17 @@ def test_the_text_of_a_span_is_the_slice_for_any_unicode(text: str, data: st.Dat
 def test_with_entities_puts_them_in_order(pairs):
     entities = [Entity(span, label) for span, label in pairs]
     text = "x" * 50
-    found = Document(text, id="a", words=((0, 50),), sentences=((0, 50),)).with_entities(entities)
-    assert list(found.entities) == sorted(entities)
-    assert (found.text, found.id, found.words, found.sentences) == (text, "a", ((0, 50),), ((0, 50),))
-    assert found == Document(text, id="a", words=((0, 50),), sentences=((0, 50),)).with_entities(reversed(entities))
+    document = Document(text, id="a", words=((0, 50),), sentences=((0, 50),)).with_entities(entities)
+    assert list(document.entities) == sorted(entities)
+    assert (document.text, document.id, document.words, document.sentences) == (text, "a", ((0, 50),), ((0, 50),))
+    assert document == Document(text, id="a", words=((0, 50),), sentences=((0, 50),)).with_entities(reversed(entities))
 
 
 @given(spans, st.floats(0, 1), st.floats(0, 1))
-def test_scores_do_not_count_for_equality(span: Span, one: float, other: float):
-    assume(one != other)
-    assert Entity(span, "A", one) == Entity(span, "A", other)
-    assert len({Entity(span, "A", one), Entity(span, "A", other)}) == 1
+def test_scores_do_not_count_for_equality(span: Span, low: float, high: float):
+    assume(low != high)
+    assert Entity(span, "A", low) == Entity(span, "A", high)
+    assert len({Entity(span, "A", low), Entity(span, "A", high)}) == 1
     assert Entity(span, "A") != Entity(span, "B")
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nearspan.encoders.glove import learn_vectors
     from nearspan.evaluation import evaluate, score
     from nearspan.explain import Evidence
-    from nearspan.formats import Corpus, read, write
+    from nearspan.formats import Corpus, read, split, write
     from nearspan.formats import statistics as check
     from nearspan.formats.markup import parse as markup
     from nearspan.formats.synonyms import read as synonyms
@@ -57,6 +57,7 @@ __all__ = [
     "register",
     "report",
     "score",
+    "split",
     "synonyms",
     "train",
     "tune",
@@ -71,7 +72,13 @@ _DEFINED = {
     "nearspan.encoders.glove": {"learn_vectors": "learn_vectors"},
     "nearspan.evaluation": {"evaluate": "evaluate", "score": "score"},
     "nearspan.explain": {"Evidence": "Evidence"},
-    "nearspan.formats": {"Corpus": "Corpus", "check": "statistics", "read": "read", "write": "write"},
+    "nearspan.formats": {
+        "Corpus": "Corpus",
+        "check": "statistics",
+        "read": "read",
+        "split": "split",
+        "write": "write",
+    },
     "nearspan.formats.markup": {"markup": "parse"},
     "nearspan.formats.synonyms": {"synonyms": "read"},
     "nearspan.model": {"Model": "Model"},

@@ -36,10 +36,10 @@ EXPECTED = [("Ada", "PERSON"), ("Oslo", "PLACE")]
 
 @pytest.mark.parametrize("arguments", [[], ["-"]])
 def test_lines_of_standard_input(annotate, arguments: list[str]):
-    found = documents_of(annotate(*arguments, stdin=f"{TEXT}\n\n{TEXT}\r\n   \n{TEXT}".encode()))
-    assert [document["text"] for document in found] == [TEXT, "", TEXT, "   ", TEXT]
-    assert [spans(document) for document in found] == [EXPECTED, [], EXPECTED, [], EXPECTED]
-    assert len({document["id"] for document in found}) == 5
+    documents = documents_of(annotate(*arguments, stdin=f"{TEXT}\n\n{TEXT}\r\n   \n{TEXT}".encode()))
+    assert [document["text"] for document in documents] == [TEXT, "", TEXT, "   ", TEXT]
+    assert [spans(document) for document in documents] == [EXPECTED, [], EXPECTED, [], EXPECTED]
+    assert len({document["id"] for document in documents}) == 5
 
 
 def test_no_input_is_no_output(annotate):
@@ -47,8 +47,8 @@ def test_no_input_is_no_output(annotate):
 
 
 def test_other_line_separators_are_part_of_a_text(annotate):
-    [found] = documents_of(annotate(stdin=f"{TEXT}\u2028Bob\x0b\x0cleft\x85\n".encode()))
-    assert found["text"] == f"{TEXT}\u2028Bob\x0b\x0cleft\x85"
+    [document] = documents_of(annotate(stdin=f"{TEXT}\u2028Bob\x0b\x0cleft\x85\n".encode()))
+    assert document["text"] == f"{TEXT}\u2028Bob\x0b\x0cleft\x85"
 
 
 @pytest.mark.parametrize(
@@ -58,25 +58,25 @@ def test_other_line_separators_are_part_of_a_text(annotate):
 )
 def test_a_text_file_is_one_document(annotate, tmp_path: Path, content: str):
     (tmp_path / "a.txt").write_bytes(content.encode())
-    [found] = documents_of(annotate(tmp_path / "a.txt"))
-    assert found["text"] == content.removeprefix("\ufeff")
-    assert found["id"] == "a"
-    assert set(EXPECTED) <= set(spans(found))
+    [document] = documents_of(annotate(tmp_path / "a.txt"))
+    assert document["text"] == content.removeprefix("\ufeff")
+    assert document["id"] == "a"
+    assert set(EXPECTED) <= set(spans(document))
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf\r\n"])
 def test_an_empty_text_file_is_a_document_and_said_to_be_empty(annotate, tmp_path: Path, content: bytes):
     (tmp_path / "a.txt").write_bytes(content)
     ran = annotate(tmp_path / "a.txt")
-    [found] = documents_of(ran)
-    assert (found["text"].strip(), found["entities"]) == ("", [])
+    [document] = documents_of(ran)
+    assert (document["text"].strip(), document["entities"]) == ("", [])
     assert "a.txt is empty" in ran.err
 
 
 def test_a_byte_order_mark_before_standard_input_is_no_text(annotate):
-    found = documents_of(annotate(stdin=f"\ufeff{TEXT}\r\n\ufeff{TEXT}\n".encode()))
-    assert [document["text"] for document in found] == [TEXT, "\ufeff" + TEXT]
-    assert spans(found[0]) == EXPECTED
+    documents = documents_of(annotate(stdin=f"\ufeff{TEXT}\r\n\ufeff{TEXT}\n".encode()))
+    assert [document["text"] for document in documents] == [TEXT, "\ufeff" + TEXT]
+    assert spans(documents[0]) == EXPECTED
 
 
 def test_a_text_file_that_is_not_utf8_is_refused(annotate, tmp_path: Path):
@@ -88,8 +88,8 @@ def test_a_text_file_that_is_not_utf8_is_refused(annotate, tmp_path: Path):
 
 def test_standard_input_that_is_not_utf8_is_read_with_a_warning(annotate):
     ran = annotate(stdin=b"Ada lives in \xd8slo\n" + TEXT.encode() + b"\n")
-    found = documents_of(ran)
-    assert [document["text"] for document in found] == ["Ada lives in \ufffdslo", TEXT]
+    documents = documents_of(ran)
+    assert [document["text"] for document in documents] == ["Ada lives in \ufffdslo", TEXT]
     assert "UTF-8" in ran.err
     assert "line 1" in ran.err
 
@@ -98,10 +98,10 @@ def test_corpora_in_any_format_and_several_files(annotate, documents, tmp_path: 
     nearspan.write(documents[:2], tmp_path / "a.jsonl")
     (tmp_path / "b.conll").write_text("Ada O\nlives O\nin O\nOslo O\n\n")
     (tmp_path / "c.txt").write_text(TEXT)
-    found = documents_of(annotate(tmp_path / "a.jsonl", tmp_path / "b.conll", tmp_path / "c.txt"))
-    assert [document["text"] for document in found[:2]] == [document.text for document in documents[:2]]
-    assert len(found) == 4
-    assert spans(found[3]) == EXPECTED
+    annotated = documents_of(annotate(tmp_path / "a.jsonl", tmp_path / "b.conll", tmp_path / "c.txt"))
+    assert [document["text"] for document in annotated[:2]] == [document.text for document in documents[:2]]
+    assert len(annotated) == 4
+    assert spans(annotated[3]) == EXPECTED
 
 
 def test_problems_of_a_corpus_are_shown(annotate, tmp_path: Path):
@@ -118,15 +118,35 @@ def test_a_format_that_cannot_be_written_is_refused_with_those_that_can(annotate
         assert f"found '{name}'; known: brat, conll, jsonl, pubtator" in ran.err.replace("\n", " ")
 
 
-@pytest.mark.parametrize("format", ["jsonl", "conll", "brat", "pubtator"])
-def test_every_output_can_be_read_back(annotate, tmp_path: Path, format: str):
-    out = tmp_path / ("out" if format == "brat" else f"out.{format}")
-    ran = annotate("--to", format, "--out", out, stdin=f"{TEXT}\nBob Stone left.\n".encode())
+@pytest.mark.parametrize("name", ["out.jsonl", "out.json", "out.conll", "out", "out.pubtator"])
+def test_the_ending_says_the_format_and_every_output_can_be_read_back(annotate, tmp_path: Path, name: str):
+    out = tmp_path / name
+    ran = annotate("--out", out, stdin=f"{TEXT}\nBob Stone left.\n".encode())
     assert (ran.code, ran.out) == (0, "")
-    corpus = nearspan.read(out, format)
+    assert out.is_dir() == (name == "out")
+    assert (name == "out.json") == (out.is_file() and out.read_text().startswith("["))
+    corpus = nearspan.read(out)
+    assert corpus.format == {"out": "brat", "out.json": "jsonl"}.get(name, name[4:])
     assert list(corpus.problems) == []
-    found = {entity.span.text(document.text) for document in corpus.documents for entity in document.entities}
-    assert {"Ada", "Oslo"} <= found
+    texts = {entity.span.text(document.text) for document in corpus.documents for entity in document.entities}
+    assert {"Ada", "Oslo"} <= texts
+
+
+def test_a_format_can_be_named_where_the_ending_is_another(annotate, tmp_path: Path):
+    assert annotate("--to", "conll", "--out", tmp_path / "out.txt", stdin=TEXT.encode()).code == 0
+    assert (tmp_path / "out.txt").read_text().endswith("Oslo\tB-PLACE\n\n")
+    ran = annotate("--out", tmp_path / "out.csv", stdin=TEXT.encode())
+    assert ran.code == 2
+    assert "the ending of" in ran.err
+    assert "name it with --to" in ran.err.replace("\n", " ")
+
+
+def test_a_device_is_no_folder_for_brat_though_its_name_has_no_ending(annotate):
+    assert annotate("--out", "/dev/null", stdin=TEXT.encode()).code == 0
+
+
+def test_what_a_format_cannot_hold_needs_an_out(annotate):
+    assert "--drop and --flatten need --out" in annotate("--flatten", stdin=TEXT.encode()).err
 
 
 @pytest.mark.parametrize(
@@ -161,15 +181,17 @@ def test_a_model_that_joins_fragments_says_before_it_reads_that_columns_cannot_h
     absent = tmp_path / "absent.txt"  # reading it ends the command
     ran = nearspan_command("annotate", model, absent, "--to", "conll", "--out", out, "--device", "cpu")
     assert ran.code == 2
-    assert "discontinuous entities, which CoNLL columns cannot hold" in ran.err
+    assert "discontinuous entities, which conll cannot hold" in ran.err
     assert ran.err.index("discontinuous") < ran.err.index("cannot read")
     ran = nearspan_command("annotate", model, absent, "--to", "brat", "--out", out, "--device", "cpu")
+    assert "discontinuous" not in ran.err
+    ran = nearspan_command("annotate", model, absent, "--out", out, "--flatten", "--device", "cpu")
     assert "discontinuous" not in ran.err
 
 
 def test_scores_are_in_the_json(annotate):
-    [found] = documents_of(annotate(stdin=TEXT.encode()))
-    assert all(0.3 < entity["score"] <= 1 for entity in found["entities"])
+    [document] = documents_of(annotate(stdin=TEXT.encode()))
+    assert all(0.3 < entity["score"] <= 1 for entity in document["entities"])
 
 
 def test_an_out_that_cannot_be_written(annotate, tmp_path: Path):
@@ -190,10 +212,10 @@ def test_an_out_that_cannot_be_written(annotate, tmp_path: Path):
     ],
 )
 def test_offsets_are_exact_in_any_script(annotate, text: str):
-    [found] = documents_of(annotate(stdin=text.encode()))
-    assert found["text"] == text
-    assert {word for word, _ in spans(found)} <= set(text.split()) | {text.split("\ufeff")[-1]} | {"Ada", "Oslo"}
-    assert {"Ada", "Oslo"} & {word for word, _ in spans(found)}
+    [document] = documents_of(annotate(stdin=text.encode()))
+    assert document["text"] == text
+    assert {word for word, _ in spans(document)} <= set(text.split()) | {text.split("\ufeff")[-1]} | {"Ada", "Oslo"}
+    assert {"Ada", "Oslo"} & {word for word, _ in spans(document)}
 
 
 def test_lone_surrogates_do_not_end_the_stream(annotate, tmp_path: Path):
@@ -209,16 +231,16 @@ def test_lone_surrogates_do_not_end_the_stream(annotate, tmp_path: Path):
 
 def test_a_very_long_text_file(annotate, tmp_path: Path):
     (tmp_path / "a.txt").write_text((TEXT + ". ") * 5000)
-    [found] = documents_of(annotate(tmp_path / "a.txt", model="classifier"))
-    assert len(found["entities"]) == 10_000
+    [document] = documents_of(annotate(tmp_path / "a.txt", model="classifier"))
+    assert len(document["entities"]) == 10_000
 
 
 @pytest.mark.parametrize("name", ["n\udcff.txt", "n\udcff.conll"])
 def test_a_file_name_that_is_not_utf8_is_no_failure(annotate, tmp_path: Path, name: str):
     (tmp_path / name).write_text(TEXT if name.endswith(".txt") else TEXT.replace(" ", " O\n") + " O\n")
-    [found] = documents_of(annotate(tmp_path / name))
-    assert found["id"] == name.replace("\udcff", "?").removesuffix(".txt")
-    assert spans(found) == EXPECTED
+    [document] = documents_of(annotate(tmp_path / name))
+    assert document["id"] == name.replace("\udcff", "?").removesuffix(".txt")
+    assert spans(document) == EXPECTED
 
 
 @pytest.mark.parametrize(("stream", "said"), [("stdin", "closed: name files"), ("stdout", "closed: say with --out")])

@@ -7,7 +7,7 @@ import pytest
 
 import nearspan
 
-KEYS = {"precision", "recall", "f1", "macro_f1", "labels", "coverage"}
+KEYS = {"precision", "recall", "f1", "macro_f1", "labels", "coverage", "calibration_error"}
 
 
 @pytest.fixture
@@ -21,16 +21,16 @@ def test_json_is_one_object_with_these_keys(nearspan_command, folders, corpus: P
     ran = nearspan_command("evaluate", folders[name], corpus, "--json", "--device", "cpu")
     assert ran.code == 0
     assert ran.err == ""
-    found = json.loads(ran.out)
-    assert set(found) == KEYS
-    assert set(found["labels"]) == {"PERSON", "PLACE"}
-    assert found["labels"]["PLACE"]["gold"] == 12
-    assert found["coverage"] == {
-        "documents": 12, "sentences": 12, "words": found["coverage"]["words"], "entities": 22, "reachable": 22,
+    content = json.loads(ran.out)
+    assert set(content) == KEYS
+    assert set(content["labels"]) == {"PERSON", "PLACE"}
+    assert content["labels"]["PLACE"]["gold"] == 12
+    assert content["coverage"] == {
+        "documents": 12, "sentences": 12, "words": content["coverage"]["words"], "entities": 22, "reachable": 22,
         "unreachable": {},
     }  # fmt: skip
     model = nearspan.load(folders[name], device="cpu")
-    assert found == json.loads(json.dumps(nearspan.evaluate(model, nearspan.read(corpus).documents).to_dict()))
+    assert content == json.loads(json.dumps(nearspan.evaluate(model, nearspan.read(corpus).documents).to_dict()))
 
 
 def test_the_table(nearspan_command, folders, corpus: Path):
@@ -49,7 +49,7 @@ def test_the_whole_memory_can_be_searched(nearspan_command, folders, corpus: Pat
 def test_what_cannot_be_reached_is_a_miss(nearspan_command, folders, tmp_path: Path):
     wide = nearspan.markup("[Ada lives in Oslo with Bob and Eve](PERSON)")
     nearspan.write([wide], tmp_path / "wide.jsonl")
-    found = json.loads(nearspan_command("evaluate", folders["instance"], tmp_path / "wide.jsonl", "--json").out)
-    assert found["coverage"]["unreachable"] == {"wider than 6 words": 1}
-    assert found["labels"]["PERSON"]["gold"] == 1
-    assert found["recall"] == 0
+    content = json.loads(nearspan_command("evaluate", folders["instance"], tmp_path / "wide.jsonl", "--json").out)
+    assert content["coverage"]["unreachable"] == {"wider than 6 words": 1}
+    assert content["labels"]["PERSON"]["gold"] == 1
+    assert content["recall"] == 0

@@ -19,43 +19,51 @@ def explain(nearspan_command, folders):
     return run
 
 
+def test_piped_evidence_marks_the_words_of_a_training_span(explain):
+    rows = [line for line in explain(TEXT, "--span", "Oslo").out.splitlines() if " #" in line]
+    assert rows
+    assert all(line.count("«") == line.count("»") == 1 for line in rows)
+
+
 def test_the_terminal_view(explain):
     ran = explain(TEXT, "-k", "2")
     assert ran.code == 0
-    for part in ("Ada⟨PERSON⟩ lives in Oslo⟨PLACE⟩", "exact", "add up", "0."):
+    for part in ("«Ada»⟨PERSON⟩ lives in «Oslo»⟨PLACE⟩", "exact", "add up", "0."):
         assert part in ran.out
 
 
 def test_json_adds_up(explain):
-    found = json.loads(explain(TEXT, "--json", "-k", "3").out)
-    assert found["text"] == TEXT
-    assert [one["text"] for one in found["evidence"]] == ["Ada", "Oslo"]
-    for one in found["evidence"]:
-        assert sum(one["probabilities"].values()) == pytest.approx(1, abs=1e-5)
-        for label, group in one["neighbours"].items():
+    content = json.loads(explain(TEXT, "--json", "-k", "3").out)
+    assert content["text"] == TEXT
+    assert [explained["text"] for explained in content["evidence"]] == ["Ada", "Oslo"]
+    for entity in content["evidence"]:
+        assert sum(entity["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+        for label, group in entity["neighbours"].items():
             assert len(group) <= 3
             listed = sum(neighbour["weight"] for neighbour in group)
-            assert listed + one["unlisted"][label] == pytest.approx(one["probabilities"][label], abs=1e-5)
+            assert listed + entity["unlisted"][label] == pytest.approx(entity["probabilities"][label], abs=1e-5)
 
 
 def test_k_is_how_many_are_listed(explain):
     for count in ("1", "4"):
-        found = json.loads(explain(TEXT, "--json", "-k", count).out)
-        assert max(len(group) for one in found["evidence"] for group in one["neighbours"].values()) == int(count)
+        content = json.loads(explain(TEXT, "--json", "-k", count).out)
+        assert max(len(group) for entity in content["evidence"] for group in entity["neighbours"].values()) == int(
+            count
+        )
     assert explain(TEXT, "-k", "0").code == 2
 
 
 def test_any_span_can_be_asked_about(explain):
-    found = json.loads(explain(TEXT, "--span", "lives in", "--json").out)
-    [one] = found["evidence"]
-    assert (one["text"], one["label"], one["fragments"]) == ("lives in", None, [[4, 12]])
+    content = json.loads(explain(TEXT, "--span", "lives in", "--json").out)
+    [entity] = content["evidence"]
+    assert (entity["text"], entity["label"], entity["fragments"]) == ("lives in", None, [[4, 12]])
     assert "no entity" in explain(TEXT, "--span", "lives in").out
 
 
 def test_the_span_is_found_where_it_is_whole_words(explain):
     """`a` stands inside Ada before it stands alone."""
-    found = json.loads(explain("Ada saw a moon", "--span", "a", "--json").out)
-    assert found["evidence"][0]["fragments"] == [[8, 9]]
+    content = json.loads(explain("Ada saw a moon", "--span", "a", "--json").out)
+    assert content["evidence"][0]["fragments"] == [[8, 9]]
 
 
 def test_further_fragments_are_found_where_they_are_whole_words():
@@ -73,8 +81,8 @@ def test_a_span_is_made_of_words(explain, words: str):
 
 
 def test_a_classifier_says_how_weak_its_claim_is(explain):
-    found = json.loads(explain(TEXT, "--json", model="classifier").out)
-    assert {one["strength"] for one in found["evidence"]} == {"nearest"}
+    content = json.loads(explain(TEXT, "--json", model="classifier").out)
+    assert {entity["strength"] for entity in content["evidence"]} == {"nearest"}
     assert "not the mechanism" in explain(TEXT, model="classifier").out
 
 
@@ -93,10 +101,10 @@ def test_markup_in_the_text_is_only_text(explain):
 
 
 def test_unicode_text(explain):
-    found = json.loads(explain("عاشت Ada في Oslo 👩‍🚀", "--json").out)
-    for one in found["evidence"]:
-        [[start, end]] = one["fragments"]
-        assert found["text"][start:end] == one["text"]
+    content = json.loads(explain("عاشت Ada في Oslo 👩‍🚀", "--json").out)
+    for entity in content["evidence"]:
+        [[start, end]] = entity["fragments"]
+        assert content["text"][start:end] == entity["text"]
 
 
 def test_a_text_that_is_not_unicode_is_a_clear_error(explain):
@@ -118,7 +126,7 @@ def test_the_page_is_written(explain, tmp_path):
 
 
 def test_the_memory_may_be_interpolated_with_a_classifier(explain):
-    found = json.loads(explain(TEXT, "--interpolate", "0.4", "--json", model="classifier").out)
-    assert {one["weight"] for one in found["evidence"]} == {0.4}
+    content = json.loads(explain(TEXT, "--interpolate", "0.4", "--json", model="classifier").out)
+    assert {entity["weight"] for entity in content["evidence"]} == {0.4}
     assert explain(TEXT, "--interpolate", "1.5", model="classifier").code == 2
     assert "predicts from its memory already" in explain(TEXT, "--interpolate", "0.4").err

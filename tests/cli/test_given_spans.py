@@ -43,11 +43,11 @@ def test_evaluate_prints_scores_of_classification_alone(nearspan_command, model:
     assert ran.code == 0, ran.err
     assert "accuracy" in " ".join(ran.out.split())
     assert "recall" not in ran.out
-    found = json.loads(nearspan_command("evaluate", model, corpus, "--json").out)
-    assert found["task"] == "span classification"
-    assert 0 <= found["accuracy"] <= 1
-    assert found["baseline"]["accuracy"] == 1.0
-    assert {"precision", "recall", "f1", "macro_f1"}.isdisjoint(found)
+    content = json.loads(nearspan_command("evaluate", model, corpus, "--json").out)
+    assert content["task"] == "span classification"
+    assert 0 <= content["accuracy"] <= 1
+    assert content["baseline"]["accuracy"] == 1.0
+    assert {"precision", "recall", "f1", "macro_f1"}.isdisjoint(content)
 
 
 def test_annotate_labels_a_corpus_anew_and_refuses_raw_text(
@@ -86,8 +86,8 @@ def test_a_report_has_no_score_of_recognition(nearspan_command, model: Path, cor
     assert "F1</th>" not in page
     assert re.findall(r'<section id="(\w+)"', page) == ["scores", "confusion", "errors", "coverage", "model"]
     assert re.findall(r'<section id="(\w+)"', papers) == ["loss", "outputs"]
-    (found,) = json.loads((tmp_path / "report/report.json").read_text())["models"]
-    assert "f1" not in found
+    (content,) = json.loads((tmp_path / "report/report.json").read_text())["models"]
+    assert "f1" not in content
     assert len(json.loads((tmp_path / "report/papers.json").read_text())["models"][0]["losses"]) == 2
     mixed = nearspan_command("report", model, corpus, "--out", tmp_path / "mixed", "--compare", folders["classifier"])
     assert mixed.code == 2

@@ -19,7 +19,7 @@ finally:
 """
 
 
-def loaded(*arguments: str | Path) -> str:
+def loaded_packages(*arguments: str | Path) -> str:
     """The large packages that a command has loaded when it ends."""
     command = [sys.executable, "-c", RUN, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
@@ -29,17 +29,17 @@ def loaded(*arguments: str | Path) -> str:
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help_and_version_load_nothing_large(option: str):
-    assert loaded(option) == "[]"
+    assert loaded_packages(option) == "[]"
 
 
 @pytest.mark.parametrize("arguments", [["recipes"], ["recipes", "instance"]])
 def test_recipes_are_read_with_what_prints_them_alone(arguments: list[str]):
-    assert loaded(*arguments) == "['rich']"
+    assert loaded_packages(*arguments) == "['rich']"
 
 
 def test_corpora_are_read_and_written_without_torch(tmp_path: Path):
     for arguments in (["check", path("dev")], ["convert", path("dev"), tmp_path / "dev.jsonl"]):
-        packages = loaded(*arguments)
+        packages = loaded_packages(*arguments)
         assert "torch" not in packages
         assert "transformers" not in packages
 

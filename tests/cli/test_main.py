@@ -160,11 +160,11 @@ def test_killed_from_outside_and_resumed_a_run_ends_alike(start, documents, tiny
 
 
 def test_an_interrupted_run_says_how_to_go_on(nearspan_command, documents, tmp_path: Path, monkeypatch):
-    def interrupted(*_, **__):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     nearspan.write(documents, tmp_path / "train.jsonl")
-    monkeypatch.setattr("nearspan.training.train", interrupted)
+    monkeypatch.setattr("nearspan.training.train", interrupt)
     ran = nearspan_command("train", "instance", "--train", tmp_path / "train.jsonl", "--out", tmp_path / "m")
     assert ran.code == 130
     assert "--resume" in ran.err
@@ -203,10 +203,10 @@ def test_a_full_standard_output_is_told_in_one_line(start, folders, documents, t
 
 
 def test_an_error_of_the_system_names_its_file(monkeypatch, capsys):
-    def refused(**_) -> None:
+    def refuse(**_) -> None:
         raise PermissionError(EACCES, "Permission denied", "secret.txt")
 
-    monkeypatch.setattr(nearspan.cli, "app", refused)
+    monkeypatch.setattr(nearspan.cli, "app", refuse)
     with pytest.raises(SystemExit) as stopped:
         nearspan.cli.main()
     assert stopped.value.code == 2

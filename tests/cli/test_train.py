@@ -134,9 +134,11 @@ def test_labels_that_look_like_markup(nearspan_command, tmp_path: Path):
     assert "[/b]" in ran.out
 
 
-@pytest.mark.parametrize(("checkpoint", "told"), [(True, "with --resume goes on"), (False, "without --resume begins")])
+@pytest.mark.parametrize(
+    ("checkpoint", "advice"), [(True, "with --resume goes on"), (False, "without --resume begins")]
+)
 def test_a_stopped_run_says_whether_there_is_a_checkpoint(
-    nearspan_command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool, told: str
+    nearspan_command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool, advice: str
 ):
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -146,7 +148,7 @@ def test_a_stopped_run_says_whether_there_is_a_checkpoint(
         (tmp_path / "checkpoint.safetensors").touch()
     ran = nearspan_command("train", "classifier", "--train", corpus, "--out", tmp_path)
     assert ran.code == 130
-    assert told in " ".join(ran.err.split())
+    assert advice in " ".join(ran.err.split())
 
 
 def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):
@@ -158,11 +160,11 @@ def test_resume_by_command(nearspan_command, corpus: Path, tmp_path: Path):
 
 def test_synonyms_are_learned_by_command(nearspan_command, corpus: Path, tmp_path: Path):
     common = ["train", "classifier", "--train", corpus, "--device", "cpu", *CLASSIFIER]
-    told = ["--set", "losses.generators.pretraining=0", "--set", "losses.generators.size=4"]
-    ran = nearspan_command(*common, *told, "--out", tmp_path / "m", "--synonyms", "sample")
+    settings = ["--set", "losses.generators.pretraining=0", "--set", "losses.generators.size=4"]
+    ran = nearspan_command(*common, *settings, "--out", tmp_path / "m", "--synonyms", "sample")
     assert ran.code == 0, ran.err
     assert nearspan.load(tmp_path / "m", device="cpu").network.generators.vocabulary.synonyms
-    missing = nearspan_command(*common, *told, "--out", tmp_path / "n", "--synonyms", tmp_path / "none.tsv")
+    missing = nearspan_command(*common, *settings, "--out", tmp_path / "n", "--synonyms", tmp_path / "none.tsv")
     assert missing.code == 2
 
 
@@ -209,3 +211,21 @@ def test_two_processes_train_one_model(corpus: Path, tmp_path: Path, name: str):
     assert len((tmp_path / "m" / "metrics.jsonl").read_text().splitlines()) == 2
     assert json.loads((tmp_path / "m" / "result.json").read_text())["processes"] == 2
     assert done.stderr.count("saved to") == 1
+
+
+def test_without_a_recipe_it_starts_and_ends_with_what_to_do_next(nearspan_command, documents, tmp_path, monkeypatch):
+    monkeypatch.setattr("nearspan.training.start.is_installed", lambda _: False)
+    nearspan.write([document for document in documents for _ in range(2)], tmp_path / "data.jsonl")
+    ran = nearspan_command(
+        "train", "--train", tmp_path / "data.jsonl", "--out", tmp_path / "my model", "--device", "cpu",
+        "--minutes", "5", *TINY,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    for part in ("start-static on cpu", "pip install 'nearspan[encoder]'", "held out for development: 2 documents"):
+        assert part in " ".join(ran.err.split())
+    lines = ran.err.splitlines()
+    assert any("2 epochs, about 0:" in line for line in lines)
+    out = f"'{tmp_path / 'my model'}'"
+    assert lines[-3].strip() == f"nearspan evaluate {out} CORPUS"
+    assert lines[-2].strip() == f"nearspan explain {out} 'Ada lives in Oslo'"
+    assert lines[-1].strip() == f"nearspan serve {out}"

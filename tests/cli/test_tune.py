@@ -56,10 +56,10 @@ def test_errors_come_before_training(nearspan_command, common, tmp_path: Path, a
 
 
 def test_an_interrupted_tuning_says_how_to_go_on(nearspan_command, common, monkeypatch):
-    def interrupted(*_, **__):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nearspan.training.tune", interrupted)
+    monkeypatch.setattr("nearspan.training.tune", interrupt)
     ran = nearspan_command(*common, "--search", "training.epochs=1..3")
     assert ran.code == 130
     assert "--resume" in ran.err

@@ -16,14 +16,14 @@ def sentences(*texts: str):
     return [sentence for text in texts for sentence in split(nearspan.markup(text))]
 
 
-def built(**settings) -> Encoder:
+def build_encoder(**settings) -> Encoder:
     torch.manual_seed(0)
     module = CharacterCNN.from_corpus(CharacterCNNSettings(**settings), sentences("Ada lives in Oslo x"), [])
     torch.nn.init.normal_(module.convolution.bias)
     return Encoder(EncoderSettings(), {"characters": module}).eval()
 
 
-def embedded(encoder: Encoder, *texts: str) -> torch.Tensor:
+def embed(encoder: Encoder, *texts: str) -> torch.Tensor:
     return encoder(encoder.prepare(sentences(*texts)).batch(torch.arange(len(texts)))).states
 
 
@@ -31,18 +31,18 @@ def embedded(encoder: Encoder, *texts: str) -> torch.Tensor:
 @pytest.mark.parametrize("window", [1, 2, 3, 5])
 @pytest.mark.parametrize("other", ["a", "in", "extraordinarily", LONG])
 def test_padding_never_matters(window: int, other: str):
-    encoder = built(window=window)
-    alone = embedded(encoder, "Oslo")[0, 0]
-    beside = embedded(encoder, f"{other} Oslo")[0, 1]
+    encoder = build_encoder(window=window)
+    alone = embed(encoder, "Oslo")[0, 0]
+    beside = embed(encoder, f"{other} Oslo")[0, 1]
     torch.testing.assert_close(beside, alone)
-    below = embedded(encoder, f"{other} {other} {other}", "Oslo")[1, 0]
+    below = embed(encoder, f"{other} {other} {other}", "Oslo")[1, 0]
     torch.testing.assert_close(below, alone)
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even")
 @pytest.mark.parametrize("window", [1, 2, 3, 5])
 def test_a_vector_is_the_maximum_of_the_convolution_over_the_word(window: int):
-    encoder = built(window=window)
+    encoder = build_encoder(window=window)
     module = encoder.features["characters"]
     for word in ("i", "Ada", "lives"):
         letters = torch.stack([module.table.weight[module.index[letter]] for letter in word])
@@ -51,32 +51,38 @@ def test_a_vector_is_the_maximum_of_the_convolution_over_the_word(window: int):
         weight, bias = module.convolution.weight, module.convolution.bias
         steps = [(weight * padded[at : at + window].T).sum((1, 2)) + bias for at in range(len(word))]
         expected = torch.stack(steps).amax(0).clamp(min=0)
-        torch.testing.assert_close(embedded(encoder, word)[0, 0], expected)
+        torch.testing.assert_close(embed(encoder, word)[0, 0], expected)
 
 
 def test_of_a_very_long_word_both_ends_are_read():
-    encoder = built(longest=6)
-    long = embedded(encoder, "Osl" + LONG + "ivs")[0, 0]
-    torch.testing.assert_close(long, embedded(encoder, "Oslivs")[0, 0])
+    encoder = build_encoder(longest=6)
+    long = embed(encoder, "Osl" + LONG + "ivs")[0, 0]
+    torch.testing.assert_close(long, embed(encoder, "Oslivs")[0, 0])
     assert encoder.prepare(sentences("i " + LONG)).features["characters"]["spellings"].shape[1] == 6
 
 
 @pytest.mark.parametrize("longest", [2, 5])
 def test_any_longest_is_kept_to(longest: int):
-    encoder = built(longest=longest)
-    assert embedded(encoder, f"i Oslo {LONG}").isfinite().all()
+    encoder = build_encoder(longest=longest)
+    assert embed(encoder, f"i Oslo {LONG}").isfinite().all()
 
 
 def test_unseen_characters_share_a_vector():
-    encoder = built()
-    found = embedded(encoder, "Ж Щ A")[0]
-    assert torch.equal(found[0], found[1])
-    assert not torch.equal(found[0], found[2])
+    encoder = build_encoder()
+    vectors = embed(encoder, "Ж Щ A")[0]
+    assert torch.equal(vectors[0], vectors[1])
+    assert not torch.equal(vectors[0], vectors[2])
+
+
+def test_a_character_that_a_damaged_vocabulary_has_twice_leads_to_no_row_beyond_the_table():
+    module = CharacterCNN(CharacterCNNSettings(), {"characters": ["A", "B", "A"]})
+    assert module.table.num_embeddings == 5
+    assert max(module.index.values()) < module.table.num_embeddings
 
 
 def test_the_row_of_padding_stays_zero_in_training():
-    encoder = built().train()
+    encoder = build_encoder().train()
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.1)
-    embedded(encoder, "Oslo in").sum().backward()
+    embed(encoder, "Oslo in").sum().backward()
     optimizer.step()
     assert encoder.features["characters"].table.weight[0].abs().sum() == 0

@@ -67,14 +67,14 @@ def test_what_was_learned_is_found_again_after_loading(model: Model, documents):
 
 
 def test_every_entity_has_evidence_and_the_instance_heads_adds_up(model: Model):
-    found = model.explain("Ada lives in Oslo.", k=10**6)
-    assert found
-    for evidence in found:
+    explained = model.explain("Ada lives in Oslo.", k=10**6)
+    assert explained
+    for evidence in explained:
         assert evidence.strength == ("exact" if model.network.head.uses_datastore else "nearest")
         assert any(evidence.neighbours.values())
         if model.network.head.uses_datastore:
             for label, group in evidence.neighbours.items():
-                listed = sum(one.weight for one in group)
+                listed = sum(near.weight for near in group)
                 assert listed == pytest.approx(evidence.probabilities[label], abs=1e-5)
             assert sum(evidence.probabilities.values()) == pytest.approx(1, abs=1e-5)
 
@@ -85,29 +85,29 @@ def batches(model: Model, monkeypatch) -> list[int]:
     sizes: list[int] = []
     read = type(model.network.encoder).forward
 
-    def watched(encoder, batch):
+    def watch(encoder, batch):
         sizes.append(batch.rows.numel())
         return read(encoder, batch)
 
-    monkeypatch.setattr(type(model.network.encoder), "forward", watched)
+    monkeypatch.setattr(type(model.network.encoder), "forward", watch)
     return sizes
 
 
-def repeated(documents: list[Document], words: int) -> Document:
+def repeat_sentences(documents: list[Document], words: int) -> Document:
     """One document of all the sentences of some, again and again, with their entities."""
     text, entities, sentences, count = "", [], [], 0
     while count < words:
-        for one in documents:
+        for document in documents:
             start = len(text)
-            text += one.text + " "
-            count += len(one.text.split())
+            text += document.text + " "
+            count += len(document.text.split())
             sentences.append((start, len(text)))
-            entities += [Entity.of(start + each.start, start + each.end, each.label) for each in one.entities]
+            entities += [Entity.of(start + each.start, start + each.end, each.label) for each in document.entities]
     return Document(text, tuple(entities), sentences=tuple(sentences))
 
 
 def test_of_a_document_of_20_000_words_nothing_is_lost(model: Model, documents, batches: list[int]):
-    gold = repeated(documents, 20_000)
+    gold = repeat_sentences(documents, 20_000)
     assert evaluate(model, [gold]).scores.f1 == evaluate(model, documents).scores.f1
     assert sum(batches) > 20_000
     assert max(batches) <= 2048  # whatever the document's length

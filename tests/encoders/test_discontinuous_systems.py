@@ -57,11 +57,11 @@ def test_fragments_are_joined_and_known_again_after_loading(encoders, tmp_path: 
     recipe, settings = SYSTEMS[name]
     chosen = nearspan.recipe(recipe).override([f'encoder.transformer.name="{encoders["bert"]}"', *SMALL, *settings])
     trained = nearspan.train(chosen, documents, out=tmp_path / name, device="cpu").model
-    found = evaluate(trained, documents)
-    assert found.discontinuous["entities"].f1 > 0.6
+    evaluation = evaluate(trained, documents)
+    assert evaluation.discontinuous["entities"].f1 > 0.6
     model = nearspan.load(tmp_path / name, device="cpu")
-    assert evaluate(model, documents).to_dict() == found.to_dict()
-    document, span = next((d, e.span) for d in found.predicted for e in d.entities if e.span.discontinuous)
-    [evidence] = [one for one in model.explain(document) if one.span == span]
+    assert evaluate(model, documents).to_dict() == evaluation.to_dict()
+    document, span = next((d, e.span) for d in evaluation.predicted for e in d.entities if e.span.discontinuous)
+    [evidence] = [entity for entity in model.explain(document) if entity.span == span]
     assert evidence.label == "PERSON"
-    assert all(one.span.discontinuous for one in evidence.neighbours["PERSON"])
+    assert all(near.span.discontinuous for near in evidence.neighbours["PERSON"])

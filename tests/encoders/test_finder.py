@@ -68,9 +68,9 @@ def mean(tokens: list[str]) -> list[float]:
     return [*total, float(not any(total))]
 
 
-def cosine(one: list[float], other: list[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True)) / sqrt(
-        sum(a * a for a in one) * sum(b * b for b in other)
+def cosine(vector: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(vector, other, strict=True)) / sqrt(
+        sum(a * a for a in vector) * sum(b * b for b in other)
     )
 
 
@@ -102,7 +102,7 @@ def test_predictions_and_evidence_rest_on_the_sentences_that_the_vectors_find(fo
         chosen = Query(model.network, batch, model.datastore, torch.tensor([near]))
         assert torch.equal(model.network.predict_proba(searched), model.network.predict_proba(chosen))
         for evidence in model.explain(text):
-            used = {one.sentence_id for some in evidence.neighbours.values() for one in some}
+            used = {neighbour.sentence_id for some in evidence.neighbours.values() for neighbour in some}
             assert used <= set(near)
             shown += len(used)
     assert shown > 3
@@ -112,8 +112,8 @@ def test_a_saved_model_finds_the_same_without_the_file(folder: Path, documents):
     model = nearspan.load(folder, device="cpu")
     kept = model.datastore
     assert kept is not None
-    found = model.label_documents(documents)
-    model.build_datastore(found)
+    labelled = model.label_documents(documents)
+    model.build_datastore(labelled)
     torch.testing.assert_close(model.datastore.sentence_vectors, kept.sentence_vectors)
     assert kept.sentence_vectors.shape == (len(documents), 4)
 

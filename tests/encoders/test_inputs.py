@@ -23,7 +23,7 @@ def test_buckets_hold_every_sentence_once(lengths: list[int], size: int, seed: i
 groups = st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=5), min_size=1, max_size=12)  # lengths, by passage
 
 
-def numbered(passages: list[list[int]]) -> tuple[torch.Tensor, list[list[int]]]:
+def number_passages(passages: list[list[int]]) -> tuple[torch.Tensor, list[list[int]]]:
     together, count = [], 0
     for group in passages:
         together.append(list(range(count, count + len(group))))
@@ -40,7 +40,7 @@ def with_passages(lengths: list[int], passages: list[list[int]]) -> EncodedCorpu
 
 @given(groups, st.integers(1, 9), st.integers(0, 5))
 def test_sentences_that_are_read_together_are_in_one_batch(passages: list[list[int]], size: int, seed: int):
-    lengths, together = numbered(passages)
+    lengths, together = number_passages(passages)
     prepared = with_passages(lengths.tolist(), together)
     batches = [batch.tolist() for batch in prepared.training_batches(size, torch.Generator().manual_seed(seed))]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
@@ -51,7 +51,7 @@ def test_sentences_that_are_read_together_are_in_one_batch(passages: list[list[i
 
 @given(groups)
 def test_the_reading_order_keeps_them_together_too(passages: list[list[int]]):
-    lengths, together = numbered(passages)
+    lengths, together = number_passages(passages)
     prepared = with_passages(lengths.tolist(), together)
     batches = [batch.ids.tolist() for batch in prepared.reading_batches()]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))

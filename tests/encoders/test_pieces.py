@@ -99,18 +99,18 @@ def test_units_partition_every_word_and_share_out_every_piece(tokenizers, kind: 
     pieces = encode_pieces([view], tokenizers[kind])[0]
     given_out = unit_pieces(view, pieces)
     assert all(given_out)
-    assert [position for own in given_out for position in own] == list(range(len(pieces.ids)))
+    assert [position for part in given_out for position in part] == list(range(len(pieces.ids)))
 
 
 def test_the_units_of_words_that_tokenizers_see_differently(tokenizers):
     tokens = ["oslosx", "\u200d", "a\u00e9b", "e\u0301", "\U0001f600s"]
 
-    def seen(kind: str) -> list[list[str]]:
+    def see(kind: str) -> list[list[str]]:
         [view] = Splitter(tokenizer=tokenizers[kind])(document(tokens))
         return [view.tokens[first:stop] for first, stop in view.wholes]
 
-    assert seen("bert") == [["oslo", "s", "x"], ["\u200d"], ["a\u00e9b"], ["e\u0301"], ["\U0001f600s"]]
-    assert seen("roberta") == [
+    assert see("bert") == [["oslo", "s", "x"], ["\u200d"], ["a\u00e9b"], ["e\u0301"], ["\U0001f600s"]]
+    assert see("roberta") == [
         ["oslo", "s", "x"],
         ["\u200d"],
         ["a", "\u00e9", "b"],
@@ -142,12 +142,12 @@ def test_a_unit_that_the_tokenizer_does_not_see_again_reads_its_words_first_piec
 
 def test_entities_inside_a_word_are_misaligned_though_pieces_begin_there(tokenizers):
     text = "Adas left Oslosx"
-    found = align(
+    alignment = align(
         Splitter(tokenizer=tokenizers["bert"])(Document(text)), [Entity.of(0, 4, "A"), Entity.of(10, 14, "B")]
     )
-    assert [(gold.first, gold.stop) for gold in found.golds[0]] == [(0, 2)]
-    assert [(entity.label, reason) for entity, reason in found.unreachable] == [("B", "misaligned")]
-    assert found.coverage.words == 3
+    assert [(gold.first, gold.stop) for gold in alignment.golds[0]] == [(0, 2)]
+    assert [(entity.label, reason) for entity, reason in alignment.unreachable] == [("B", "misaligned")]
+    assert alignment.coverage.words == 3
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 3, 9, 300, 2500]), st.integers(1, 80))
@@ -183,8 +183,8 @@ def test_in_context_the_states_of_pieces_are_those_of_the_whole_run(encoders, po
     assert all(list(view.around) == views for view in views)
     ids = [2, *(number for pieces in encode_pieces(views, tokenizer) for number in pieces.ids), 3]
     expected = AutoModel.from_pretrained(encoders["bert"]).eval()(input_ids=torch.tensor([ids])).last_hidden_state
-    found = encoder(encoder.prepare(views).batch(torch.tensor([0, 1]))).states  # [2, 7, size]
-    torch.testing.assert_close(found.flatten(0, 1), expected[0, 1:-1], atol=1e-5, rtol=1e-3)
+    states = encoder(encoder.prepare(views).batch(torch.tensor([0, 1]))).states  # [2, 7, size]
+    torch.testing.assert_close(states.flatten(0, 1), expected[0, 1:-1], atol=1e-5, rtol=1e-3)
 
 
 def test_pieces_need_a_pretrained_encoder(tiny, documents, tmp_path):
@@ -241,10 +241,10 @@ def model(request, folders) -> Model:
 
 def test_a_model_over_pieces_finds_its_entities_again(model: Model, corpus):
     assert model.split(corpus[0])[0].unit == "pieces"
-    found = evaluate(model, corpus)
-    assert found.scores.f1 == 1
-    assert str(found.coverage) == "13 entities in 8 sentences; all reachable"
-    assert found.coverage.words == sum(len(each.text.split()) for each in corpus)
+    evaluation = evaluate(model, corpus)
+    assert evaluation.scores.f1 == 1
+    assert str(evaluation.coverage) == "13 entities in 8 sentences; all reachable"
+    assert evaluation.coverage.words == sum(len(each.text.split()) for each in corpus)
 
 
 def test_a_saved_model_over_pieces_predicts_the_same(encoders, corpus, tmp_path):
@@ -252,9 +252,9 @@ def test_a_saved_model_over_pieces_predicts_the_same(encoders, corpus, tmp_path)
     trained = nearspan.train(chosen, corpus, out=tmp_path / "out", device="cpu").model
     loaded = nearspan.load(tmp_path / "out", device="cpu")
     texts = ["Adas lives in Oslosx. Bobsy \u200d met \U0001f600Adas", *(each.text for each in corpus)]
-    for one, other in zip(trained.pipe(texts), loaded.pipe(texts), strict=True):
-        assert one == other
-        assert [entity.score for entity in one.entities] == [entity.score for entity in other.entities]
+    for left, right in zip(trained.pipe(texts), loaded.pipe(texts), strict=True):
+        assert left == right
+        assert [entity.score for entity in left.entities] == [entity.score for entity in right.entities]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -262,18 +262,20 @@ def test_entities_are_whole_words_though_predicted_spans_are_not(encoders, corpu
     torch.manual_seed(1)
     chosen = recipe(encoders[kind], "shallow")
     split = chosen.splitter()
-    model = Model.from_corpus(chosen, [one for each in corpus for one in split(each)], ["A", "B"], overlap="any")
+    model = Model.from_corpus(
+        chosen, [sentence for each in corpus for sentence in split(each)], ["A", "B"], overlap="any"
+    )
     torch.nn.init.normal_(model.network.head.weight, std=5)  # untrained: it sees entities everywhere
     texts = ["Adas lives in Oslosx with Bobsy", "Eves left New Yorkx"]
     inside = 0
-    for found in model.pipe(texts):
-        [view] = model.split(found)
+    for document in model.pipe(texts):
+        [view] = model.split(document)
         [spans] = model.predictor.predict_spans(model.encode([view]))
         whole = [span for span in spans if span.first in view.starts.values() and span.stop in view.stops.values()]
         inside += len(spans) - len(whole)
-        assert len(found.entities) == len(whole) > 0
-        words = nearspan.segment.split(found)[0]
-        assert all(entity.start in words.starts and entity.end in words.stops for entity in found.entities)
+        assert len(document.entities) == len(whole) > 0
+        words = nearspan.segment.split(document)[0]
+        assert all(entity.start in words.starts and entity.end in words.stops for entity in document.entities)
     assert inside > 0
 
 
@@ -301,8 +303,10 @@ def test_a_sentence_of_3000_words_is_read_whole(model: Model, monkeypatch):
 
     list(model.pipe([text]))  # read for real, too
     monkeypatch.setattr(Predictor, "predict_spans", predict_spans)
-    [found] = model.pipe([text])
-    assert [(entity.start, entity.end) for entity in found.entities] == list(nearspan.segment.split(found)[0].words)
+    [document] = model.pipe([text])
+    assert [(entity.start, entity.end) for entity in document.entities] == list(
+        nearspan.segment.split(document)[0].words
+    )
 
 
 def test_wider_than_the_most_pieces_is_in_the_coverage(encoders, corpus, tmp_path):
@@ -315,13 +319,13 @@ def test_wider_than_the_most_pieces_is_in_the_coverage(encoders, corpus, tmp_pat
 
 
 def test_explain_shows_the_texts_of_spans(model: Model, corpus):
-    found = {evidence.text: evidence for evidence in model.explain(corpus[0].text)}
-    assert {text: evidence.label for text, evidence in found.items()} == {"Adas": "PERSON", "Oslosx": "PLACE"}
-    for evidence in found.values():
-        shown = [one for group in evidence.neighbours.values() for one in group]
+    by_text = {evidence.text: evidence for evidence in model.explain(corpus[0].text)}
+    assert {text: evidence.label for text, evidence in by_text.items()} == {"Adas": "PERSON", "Oslosx": "PLACE"}
+    for evidence in by_text.values():
+        shown = [near for group in evidence.neighbours.values() for near in group]
         assert shown
-        assert all(one.text == one.sentence[one.span.start : one.span.end] for one in shown)
-    assert found["Oslosx"].neighbours["PLACE"][0].text == "Oslosx"
+        assert all(near.text == near.sentence[near.span.start : near.span.end] for near in shown)
+    assert by_text["Oslosx"].neighbours["PLACE"][0].text == "Oslosx"
     assert model.explain_span("The rains fell", Span.of(4, 9)).text == "rains"
     with pytest.raises(NearspanError, match="not a run of whole words"):
         model.explain_span("The rains fell", Span.of(4, 8))
@@ -333,19 +337,19 @@ def test_instances_over_pieces_add_up(encoders, tiny, corpus, tmp_path):
     model = nearspan.train(chosen, corpus, out=tmp_path / "out", device="cpu").model
     evidence = model.explain_span("Adas left", Span.of(0, 4), k=3)
     for label, group in evidence.neighbours.items():
-        total = sum(one.weight for one in group) + evidence.unlisted[label]
+        total = sum(near.weight for near in group) + evidence.unlisted[label]
         assert total == pytest.approx(evidence.probabilities[label], abs=1e-5)
 
 
 def test_in_context_a_documents_entities_do_not_depend_on_the_other_documents(model: Model, corpus):
     texts = [". ".join(each.text for each in corpus[:3]), ". ".join(each.text for each in corpus[3:]), "Adas left."]
     together = list(model.pipe(texts))
-    assert any(found.entities for found in together)
-    for text, found in zip(texts, together, strict=True):
+    assert any(annotated.entities for annotated in together)
+    for text, document in zip(texts, together, strict=True):
         [alone] = model.pipe([text])
-        assert alone == found
+        assert alone == document
         scores = [entity.score for entity in alone.entities]
-        assert scores == pytest.approx([entity.score for entity in found.entities], abs=1e-4)
+        assert scores == pytest.approx([entity.score for entity in document.entities], abs=1e-4)
 
 
 def test_the_report_of_a_model_over_pieces(folders, corpus):

@@ -8,7 +8,7 @@ from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 LENGTHS = [5, 1, 3, 5]
 
 
-def built(layers: int = 2) -> BiLSTM:
+def build_bilstm(layers: int = 2) -> BiLSTM:
     torch.manual_seed(0)
     return BiLSTM(BiLSTMSettings(layers=layers, size=4, dropout=0.0), inputs=3)
 
@@ -21,7 +21,7 @@ def read(module: BiLSTM, states: torch.Tensor, lengths: list[int]) -> torch.Tens
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("training", [True, False])
 def test_a_batch_equals_its_sentences_one_by_one(layers: int, training: bool):
-    module = built(layers).train(training)
+    module = build_bilstm(layers).train(training)
     states = torch.randn(4, 5, 3)  # padding holds noise that nobody may read
     together = read(module, states, LENGTHS)
     for row, length in enumerate(LENGTHS):
@@ -31,7 +31,7 @@ def test_a_batch_equals_its_sentences_one_by_one(layers: int, training: bool):
 
 @pytest.mark.parametrize("training", [True, False])
 def test_padding_has_zero_states(training: bool):
-    together = read(built().train(training), torch.randn(4, 5, 3), LENGTHS)
+    together = read(build_bilstm().train(training), torch.randn(4, 5, 3), LENGTHS)
     assert together.shape == (4, 5, 8)
     for row, length in enumerate(LENGTHS):
         assert together[row, length:].abs().sum() == 0
@@ -39,17 +39,17 @@ def test_padding_has_zero_states(training: bool):
 
 
 def test_forward_states_come_first():
-    module = built(1).eval()
+    module = build_bilstm(1).eval()
     states = torch.randn(1, 4, 3)
     changed = states.clone()
     changed[0, 3] += 1  # the last word: only backward states can know of it before
-    one, other = read(module, states, [4])[0, 0], read(module, changed, [4])[0, 0]
-    assert torch.equal(one[:4], other[:4])
-    assert not torch.equal(one[4:], other[4:])
+    left, right = read(module, states, [4])[0, 0], read(module, changed, [4])[0, 0]
+    assert torch.equal(left[:4], right[:4])
+    assert not torch.equal(left[4:], right[4:])
 
 
 def test_step_by_step_without_dropout_is_the_same():
-    module, states = built(), torch.randn(4, 5, 3)
+    module, states = build_bilstm(), torch.randn(4, 5, 3)
     quick = read(module.train(), states, LENGTHS)
     module.state_dropout = 1e-12  # next to no state is dropped, so this is the slow way alone
     torch.testing.assert_close(read(module, states, LENGTHS), quick)
@@ -75,7 +75,7 @@ def test_outputs_are_dropped_in_training_only():
 
 
 def test_every_lstm_begins_with_its_forget_gate_open():
-    module = built()
-    for one in (*module.forwards, *module.backwards):
-        biases = one.bias_ih_l0 + one.bias_hh_l0
+    module = build_bilstm()
+    for lstm in (*module.forwards, *module.backwards):
+        biases = lstm.bias_ih_l0 + lstm.bias_hh_l0
         assert biases.view(4, 4).tolist() == [[0] * 4, [1] * 4, [0] * 4, [0] * 4]  # input, forget, cell, output

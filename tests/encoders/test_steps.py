@@ -7,7 +7,7 @@ from nearspan.encoders.bilstm import run_steps
 WORDS, LSTMS, SENTENCES, SIZE = 4, 2, 3, 2
 
 
-def given():
+def random_inputs():
     torch.manual_seed(0)
     read = torch.randn(WORDS, LSTMS, SENTENCES, 4 * SIZE, dtype=torch.double, requires_grad=True)
     recurrent = torch.randn(LSTMS, SIZE, 4 * SIZE, dtype=torch.double, requires_grad=True)
@@ -16,8 +16,8 @@ def given():
 
 
 def test_states_are_those_of_the_equations():
-    read, recurrent, kept = given()
-    found = run_steps(read, recurrent, kept)
+    read, recurrent, kept = random_inputs()
+    states = run_steps(read, recurrent, kept)
     for lstm in range(LSTMS):
         for sentence in range(SENTENCES):
             state = cell = torch.zeros(SIZE, dtype=torch.double)
@@ -26,13 +26,13 @@ def test_states_are_those_of_the_equations():
                 enter, forget, new, leave = gates.chunk(4)
                 cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
                 state = leave.sigmoid() * cell.tanh()
-                torch.testing.assert_close(found[word, lstm, sentence], state)
+                torch.testing.assert_close(states[word, lstm, sentence], state)
 
 
 def test_gradients_are_those_of_small_changes():
-    assert torch.autograd.gradcheck(run_steps, given())
+    assert torch.autograd.gradcheck(run_steps, random_inputs())
 
 
 def test_one_word():
-    read, recurrent, kept = given()
+    read, recurrent, kept = random_inputs()
     assert torch.autograd.gradcheck(run_steps, (read[:1].detach().requires_grad_(), recurrent, kept[:1]))

@@ -28,7 +28,7 @@ def sentence(tokens: list[str]) -> Sentence:
     return Sentence(document, 0, document.words)
 
 
-def built(folder: Path, **settings) -> Encoder:
+def build_transformer(folder: Path, **settings) -> Encoder:
     settings = {"overlap": 4, **settings}
     chosen = TransformerSettings(name=str(folder), **settings)
     return Encoder.from_corpus(EncoderSettings(transformer=chosen), [], []).eval()
@@ -62,8 +62,8 @@ def naive(folder: Path, tokens: list[str], pooling: str, layer: int = -1) -> tor
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 @pytest.mark.parametrize("frozen", [True, False])
 def test_words_are_pooled_from_the_pieces_they_have_in_running_text(encoders, kind: str, pooling: str, frozen: bool):
-    found = features(built(encoders[kind], pooling=pooling, frozen=frozen), *SHORT)
-    for tokens, states in zip(SHORT, found, strict=True):
+    vectors = features(build_transformer(encoders[kind], pooling=pooling, frozen=frozen), *SHORT)
+    for tokens, states in zip(SHORT, vectors, strict=True):
         expected = naive(encoders[kind], tokens, pooling)
         torch.testing.assert_close(states, expected, atol=5e-3 if frozen else 1e-5, rtol=1e-3)
 
@@ -71,9 +71,9 @@ def test_words_are_pooled_from_the_pieces_they_have_in_running_text(encoders, ki
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_lower_layer_can_be_read(encoders, kind: str, frozen: bool):
-    encoder = built(encoders[kind], layers=1, frozen=frozen)
-    found = features(encoder, *SHORT)
-    for tokens, states in zip(SHORT, found, strict=True):
+    encoder = build_transformer(encoders[kind], layers=1, frozen=frozen)
+    vectors = features(encoder, *SHORT)
+    for tokens, states in zip(SHORT, vectors, strict=True):
         expected = naive(encoders[kind], tokens, "first", layer=1)
         torch.testing.assert_close(states, expected, atol=5e-3 if frozen else 1e-5, rtol=1e-3)
         assert (expected - naive(encoders[kind], tokens, "first")).abs().max() > 0.1
@@ -87,8 +87,10 @@ def test_the_layers_that_are_kept_are_saved_in_other_families_too(
     from transformers import AutoConfig, AutoModel
 
     folder = shutil.copytree(encoders["bert"], tmp_path / "pretrained")
-    own = json.loads((folder / "config.json").read_text())
-    shape = {name: own[name] for name in ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")}
+    encoder_config = json.loads((folder / "config.json").read_text())
+    shape = {
+        name: encoder_config[name] for name in ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
+    }
     config = AutoConfig.for_model(family, **shape, num_hidden_layers=4, max_position_embeddings=66, pad_token_id=0)
     config.attention_window = [8, 8, 16, 16]
     AutoModel.from_config(config).save_pretrained(folder)
@@ -101,13 +103,13 @@ def test_the_layers_that_are_kept_are_saved_in_other_families_too(
 
 def test_more_layers_than_an_encoder_has_are_refused(encoders):
     with pytest.raises(ResourceError, match=r"has 2 layers; encoder\.transformer\.layers asks for 3"):
-        built(encoders["bert"], layers=3)
-    built(encoders["bert"], layers=2)
+        build_transformer(encoders["bert"], layers=3)
+    build_transformer(encoders["bert"], layers=2)
 
 
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 def test_a_word_that_the_tokenizer_drops_is_read_as_unknown(encoders, pooling: str):
-    encoder = built(encoders["bert"], frozen=False, pooling=pooling)
+    encoder = build_transformer(encoders["bert"], frozen=False, pooling=pooling)
     for tokens in (["Ada", "\u200d", "livesxy"], ["\u200d"], ["\u200d", "\u200d", "Ada"]):
         [states] = features(encoder, tokens)
         torch.testing.assert_close(states, naive(encoders["bert"], tokens, pooling), atol=1e-5, rtol=1e-3)
@@ -119,7 +121,7 @@ def test_a_word_that_the_tokenizer_drops_is_read_as_unknown(encoders, pooling: s
 @pytest.mark.parametrize("frozen", [True, False])
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 def test_long_input_is_read_in_windows_and_no_word_is_lost(encoders, kind: str, frozen: bool, pooling: str):
-    encoder = built(encoders[kind], window=16, frozen=frozen, pooling=pooling)
+    encoder = build_transformer(encoders[kind], window=16, frozen=frozen, pooling=pooling)
     words = ["ada", "lives", "in", "oslo", "xy2", "and", "rain", "fell"] * 6
     for count in (1, 13, 14, 15, 16, 17, 31, 48):
         [states] = features(encoder, words[:count])
@@ -130,7 +132,7 @@ def test_long_input_is_read_in_windows_and_no_word_is_lost(encoders, kind: str, 
 
 def test_every_window_reads_its_own_words(encoders):
     """With single-piece words a window is a plain slice, so each word's state can be said beforehand."""
-    encoder = built(encoders["bert"], window=16, frozen=False)  # 14 pieces beside [CLS] and [SEP], 4 shared
+    encoder = build_transformer(encoders["bert"], window=16, frozen=False)  # 14 pieces beside [CLS] and [SEP], 4 shared
     words = ["ada", "lives", "in", "oslo", "and", "rain", "fell"] * 5  # 35 words: windows 0-14, 10-24, 20-34, 30-35
     [states] = features(encoder, words)
     slices = [(0, 14, 0, 12), (10, 24, 12, 22), (20, 34, 22, 32), (30, 35, 32, 35)]
@@ -142,33 +144,33 @@ def test_every_window_reads_its_own_words(encoders):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_longest_window_fits_the_encoder(encoders, kind: str):
     """Without a window setting as many pieces are read as the encoder has positions."""
-    [states] = features(built(encoders[kind]), ["ada", "in", "oslo"] * 30)
+    [states] = features(build_transformer(encoders[kind]), ["ada", "in", "oslo"] * 30)
     assert states.shape == (90, 16)
-    assert built(encoders[kind]).features["transformer"].window == 30
+    assert build_transformer(encoders[kind]).features["transformer"].window == 30
 
 
 def test_one_word_of_very_many_pieces_is_read_over_windows(encoders):
-    [states] = features(built(encoders["roberta"], window=16, pooling="mean"), ["ada", "zq" * 60, "oslo"])
+    [states] = features(build_transformer(encoders["roberta"], window=16, pooling="mean"), ["ada", "zq" * 60, "oslo"])
     assert states.shape == (3, 16)
     assert states.isfinite().all()
 
 
 def test_a_window_must_be_wider_than_the_overlap(encoders):
     with pytest.raises(ResourceError, match="not more than the overlap of 14"):
-        built(encoders["bert"], window=16, overlap=14)
+        build_transformer(encoders["bert"], window=16, overlap=14)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_frozen_and_tuned_features_are_equal_before_training(encoders, kind: str):
-    frozen = features(built(encoders[kind]), *SHORT)
-    tuned = features(built(encoders[kind], frozen=False), *SHORT)
-    for one, other in zip(frozen, tuned, strict=True):
-        torch.testing.assert_close(one, other, atol=5e-3, rtol=1e-3)  # frozen states are kept in 16 bits
+    frozen = features(build_transformer(encoders[kind]), *SHORT)
+    tuned = features(build_transformer(encoders[kind], frozen=False), *SHORT)
+    for left, right in zip(frozen, tuned, strict=True):
+        torch.testing.assert_close(left, right, atol=5e-3, rtol=1e-3)  # frozen states are kept in 16 bits
 
 
 def test_no_sentences_at_all(encoders):
     for frozen in (True, False):
-        assert len(built(encoders["bert"], frozen=frozen).prepare([])) == 0
+        assert len(build_transformer(encoders["bert"], frozen=frozen).prepare([])) == 0
 
 
 STORY = (["Ada", "lives", "in", "Oslosxy", "."], ["rain", "fell", "."], ["Bobs", "met", "She", "x2", "."])
@@ -178,33 +180,33 @@ OTHER = (["Eve", "left", "Rome", "."], ["They", "went", "to", "Lima", "."])
 def sentences_of(*texts: list[str]) -> list[Sentence]:
     """The sentences of one document, each with all of them around."""
     whole = sentence([token for tokens in texts for token in tokens])
-    found, at = [], 0
+    passages, at = [], 0
     for tokens in texts:
-        found.append(Sentence(whole.document, len(found), whole.words[at : at + len(tokens)], found))
+        passages.append(Sentence(whole.document, len(passages), whole.words[at : at + len(tokens)], passages))
         at += len(tokens)
-    return found
+    return passages
 
 
 @torch.no_grad()
 def states_of(encoder: Encoder, *documents: list[Sentence], ids: list[int] | None = None) -> list[torch.Tensor]:
     """[words, size] for each sentence of the documents, or for those of some numbers."""
-    sentences_ = [one for document in documents for one in document]
+    sentences_ = [sentence for document in documents for sentence in document]
     prepared = encoder.prepare(sentences_)
     chosen = list(range(len(sentences_))) if ids is None else ids
-    found = encoder(prepared.batch(torch.tensor(chosen))).states
-    return [row[: len(sentences_[i])] for i, row in zip(chosen, found, strict=True)]
+    states = encoder(prepared.batch(torch.tensor(chosen))).states
+    return [row[: len(sentences_[i])] for i, row in zip(chosen, states, strict=True)]
 
 
-def alike(found: list[torch.Tensor], expected: list[torch.Tensor], frozen: bool = False) -> None:
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, atol=5e-3 if frozen else 1e-5, rtol=1e-3)
+def alike(states: list[torch.Tensor], expected: list[torch.Tensor], frozen: bool = False) -> None:
+    for left, right in zip(states, expected, strict=True):
+        torch.testing.assert_close(left, right, atol=5e-3 if frozen else 1e-5, rtol=1e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 @pytest.mark.parametrize("frozen", [True, False])
 def test_in_context_a_sentence_is_read_with_those_around_it(encoders, kind: str, pooling: str, frozen: bool):
-    encoder = built(encoders[kind], pooling=pooling, frozen=frozen, context=30)
+    encoder = build_transformer(encoders[kind], pooling=pooling, frozen=frozen, context=30)
     expected = naive(encoders[kind], [token for tokens in STORY for token in tokens], pooling).split([5, 3, 5])
     alike(states_of(encoder, sentences_of(*STORY)), list(expected), frozen)
     alone = naive(encoders[kind], STORY[1], pooling)
@@ -217,15 +219,15 @@ def test_what_is_too_much_for_one_context_is_read_in_even_parts(encoders):
         *naive(encoders["bert"], texts[0] + texts[1], "first").split([4, 4]),
         *naive(encoders["bert"], texts[2] + texts[3], "first").split([3, 3]),
     ]
-    alike(states_of(built(encoders["bert"], frozen=False, context=11), sentences_of(*texts)), expected)
+    alike(states_of(build_transformer(encoders["bert"], frozen=False, context=11), sentences_of(*texts)), expected)
     each = [naive(encoders["bert"], tokens, "first") for tokens in texts]
     for context in (1, 4):  # no two of them fit
-        alike(states_of(built(encoders["bert"], frozen=False, context=context), sentences_of(*texts)), each)
+        alike(states_of(build_transformer(encoders["bert"], frozen=False, context=context), sentences_of(*texts)), each)
 
 
 @pytest.mark.parametrize("frozen", [True, False])
 def test_no_context_comes_from_another_document(encoders, frozen: bool):
-    encoder = built(encoders["roberta"], frozen=frozen, context=30)
+    encoder = build_transformer(encoders["roberta"], frozen=frozen, context=30)
     alone = states_of(encoder, sentences_of(*STORY))
     alike(states_of(encoder, sentences_of(*STORY), sentences_of(*OTHER))[:3], alone, frozen)
     alike(states_of(encoder, sentences_of(*OTHER), sentences_of(*STORY))[2:], alone, frozen)
@@ -235,11 +237,11 @@ def test_no_context_comes_from_another_document(encoders, frozen: bool):
 
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_sentence_has_its_context_whichever_others_are_asked_for(encoders, frozen: bool):
-    encoder = built(encoders["bert"], frozen=frozen, context=30)
+    encoder = build_transformer(encoders["bert"], frozen=frozen, context=30)
     story = sentences_of(*STORY)
     whole = states_of(encoder, story)
-    for i, one in enumerate(story):
-        alike(states_of(encoder, [one]), [whole[i]], frozen)
+    for i, sentence in enumerate(story):
+        alike(states_of(encoder, [sentence]), [whole[i]], frozen)
     alike(states_of(encoder, story[::-1]), whole[::-1], frozen)
     alike(
         states_of(encoder, story, sentences_of(*OTHER), ids=[4, 1]),
@@ -249,16 +251,18 @@ def test_a_sentence_has_its_context_whichever_others_are_asked_for(encoders, fro
 
 
 def test_a_context_beyond_the_window_goes_through_windows(encoders):
-    encoder = built(encoders["bert"], frozen=False, window=16, context=40)  # 14 pieces beside [CLS] and [SEP], 4 shared
+    encoder = build_transformer(
+        encoders["bert"], frozen=False, window=16, context=40
+    )  # 14 pieces beside [CLS] and [SEP], 4 shared
     words = ["ada", "lives", "in", "oslo", "and", "rain", "fell"] * 5
-    found = torch.cat(states_of(encoder, sentences_of(words[:10], words[10:24], words[24:])))
+    states = torch.cat(states_of(encoder, sentences_of(words[:10], words[10:24], words[24:])))
     for start, stop, first, last in [(0, 14, 0, 12), (10, 24, 12, 22), (20, 34, 22, 32), (30, 35, 32, 35)]:
         expected = naive(encoders["bert"], words[start:stop], "first")[first - start : last - start]
-        torch.testing.assert_close(found[first:last], expected, atol=1e-5, rtol=1e-3)
+        torch.testing.assert_close(states[first:last], expected, atol=1e-5, rtol=1e-3)
 
 
 def test_batches_keep_the_sentences_that_are_read_together(encoders):
-    encoder = built(encoders["bert"], frozen=False, context=14)
+    encoder = build_transformer(encoders["bert"], frozen=False, context=14)
     sentences_ = [*sentences_of(*STORY), *sentences_of(*OTHER)]
     prepared = encoder.prepare(sentences_)
     assert prepared.passages == [[0], [1, 2], [3, 4]]  # 8, 3 + 7 and 4 + 5 pieces
@@ -266,14 +270,16 @@ def test_batches_keep_the_sentences_that_are_read_together(encoders):
         held = set(batch.tolist())
         assert all(held.issuperset(group) or held.isdisjoint(group) for group in prepared.passages)
     assert encoder.prepare([sentences_[4], sentences_[0], sentences_[3]]).passages == [[0, 2], [1]]
-    without = built(encoders["bert"], frozen=False).prepare(sentences_)
+    without = build_transformer(encoders["bert"], frozen=False).prepare(sentences_)
     assert without.passages == [[0], [1], [2], [3], [4]]
 
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_sentences_of_as_many_words_meet_those_of_as_many_pieces(encoders, frozen: bool):
     short, long = ["rain", "fell"], ["oslosxy", "romesxy"]  # two words each, of two and of eight pieces
-    prepared = built(encoders["bert"], frozen=frozen).prepare([sentence(one) for one in (short, long) * 8])
+    prepared = build_transformer(encoders["bert"], frozen=frozen).prepare(
+        [sentence(text) for text in (short, long) * 8]
+    )
     for batches in (prepared.training_batches(4, torch.Generator().manual_seed(3)), prepared.training_batches(4)):
         alike = [len({i % 2 for i in batch.tolist()}) == 1 for batch in batches]
         assert all(alike) != frozen  # frozen states are not read again: nothing is padded with them
@@ -292,13 +298,15 @@ def test_what_is_no_encoder_is_a_resource_error(encoders, tmp_path: Path, conten
         spoilt = {"garbage": "config.json", "weights": "model.safetensors", "tokenizer": "tokenizer.json"}[content]
         (folder / spoilt).write_text("{garbage")
     with pytest.raises(ResourceError, match="cannot load the encoder"):
-        built(folder)
+        build_transformer(folder)
 
 
 def without(folder: Path, part: str, target: Path) -> Path:
     """A copy of an encoder whose file lacks the weights whose names begin so."""
     shutil.copytree(folder, target)
-    kept = {name: one for name, one in load_file(folder / "model.safetensors").items() if not name.startswith(part)}
+    kept = {
+        name: tensor for name, tensor in load_file(folder / "model.safetensors").items() if not name.startswith(part)
+    }
     save_file(kept, target / "model.safetensors", metadata={"format": "pt"})
     return target
 
@@ -306,15 +314,15 @@ def without(folder: Path, part: str, target: Path) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_that_an_encoder_lacks_are_named_and_not_made_up(encoders, tmp_path: Path, kind: str):
     with pytest.raises(ResourceError, match=r"lacks 16 weights .*: encoder\.layer\.1\..*, \.\.\."):
-        built(without(encoders[kind], "encoder.layer.1.", tmp_path / "folder"))
+        build_transformer(without(encoders[kind], "encoder.layer.1.", tmp_path / "folder"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_pooler_is_not_needed_and_not_spoken_of(encoders, tmp_path: Path, caplog, monkeypatch, kind: str):
     folder = without(encoders[kind], "pooler.", tmp_path / "folder")
     monkeypatch.setattr(logging.getLogger("transformers"), "handlers", [caplog.handler])
-    own, whole = features(built(folder), *SHORT), features(built(encoders[kind]), *SHORT)
-    assert all(map(torch.equal, own, whole))
+    cut, whole = features(build_transformer(folder), *SHORT), features(build_transformer(encoders[kind]), *SHORT)
+    assert all(map(torch.equal, cut, whole))
     assert not caplog.records
 
 
@@ -360,8 +368,8 @@ def test_a_tuned_encoder_learns_at_a_rate_of_its_own(encoders, tiny, documents, 
     hook.remove()
     tuned = [] if frozen else [id(weight) for weight in network.pretrained_parameters() if weight.requires_grad]
     rates = [0.001] if frozen else [0.00002, 0.001]
-    for step, found in enumerate(seen):
-        assert sorted(found) == pytest.approx([peak * (1 - step / len(seen)) for peak in rates])
+    for step, states in enumerate(seen):
+        assert sorted(states) == pytest.approx([peak * (1 - step / len(seen)) for peak in rates])
     assert [id(weight) for weight in seen[0].get(0.00002, [])] == tuned
 
 
@@ -378,9 +386,9 @@ def test_a_saved_model_predicts_the_same_without_the_pretrained_folder(
     shutil.rmtree(pretrained)
     loaded = nearspan.load(tmp_path / "out", device="cpu")
     texts = ["Ada lives in Oslo.", "Bob Stone left \u200d Rome"]
-    for one, other in zip(model.pipe(texts), loaded.pipe(texts), strict=True):
-        assert one == other
-        assert [entity.score for entity in one.entities] == [entity.score for entity in other.entities]
+    for left, right in zip(model.pipe(texts), loaded.pipe(texts), strict=True):
+        assert left == right
+        assert [entity.score for entity in left.entities] == [entity.score for entity in right.entities]
     torch.testing.assert_close(
         features(model.network.encoder, *SHORT)[0], features(loaded.network.encoder, *SHORT)[0], atol=0, rtol=0
     )
@@ -455,9 +463,9 @@ def test_code_in_a_model_folder_is_not_run_and_not_asked_for(saved: Path, tmp_pa
     config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Mine", "AutoModel": "mine.Model"}}
     path.write_text(json.dumps(config))
     code.write_text(f"open({str(tmp_path / 'run')!r}, 'w').close()\n")
-    told = tomllib.loads((folder / "config.toml").read_text())  # who can change the one can change the other
-    told["model"]["files"] |= {f"encoder/{file.name}": file_digest(file) for file in (path, code)}
-    (folder / "config.toml").write_text(tomli_w.dumps(told))
+    recipe = tomllib.loads((folder / "config.toml").read_text())  # who can change the one can change the other
+    recipe["model"]["files"] |= {f"encoder/{file.name}": file_digest(file) for file in (path, code)}
+    (folder / "config.toml").write_text(tomli_w.dumps(recipe))
     monkeypatch.setattr("builtins.input", lambda *_: "y")
     with pytest.raises(ModelError, match="the encoder in"):
         nearspan.load(folder, device="cpu")

@@ -50,7 +50,7 @@ def no_network(monkeypatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
 
 
-def put(saved: Path, folder: Path, **files: object) -> Path:
+def copy_model(saved: Path, folder: Path, **files: object) -> Path:
     """A copy of a model in which these JSON files of the encoder say this, with digests that are right."""
     shutil.copytree(saved, folder)
     config = tomllib.loads((folder / "config.toml").read_text())
@@ -67,7 +67,7 @@ def put(saved: Path, folder: Path, **files: object) -> Path:
 def test_a_folder_that_chooses_what_is_run_is_refused_by_the_name_of_the_setting(saved, tmp_path: Path, name: str):
     config = json.loads((saved / "encoder/config.json").read_text()) | {name: FOREIGN[name]}
     with pytest.raises(ModelError, match=rf"what no encoder of type bert knows: {name}$"):
-        nearspan.load(put(saved, tmp_path / "m", config=config), device="cpu")
+        nearspan.load(copy_model(saved, tmp_path / "m", config=config), device="cpu")
 
 
 @pytest.mark.usefixtures("no_network")
@@ -75,7 +75,7 @@ def test_a_folder_that_chooses_what_is_run_is_refused_by_the_name_of_the_setting
 def test_a_folder_with_an_encoder_of_an_unknown_type_is_refused(saved, tmp_path: Path, kind: object):
     config = json.loads((saved / "encoder/config.json").read_text()) | {"model_type": kind}
     with pytest.raises(ModelError, match=r"encoders of type .* cannot be used; those that can: albert, bert"):
-        nearspan.load(put(saved, tmp_path / "m", config=config), device="cpu")
+        nearspan.load(copy_model(saved, tmp_path / "m", config=config), device="cpu")
 
 
 @pytest.mark.usefixtures("no_network")
@@ -86,7 +86,7 @@ def test_a_tokenizer_is_data_and_what_else_is_said_of_it_is_not_read(saved, tmp_
         "tokenizer_file": "/etc/passwd",
         "chat_template": "{{ 1/0 }}",
     }
-    folder = put(saved, tmp_path / "m", tokenizer_config=tokenizer, added_tokens={"zorro": 1_000_000})
+    folder = copy_model(saved, tmp_path / "m", tokenizer_config=tokenizer, added_tokens={"zorro": 1_000_000})
     model = nearspan.load(folder, device="cpu")
     assert list(model.pipe(["Ada met zorro"])) == list(nearspan.load(saved, device="cpu").pipe(["Ada met zorro"]))
 
@@ -95,7 +95,7 @@ def test_a_tokenizer_is_data_and_what_else_is_said_of_it_is_not_read(saved, tmp_
 def test_pieces_that_there_are_none_of_are_seen(saved, tmp_path: Path, ids: dict[str, object]):
     pieces = json.loads((saved / "encoder/pieces.json").read_text()) | ids
     with pytest.raises(ModelError, match="the encoder in"):
-        nearspan.load(put(saved, tmp_path / "m", pieces=pieces), device="cpu")
+        nearspan.load(copy_model(saved, tmp_path / "m", pieces=pieces), device="cpu")
 
 
 def test_the_folder_of_an_encoder_holds_what_is_read_and_nothing_else(saved: Path):

@@ -14,7 +14,7 @@ GLOVE = "the 0.5 -1 2\noslo 1 2 3\nAda 4 5 6e-1\n"
 EVERYTHING = 10**9
 
 
-def put(path: Path, content: str | bytes) -> Path:
+def write_content(path: Path, content: str | bytes) -> Path:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
@@ -40,15 +40,17 @@ EXPECTED = {"the": [0.5, -1, 2], "oslo": [1, 2, 3], "Ada": [4, 5, 0.6]}
     ids=["glove", "word2vec", "fasttext", "crlf", "no last newline", "word twice"],
 )
 def test_the_usual_text_files_are_read(tmp_path: Path, content: str):
-    assert read(put(tmp_path / "v.txt", content)) == EXPECTED
+    assert read(write_content(tmp_path / "v.txt", content)) == EXPECTED
 
 
 def test_gzip_is_seen_from_the_content(tmp_path: Path):
-    assert read(put(tmp_path / "v.txt", gzip.compress(GLOVE.encode()))) == EXPECTED
+    assert read(write_content(tmp_path / "v.txt", gzip.compress(GLOVE.encode()))) == EXPECTED
 
 
 def test_words_may_hold_blanks_and_any_character(tmp_path: Path):
-    path = put(tmp_path / "v.txt", "the 1 2\n. . . 3 4\nat name@domain.com 5 6\nnon\u00a0breaking 7 8\n10 9 1\n")
+    path = write_content(
+        tmp_path / "v.txt", "the 1 2\n. . . 3 4\nat name@domain.com 5 6\nnon\u00a0breaking 7 8\n10 9 1\n"
+    )
     assert read(path) == {
         "the": [1, 2],
         ". . .": [3, 4],
@@ -59,14 +61,14 @@ def test_words_may_hold_blanks_and_any_character(tmp_path: Path):
 
 
 def test_the_limit_keeps_the_first_words_and_those_asked_for(tmp_path: Path):
-    path = put(tmp_path / "v.txt", "a 1\nb 2\nc 3\nd 4\n")
+    path = write_content(tmp_path / "v.txt", "a 1\nb 2\nc 3\nd 4\n")
     assert read(path, 1) == {"a": [1]}
     assert read(path, 1, ("d", "absent")) == {"a": [1], "d": [4]}
     assert read(path, 0, ("c",)) == {"c": [3]}
 
 
 def test_the_second_reading_takes_the_cache(tmp_path: Path):
-    path = put(tmp_path / "v.txt", GLOVE)
+    path = write_content(tmp_path / "v.txt", GLOVE)
     read(path)
     [cache] = (tmp_path / "cache").iterdir()
     stat = path.stat()
@@ -77,14 +79,14 @@ def test_the_second_reading_takes_the_cache(tmp_path: Path):
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path):
-    path = put(tmp_path / "v.txt", GLOVE)
+    path = write_content(tmp_path / "v.txt", GLOVE)
     read(path)
-    assert read(put(path, "new 1 2 3 4\n")) == {"new": [1, 2, 3, 4]}
+    assert read(write_content(path, "new 1 2 3 4\n")) == {"new": [1, 2, 3, 4]}
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x00" * 50, b"cut"])
 def test_a_damaged_cache_is_survived(tmp_path: Path, damage: bytes):
-    path = put(tmp_path / "v.txt", GLOVE)
+    path = write_content(tmp_path / "v.txt", GLOVE)
     read(path)
     [cache] = (tmp_path / "cache").iterdir()
     cache.write_bytes(damage if damage != b"cut" else cache.read_bytes()[:-4])
@@ -93,12 +95,12 @@ def test_a_damaged_cache_is_survived(tmp_path: Path, damage: bytes):
 
 
 def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("NEARSPAN_CACHE", str(put(tmp_path / "file", "in the way") / "cache"))
-    assert read(put(tmp_path / "v.txt", GLOVE)) == EXPECTED
+    monkeypatch.setenv("NEARSPAN_CACHE", str(write_content(tmp_path / "file", "in the way") / "cache"))
+    assert read(write_content(tmp_path / "v.txt", GLOVE)) == EXPECTED
 
 
 def test_a_full_disk_for_the_cache_is_no_failure(tmp_path: Path, full_disk):
-    path = put(tmp_path / "v.txt", GLOVE)
+    path = write_content(tmp_path / "v.txt", GLOVE)
     with full_disk(50):
         assert read(path) == EXPECTED
     assert list((tmp_path / "cache").iterdir()) == []
@@ -118,14 +120,14 @@ def test_a_full_disk_for_the_cache_is_no_failure(tmp_path: Path, full_disk):
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, content: str, line: int):
-    path = put(tmp_path / "v.txt", content)
+    path = write_content(tmp_path / "v.txt", content)
     with pytest.raises(ResourceError, match=rf"v\.txt:{line}: expected a word and"):
         read(path)
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e10"])
 def test_a_number_that_is_not_finite_in_half_precision_is_named(tmp_path: Path, number: str):
-    path = put(tmp_path / "v.txt", f"a 1 2\nb {number} 2\n")
+    path = write_content(tmp_path / "v.txt", f"a 1 2\nb {number} 2\n")
     with pytest.raises(ResourceError, match=r"v\.txt:2: the vector holds a number that is not finite"):
         read(path)
 
@@ -133,7 +135,7 @@ def test_a_number_that_is_not_finite_in_half_precision_is_named(tmp_path: Path, 
 def test_a_file_without_vectors_says_so(tmp_path: Path):
     for content in ("", "\n\n", "0 300\n"):
         with pytest.raises(ResourceError, match="holds no word vectors"):
-            read(put(tmp_path / "v.txt", content))
+            read(write_content(tmp_path / "v.txt", content))
 
 
 def test_a_missing_file_says_which_setting(tmp_path: Path):
@@ -155,4 +157,4 @@ def test_damaged_bytes_are_a_clear_error(tmp_path: Path, damage: str):
     else:
         packed = bytearray(np.random.default_rng(0).bytes(5000))
     with pytest.raises(ResourceError, match=r"v\.gz"):
-        read(put(tmp_path / "v.gz", bytes(packed)))
+        read(write_content(tmp_path / "v.gz", bytes(packed)))

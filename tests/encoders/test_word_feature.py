@@ -14,6 +14,7 @@ import nearspan
 from nearspan import registry
 from nearspan.encoders import Batch, Encoder, EncoderSettings, Features, WordFeature
 from nearspan.errors import ConfigError
+from nearspan.model import Model
 from nearspan.segment import Sentence
 from nearspan.settings import Settings
 
@@ -70,6 +71,14 @@ def test_further_features_stand_beside_the_others() -> None:
     torch.testing.assert_close(encoded.states, torch.cat(list(encoded.features.values()), dim=-1))
 
 
+def test_every_feature_is_asked_for_its_pretrained_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ending, "pretrained_parameters", lambda self: list(self.parameters()))
+    recipe = nearspan.recipe("classifier").override(["encoder.features.last.kind=ending"])
+    network = Model.from_corpus(recipe, sentences("Ada lives"), ["PERSON"]).network
+    [weight] = network.pretrained_parameters()
+    assert weight is network.encoder.features["feature_last"].table.weight  # type: ignore[union-attr]
+
+
 def test_one_further_feature_is_enough_to_read() -> None:
     encoder = Encoder.from_corpus(EncoderSettings(features={"last": {"kind": "ending"}}), sentences("Ada lives"))  # type: ignore[arg-type]
     encoded = encoder(encoder.prepare(sentences("Ada lives")).batch(torch.tensor([0])))
@@ -96,8 +105,8 @@ def test_a_second_pretrained_encoder_has_a_folder_of_its_own(encoders: dict[str,
     loaded = Encoder.from_disk(settings, tmp_path, {}.__getitem__)
     loaded.load_state_dict(encoder.state_dict())
     states = [
-        one(one.prepare(sentences("Ada lives in Oslo")).batch(torch.tensor([0]))).states
-        for one in (encoder.eval(), loaded.eval())
+        module(module.prepare(sentences("Ada lives in Oslo")).batch(torch.tensor([0]))).states
+        for module in (encoder.eval(), loaded.eval())
     ]
     assert states[0].shape == (1, 4, 32)
     torch.testing.assert_close(*states)

@@ -16,7 +16,7 @@ def sentences(*texts: str):
     return [sentence for text in texts for sentence in split(nearspan.markup(text))]
 
 
-def embedded(module: StaticVectors, text: str) -> torch.Tensor:
+def embed(module: StaticVectors, text: str) -> torch.Tensor:
     """[words, size] of one sentence, without chance."""
     encoder = Encoder(EncoderSettings(), {"vectors": module}).eval()
     prepared = encoder.prepare(sentences(text))
@@ -35,11 +35,11 @@ def test_pretrained_words_are_frozen_and_missing_ones_learn(file: str):
     assert module.vocabulary["trained"] == [UNKNOWN, NUMBER, "king", "sailed"]
     assert "oslo" in module.vocabulary["frozen"]
     assert module.size == 3
-    found = embedded(module, "oslo king Bergen whale")
-    assert found[0].tolist() == [1, 1, 0]
-    assert found[1].tolist() == module.trained[2].tolist()
-    assert found[2].tolist() == [0, 0, 1]  # not in the corpus, but the file has it
-    assert found[3].tolist() == module.trained[0].tolist()
+    vectors = embed(module, "oslo king Bergen whale")
+    assert vectors[0].tolist() == [1, 1, 0]
+    assert vectors[1].tolist() == module.trained[2].tolist()
+    assert vectors[2].tolist() == [0, 0, 1]  # not in the corpus, but the file has it
+    assert vectors[3].tolist() == module.trained[0].tolist()
 
 
 @pytest.mark.parametrize(("numbers", "rows"), [("one", [1, 1, 1]), ("shape", [2, 2, 4]), ("written", [None, 2, 4])])
@@ -50,7 +50,7 @@ def test_numbers_are_one_word_or_a_shape_or_as_they_are_written(tmp_path: Path, 
     trained = ["and"] if numbers == "one" else ["0000", "and", "00"]
     assert module.vocabulary["trained"] == [UNKNOWN, NUMBER, *trained]
     expected = [torch.tensor([1.0, 0.0]) if row is None else module.trained[row] for row in rows]
-    assert torch.equal(embedded(module, "1996 1998 85"), torch.stack(expected))
+    assert torch.equal(embed(module, "1996 1998 85"), torch.stack(expected))
 
 
 def test_a_limit_of_words_keeps_all_forms_in_which_numbers_are_looked_up(tmp_path: Path):
@@ -68,7 +68,7 @@ def test_training_changes_the_trained_rows_only(file: str):
     )
     before, fixed = module.trained.detach().clone(), module.frozen.clone()
     optimizer = torch.optim.Adam(module.parameters(), lr=0.1)
-    embedded(module, "the king of oslo").sum().backward()
+    embed(module, "the king of oslo").sum().backward()
     optimizer.step()
     assert torch.equal(module.frozen, fixed)
     assert not torch.equal(module.trained[2], before[2])  # king
@@ -84,8 +84,8 @@ def test_pretrained_rows_can_be_trained_too(file: str):
         "Ada",
     ]  # not in training: nothing would train them
     assert sorted(module.pretrained_words) == ["Ada", "bergen", "of", "oslo", "the"]
-    assert embedded(module, "oslo").tolist() == [[1, 1, 0]]
-    embedded(module, "oslo").sum().backward()
+    assert embed(module, "oslo").tolist() == [[1, 1, 0]]
+    embed(module, "oslo").sum().backward()
     assert module.trained.grad is not None
     assert module.trained.grad[module.index["oslo"]].tolist() == [1, 1, 1]
 
@@ -98,9 +98,9 @@ def test_the_limit_still_keeps_the_words_of_all_corpora(file: str):
 @pytest.mark.parametrize("lower", [True, False])
 def test_a_word_that_is_known_as_it_is_written_keeps_its_case(file: str, lower: bool):
     module = StaticVectors.from_corpus(StaticVectorSettings(file=file, lower=lower), sentences("Ada ada"), [])
-    found = embedded(module, "Ada ada")
-    assert found[0].tolist() == [1, 1, 1]
-    assert not torch.equal(found[0], found[1])
+    vectors = embed(module, "Ada ada")
+    assert vectors[0].tolist() == [1, 1, 1]
+    assert not torch.equal(vectors[0], vectors[1])
 
 
 @pytest.mark.parametrize("lower", [True, False])
@@ -122,17 +122,17 @@ def test_what_is_no_number_is_itself(word: str):
 
 def test_numbers_share_a_row():
     module = StaticVectors.from_corpus(StaticVectorSettings(size=3), sentences("in 1984"), [])
-    found = embedded(module, "7 3.5 in")
-    assert torch.equal(found[0], found[1])
-    assert not torch.equal(found[0], found[2])
+    vectors = embed(module, "7 3.5 in")
+    assert torch.equal(vectors[0], vectors[1])
+    assert not torch.equal(vectors[0], vectors[2])
 
 
 def test_words_seen_once_are_sometimes_unknown_in_training_and_never_after():
     module = StaticVectors.from_corpus(StaticVectorSettings(size=3, singletons=1.0), sentences("a a b"), [])
     encoder = Encoder(EncoderSettings(), {"vectors": module})
     batch = encoder.prepare(sentences("a b")).batch(torch.tensor([0]))
-    found = encoder.train()(batch).states[0]
-    assert found.tolist() == [module.trained[module.index["a"]].tolist(), module.trained[0].tolist()]
+    states = encoder.train()(batch).states[0]
+    assert states.tolist() == [module.trained[module.index["a"]].tolist(), module.trained[0].tolist()]
     assert encoder.eval()(batch).states[0, 1].tolist() == module.trained[module.index["b"]].tolist()
 
 

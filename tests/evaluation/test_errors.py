@@ -31,20 +31,20 @@ def test_each_kind() -> None:
         Entity.of(16, 20, "A"),
         Entity.of(22, 24, "A"),
     )
-    guess = document(
+    prediction = document(
         Entity.of(0, 2, "A"),
         Entity.of(4, 8, "B"),
         Entity.of(12, 15, "A"),
         Entity.of(18, 21, "B"),
         Entity.of(30, 31, "A"),
     )
-    errors = [(error.kind, error.gold, error.predicted) for error in find_errors([gold], [guess])]
+    errors = [(error.kind, error.gold, error.predicted) for error in find_errors([gold], [prediction])]
     assert errors == [
-        ("wrong label", gold.entities[1], guess.entities[1]),
-        ("wrong boundary", gold.entities[2], guess.entities[2]),
-        ("wrong label and boundary", gold.entities[3], guess.entities[3]),
+        ("wrong label", gold.entities[1], prediction.entities[1]),
+        ("wrong boundary", gold.entities[2], prediction.entities[2]),
+        ("wrong label and boundary", gold.entities[3], prediction.entities[3]),
         ("missed", gold.entities[4], None),
-        ("spurious", None, guess.entities[4]),
+        ("spurious", None, prediction.entities[4]),
     ]
 
 
@@ -56,8 +56,8 @@ def test_the_larger_overlap_is_the_partner() -> None:
 
 
 def test_a_lost_fragment_is_a_wrong_boundary() -> None:
-    gold, guess = document(Entity(Span(((0, 2), (5, 7))), "A")), document(Entity.of(0, 2, "A"))
-    assert [error.kind for error in find_errors([gold], [guess])] == ["wrong boundary"]
+    gold, prediction = document(Entity(Span(((0, 2), (5, 7))), "A")), document(Entity.of(0, 2, "A"))
+    assert [error.kind for error in find_errors([gold], [prediction])] == ["wrong boundary"]
 
 
 def test_a_prediction_inside_a_correct_entity_is_spurious() -> None:
@@ -66,14 +66,14 @@ def test_a_prediction_inside_a_correct_entity_is_spurious() -> None:
 
 
 @given(ENTITIES, ENTITIES)
-def test_every_wrong_entity_is_in_exactly_one_error(golds: list[Entity], guesses: list[Entity]) -> None:
-    gold, guess = [document(*golds)], [document(*guesses)]
-    errors, total = find_errors(gold, guess), score(gold, guess).total
+def test_every_wrong_entity_is_in_exactly_one_error(golds: list[Entity], predictions: list[Entity]) -> None:
+    gold, prediction = [document(*golds)], [document(*predictions)]
+    errors, total = find_errors(gold, prediction), score(gold, prediction).total
     missed = [error.gold for error in errors if error.gold]
     spurious = [error.predicted for error in errors if error.predicted]
     assert len(missed) == len(set(missed)) == total.fn
     assert len(spurious) == len(set(spurious)) == total.fp
-    assert find_errors([document(*reversed(golds))], [document(*reversed(guesses))]) == [
+    assert find_errors([document(*reversed(golds))], [document(*reversed(predictions))]) == [
         type(error)(error.kind, document(*reversed(golds)), error.gold, error.predicted) for error in errors
     ]
 
@@ -81,10 +81,10 @@ def test_every_wrong_entity_is_in_exactly_one_error(golds: list[Entity], guesses
 def test_a_large_document_is_not_compared_all_with_all() -> None:
     text = "ab " * 3_000
     gold = Document(text, tuple(Entity.of(i, i + 2, "A") for i in range(0, len(text), 3)))
-    guess = Document(
+    prediction = Document(
         text, (Entity.of(0, len(text) - 1, "A"), *(Entity.of(i, i + 1, "A") for i in range(0, len(text), 3)))
     )
-    kinds = [error.kind for error in find_errors([gold], [guess])]
+    kinds = [error.kind for error in find_errors([gold], [prediction])]
     assert kinds.count("wrong boundary") == 3_000
     assert kinds.count("spurious") == 1
 
@@ -93,8 +93,8 @@ GOLD = [nearspan.markup("[Ann Li](PER) in [Oslo](LOC)"), nearspan.markup("no one
 
 
 def test_a_wrong_label_is_a_category_error_and_a_wrong_span_a_span_error():
-    guess = [nearspan.markup("[Ann](PER) Li in [Oslo](ORG)"), nearspan.markup("no [one](PER)")]
-    assert false_positives(GOLD, guess) == FalsePositives(predicted=3, category=1, span=2)
+    prediction = [nearspan.markup("[Ann](PER) Li in [Oslo](ORG)"), nearspan.markup("no [one](PER)")]
+    assert false_positives(GOLD, prediction) == FalsePositives(predicted=3, category=1, span=2)
 
 
 def test_right_predictions_and_misses_are_neither():

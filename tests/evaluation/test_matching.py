@@ -47,21 +47,21 @@ def iob2(generator: random.Random) -> list[str]:
 @pytest.mark.parametrize("seed", range(20))
 def test_flat_data_gives_what_conlleval_gives(seed: int) -> None:
     generator = random.Random(seed)
-    gold, guess = ([iob2(generator) for _ in range(10)] for _ in range(2))
-    guess = [a if generator.random() < 0.5 else b for a, b in zip(gold, guess, strict=True)]
-    scores = score(map(flat, gold), map(flat, guess))
-    assert scores.precision == pytest.approx(precision_score(gold, guess))
-    assert scores.recall == pytest.approx(recall_score(gold, guess))
-    assert scores.f1 == pytest.approx(f1_score(gold, guess))
-    assert scores.macro_f1 == pytest.approx(f1_score(gold, guess, average="macro"))
+    gold, prediction = ([iob2(generator) for _ in range(10)] for _ in range(2))
+    prediction = [a if generator.random() < 0.5 else b for a, b in zip(gold, prediction, strict=True)]
+    scores = score(map(flat, gold), map(flat, prediction))
+    assert scores.precision == pytest.approx(precision_score(gold, prediction))
+    assert scores.recall == pytest.approx(recall_score(gold, prediction))
+    assert scores.f1 == pytest.approx(f1_score(gold, prediction))
+    assert scores.macro_f1 == pytest.approx(f1_score(gold, prediction, average="macro"))
 
 
 @given(ENTITIES, ENTITIES, st.randoms())
-def test_order_and_repetition_do_not_matter(gold: list[Entity], guess: list[Entity], chance: random.Random) -> None:
-    before = score([document(*gold)], [document(*guess)])
+def test_order_and_repetition_do_not_matter(gold: list[Entity], prediction: list[Entity], chance) -> None:
+    before = score([document(*gold)], [document(*prediction)])
     chance.shuffle(gold)
-    chance.shuffle(guess)
-    assert score([document(*gold, *gold)], [document(*guess, *guess[:2])]) == before
+    chance.shuffle(prediction)
+    assert score([document(*gold, *gold)], [document(*prediction, *prediction[:2])]) == before
 
 
 @given(ENTITIES)
@@ -87,9 +87,9 @@ def test_labels_of_either_side_are_counted() -> None:
     assert scores.macro_f1 == 0.0
 
 
-@pytest.mark.parametrize(("gold", "guess"), [((), ()), ((), ("A",)), (("A",), ())])
-def test_what_cannot_be_divided_is_zero(gold: tuple[str, ...], guess: tuple[str, ...]) -> None:
-    sides = [[document(*(Entity.of(0, 1, label) for label in labels))] for labels in (gold, guess)]
+@pytest.mark.parametrize(("gold", "prediction"), [((), ()), ((), ("A",)), (("A",), ())])
+def test_what_cannot_be_divided_is_zero(gold: tuple[str, ...], prediction: tuple[str, ...]) -> None:
+    sides = [[document(*(Entity.of(0, 1, label) for label in labels))] for labels in (gold, prediction)]
     scores = score(*sides)
     assert (scores.precision, scores.recall, scores.f1, scores.macro_f1) == (0.0, 0.0, 0.0, 0.0)
 
@@ -116,7 +116,7 @@ def test_other_texts_are_refused() -> None:
         score([Document("a"), Document("b")], [Document("a"), Document("c")])
 
 
-@pytest.mark.parametrize(("gold", "guess"), [(1, 2), (2, 1)])
-def test_another_number_of_documents_is_refused(gold: int, guess: int) -> None:
+@pytest.mark.parametrize(("gold", "prediction"), [(1, 2), (2, 1)])
+def test_another_number_of_documents_is_refused(gold: int, prediction: int) -> None:
     with pytest.raises(NearspanError, match=r"only 1 (gold|predicted) documents"):
-        score([Document("a")] * gold, [Document("a")] * guess)
+        score([Document("a")] * gold, [Document("a")] * prediction)

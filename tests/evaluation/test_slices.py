@@ -38,8 +38,8 @@ def test_structure() -> None:
     outer, middle, inner = Entity.of(0, 18, "A"), Entity.of(0, 7, "A"), Entity.of(4, 7, "A")
     alone, twin = Entity.of(19, 23, "A"), Entity.of(19, 23, "B")
     gold = document(outer, middle, inner, alone, twin)
-    guess = document(inner, Entity.of(20, 22, "A"), Entity.of(30, 33, "A"))
-    counts = {name: scores.total for name, scores in by_structure([gold], [guess]).items()}
+    prediction = document(inner, Entity.of(20, 22, "A"), Entity.of(30, 33, "A"))
+    counts = {name: scores.total for name, scores in by_structure([gold], [prediction]).items()}
     assert counts == {
         "both": Counts(0, 0, 1),
         "covering": Counts(0, 0, 1),
@@ -50,7 +50,7 @@ def test_structure() -> None:
 
 def test_wrong_predictions_are_sorted_by_the_nesting_they_are_part_of() -> None:
     outer, inner, alone = Entity.of(0, 18, "A"), Entity.of(4, 7, "A"), Entity.of(24, 33, "A")
-    guesses = {
+    predictions = {
         Entity.of(8, 13, "A"): "nested",  # inside the outer one, though not near the inner one
         Entity.of(0, 23, "A"): "covering",
         Entity.of(4, 13, "A"): "both",
@@ -59,27 +59,27 @@ def test_wrong_predictions_are_sorted_by_the_nesting_they_are_part_of() -> None:
         Entity.of(24, 38, "A"): "flat",  # around an entity that is in none
         Entity.of(14, 23, "A"): "flat",  # crossing
     }
-    for guess, name in guesses.items():
-        slices = by_structure([document(outer, inner, alone)], [document(guess)])
-        assert [key for key, scores in slices.items() if scores.total.predicted] == [name], guess
+    for prediction, name in predictions.items():
+        slices = by_structure([document(outer, inner, alone)], [document(prediction)])
+        assert [key for key, scores in slices.items() if scores.total.predicted] == [name], prediction
 
 
 @given(ENTITIES, ENTITIES)
-def test_structure_is_the_papers(golds: list[Entity], guesses: list[Entity]) -> None:
+def test_structure_is_the_papers(golds: list[Entity], predictions: list[Entity]) -> None:
     """The rule as the paper writes it (Zhu et al., 2023, section 4.5), against the index that we use."""
 
     def around(outer: Entity, inner: Entity) -> bool:
         return outer.span != inner.span and outer.start <= inner.start and inner.end <= outer.end
 
-    def expected(span: Entity) -> str:
+    def expected_slice(span: Entity) -> str:
         nested = any(around(entity, span) and any(around(entity, inner) for inner in golds) for entity in golds)
         covering = any(around(span, entity) and any(around(outer, entity) for outer in golds) for entity in golds)
         return ("both" if covering else "nested") if nested else "covering" if covering else "flat"
 
-    slices = by_structure([document(*golds)], [document(*guesses)])
+    slices = by_structure([document(*golds)], [document(*predictions)])
     for name, scores in slices.items():
-        assert scores.total.gold == sum(expected(entity) == name for entity in set(golds))
-        assert scores.total.predicted == sum(expected(entity) == name for entity in set(guesses))
+        assert scores.total.gold == sum(expected_slice(entity) == name for entity in set(golds))
+        assert scores.total.predicted == sum(expected_slice(entity) == name for entity in set(predictions))
 
 
 def test_inside_a_gap_is_not_nested() -> None:
@@ -89,19 +89,19 @@ def test_inside_a_gap_is_not_nested() -> None:
 
 
 @given(ENTITIES, ENTITIES)
-def test_slices_add_up_to_the_whole(golds: list[Entity], guesses: list[Entity]) -> None:
-    gold, guess = [document(*golds)], [document(*guesses)]
-    for slices in (by_width(gold, guess), by_structure(gold, guess)):
-        assert sum((scores.total for scores in slices.values()), Counts()) == score(gold, guess).total
+def test_slices_add_up_to_the_whole(golds: list[Entity], predictions: list[Entity]) -> None:
+    gold, prediction = [document(*golds)], [document(*predictions)]
+    for slices in (by_width(gold, prediction), by_structure(gold, prediction)):
+        assert sum((scores.total for scores in slices.values()), Counts()) == score(gold, prediction).total
 
 
 def test_discontinuous_entities_and_their_sentences() -> None:
     text = "Pain in arms and legs. No pain. Sore feet or hands."
     broken, beside = Entity(Span(((0, 7), (17, 21))), "A"), Entity.of(0, 12, "A")
     apart, wrong = Entity.of(26, 30, "A"), Entity(Span(((32, 36), (45, 50))), "A")
-    gold, guess = Document(text, (broken, beside, apart)), Document(text, (broken, apart, wrong))
-    alone = {name: scores.total for name, scores in by_continuity([gold], [guess]).items()}
+    gold, prediction = Document(text, (broken, beside, apart)), Document(text, (broken, apart, wrong))
+    alone = {name: scores.total for name, scores in by_continuity([gold], [prediction]).items()}
     assert alone == {"contiguous": Counts(1, 1, 2), "discontinuous": Counts(1, 2, 1)}
-    sentences = {name: scores.total for name, scores in by_sentence_continuity([gold], [guess]).items()}
+    sentences = {name: scores.total for name, scores in by_sentence_continuity([gold], [prediction]).items()}
     assert sentences == {"contiguous": Counts(1, 2, 1), "discontinuous": Counts(1, 1, 2)}
-    assert set(by_sentence_continuity([Document(text, (apart,))], [guess])) == {"contiguous"}
+    assert set(by_sentence_continuity([Document(text, (apart,))], [prediction])) == {"contiguous"}

@@ -32,6 +32,6 @@ def test_an_entity_is_in_one_vocabulary(words: str, expected: str):
 def test_predictions_go_by_their_own_words_and_only_fragments_count():
     broken = Entity(Span(((0, 3), (10, 14))), "X")  # Ada ... oslo
     gold = [Document("Ada Zorro oslo", (broken,))]
-    guess = [Document("Ada Zorro oslo", (Entity.of(0, 9, "X"),))]
-    slices = by_vocabulary(gold, guess, TRAINING, VECTORS)
+    prediction = [Document("Ada Zorro oslo", (Entity.of(0, 9, "X"),))]
+    slices = by_vocabulary(gold, prediction, TRAINING, VECTORS)
     assert {name: scores.total for name, scores in slices.items()} == {"IV": Counts(0, 0, 1), "OOBV": Counts(0, 1, 0)}

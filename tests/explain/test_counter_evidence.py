@@ -13,8 +13,10 @@ from nearspan.memory.editor import Editor
 
 
 def winner(weights: list[float], labels: list[int], count: int) -> int:
-    """The label with the largest sum, the lower one of equals; null where nobody votes."""
-    sums = [sum(weight for weight, label in zip(weights, labels, strict=True) if label == own) for own in range(count)]
+    """The label with the largest sum, the lower one of equals; null where no neighbour is left."""
+    sums = [
+        sum(weight for weight, label in zip(weights, labels, strict=True) if label == chosen) for chosen in range(count)
+    ]
     return max(range(count), key=lambda label: (sums[label], -label)) if weights else 0
 
 
@@ -36,13 +38,13 @@ def test_no_smaller_set_of_voters_changes_the_label(seed: int):
     labels = torch.randint(0, count, (size,), generator=generator)
     weights = torch.randint(1, 6, (size,), generator=generator) / 8  # exact in binary, often equal
     before = winner(weights.tolist(), labels.tolist(), count)
-    found = fewest_to_remove(weights, labels, before, count)
+    removal = fewest_to_remove(weights, labels, before, count)
     expected = brute_force(weights.tolist(), labels.tolist(), count)
-    assert (None if found is None else len(found[0])) == expected
-    if found is not None:
+    assert (None if removal is None else len(removal[0])) == expected
+    if removal is not None:
         rest = torch.ones(size, dtype=torch.bool)
-        rest[found[0]] = False
-        assert winner(weights[rest].tolist(), labels[rest].tolist(), count) == found[1] != before
+        rest[removal[0]] = False
+        assert winner(weights[rest].tolist(), labels[rest].tolist(), count) == removal[1] != before
 
 
 def test_null_that_nothing_contradicts_cannot_be_changed():
@@ -67,8 +69,8 @@ def test_removing_them_changes_the_prediction_and_removing_one_less_does_not(
     before = editor.model.explain_span(text, span)
     assert before.counter_evidence is not None
     assert before.counter_evidence.size == len(before.counter_evidence.neighbours)
-    for one in before.counter_evidence.neighbours:
-        assert one.label == before.label
+    for near in before.counter_evidence.neighbours:
+        assert near.label == before.label
         assert editor.model.explain_span(text, span).label == before.label
-        editor.remove(one.sentence_id, one.span)
+        editor.remove(near.sentence_id, near.span)
     assert editor.model.explain_span(text, span).label == before.counter_evidence.label != before.label

@@ -25,14 +25,14 @@ def close(value: float):
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("count", [1, 5, EVERYTHING])
 def test_listed_and_unlisted_add_up_to_every_labels_probability(instance: Model, search: str, text: str, count: int):
-    found = instance.set_search(search).explain(text, count)
-    assert found
-    for evidence in found:
+    explained = instance.set_search(search).explain(text, count)
+    assert explained
+    for evidence in explained:
         assert evidence.strength == "exact"
         assert sum(evidence.probabilities.values()) == pytest.approx(1, abs=1e-12)
         for label, probability in evidence.probabilities.items():
             group = evidence.neighbours.get(label, [])
-            listed = math.fsum(one.weight for one in group)
+            listed = math.fsum(near.weight for near in group)
             assert listed + evidence.unlisted.get(label, 0.0) == pytest.approx(probability, abs=1e-12)
             assert evidence.unlisted.get(label, 0.0) >= 0
             assert len(group) <= count
@@ -46,8 +46,8 @@ def test_neighbours_of_a_label_come_heaviest_first_and_labels_most_probable_firs
         assert values == sorted(values, reverse=True)
         assert evidence.label == next(iter(evidence.probabilities))
         for label, group in evidence.neighbours.items():
-            assert {one.label for one in group} == {label}
-            weights = [one.weight for one in group]
+            assert {near.label for near in group} == {label}
+            weights = [near.weight for near in group]
             assert weights == sorted(weights, reverse=True)
 
 
@@ -55,31 +55,31 @@ def test_neighbours_of_a_label_come_heaviest_first_and_labels_most_probable_firs
 def test_the_probability_is_the_score_of_annotate(instance: Model, classifier: Model, text: str):
     for model in (instance, classifier):
         [annotated] = model.pipe([text])
-        found = model.explain(text)
-        assert [one.span for one in found] == [entity.span for entity in annotated.entities]
-        for one, entity in zip(found, annotated.entities, strict=True):
-            assert one.label == entity.label
-            assert one.probabilities[one.label] == close(entity.score)
-            assert one.text == entity.span.text(text)
+        explained = model.explain(text)
+        assert [span.span for span in explained] == [entity.span for entity in annotated.entities]
+        for explained_entity, entity in zip(explained, annotated.entities, strict=True):
+            assert explained_entity.label == entity.label
+            assert explained_entity.probabilities[explained_entity.label] == close(entity.score)
+            assert explained_entity.text == entity.span.text(text)
 
 
 def test_neighbours_are_training_spans_with_their_places(instance: Model, documents):
     texts = {document.id: document for document in documents}
     for evidence in instance.explain(TEXTS[0], 10):
         for group in evidence.neighbours.values():
-            for one in group:
-                assert one.sentence == texts[one.document].text
-                assert one.text == one.span.text(one.sentence)
-                gold = {entity.span: entity.label for entity in texts[one.document].entities}
-                assert one.label == gold.get(one.span, "")
+            for near in group:
+                assert near.sentence == texts[near.document].text
+                assert near.text == near.span.text(near.sentence)
+                gold = {entity.span: entity.label for entity in texts[near.document].entities}
+                assert near.label == gold.get(near.span, "")
 
 
 def test_any_span_can_be_asked_about(instance: Model):
-    found = instance.explain_span("Ada lives in Oslo", Span.of(4, 12))
-    assert found.text == "lives in"
-    assert found.label == ""
-    assert sum(found.probabilities.values()) == close(1)
-    assert found.neighbours[""]
+    evidence = instance.explain_span("Ada lives in Oslo", Span.of(4, 12))
+    assert evidence.text == "lives in"
+    assert evidence.label == ""
+    assert sum(evidence.probabilities.values()) == close(1)
+    assert evidence.neighbours[""]
 
 
 @pytest.mark.parametrize(
@@ -106,16 +106,16 @@ def test_a_classifier_shows_look_alikes_by_cosine(classifier: Model):
     for evidence in classifier.explain(TEXTS[0], 4):
         assert evidence.strength == "nearest"
         assert evidence.unlisted == {}
-        weights = [one.weight for group in evidence.neighbours.values() for one in group]
+        weights = [near.weight for group in evidence.neighbours.values() for near in group]
         assert len(weights) == 4
         assert all(-1.00001 <= weight <= 1.00001 for weight in weights)
 
 
 def test_a_training_span_is_its_own_nearest_look_alike(classifier: Model, documents):
-    found = classifier.explain_span(documents[0], documents[0].entities[0].span, 1)
-    [[one]] = found.neighbours.values()
-    assert (one.document, one.text) == ("d0", "Ada")
-    assert one.weight == close(1)
+    evidence = classifier.explain_span(documents[0], documents[0].entities[0].span, 1)
+    [[near]] = evidence.neighbours.values()
+    assert (near.document, near.text) == ("d0", "Ada")
+    assert near.weight == close(1)
 
 
 def test_without_a_memory_there_is_no_evidence(classifier: Model):
@@ -136,13 +136,15 @@ def test_documents_keep_their_own_words(instance: Model):
 
 def test_evidence_is_json(instance: Model):
     for evidence in instance.explain(TEXTS[0], 2):
-        found = json.loads(json.dumps(evidence.to_dict()))
-        assert set(found) == {
+        content = json.loads(json.dumps(evidence.to_dict()))
+        assert set(content) == {
             "text",
             "start",
             "end",
             "fragments",
             "label",
+            "score",
+            "stranger",
             "strength",
             "probabilities",
             "neighbours",
@@ -153,19 +155,19 @@ def test_evidence_is_json(instance: Model):
             "knn_probabilities",
             "recalled",
         }
-        assert set(found["probabilities"]) == {"null", "PERSON", "PLACE"}
-        one = found["neighbours"]["null"][0]
-        assert one["label"] is None
-        assert one["sentence"][one["fragments"][0][0] : one["fragments"][-1][1]] == one["text"]
+        assert set(content["probabilities"]) == {"null", "PERSON", "PLACE"}
+        near = content["neighbours"]["null"][0]
+        assert near["label"] is None
+        assert near["sentence"][near["fragments"][0][0] : near["fragments"][-1][1]] == near["text"]
 
 
 @pytest.mark.parametrize("search", ["nearest", "whole"])
 def test_what_speaks_against_a_label_has_another_one_and_comes_heaviest_first(instance: Model, search: str):
     for evidence in instance.set_search(search).explain(TEXTS[1], 4):
-        weights = [one.weight for one in evidence.against]
+        weights = [near.weight for near in evidence.against]
         assert len(weights) == 4
         assert weights == sorted(weights, reverse=True)
-        assert evidence.label not in {one.label for one in evidence.against}
+        assert evidence.label not in {near.label for near in evidence.against}
         best = max(group[0].weight for label, group in evidence.neighbours.items() if label != evidence.label)
         assert weights[0] == close(best)
 
@@ -173,9 +175,9 @@ def test_what_speaks_against_a_label_has_another_one_and_comes_heaviest_first(in
 def test_a_classifier_shows_the_nearest_spans_with_other_labels(classifier: Model):
     for evidence in classifier.explain(TEXTS[0], 4):
         assert len(evidence.against) == 4
-        assert evidence.label not in {one.label for one in evidence.against}
+        assert evidence.label not in {near.label for near in evidence.against}
         everything = classifier.explain_span(TEXTS[0], evidence.span, EVERYTHING).neighbours
-        others = [one.weight for label, group in everything.items() if label != evidence.label for one in group]
+        others = [near.weight for label, group in everything.items() if label != evidence.label for near in group]
         assert evidence.against[0].weight == close(max(others))
         assert (evidence.weight, evidence.counter_evidence, evidence.knn_probabilities) == (0, None, {})
 

@@ -25,36 +25,38 @@ def hire(folder) -> Model:
 
 
 def test_each_word_shows_where_training_has_it(hire: Model, documents):
-    found = hire.explain_span("Ada Zorro lives", Span.of(0, 9), k=2)
-    ada, zorro = found.recalled
-    assert found.strength == "attended"
-    assert found.neighbours == {}
+    evidence = hire.explain_span("Ada Zorro lives", Span.of(0, 9), k=2)
+    ada, zorro = evidence.recalled
+    assert evidence.strength == "attended"
+    assert evidence.neighbours == {}
     assert (ada.text, ada.weight) == ("Ada", pytest.approx(0.3))
     occurrences = sum("Ada" in document.text for document in documents)
-    assert [one.weight for one in ada.neighbours] == pytest.approx([1 / occurrences] * 2)  # keys of one word are equal
+    assert [near.weight for near in ada.neighbours] == pytest.approx(
+        [1 / occurrences] * 2
+    )  # keys of one word are equal
     assert ada.unlisted == pytest.approx(1 - 2 / occurrences)
-    assert {(one.text, one.label) for one in ada.neighbours} == {("Ada", "PERSON")}
+    assert {(near.text, near.label) for near in ada.neighbours} == {("Ada", "PERSON")}
     assert (zorro.text, zorro.weight, zorro.neighbours, zorro.unlisted) == ("Zorro", 0, [], 0)
 
 
 def test_words_that_are_no_entity_say_so(hire: Model):
     [lives] = hire.explain_span("Zorro lives here", Span.of(6, 11)).recalled
-    assert {one.label for one in lives.neighbours} == {""}
-    assert all(one.sentence[one.span.start : one.span.end] == "lives" for one in lives.neighbours)
+    assert {near.label for near in lives.neighbours} == {""}
+    assert all(near.sentence[near.span.start : near.span.end] == "lives" for near in lives.neighbours)
 
 
 def test_a_span_of_unknown_words_has_look_alikes_instead(hire: Model):
-    found = hire.explain_span("Zorro Qwx", Span.of(0, 5))
-    assert found.strength == "nearest"
-    assert found.neighbours
-    assert [one.weight for one in found.recalled] == [0]
+    evidence = hire.explain_span("Zorro Qwx", Span.of(0, 5))
+    assert evidence.strength == "nearest"
+    assert evidence.neighbours
+    assert [word.weight for word in evidence.recalled] == [0]
 
 
 def test_the_evidence_is_json(hire: Model):
-    found = json.loads(json.dumps(hire.explain_span("Ada lives", Span.of(0, 3), 1).to_dict()))
-    assert found["strength"] == "attended"
-    assert found["recalled"][0]["weight"] == pytest.approx(0.3)
-    assert found["recalled"][0]["neighbours"][0]["label"] == "PERSON"
+    content = json.loads(json.dumps(hire.explain_span("Ada lives", Span.of(0, 3), 1).to_dict()))
+    assert content["strength"] == "attended"
+    assert content["recalled"][0]["weight"] == pytest.approx(0.3)
+    assert content["recalled"][0]["neighbours"][0]["label"] == "PERSON"
 
 
 def test_occurrences_that_the_memory_no_longer_holds_are_not_listed(hire: Model, documents):
@@ -63,26 +65,26 @@ def test_occurrences_that_the_memory_no_longer_holds_are_not_listed(hire: Model,
     assert (ada.neighbours, ada.weight, ada.unlisted) == ([], pytest.approx(0.3), 1.0)
 
 
-def listed(model: Model) -> list[tuple[str, str, str]]:
+def recalled_sentences(model: Model) -> list[tuple[str, str, str]]:
     """Where `Ada` is recalled from."""
     [ada] = model.explain_span("Ada lives", Span.of(0, 3), k=9).recalled
-    return sorted((one.document, one.sentence, one.label) for one in ada.neighbours)
+    return sorted((near.document, near.sentence, near.label) for near in ada.neighbours)
 
 
 def test_occurrences_are_found_whatever_the_numbers_of_their_sentences(hire: Model, documents):
-    before = listed(hire)
+    before = recalled_sentences(hire)
     labelled = hire.label_documents(documents[::-1])
     hire.build_datastore(labelled)
-    assert listed(hire) == before
+    assert recalled_sentences(hire) == before
     [ada, *_] = hire.explain_span("Ada lives", Span.of(0, 3)).recalled[0].neighbours
     assert hire.datastore.sentences[ada.sentence_id].text == ada.sentence
 
 
 def test_another_sentence_under_the_same_number_is_never_shown(hire: Model, documents):
     other = [nearspan.markup("[Ada](PLACE) fell", id="new"), *documents[1:]]
-    before, labelled = listed(hire), hire.label_documents(other)
+    before, labelled = recalled_sentences(hire), hire.label_documents(other)
     hire.build_datastore(labelled)
-    assert listed(hire) == [one for one in before if one[0] != "d0"]
+    assert recalled_sentences(hire) == [word for word in before if word[0] != "d0"]
 
 
 def test_entities_wider_than_any_candidate_are_found_scored_and_explained(hire: Model):
@@ -105,6 +107,6 @@ def test_entities_wider_than_any_candidate_are_found_scored_and_explained(hire: 
 def test_the_instance_head_stays_exact_and_tells_what_was_recalled_too(tiny, documents, tmp_path):
     recipe = tiny("instance", "encoder.word_memory.weight=0.5")
     model = nearspan.train(recipe, documents, out=tmp_path / "model", device="cpu").model
-    found = model.explain_span("Ada lives", Span.of(0, 3))
-    assert found.strength == "exact"
-    assert found.recalled[0].weight == pytest.approx(0.5)
+    evidence = model.explain_span("Ada lives", Span.of(0, 3))
+    assert evidence.strength == "exact"
+    assert evidence.recalled[0].weight == pytest.approx(0.5)

@@ -19,9 +19,9 @@ def pair(put: Put, text: str | bytes, annotations: str | bytes) -> Corpus:
 
 
 def test_a_pair_of_files(put: Put):
-    found = pair(put, "Ada wrote", "T1\tPER 0 3\tAda\n")
-    assert [render(document) for document in found] == ["[Ada](PER) wrote"]
-    assert (found.documents[0].id, found.problems) == ("a", ())
+    corpus = pair(put, "Ada wrote", "T1\tPER 0 3\tAda\n")
+    assert [render(document) for document in corpus] == ["[Ada](PER) wrote"]
+    assert (corpus.documents[0].id, corpus.problems) == ("a", ())
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.ann"])
@@ -32,14 +32,14 @@ def test_either_file_names_the_pair(put: Put, name: str):
 
 
 def test_fragments_make_a_discontinuous_entity(put: Put):
-    found = pair(put, "pain in arms and legs", "T1\tADR 0 7;17 21\tpain in legs\n")
-    assert [render(document) for document in found] == ["[pain in](ADR#1) arms and [legs](ADR#1)"]
+    corpus = pair(put, "pain in arms and legs", "T1\tADR 0 7;17 21\tpain in legs\n")
+    assert [render(document) for document in corpus] == ["[pain in](ADR#1) arms and [legs](ADR#1)"]
 
 
 def test_fragments_in_another_order_are_the_same_entity(put: Put):
-    found = pair(put, "feet are swollen", "T1\tADR 9 16;0 4\tswollen feet\n")
-    assert found.documents[0].entities == (Entity(Span(((0, 4), (9, 16))), "ADR"),)
-    assert found.problems == ()
+    corpus = pair(put, "feet are swollen", "T1\tADR 9 16;0 4\tswollen feet\n")
+    assert corpus.documents[0].entities == (Entity(Span(((0, 4), (9, 16))), "ADR"),)
+    assert corpus.problems == ()
 
 
 def test_other_annotations_are_left_out(put: Put):
@@ -57,8 +57,8 @@ def test_other_annotations_are_left_out(put: Put):
         "*\tEq T1 T1",
     ]
     lines = "\n".join(["T1\tX 0 1\ta", *others, "", ""])
-    found = pair(put, "a", lines)
-    assert (len(found.documents[0].entities), found.problems) == (1, ())
+    corpus = pair(put, "a", lines)
+    assert (len(corpus.documents[0].entities), corpus.problems) == (1, ())
 
 
 def test_a_newline_inside_a_fragment_is_a_blank_in_the_annotation(put: Put):
@@ -66,21 +66,21 @@ def test_a_newline_inside_a_fragment_is_a_blank_in_the_annotation(put: Put):
 
 
 def test_crlf_in_the_text_does_not_move_offsets(put: Put):
-    found = pair(put, "a\r\nb\r\nOslo", "T1\tLOC 6 10\tOslo\r\n")
-    assert found.documents[0].text == "a\r\nb\r\nOslo"
-    assert found.problems == ()
+    corpus = pair(put, "a\r\nb\r\nOslo", "T1\tLOC 6 10\tOslo\r\n")
+    assert corpus.documents[0].text == "a\r\nb\r\nOslo"
+    assert corpus.problems == ()
 
 
 def test_offsets_counted_with_crlf_as_one_character_are_understood(put: Put):
-    found = pair(put, "a\r\nb\r\nOslo", "T1\tLOC 4 8\tOslo\n")
-    assert [render(document) for document in found] == ["a\nb\n[Oslo](LOC)"]
-    assert found.problems == ()
+    corpus = pair(put, "a\r\nb\r\nOslo", "T1\tLOC 4 8\tOslo\n")
+    assert [render(document) for document in corpus] == ["a\nb\n[Oslo](LOC)"]
+    assert corpus.problems == ()
 
 
 @pytest.mark.parametrize(("start", "text"), [(0, "Oslo"), (1, "\ufeffOslo")])
 def test_a_byte_order_mark_counts_only_where_the_annotations_count_it(put: Put, start: int, text: str):
-    found = pair(put, b"\xef\xbb\xbfOslo", f"T1\tLOC {start} {start + 4}\tOslo\n")
-    assert (found.documents[0].text, found.problems) == (text, ())
+    corpus = pair(put, b"\xef\xbb\xbfOslo", f"T1\tLOC {start} {start + 4}\tOslo\n")
+    assert (corpus.documents[0].text, corpus.problems) == (text, ())
 
 
 @pytest.mark.parametrize(
@@ -111,26 +111,26 @@ def test_a_byte_order_mark_counts_only_where_the_annotations_count_it(put: Put, 
     ],
 )
 def test_wrong_annotations_are_listed_with_file_and_line(put: Put, line: str, kind: str):
-    found = pair(put, "Ada wrote", f"T9\tX 4 9\twrote\n{line}\n")
-    [problem] = found.problems
+    corpus = pair(put, "Ada wrote", f"T9\tX 4 9\twrote\n{line}\n")
+    [problem] = corpus.problems
     assert (problem.kind, problem.line, Path(problem.path).name) == (kind, 2, "a.ann")
-    assert len(found.documents[0].entities) == (2 if kind == "misaligned" else 1)
+    assert len(corpus.documents[0].entities) == (2 if kind == "misaligned" else 1)
 
 
 def test_the_same_annotation_twice_is_a_duplicate(put: Put):
-    found = pair(put, "Ada", "T1\tPER 0 3\tAda\nT2\tPER 0 3\tAda\n")
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("duplicate", 2)]
+    corpus = pair(put, "Ada", "T1\tPER 0 3\tAda\nT2\tPER 0 3\tAda\n")
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("duplicate", 2)]
 
 
 def test_a_duplicate_with_another_text_is_listed_as_both(put: Put):
-    found = pair(put, "Ada", "T1\tPER 0 3\tAda\nT2\tPER 0 3\tEve\n")
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("misaligned", 2), ("duplicate", 2)]
+    corpus = pair(put, "Ada", "T1\tPER 0 3\tAda\nT2\tPER 0 3\tEve\n")
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("misaligned", 2), ("duplicate", 2)]
 
 
 def test_broken_utf8_is_listed_in_either_file(put: Put):
-    found = pair(put, b"caf\xe9 Oslo", b"T1\tLOC 5 9\tOslo\n#1\tNote T1\t\xff\n")
-    assert [render(document) for document in found] == ["caf\ufffd [Oslo](LOC)"]
-    places = [(problem.kind, Path(problem.path).name, problem.line) for problem in found.problems]
+    corpus = pair(put, b"caf\xe9 Oslo", b"T1\tLOC 5 9\tOslo\n#1\tNote T1\t\xff\n")
+    assert [render(document) for document in corpus] == ["caf\ufffd [Oslo](LOC)"]
+    places = [(problem.kind, Path(problem.path).name, problem.line) for problem in corpus.problems]
     assert places == [("broken UTF-8", "a.txt", 1), ("broken UTF-8", "a.ann", 2)]
 
 
@@ -138,8 +138,8 @@ def test_folders_are_read_in_depth_and_in_order(put: Put):
     for name in ("10", "9", "sub/1"):
         put(f"corpus/{name}.txt", name)
         folder = put(f"corpus/{name}.ann", "")
-    found = read(folder.parents[1])
-    assert [document.id for document in found] == ["9", "10", "sub/1"]
+    corpus = read(folder.parents[1])
+    assert [document.id for document in corpus] == ["9", "10", "sub/1"]
 
 
 def test_texts_may_lie_in_a_sibling_folder(put: Put):
@@ -152,8 +152,8 @@ def test_a_missing_half_is_listed(put: Put):
     put("a.txt", "a")
     put("a.ann", "")
     put("b.txt", "b")
-    found = read(put("c.ann", "T1\tX 0 1\tc\n").parent)
-    assert {(problem.kind, Path(problem.path).name) for problem in found.problems} == {
+    corpus = read(put("c.ann", "T1\tX 0 1\tc\n").parent)
+    assert {(problem.kind, Path(problem.path).name) for problem in corpus.problems} == {
         ("no annotations", "b.txt"),
         ("missing text", "c.ann"),
     }
@@ -195,9 +195,9 @@ def test_lost_words_are_reported(tmp_path: Path):
 
 
 def changes(tmp_path: Path, *ids: str) -> list[str]:
-    found = write([Document("a", id=id) for id in ids], tmp_path / "out", "brat")
-    assert {change.kind for change in found} <= {"changed"}
-    return [change.message for change in found]
+    problems = write([Document("a", id=id) for id in ids], tmp_path / "out", "brat")
+    assert {change.kind for change in problems} <= {"changed"}
+    return [change.message for change in problems]
 
 
 def test_ids_that_are_not_kept_are_reported(tmp_path: Path):
@@ -255,9 +255,9 @@ def test_links_that_are_not_read_are_listed(tmp_path: Path):
     write([Document("Ada", id="a")], tmp_path / "in", "brat")
     (tmp_path / "in" / "b.ann").symlink_to("nowhere")
     (tmp_path / "in" / "again").symlink_to(tmp_path / "in")
-    found = read(tmp_path / "in")
-    assert [document.id for document in found] == ["a"]
-    assert sorted((Path(problem.path).name, problem.message) for problem in found.problems) == [
+    corpus = read(tmp_path / "in")
+    assert [document.id for document in corpus] == ["a"]
+    assert sorted((Path(problem.path).name, problem.message) for problem in corpus.problems) == [
         ("again", "it is a link to a folder; not read"),
         ("b.ann", "it is a link to nothing; not read"),
     ]
@@ -268,10 +268,10 @@ def test_endings_in_capitals_are_read(put: Put):
     put("b.txt", "Bob slept")
     folder = put("a.ANN", "T1\tPER 0 3\tAda\n").parent
     put("b.ann", "T1\tPER 0 3\tBob\n")
-    found = read(folder)
-    assert [render(document) for document in found] == ["[Ada](PER) wrote", "[Bob](PER) slept"]
-    assert [document.id for document in found] == ["a", "b"]
-    assert not found.problems
+    corpus = read(folder)
+    assert [render(document) for document in corpus] == ["[Ada](PER) wrote", "[Bob](PER) slept"]
+    assert [document.id for document in corpus] == ["a", "b"]
+    assert not corpus.problems
     for name in ("a.TXT", "a.ANN"):
         assert [render(document) for document in read(folder / name)] == ["[Ada](PER) wrote"]
 
@@ -291,9 +291,9 @@ def test_a_pair_has_endings_of_the_same_case(put: Put):
     put("c.txt", "Ada wrote")
     put("c.TXT", "Bob wrote")
     put("c.ann", "T1\tPER 0 3\tAda\n")
-    found = read(put("c.ANN", "T1\tPER 0 3\tBob\n").parent)
-    assert sorted(render(document) for document in found) == ["[Ada](PER) wrote", "[Bob](PER) wrote"]
-    assert not found.problems
+    corpus = read(put("c.ANN", "T1\tPER 0 3\tBob\n").parent)
+    assert sorted(render(document) for document in corpus) == ["[Ada](PER) wrote", "[Bob](PER) wrote"]
+    assert not corpus.problems
 
 
 def test_endings_of_mixed_case_are_read(put: Put):

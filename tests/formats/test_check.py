@@ -16,28 +16,28 @@ def count(*texts: str):
 def test_the_keys():
     assert set(count("a")) == {
         *("documents", "sentences", "tokens", "entities", "types", "nested", "overlapping", "discontinuous"),
-        *("widths", "problems", "docstarts", "format"),
+        *("widths", "problems", "docstarts", "format", "lost"),
     }
 
 
 def test_the_counts():
-    found = count("[University of [Oslo](PLACE)](ORG) opened .", "[pain in](S#1) arms and [legs](S#1)")
-    assert (found["documents"], found["sentences"], found["tokens"], found["entities"]) == (2, 2, 10, 3)
-    assert found["types"] == {"ORG": 1, "PLACE": 1, "S": 1}
-    assert (found["nested"], found["overlapping"], found["discontinuous"]) == (1, 0, 1)
-    assert found["widths"] == {1: 1, 3: 2}
-    assert found["problems"] == []
+    counts = count("[University of [Oslo](PLACE)](ORG) opened .", "[pain in](S#1) arms and [legs](S#1)")
+    assert (counts["documents"], counts["sentences"], counts["tokens"], counts["entities"]) == (2, 2, 10, 3)
+    assert counts["types"] == {"ORG": 1, "PLACE": 1, "S": 1}
+    assert (counts["nested"], counts["overlapping"], counts["discontinuous"]) == (1, 0, 1)
+    assert counts["widths"] == {1: 1, 3: 2}
+    assert counts["problems"] == []
 
 
 def test_docstarts_count_as_sentences_but_not_as_tokens():
-    found = statistics(conll.read(Source(Path("a"), "-DOCSTART- O\n\na O\nb O\n\n-DOCSTART- O\n\nc O\n")))
-    assert (found["documents"], found["sentences"], found["tokens"], found["docstarts"]) == (2, 4, 3, 2)
+    counts = statistics(conll.read(Source(Path("a"), "-DOCSTART- O\n\na O\nb O\n\n-DOCSTART- O\n\nc O\n")))
+    assert (counts["documents"], counts["sentences"], counts["tokens"], counts["docstarts"]) == (2, 4, 3, 2)
 
 
 @pytest.mark.parametrize("unseen", "\u200b\u200c\u200d\u00ad\ufeff")
 def test_a_name_with_an_unseen_character_begins_and_ends_where_words_do(unseen: str):
-    found = count(f"so [Ma{unseen}rie Curie](PER) wrote")
-    assert (found["widths"], found["tokens"], found["problems"]) == ({2: 1}, 4, [])
+    counts = count(f"so [Ma{unseen}rie Curie](PER) wrote")
+    assert (counts["widths"], counts["tokens"], counts["problems"]) == ({2: 1}, 4, [])
 
 
 def test_two_labels_on_one_span_are_nested():
@@ -45,29 +45,36 @@ def test_two_labels_on_one_span_are_nested():
 
 
 def test_crossing_entities_overlap():
-    found = statistics(Corpus((Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"))),)))
-    assert (found["nested"], found["overlapping"]) == (0, 2)
+    counts = statistics(Corpus((Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"))),)))
+    assert (counts["nested"], counts["overlapping"]) == (0, 2)
 
 
 def test_an_annotation_given_twice_counts_twice():
     line = '{"text": "Oslo", "entities": [[0, 4, "LOC"], [0, 4, "LOC"]]}'
-    found = statistics(jsonl.read(Source(Path("a.jsonl"), line)))
-    assert (found["entities"], found["types"], found["widths"]) == (2, {"LOC": 2}, {1: 2})
-    assert [problem["kind"] for problem in found["problems"]] == ["duplicate"]
+    counts = statistics(jsonl.read(Source(Path("a.jsonl"), line)))
+    assert (counts["entities"], counts["types"], counts["widths"]) == (2, {"LOC": 2}, {1: 2})
+    assert [problem["kind"] for problem in counts["problems"]] == ["duplicate"]
+    assert counts["lost"] == 0
+
+
+@pytest.mark.parametrize("line", ['{"text": "Oslo", "entities": [[0, 9, "LOC"]]}', '{"text": "Oslo", "entities"'])
+def test_what_cannot_be_read_is_counted_as_lost(line: str):
+    counts = statistics(jsonl.read(Source(Path("a.jsonl"), line)))
+    assert (counts["lost"], len(counts["problems"])) == (1, 1)
 
 
 def test_an_entity_that_ends_inside_a_word_is_misaligned_with_file_and_line():
     line = '{"id": "d", "text": "Norwegians", "entities": [[0, 9, "X"]]}'
-    found = statistics(jsonl.read(Source(Path("a.jsonl"), "\n" + line)))
-    [problem] = found["problems"]
+    counts = statistics(jsonl.read(Source(Path("a.jsonl"), "\n" + line)))
+    [problem] = counts["problems"]
     assert (problem["kind"], problem["file"], problem["line"]) == ("misaligned", "a.jsonl", 2)
-    assert found["widths"] == {1: 1}
+    assert counts["widths"] == {1: 1}
 
 
 def test_an_entity_of_white_space_is_misaligned():
-    found = statistics(Corpus((Document("a  b", (Entity.of(1, 3, "X"),)),)))
-    assert [problem["kind"] for problem in found["problems"]] == ["misaligned"]
-    assert found["widths"] == {0: 1}
+    counts = statistics(Corpus((Document("a  b", (Entity.of(1, 3, "X"),)),)))
+    assert [problem["kind"] for problem in counts["problems"]] == ["misaligned"]
+    assert counts["widths"] == {0: 1}
 
 
 def test_the_counts_are_json():

@@ -11,21 +11,21 @@ from nearspan.formats.markup import parse, render
 from nearspan.formats.source import Source
 
 
-def corpus(text: str, **options) -> Corpus:
+def read_corpus(text: str, **options) -> Corpus:
     return conll.read(Source(Path("news.conll"), text), **options)
 
 
-def marked(text: str, **options) -> list[str]:
+def to_markup(text: str, **options) -> list[str]:
     """The documents in markup: text and entities at one glance."""
-    return [render(document) for document in corpus(text, **options)]
+    return [render(document) for document in read_corpus(text, **options)]
 
 
 def kinds(text: str) -> list[tuple[str, int]]:
-    return [(problem.kind, problem.line) for problem in corpus(text).problems]
+    return [(problem.kind, problem.line) for problem in read_corpus(text).problems]
 
 
 def test_words_are_joined_by_blanks_and_sentences_by_newlines():
-    [document] = corpus("Ada B-PER\nwrote O\n\nShe O\nslept O\n")
+    [document] = read_corpus("Ada B-PER\nwrote O\n\nShe O\nslept O\n")
     assert document.text == "Ada wrote\nShe slept"
     assert document.words == ((0, 3), (4, 9), (10, 13), (14, 19))
     assert document.sentences == ((0, 9), (10, 19))
@@ -35,7 +35,7 @@ def test_words_are_joined_by_blanks_and_sentences_by_newlines():
 def test_a_character_in_a_line_as_in_msra_keeps_neighbours_apart():
     rows = [("中", "B-LOC"), ("美", "B-LOC"), ("两", "O"), ("国", "O"), ("Ａ", "B-ORG"), ("Ｂ", "I-ORG"), ("９", "O")]
     text = "".join(f"{character}\t{tag}\n" for character, tag in rows)
-    assert marked(text) == ["[中](LOC) [美](LOC) 两 国 [Ａ Ｂ](ORG) ９"]
+    assert to_markup(text) == ["[中](LOC) [美](LOC) 两 国 [Ａ Ｂ](ORG) ９"]
 
 
 @pytest.mark.parametrize(
@@ -44,51 +44,51 @@ def test_a_character_in_a_line_as_in_msra_keeps_neighbours_apart():
 )
 def test_the_scheme_is_found_from_the_tags(tags: str):
     lines = "\n".join(f"{word}\t{tag}" for word, tag in zip("abcd", tags.split(), strict=True))
-    assert marked(lines) == ["[a b](PER) [c](PER) d"]
+    assert to_markup(lines) == ["[a b](PER) [c](PER) d"]
     assert kinds(lines) == []
 
 
 def test_bmes():
-    assert marked("a B-X\nb M-X\nc E-X\nd S-Y\n") == ["[a b c](X) [d](Y)"]
+    assert to_markup("a B-X\nb M-X\nc E-X\nd S-Y\n") == ["[a b c](X) [d](Y)"]
 
 
 def test_inside_after_outside_is_kept_and_listed_in_iob2():
     text = "a B-X\nb O\nc I-X\nd O\ne B-X\n"
-    assert marked(text) == ["[a](X) b [c](X) d [e](X)"]
+    assert to_markup(text) == ["[a](X) b [c](X) d [e](X)"]
     assert kinds(text) == [("bad sequence", 3)]
 
 
 def test_an_entity_that_is_not_closed_is_kept_and_listed_in_bioes():
     text = "a B-X\nb O\nc S-X\nd B-X\ne E-X\n"
-    assert marked(text) == ["[a](X) b [c](X) [d e](X)"]
+    assert to_markup(text) == ["[a](X) b [c](X) [d e](X)"]
     assert kinds(text) == [("bad sequence", 1)]
 
 
 def test_part_of_speech_and_chunks_are_no_layers():
-    assert marked("EU NNP I-NP I-ORG\nrejects VBZ I-VP O\n") == ["[EU](ORG) rejects"]
+    assert to_markup("EU NNP I-NP I-ORG\nrejects VBZ I-VP O\n") == ["[EU](ORG) rejects"]
 
 
 def test_all_columns_after_the_word_are_layers():
-    assert marked("of\tO\tB-ORG\nOslo\tB-PLACE\tI-ORG\nnow\tO\tO\n") == ["[of [Oslo](PLACE)](ORG) now"]
+    assert to_markup("of\tO\tB-ORG\nOslo\tB-PLACE\tI-ORG\nnow\tO\tO\n") == ["[of [Oslo](PLACE)](ORG) now"]
 
 
 def test_one_wrong_tag_does_not_hide_a_layer():
     text = "of\tX\tB-ORG\nOslo\tB-PLACE\tI-ORG\nnow\tO\tO\n"
-    assert marked(text) == ["[of [Oslo](PLACE)](ORG) now"]
+    assert to_markup(text) == ["[of [Oslo](PLACE)](ORG) now"]
     assert kinds(text) == [("unknown tag", 1)]
 
 
 def test_columns_say_which_hold_labels():
     text = "EU NNP I-NP I-ORG\nrejects VBZ I-VP O\n"
-    assert marked(text, columns=[2]) == ["[EU](NP) [rejects](VP)"]
-    assert marked(text, columns=[-2, -1]) == ["[[EU](ORG)](NP) [rejects](VP)"]
+    assert to_markup(text, columns=[2]) == ["[EU](NP) [rejects](VP)"]
+    assert to_markup(text, columns=[-2, -1]) == ["[[EU](ORG)](NP) [rejects](VP)"]
     with pytest.raises(CorpusError, match="column 9 cannot hold labels"):
-        corpus(text, columns=[9])
+        read_corpus(text, columns=[9])
 
 
 def test_numbered_words_and_comments_are_understood():
     text = "# source\n1\tOslo\tB-LOC\tO\n2\tis\tO\tO\n\n# id 7 domain=en\n1\tSo\tO\tO\n"
-    assert marked(text) == ["[Oslo](LOC) is\nSo"]
+    assert to_markup(text) == ["[Oslo](LOC) is\nSo"]
     assert kinds(text) == []
 
 
@@ -108,58 +108,58 @@ NUMBERED = "1\tAda\tB-PER\tO\n2\tlives\tO\tO\n3\tin\tO\tO\n4\tOslo\tB-LOC\tO\n"
 )
 @pytest.mark.parametrize("others", [0, 2])
 def test_a_wrong_word_number_is_listed_and_costs_no_entity(text: str, line: int, others: int):
-    found = corpus(text + f"\n{NUMBERED}" * others)
-    assert " ".join(found.documents[0].text.split()) == " ".join(["Ada lives in Oslo"] * (others + 1))
-    assert [entity.label for entity in found.documents[0].entities] == ["PER", "LOC"] * (others + 1)
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", line)]
+    corpus = read_corpus(text + f"\n{NUMBERED}" * others)
+    assert " ".join(corpus.documents[0].text.split()) == " ".join(["Ada lives in Oslo"] * (others + 1))
+    assert [entity.label for entity in corpus.documents[0].entities] == ["PER", "LOC"] * (others + 1)
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("malformed", line)]
 
 
 def test_a_range_of_word_numbers_is_listed_and_its_word_kept():
     text = "1\tAda\tB-PER\tO\n2-3\tzum\tO\tO\n2\tzu\tO\tO\n3\tdem\tO\tO\n4\tHaus\tO\tO\n"
-    assert marked(text) == ["[Ada](PER) zum zu dem Haus"]
+    assert to_markup(text) == ["[Ada](PER) zum zu dem Haus"]
     assert kinds(text) == [("malformed", 2)]
 
 
 def test_a_numbered_line_with_too_few_columns_is_listed_once():
     text = NUMBERED.replace("2\tlives\tO\tO", "2\tlives\tO")
-    assert marked(text) == ["[Ada](PER) lives in [Oslo](LOC)"]
+    assert to_markup(text) == ["[Ada](PER) lives in [Oslo](LOC)"]
     assert kinds(text) == [("malformed", 2)]
 
 
 def test_numbers_that_do_not_count_are_words():
-    assert marked("1 CD O\nOslo NNP B-LOC\n\n1 CD B-NUM\n7 CD B-NUM\n") == ["1 [Oslo](LOC)\n[1](NUM) [7](NUM)"]
+    assert to_markup("1 CD O\nOslo NNP B-LOC\n\n1 CD B-NUM\n7 CD B-NUM\n") == ["1 [Oslo](LOC)\n[1](NUM) [7](NUM)"]
 
 
 def test_a_hash_with_a_tag_is_a_word():
-    assert marked("# O\nOslo B-LOC\n") == ["# [Oslo](LOC)"]
+    assert to_markup("# O\nOslo B-LOC\n") == ["# [Oslo](LOC)"]
 
 
 @pytest.mark.parametrize("line", ["#1\tB_ORG", "#\tB_ORG", "#1 B_ORG"])
 def test_a_hash_with_the_columns_of_a_word_is_a_word(line: str):
     text = f"{line}\nOslo\tB-LOC\n\nBergen\tB-LOC\n"
-    assert [document.text for document in corpus(text)] == [f"{line.split()[0]} Oslo\nBergen"]
+    assert [document.text for document in read_corpus(text)] == [f"{line.split()[0]} Oslo\nBergen"]
     assert kinds(text) == [("unknown tag", 1)]
 
 
 def test_a_comment_may_have_as_many_words_as_there_are_columns():
-    assert marked("# source\nOslo B-LOC\n") == ["[Oslo](LOC)"]
+    assert to_markup("# source\nOslo B-LOC\n") == ["[Oslo](LOC)"]
 
 
 def test_docstart_begins_a_document():
-    found = corpus("-DOCSTART- -X- O O\n\na N N B-X\n\n-DOCSTART- -X- O O\n\nb N N O\n")
-    assert [document.text for document in found] == ["a", "b"]
-    assert [document.id for document in found] == ["news.conll#1", "news.conll#2"]
-    assert found.docstarts == 2
+    corpus = read_corpus("-DOCSTART- -X- O O\n\na N N B-X\n\n-DOCSTART- -X- O O\n\nb N N O\n")
+    assert [document.text for document in corpus] == ["a", "b"]
+    assert [document.id for document in corpus] == ["news.conll#1", "news.conll#2"]
+    assert corpus.docstarts == 2
 
 
 def test_blanks_before_docstart_and_before_words_do_not_matter():
-    found = corpus(" -DOCSTART- one O\n\n a O\n\n -DOCSTART- two O\n\n b B-X\n")
-    assert [(document.id, render(document)) for document in found] == [("one O", "a"), ("two O", "[b](X)")]
-    assert found.problems == ()
+    corpus = read_corpus(" -DOCSTART- one O\n\n a O\n\n -DOCSTART- two O\n\n b B-X\n")
+    assert [(document.id, render(document)) for document in corpus] == [("one O", "a"), ("two O", "[b](X)")]
+    assert corpus.problems == ()
 
 
 def test_docstart_may_name_its_document():
-    assert [document.id for document in corpus("-DOCSTART- (1 EU)\na O\n")] == ["(1 EU)"]
+    assert [document.id for document in read_corpus("-DOCSTART- (1 EU)\na O\n")] == ["(1 EU)"]
 
 
 @pytest.mark.parametrize(
@@ -170,40 +170,83 @@ def test_a_tag_at_docstart_is_listed(line: str):
 
 
 def test_a_word_that_begins_like_docstart_is_a_word():
-    assert marked("-DOCSTART-foo\tI-PER\nleft\tO\n") == ["[-DOCSTART-foo](PER) left"]
+    assert to_markup("-DOCSTART-foo\tI-PER\nleft\tO\n") == ["[-DOCSTART-foo](PER) left"]
 
 
 def test_a_document_without_sentences_is_kept():
-    assert [document.text for document in corpus("-DOCSTART- O\n\n-DOCSTART- O\n\nb O\n")] == ["", "b"]
+    assert [document.text for document in read_corpus("-DOCSTART- O\n\n-DOCSTART- O\n\nb O\n")] == ["", "b"]
 
 
 def test_the_same_entity_in_two_layers_is_a_duplicate():
     text = "Oslo\tB-LOC\tB-LOC\n"
-    assert marked(text) == ["[Oslo](LOC)"]
+    assert to_markup(text) == ["[Oslo](LOC)"]
     assert kinds(text) == [("duplicate", 1)]
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u2028", "\u0085", "\x0b", "\x1c", "\u3000", "\r"])
 def test_other_white_space_is_part_of_a_word(space: str):
-    [document] = corpus(f"a{space}b B-X\n{space}x O\n")
+    [document] = read_corpus(f"a{space}b B-X\n{space}x O\n")
     assert document.text == f"a{space}b {space}x"
     assert document.words == ((0, 3), (4, 6))
 
 
 def test_unknown_tags_are_listed_and_read_as_outside():
     text = "a B-X\nb Q-X\nc O\n"
-    assert marked(text) == ["[a](X) b c"]
+    assert to_markup(text) == ["[a](X) b c"]
     assert kinds(text) == [("unknown tag", 2)]
+
+
+def test_several_tags_of_a_word_are_several_entities():
+    assert to_markup("Ada B-group,B-person\nLee I-person\nand O\nEve B-person|B-group\n") == [
+        "[[Ada](group) Lee](person) and [[Eve](person)](group)"
+    ]
+    assert kinds("Ada B-group,B-person\nLee I-person\n") == []
+
+
+def test_a_tag_that_goes_on_stays_with_its_label():
+    text = "a B-X,B-Y\nb I-Y,I-X\nc I-Y\nd I-X,B-Z\n"
+    assert [(entity.label, entity.text) for entity in read_corpus(text)[0].entities] == [
+        ("X", "a b"),
+        ("Y", "a b c"),
+        ("X", "d"),
+        ("Z", "d"),
+    ]
+    assert kinds(text) == [("bad sequence", 4)]
+
+
+def test_a_comma_in_a_label_is_part_of_it():
+    assert to_markup("a B-x,y\n") == ["[a](x,y)"]
+
+
+def test_a_label_that_would_be_read_as_two_is_not_written(tmp_path: Path):
+    with pytest.raises(CorpusError, match=r"the label 'X,B-Y' would be read as several"):
+        write(Corpus((Document("a", (Entity.of(0, 1, "X,B-Y"),)),)), tmp_path / "a.conll")
+
+
+def test_labels_without_a_prefix_are_read_and_said():
+    text = "Ada PERSON\nLovelace PERSON\nsaw O\nOslo CITY\nagain O\nand O\nso O\n"
+    assert to_markup(text) == ["[Ada Lovelace](PERSON) saw [Oslo](CITY) again and so"]
+    [problem] = read_corpus(text).problems
+    assert str(problem) == (
+        "news.conll:1: no prefix: labels without B- or I-: words in a row with the same label are read as one entity"
+    )
+
+
+@pytest.mark.parametrize("tag", ["B_PER", "PER-B", "Q-PER", "B/PER"])
+def test_tags_of_an_unknown_scheme_are_lost_and_said(tag: str):
+    corpus = read_corpus(f"Ada {tag}\nslept O\nlong O\n")
+    assert [(problem.kind, problem.lost) for problem in corpus.problems] == [("unknown tag", 1)]
+    assert corpus.entity_count == 0
 
 
 def test_lines_with_too_few_or_too_many_columns_are_listed():
     text = "a N B-X\nb B-Y\nc\nd N N O\ne N O\nf N O\n"
-    assert marked(text) == ["[a](X) [b](Y) c d e f"]
+    assert to_markup(text) == ["[a](X) [b](Y) c d e f"]
     assert kinds(text) == [("malformed", 2), ("malformed", 3), ("malformed", 4)]
 
 
 def test_a_line_without_a_word_keeps_its_entity():
-    assert marked("\tB-X\na\tO\n") == ["[\ufffd](X) a"]
+    assert to_markup("\tB-X\na\tO\n") == ["[\ufffd](X) a"]
     assert kinds("\tB-X\na\tO\n") == [("malformed", 1)]
 
 
@@ -219,18 +262,18 @@ def test_sentences_of_one_word_are_not_listed():
 
 @pytest.mark.parametrize("word", [" Ada", "Ada "])
 def test_a_blank_at_the_end_of_a_word_is_kept_and_listed(word: str):
-    assert marked(f"{word}\tB-PER\nwrote\tO\n") == [f"[{word}](PER) wrote"]
+    assert to_markup(f"{word}\tB-PER\nwrote\tO\n") == [f"[{word}](PER) wrote"]
     assert kinds(f"{word}\tB-PER\nwrote\tO\n") == [("malformed", 1)]
 
 
 def test_crlf_is_a_line_end():
-    assert marked("a B-X\r\n\r\nb O\r\n") == ["[a](X)\nb"]
+    assert to_markup("a B-X\r\n\r\nb O\r\n") == ["[a](X)\nb"]
 
 
 @pytest.mark.parametrize("end", ["\r\r\n", "\r \r\n", "\r\t\n"])
 def test_carriage_returns_before_a_line_end_are_no_part_of_a_label(end: str):
     text = f"-DOCSTART-\tO{end}{end}a\tB-X\nc\tB-X{end}"
-    assert marked(text) == ["[a](X) [c](X)"]
+    assert to_markup(text) == ["[a](X) [c](X)"]
     assert kinds(text) == [("malformed", 1), ("malformed", 2), ("malformed", 4)]
 
 
@@ -239,17 +282,17 @@ def test_the_format_is_found_where_two_carriage_returns_end_each_line():
 
 
 def test_a_carriage_return_ends_lines_where_there_is_no_newline():
-    assert marked("a B-X\r\rb O\rc Q-X\r") == ["[a](X)\nb c"]
+    assert to_markup("a B-X\r\rb O\rc Q-X\r") == ["[a](X)\nb c"]
     assert kinds("a B-X\r\rb O\rc Q-X\r") == [("unknown tag", 4)]
 
 
 def test_problems_of_bytes_are_listed_with_their_line_where_carriage_returns_end_lines(put):
-    found = read(put("old.conll", b"a\tB-X\rb\0\tO\rc\xff\tO\r"))
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("NUL byte", 2), ("broken UTF-8", 3)]
-    assert [render(document) for document in found] == ["[a](X) b\0 c\ufffd"]
+    corpus = read(put("old.conll", b"a\tB-X\rb\0\tO\rc\xff\tO\r"))
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("NUL byte", 2), ("broken UTF-8", 3)]
+    assert [render(document) for document in corpus] == ["[a](X) b\0 c\ufffd"]
 
 
-def written(tmp_path: Path, *documents: Document) -> str:
+def write_text(tmp_path: Path, *documents: Document) -> str:
     path = tmp_path / "out.conll"
     write(documents, path)
     return path.read_text()
@@ -258,18 +301,18 @@ def written(tmp_path: Path, *documents: Document) -> str:
 def test_layers_are_written_innermost_first(tmp_path: Path):
     document = parse("[University of [Oslo](PLACE)](ORG) opened")
     lines = ["University\tO\tB-ORG", "of\tO\tI-ORG", "Oslo\tB-PLACE\tI-ORG", "opened\tO\tO", "", ""]
-    assert written(tmp_path, document) == "\n".join(lines)
+    assert write_text(tmp_path, document) == "\n".join(lines)
 
 
 def test_entities_that_overlap_like_links_of_a_chain_need_two_layers(tmp_path: Path):
     document = Document("a b c d e", tuple(Entity.of(2 * i, 2 * i + 3, "X") for i in range(4)))
     lines = ["a\tB-X\tO", "b\tI-X\tB-X", "c\tB-X\tI-X", "d\tI-X\tB-X", "e\tO\tI-X", "", ""]
-    assert written(tmp_path, document) == "\n".join(lines)
+    assert write_text(tmp_path, document) == "\n".join(lines)
     assert set(read(tmp_path / "out.conll").documents[0].entities) == set(document.entities)
 
 
 def test_docstart_is_written_between_documents(tmp_path: Path):
-    text = written(tmp_path, Document("a", id="one"), Document("b"))
+    text = write_text(tmp_path, Document("a", id="one"), Document("b"))
     assert text == "-DOCSTART- one\tO\n\na\tO\n\n-DOCSTART-\tO\n\nb\tO\n\n"
 
 

@@ -96,14 +96,14 @@ def test_a_reader_whose_sums_agree_goes_on(put: Put, outside: Callable[..., None
     ],
 )
 def test_what_is_not_read_is_counted_in_its_problem(put: Put, name: str, content: str, lost: int):
-    found = read(sample(put, name, lambda _: content), name)
-    assert sum(problem.lost for problem in found.problems) == lost
+    corpus = read(sample(put, name, lambda _: content), name)
+    assert sum(problem.lost for problem in corpus.problems) == lost
 
 
 def test_annotations_without_a_text_are_counted(put: Put):
     sample(put, "brat")
-    found = read(put("b.ann", "T1\tX 0 1\ta\nT2\tX 0 1\ta\nR1\tRel Arg1:T1 Arg2:T2\n").parent, "brat")
-    assert (found.entity_count, [problem.lost for problem in found.problems]) == (2, [2])
+    corpus = read(put("b.ann", "T1\tX 0 1\ta\nT2\tX 0 1\ta\nR1\tRel Arg1:T1 Arg2:T2\n").parent, "brat")
+    assert (corpus.entity_count, [problem.lost for problem in corpus.problems]) == (2, [2])
 
 
 CHANGES: dict[str, Callable[[str], str]] = {
@@ -129,6 +129,6 @@ CHANGES: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_another_spelling_is_read_right_or_listed(put: Put, name: str, change: str):
-    found = read(sample(put, name, CHANGES[change]), name)
-    right = [" ".join(render(document).split()) for document in found] == ["[Ada](PER) saw [Oslo](LOC)"]
-    assert right or found.problems
+    corpus = read(sample(put, name, CHANGES[change]), name)
+    right = [" ".join(render(document).split()) for document in corpus] == ["[Ada](PER) saw [Oslo](LOC)"]
+    assert right or corpus.problems

@@ -21,9 +21,9 @@ def test_a_corpus_is_sized_and_iterable_over_its_documents():
 
 
 def test_joining_keeps_everything_in_order():
-    one = Corpus((Document("a", id="1"),), (Problem("x", "m", "f", 1),), "conll", 3)
+    corpus = Corpus((Document("a", id="1"),), (Problem("x", "m", "f", 1),), "conll", 3)
     two = Corpus((Document("b", id="2"),), (Problem("y", "m", "g", 2),), "conll", 4)
-    joined = one + two
+    joined = corpus + two
     assert [document.text for document in joined] == ["a", "b"]
     assert [problem.kind for problem in joined.problems] == ["x", "y"]
     assert (joined.format, joined.docstarts) == ("conll", 7)

@@ -29,63 +29,63 @@ def test_every_single_file_format_has_a_sample():
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_format_is_found_from_the_content(put: Put, name: str):
-    found = read(put("data.txt", SAMPLES[name]))
-    assert found.format == name
-    assert render(found.documents[0]) == "é [Oslo](LOC)"
-    assert found.problems == ()
+    corpus = read(put("data.txt", SAMPLES[name]))
+    assert corpus.format == name
+    assert render(corpus.documents[0]) == "é [Oslo](LOC)"
+    assert corpus.problems == ()
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_byte_order_mark_is_no_text(put: Put, name: str):
-    found = read(put("data", b"\xef\xbb\xbf" + SAMPLES[name].encode()))
-    assert (found.format, render(found.documents[0])) == (name, "é [Oslo](LOC)")
+    corpus = read(put("data", b"\xef\xbb\xbf" + SAMPLES[name].encode()))
+    assert (corpus.format, render(corpus.documents[0])) == (name, "é [Oslo](LOC)")
 
 
 @pytest.mark.parametrize("name", ["conll", "pubtator", "indexed"])
 def test_a_byte_order_mark_before_another_line_is_listed(put: Put, name: str):
     mark = "\ufeff"
-    found = read(put("data", mark + SAMPLES[name] + mark + SAMPLES[name]), name)
+    corpus = read(put("data", mark + SAMPLES[name] + mark + SAMPLES[name]), name)
     line = SAMPLES[name].count("\n") + 1
-    assert [(problem.kind, problem.line) for problem in found.problems][:1] == [("byte order mark", line)]
+    assert [(problem.kind, problem.line) for problem in corpus.problems][:1] == [("byte order mark", line)]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_crlf_ends_lines(put: Put, name: str):
-    found = read(put("data", SAMPLES[name].replace("\n", "\r\n")))
-    assert (found.format, render(found.documents[0]), found.problems) == (name, "é [Oslo](LOC)", ())
+    corpus = read(put("data", SAMPLES[name].replace("\n", "\r\n")))
+    assert (corpus.format, render(corpus.documents[0]), corpus.problems) == (name, "é [Oslo](LOC)", ())
 
 
 @pytest.mark.parametrize("name", ["conll", "pubtator", "indexed"])
 def test_more_carriage_returns_are_listed_and_left_out(put: Put, name: str):
-    found = read(put("data", SAMPLES[name].replace("\n", "\r\r\n")))
-    assert (found.format, render(found.documents[0])) == (name, "é [Oslo](LOC)")
-    assert {problem.kind for problem in found.problems} == {"malformed"}
+    corpus = read(put("data", SAMPLES[name].replace("\n", "\r\r\n")))
+    assert (corpus.format, render(corpus.documents[0])) == (name, "é [Oslo](LOC)")
+    assert {problem.kind for problem in corpus.problems} == {"malformed"}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("bad", [b"\xe9", b"\xff", b"\xc3"])
 def test_broken_utf8_is_listed_and_offsets_stay(put: Put, name: str, bad: bytes):
-    found = read(put("data", SAMPLES[name].encode().replace("é".encode(), bad)))
-    assert render(found.documents[0]) == "\ufffd [Oslo](LOC)"
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("broken UTF-8", 1)]
+    corpus = read(put("data", SAMPLES[name].encode().replace("é".encode(), bad)))
+    assert render(corpus.documents[0]) == "\ufffd [Oslo](LOC)"
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("broken UTF-8", 1)]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_surrogate_in_the_bytes_is_broken_utf8(put: Put, name: str):
-    found = read(put("data", SAMPLES[name].encode().replace("é".encode(), b"\xed\xa0\x80")))
-    assert "broken UTF-8" in [problem.kind for problem in found.problems]
+    corpus = read(put("data", SAMPLES[name].encode().replace("é".encode(), b"\xed\xa0\x80")))
+    assert "broken UTF-8" in [problem.kind for problem in corpus.problems]
 
 
 @pytest.mark.parametrize("name", ["conll", "pubtator", "indexed"])
 def test_a_nul_byte_is_listed_and_kept(put: Put, name: str):
-    found = read(put("data", SAMPLES[name].replace("é", "\0")))
-    assert render(found.documents[0]) == "\0 [Oslo](LOC)"
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("NUL byte", 1)]
+    corpus = read(put("data", SAMPLES[name].replace("é", "\0")))
+    assert render(corpus.documents[0]) == "\0 [Oslo](LOC)"
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("NUL byte", 1)]
 
 
 def test_a_nul_byte_in_json_is_listed(put: Put):
-    found = read(put("data", SAMPLES["jsonl"].replace("é", "\0")))
-    assert [problem.kind for problem in found.problems] == ["NUL byte", "malformed"]
+    corpus = read(put("data", SAMPLES["jsonl"].replace("é", "\0")))
+    assert [problem.kind for problem in corpus.problems] == ["NUL byte", "malformed"]
 
 
 @pytest.mark.parametrize("name", [None, *SAMPLES])
@@ -110,17 +110,17 @@ def test_a_folder_is_no_file(tmp_path: Path, name: str):
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("other", SAMPLES)
 def test_another_format_ends_in_problems_or_documents(put: Put, name: str, other: str):
-    found = read(put("data", SAMPLES[other]), name)
-    assert found.problems or found.documents
+    corpus = read(put("data", SAMPLES[other]), name)
+    assert corpus.problems or corpus.documents
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("filler", ["x", "x ", "x\t", "[", "1|t|"])
 def test_a_line_of_50_megabytes(put: Put, name: str, filler: str):
     size = 50_000_000 if filler == "x" else 2_000_000
-    found = read(put("data", SAMPLES[name] + filler * (size // len(filler)) + "\n"), name)
-    assert render(found.documents[0]).startswith("é [Oslo](LOC)")
-    assert all(len(problem.message) < 500 for problem in found.problems)
+    corpus = read(put("data", SAMPLES[name] + filler * (size // len(filler)) + "\n"), name)
+    assert render(corpus.documents[0]).startswith("é [Oslo](LOC)")
+    assert all(len(problem.message) < 500 for problem in corpus.problems)
 
 
 def test_an_unknown_format_names_the_nearest(put: Put):
@@ -142,8 +142,8 @@ def test_utf16_and_utf32_are_errors_that_say_what_to_do(put: Put, name: str, ord
 
 
 def test_several_files_are_one_corpus(put: Put):
-    found = read([put("a", SAMPLES["conll"]), str(put("b", SAMPLES["pubtator"]))])
-    assert (len(found), found.format) == (2, "mixed")
+    corpus = read([put("a", SAMPLES["conll"]), str(put("b", SAMPLES["pubtator"]))])
+    assert (len(corpus), corpus.format) == (2, "mixed")
     with pytest.raises(CorpusError, match="no file"):
         read([])
 
@@ -216,8 +216,8 @@ def test_a_text_that_begins_with_a_mark_keeps_it(tmp_path: Path, name: str):
     ],
 )
 def test_bars_in_a_text_make_it_no_pubtator(put: Put, text: str, format: str):
-    found = read(put("data", text))
-    assert (found.format, found.problems) == (format, ())
+    corpus = read(put("data", text))
+    assert (corpus.format, corpus.problems) == (format, ())
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, "brat"])

@@ -14,13 +14,13 @@ from nearspan.formats.markup import parse, render
 from nearspan.formats.source import Source
 
 
-def corpus(*records: Any) -> Corpus:
+def read_corpus(*records: Any) -> Corpus:
     lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
     return jsonl.read(Source(Path("news.jsonl"), "\n".join(lines)))
 
 
 def kinds(*records: Any) -> list[tuple[str, int]]:
-    return [(problem.kind, problem.line) for problem in corpus(*records).problems]
+    return [(problem.kind, problem.line) for problem in read_corpus(*records).problems]
 
 
 def with_entity(**entity: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def test_a_file_holds_documents_in_the_shape_of_to_dict(tmp_path: Path):
 
 
 def test_the_short_form_that_one_writes_by_hand():
-    [document] = corpus(
+    [document] = read_corpus(
         {
             "id": "1",
             "text": "pain in legs",
@@ -60,7 +60,7 @@ def test_the_short_form_that_one_writes_by_hand():
 
 
 def test_words_with_half_open_indexes():
-    [document] = corpus({"tokens": ["Ada", "Lovelace", "wrote"], "entities": [[0, 2, "PER"]]})
+    [document] = read_corpus({"tokens": ["Ada", "Lovelace", "wrote"], "entities": [[0, 2, "PER"]]})
     assert render(document) == "[Ada Lovelace](PER) wrote"
     assert document.words == ((0, 3), (4, 12), (13, 18))
     assert document.sentences == ((0, 18),)
@@ -68,24 +68,24 @@ def test_words_with_half_open_indexes():
 
 def test_words_with_lists_of_indexes():
     ner = [{"index": [0, 1, 3], "type": "S"}, {"index": [2], "type": "PART"}]
-    [document] = corpus({"sentence": ["pain", "in", "arms", "legs"], "ner": ner})
+    [document] = read_corpus({"sentence": ["pain", "in", "arms", "legs"], "ner": ner})
     assert render(document) == "[pain in](S#1) [arms](PART) [legs](S#1)"
 
 
 def test_character_spans_with_the_keys_of_harem():
     entity = {"entity_id": "0", "text": "Ada", "label": "PESSOA", "start_offset": 0, "end_offset": 3}
-    [document] = corpus({"doc_id": "H1", "doc_text": "Ada dorme", "entities": [entity]})
+    [document] = read_corpus({"doc_id": "H1", "doc_text": "Ada dorme", "entities": [entity]})
     assert (document.id, render(document)) == ("H1", "[Ada](PESSOA) dorme")
 
 
 def test_an_array_in_one_file():
-    found = corpus('[{"text": "a"},\n {"text": "b", "entities": [[0, 9, "X"]]}]')
-    assert [document.text for document in found] == ["a", "b"]
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("out of range", 2)]
+    corpus = read_corpus('[{"text": "a"},\n {"text": "b", "entities": [[0, 9, "X"]]}]')
+    assert [document.text for document in corpus] == ["a", "b"]
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("out of range", 2)]
 
 
 def test_documents_without_id_are_numbered():
-    assert [document.id for document in corpus({"text": "a"}, {"text": "b"})] == [
+    assert [document.id for document in read_corpus({"text": "a"}, {"text": "b"})] == [
         "news.jsonl#1",
         "news.jsonl#2",
     ]
@@ -111,22 +111,24 @@ def test_documents_without_id_are_numbered():
     ],
 )
 def test_an_entity_that_cannot_be_is_listed_and_left_out(entity: dict[str, Any], kind: str):
-    found = corpus({"text": "first"}, with_entity(**entity))
-    assert [(problem.kind, problem.line) for problem in found.problems] == [(kind, 2)]
-    assert [document.entities for document in found] == [(), ()]
+    corpus = read_corpus({"text": "first"}, with_entity(**entity))
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [(kind, 2)]
+    assert [document.entities for document in corpus] == [(), ()]
 
 
 def test_a_text_that_differs_from_the_offsets_is_listed_and_kept():
-    found = corpus(with_entity(start=0, end=4, text="legs"))
-    assert [problem.kind for problem in found.problems] == ["misaligned"]
-    assert len(found.documents[0].entities) == 1
+    corpus = read_corpus(with_entity(start=0, end=4, text="legs"))
+    assert [problem.kind for problem in corpus.problems] == ["misaligned"]
+    assert len(corpus.documents[0].entities) == 1
 
 
 @pytest.mark.parametrize("where", [{"start": 0, "end": 1}, {"index": [0]}])
 def test_a_text_that_differs_from_the_words_is_listed_and_kept(where: dict[str, Any]):
-    found = corpus({"tokens": ["Ada", "Lovelace"], "entities": [{"label": "PER", "text": "Ada Lovelace", **where}]})
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("misaligned", 1)]
-    assert [render(document) for document in found] == ["[Ada](PER) Lovelace"]
+    corpus = read_corpus(
+        {"tokens": ["Ada", "Lovelace"], "entities": [{"label": "PER", "text": "Ada Lovelace", **where}]}
+    )
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("misaligned", 1)]
+    assert [render(document) for document in corpus] == ["[Ada](PER) Lovelace"]
 
 
 def test_a_text_may_have_other_blanks_than_those_between_words():
@@ -139,22 +141,22 @@ def test_a_text_may_have_other_blanks_than_those_between_words():
 
 
 def test_the_score_of_an_entity_of_words_is_kept():
-    found = corpus({"tokens": ["Ada"], "entities": [{"start": 0, "end": 1, "label": "PER", "score": 0.5}]})
-    assert [entity.score for entity in found.documents[0].entities] == [0.5]
-    [problem] = corpus({"tokens": ["Ada"], "entities": [{"index": [0], "label": "PER", "score": "high"}]}).problems
+    corpus = read_corpus({"tokens": ["Ada"], "entities": [{"start": 0, "end": 1, "label": "PER", "score": 0.5}]})
+    assert [entity.score for entity in corpus.documents[0].entities] == [0.5]
+    [problem] = read_corpus({"tokens": ["Ada"], "entities": [{"index": [0], "label": "PER", "score": "high"}]}).problems
     assert problem.message.startswith("the score is not a finite number")
 
 
 def test_the_same_entity_twice_is_listed_and_kept_once():
-    found = corpus({"text": "Oslo", "entities": [[0, 4, "LOC"], [0, 4, "LOC"]]})
-    assert [problem.kind for problem in found.problems] == ["duplicate"]
-    assert len(found.documents[0].entities) == 1
+    corpus = read_corpus({"text": "Oslo", "entities": [[0, 4, "LOC"], [0, 4, "LOC"]]})
+    assert [problem.kind for problem in corpus.problems] == ["duplicate"]
+    assert len(corpus.documents[0].entities) == 1
 
 
 def test_overlapping_fragments_are_joined_and_listed():
-    found = corpus(with_entity(fragments=[[0, 4], [2, 7]]))
-    assert found.documents[0].entities == (Entity.of(0, 7, "S"),)
-    assert [problem.kind for problem in found.problems] == ["malformed"]
+    corpus = read_corpus(with_entity(fragments=[[0, 4], [2, 7]]))
+    assert corpus.documents[0].entities == (Entity.of(0, 7, "S"),)
+    assert [problem.kind for problem in corpus.problems] == ["malformed"]
 
 
 @pytest.mark.parametrize(
@@ -194,9 +196,9 @@ def test_wrong_records_are_listed_with_their_line(record: Any, kind: str):
 
 @pytest.mark.parametrize("score", ["1" + "0" * 400, "NaN", "Infinity", "-Infinity", "1e999", '"high"', "true"])
 def test_a_score_that_is_no_finite_number_is_listed_and_the_entity_read_without_it(score: str):
-    found = corpus(f'{{"text": "Ada", "entities": [{{"start": 0, "end": 3, "label": "P", "score": {score}}}]}}')
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 1)]
-    assert [entity.score for entity in found.documents[0].entities] == [None]
+    corpus = read_corpus(f'{{"text": "Ada", "entities": [{{"start": 0, "end": 3, "label": "P", "score": {score}}}]}}')
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("malformed", 1)]
+    assert [entity.score for entity in corpus.documents[0].entities] == [None]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,7 @@ def test_a_score_that_is_no_finite_number_is_listed_and_the_entity_read_without_
     ],
 )
 def test_a_second_key_that_says_otherwise_is_listed(record: str):
-    [problem] = corpus({"text": "first"}, record).problems
+    [problem] = read_corpus({"text": "first"}, record).problems
     assert (problem.kind, problem.line) == ("malformed", 2)
     assert "not read" in problem.message
 
@@ -233,7 +235,7 @@ def test_a_second_key_that_says_otherwise_is_listed(record: str):
     ],
 )
 def test_annotations_in_a_key_that_is_not_read_are_listed(record: Any):
-    [problem] = corpus({"text": "first"}, record).problems
+    [problem] = read_corpus({"text": "first"}, record).problems
     assert (problem.kind, problem.line) == ("malformed", 2)
     assert "not read" in problem.message
 
@@ -263,11 +265,11 @@ def test_tags_that_say_nothing_else_and_lists_of_words_are_not_listed(record: An
     ],
 )
 def test_an_entity_whose_keys_say_otherwise_is_listed_and_kept(entity: dict[str, Any]):
-    found = corpus({"text": "pain in legs", "entities": [entity]})
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 1)]
-    assert repr(entity)[:40] in found.problems[0].message
-    assert "not read" in found.problems[0].message
-    assert len(found.documents[0].entities) == 1
+    corpus = read_corpus({"text": "pain in legs", "entities": [entity]})
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("malformed", 1)]
+    assert repr(entity)[:40] in corpus.problems[0].message
+    assert "not read" in corpus.problems[0].message
+    assert len(corpus.documents[0].entities) == 1
 
 
 @pytest.mark.parametrize(
@@ -279,9 +281,9 @@ def test_an_entity_whose_keys_say_otherwise_is_listed_and_kept(entity: dict[str,
     ],
 )
 def test_an_entity_of_words_whose_keys_say_otherwise_is_listed_and_kept(entity: dict[str, Any]):
-    found = corpus({"tokens": ["pain", "in", "legs"], "entities": [entity]})
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 1)]
-    assert len(found.documents[0].entities) == 1
+    corpus = read_corpus({"tokens": ["pain", "in", "legs"], "entities": [entity]})
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("malformed", 1)]
+    assert len(corpus.documents[0].entities) == 1
 
 
 def test_an_entity_whose_keys_say_the_same_is_not_listed():
@@ -304,9 +306,9 @@ def test_a_second_key_that_says_the_same_or_holds_no_entities_is_not_listed():
     ],
 )
 def test_a_key_that_is_there_twice_is_listed(record: str, line: int):
-    found = corpus(record)
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", line)]
-    assert "more than once" in found.problems[0].message
+    corpus = read_corpus(record)
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("malformed", line)]
+    assert "more than once" in corpus.problems[0].message
 
 
 @pytest.mark.parametrize("key", ["text", "doc_text"])
@@ -323,23 +325,25 @@ def test_a_text_beside_words_is_fine_where_it_is_theirs_and_entities_are_lists_o
 
 @pytest.mark.parametrize("id", ["1e400", "-1e400", "NaN", "true", "[1]", "[" * 300 + "]" * 300, '{"a": 1}'])
 def test_an_id_that_is_no_string_or_finite_number_is_listed(id: str):
-    found = corpus(f'{{"id": {id}, "text": "Ada", "entities": []}}')
-    assert [(document.id, problem.kind) for document in found for problem in found.problems] == [
+    corpus = read_corpus(f'{{"id": {id}, "text": "Ada", "entities": []}}')
+    assert [(document.id, problem.kind) for document in corpus for problem in corpus.problems] == [
         ("news.jsonl#1", "malformed")
     ]
 
 
 @pytest.mark.parametrize("id", ["12", "12.5", '"12"'])
 def test_an_id_may_be_a_number(id: str):
-    assert corpus(f'{{"id": {id}, "text": "Ada", "entities": []}}')[0].id == id.strip('"')
+    assert read_corpus(f'{{"id": {id}, "text": "Ada", "entities": []}}')[0].id == id.strip('"')
 
 
 @pytest.mark.parametrize("key", ["start", "end"])
 @pytest.mark.parametrize("number", ["1e400", "-1e400", "NaN", "9" * 4000, "-" + "9" * 4000, "9" * 5000])
 def test_a_number_without_bounds_is_listed_in_a_short_message(key: str, number: str):
     entity = {"start": "0", "end": "3"} | {key: number}
-    found = corpus('{"text": "first"}', f'{{"text": "Ada", "entities": [[{entity["start"]}, {entity["end"]}, "P"]]}}')
-    [problem] = found.problems
+    corpus = read_corpus(
+        '{"text": "first"}', f'{{"text": "Ada", "entities": [[{entity["start"]}, {entity["end"]}, "P"]]}}'
+    )
+    [problem] = corpus.problems
     assert (problem.line, len(str(problem)) < 300) == (2, True)
 
 
@@ -349,9 +353,9 @@ def test_a_record_that_is_nested_too_deeply_to_be_looked_at_is_listed(monkeypatc
         raise RecursionError
 
     monkeypatch.setattr(jsonl, "read_record", look_deeper)
-    found = corpus({"text": "Ada", "entities": [[0, 3, "P"], 7]})
-    assert [(problem.line, problem.lost) for problem in found.problems] == [(1, 2)]
-    assert "nested too deeply" in found.problems[0].message
+    corpus = read_corpus({"text": "Ada", "entities": [[0, 3, "P"], 7]})
+    assert [(problem.line, problem.lost) for problem in corpus.problems] == [(1, 2)]
+    assert "nested too deeply" in corpus.problems[0].message
 
 
 def test_word_indexes_far_out_of_range_are_listed_at_once():
@@ -359,27 +363,27 @@ def test_word_indexes_far_out_of_range_are_listed_at_once():
 
 
 def test_a_broken_array_says_where_reading_stopped():
-    found = corpus('[{"text": "a"},\n{"text": "b"\n{"text": "c"}]')
-    assert len(found) == 1
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 2)]
-    assert "from here on" in found.problems[0].message
+    corpus = read_corpus('[{"text": "a"},\n{"text": "b"\n{"text": "c"}]')
+    assert len(corpus) == 1
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("malformed", 2)]
+    assert "from here on" in corpus.problems[0].message
 
 
 @pytest.mark.parametrize("array", ['[{"text": "a"}', '[{"text": "a"}] x', '[{"text": "a"} {"text": "b"}]', "[,]"])
 def test_arrays_that_are_not_json_are_listed(array: str):
-    assert [problem.kind for problem in corpus(array).problems] == ["malformed"]
+    assert [problem.kind for problem in read_corpus(array).problems] == ["malformed"]
 
 
 def test_a_lone_surrogate_is_listed_and_replaced_without_moving_offsets():
-    found = corpus('{"text": "\\ud800 Oslo", "entities": [[2, 6, "LOC"]]}')
-    assert found.documents[0].text == "\ufffd Oslo"
-    assert render(found.documents[0]) == "\ufffd [Oslo](LOC)"
-    assert [problem.kind for problem in found.problems] == ["lone surrogate"]
+    corpus = read_corpus('{"text": "\\ud800 Oslo", "entities": [[2, 6, "LOC"]]}')
+    assert corpus.documents[0].text == "\ufffd Oslo"
+    assert render(corpus.documents[0]) == "\ufffd [Oslo](LOC)"
+    assert [problem.kind for problem in corpus.problems] == ["lone surrogate"]
 
 
 def test_a_pair_of_escapes_is_one_character():
-    found = corpus('{"text": "\\ud83d\\ude00 Oslo", "entities": [[2, 6, "LOC"]]}')
-    assert (found.documents[0].text, found.problems) == ("\U0001f600 Oslo", ())
+    corpus = read_corpus('{"text": "\\ud83d\\ude00 Oslo", "entities": [[2, 6, "LOC"]]}')
+    assert (corpus.documents[0].text, corpus.problems) == ("\U0001f600 Oslo", ())
 
 
 def test_a_json_file_is_written_as_an_array(tmp_path: Path):
@@ -432,7 +436,7 @@ def test_written_and_read_again_is_equal(tmp_path_factory, documents: list[Docum
     ],
 )
 def test_relations_and_the_same_entities_under_another_key_are_no_problem(record: Any):
-    assert corpus(record).problems == ()
+    assert read_corpus(record).problems == ()
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ def test_an_unseen_character_makes_no_new_label_and_is_listed(put: Put, name: st
     put("a.txt", "Ada Lovelace in Oslo")
     label = label.replace("{}", f"\\u{ord(unseen):04x}" if name == "jsonl" else unseen)
     path = put("a.ann" if name == "brat" else "data", FORMATS[name](label))
-    found = read(path, name)
-    assert [render(document) for document in found] == ["[Ada Lovelace](PER) in [Oslo](LOC)"]
-    assert any("PER" in problem.message for problem in found.problems)
+    corpus = read(path, name)
+    assert [render(document) for document in corpus] == ["[Ada Lovelace](PER) in [Oslo](LOC)"]
+    assert any("PER" in problem.message for problem in corpus.problems)
 
 
 @pytest.mark.parametrize("label", ["PER", "DATE TIME", "نام\u200cخانوادگی", "a\u0301", "❤\ufe0f", "-"])
@@ -43,6 +43,6 @@ def test_a_label_that_begins_and_ends_with_what_is_seen_is_left_alone(label: str
 def test_a_label_of_nothing_to_be_seen_is_no_label(put: Put, name: str):
     put("a.txt", "Ada Lovelace in Oslo")
     path = put("a.ann" if name == "brat" else "data", FORMATS[name]("\u200b"))
-    found = read(path, name)
-    assert "LOC" in {entity.label for entity in found[0].entities} <= {"PER", "LOC"}
-    assert found.problems
+    corpus = read(path, name)
+    assert "LOC" in {entity.label for entity in corpus[0].entities} <= {"PER", "LOC"}
+    assert corpus.problems

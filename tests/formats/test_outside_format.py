@@ -49,9 +49,9 @@ def corpus(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", [None, "markup"])
 def test_it_is_read_by_content_and_by_name(corpus: Path, name: str | None):
-    found = read(corpus, name)
-    assert found.format == "markup"
-    assert [render(document) for document in found] == ["[Ada](PER) wrote", "from [Oslo](LOC)"]
+    back = read(corpus, name)
+    assert back.format == "markup"
+    assert [render(document) for document in back] == ["[Ada](PER) wrote", "from [Oslo](LOC)"]
 
 
 @pytest.mark.parametrize(("name", "format"), [("out.mark", None), ("out.txt", "markup")])

@@ -13,30 +13,30 @@ from nearspan.formats.source import Source
 HEAD = "7|t|Aspirin works\n7|a|We gave it.\n"
 
 
-def corpus(text: str) -> Corpus:
+def read_corpus(text: str) -> Corpus:
     return pubtator.read(Source(Path("papers.txt"), text))
 
 
 def test_title_and_abstract_are_joined_by_a_newline():
-    [document] = corpus(HEAD + "7\t0\t7\tAspirin\tChemical\tD001241\n7\t22\t24\tit\tChemical\tD001241\n")
+    [document] = read_corpus(HEAD + "7\t0\t7\tAspirin\tChemical\tD001241\n7\t22\t24\tit\tChemical\tD001241\n")
     assert render(document) == "[Aspirin](Chemical) works\nWe gave [it](Chemical)."
     assert document.id == "7"
 
 
 def test_relations_are_left_out():
-    found = corpus(HEAD + "7\tCID\tD001\tD002\n7\tAssociation\tD001\tD002\tNovel\n")
-    assert (found.documents[0].entities, found.problems) == ((), ())
+    corpus = read_corpus(HEAD + "7\tCID\tD001\tD002\n7\tAssociation\tD001\tD002\tNovel\n")
+    assert (corpus.documents[0].entities, corpus.problems) == ((), ())
 
 
 def test_blank_lines_or_titles_begin_documents():
-    assert [document.id for document in corpus(f"\n{HEAD}\n8|t|b\n9|t|c\n")] == ["7", "8", "9"]
+    assert [document.id for document in read_corpus(f"\n{HEAD}\n8|t|b\n9|t|c\n")] == ["7", "8", "9"]
 
 
 def test_an_abstract_before_its_title_is_of_the_same_document():
-    found = corpus("7|a|We gave it.\n7|t|Aspirin works\n7\t0\t7\tAspirin\tChemical\n8|t|b\n8|a|c\n9|a|d\n")
-    assert [document.text for document in found] == ["Aspirin works\nWe gave it.", "b\nc"]
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 6)]
-    assert [document.id for document in corpus("7|a|b\n8|t|c\n7|a|d\n\n7|t|e\n7|t|f\n")] == ["7", "8", "7", "7"]
+    corpus = read_corpus("7|a|We gave it.\n7|t|Aspirin works\n7\t0\t7\tAspirin\tChemical\n8|t|b\n8|a|c\n9|a|d\n")
+    assert [document.text for document in corpus] == ["Aspirin works\nWe gave it.", "b\nc"]
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("malformed", 6)]
+    assert [document.id for document in read_corpus("7|a|b\n8|t|c\n7|a|d\n\n7|t|e\n7|t|f\n")] == ["7", "8", "7", "7"]
 
 
 @pytest.mark.parametrize(
@@ -48,18 +48,18 @@ def test_an_abstract_before_its_title_is_of_the_same_document():
     ],
 )
 def test_a_blank_line_does_not_part_a_title_from_its_abstract(text: str):
-    found = corpus(text + "7\t22\t24\tit\tX\n\n8|t|b\n")
-    assert [document.text for document in found] == ["Aspirin works\nWe gave it.", "b"]
-    assert found.problems == ()
+    corpus = read_corpus(text + "7\t22\t24\tit\tX\n\n8|t|b\n")
+    assert [document.text for document in corpus] == ["Aspirin works\nWe gave it.", "b"]
+    assert corpus.problems == ()
 
 
 def test_documents_of_one_id_stay_apart_where_each_has_the_same_text():
-    found = corpus(f"{HEAD}\n7|a|c\n\n7|t|d\n7|a|e\n\n7|t|f\n\n8|a|g\n")
-    assert [document.text for document in found] == ["Aspirin works\nWe gave it.", "\nc", "d\ne", "f", "\ng"]
+    corpus = read_corpus(f"{HEAD}\n7|a|c\n\n7|t|d\n7|a|e\n\n7|t|f\n\n8|a|g\n")
+    assert [document.text for document in corpus] == ["Aspirin works\nWe gave it.", "\nc", "d\ne", "f", "\ng"]
 
 
 def test_a_title_alone_is_the_text():
-    assert [document.text for document in corpus("1|t|only a title\n\n2|t|title\n2|a|\n")] == [
+    assert [document.text for document in read_corpus("1|t|only a title\n\n2|t|title\n2|a|\n")] == [
         "only a title",
         "title\n",
     ]
@@ -85,19 +85,19 @@ def test_a_title_alone_is_the_text():
     ],
 )
 def test_wrong_lines_are_listed_with_their_line(line: str, kind: str):
-    found = corpus(f"{HEAD}7\t8\t13\tworks\tX\n{line}\n")
-    assert [(problem.kind, problem.line) for problem in found.problems] == [(kind, 4)]
-    assert len(found.documents[0].entities) == (2 if kind == "misaligned" else 1)
+    corpus = read_corpus(f"{HEAD}7\t8\t13\tworks\tX\n{line}\n")
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [(kind, 4)]
+    assert len(corpus.documents[0].entities) == (2 if kind == "misaligned" else 1)
 
 
 def test_mentions_without_a_text_are_listed():
-    found = corpus(f"{HEAD}\n7\t0\t7\tAspirin\tChemical\n")
-    assert [(problem.kind, problem.line) for problem in found.problems] == [("malformed", 4)]
+    corpus = read_corpus(f"{HEAD}\n7\t0\t7\tAspirin\tChemical\n")
+    assert [(problem.kind, problem.line) for problem in corpus.problems] == [("malformed", 4)]
 
 
 def test_crlf_is_a_line_end():
-    found = corpus("1|t|Oslo\r\n1|a|b\r\n1\t0\t4\tOslo\tLOC\r\n")
-    assert [render(document) for document in found] == ["[Oslo](LOC)\nb"]
+    corpus = read_corpus("1|t|Oslo\r\n1|a|b\r\n1\t0\t4\tOslo\tLOC\r\n")
+    assert [render(document) for document in corpus] == ["[Oslo](LOC)\nb"]
 
 
 @pytest.mark.parametrize("text", ["a\nb\nc", "a\r", "a\nb\r"])

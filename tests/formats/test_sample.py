@@ -31,8 +31,8 @@ def splits() -> dict[str, list[Document]]:
 def test_offsets_are_in_range_and_on_word_edges(splits, split):
     for document in splits[split]:  # Document itself refuses an entity that ends after the text
         text = document.text
-        for found in document.entities:
-            for start, end in found.span.fragments:
+        for entity in document.entities:
+            for start, end in entity.span.fragments:
                 piece = text[start:end]
                 assert piece == piece.strip(), (document.id, piece)
                 assert not text[max(start - 1, 0) : start].isalnum(), (document.id, piece)

@@ -73,5 +73,5 @@ def test_a_model_finds_the_very_characters(language: str, tmp_path: Path):
     settings += ["training.learning_rate=0.02", f"characters_as_words={str(language == 'chinese').lower()}"]
     recipe = nearspan.recipe("sng").override(settings)
     run = nearspan.train(recipe, documents, documents, out=tmp_path / "run", device="cpu")
-    (found,) = run.model.pipe([text])
-    assert said(found) == {(name, "LOC")}
+    (document,) = run.model.pipe([text])
+    assert said(document) == {(name, "LOC")}

@@ -29,7 +29,7 @@ class Scored(FragmentLinker):
         rows = vectors[:, 0].long()
         return self.pairs[rows[pairs.left], rows[pairs.right], pairs.label]
 
-    def linked(self, candidates: Candidates) -> list[list[LabelledSpan[int]]]:
+    def link_rows(self, candidates: Candidates) -> list[list[LabelledSpan[int]]]:
         return self.link(torch.arange(len(candidates), dtype=torch.float)[:, None], candidates)
 
 
@@ -64,7 +64,7 @@ def brute(linker: Scored, candidates: Candidates) -> list[list[LabelledSpan[int]
     return entities
 
 
-def ordered(entities: list[list[LabelledSpan[int]]]) -> list[list[tuple]]:
+def sort_spans(entities: list[list[LabelledSpan[int]]]) -> list[list[tuple]]:
     return [sorted((span.label, span.fragments, round(span.score, 5)) for span in spans) for spans in entities]
 
 
@@ -84,7 +84,7 @@ def test_equal_to_brute_force_over_all_consistent_groupings(lengths, width, labe
         2 * torch.randn(spans, labels, generator=generator),
         2 * torch.randn(spans, spans, labels, generator=generator) + 0.5,
     )
-    assert ordered(linker.linked(candidates)) == ordered(brute(linker, candidates))
+    assert sort_spans(linker.link_rows(candidates)) == sort_spans(brute(linker, candidates))
 
 
 def certain(words: int, fragments: set, pairs: set) -> list:
@@ -93,7 +93,7 @@ def certain(words: int, fragments: set, pairs: set) -> list:
     places = list(zip(candidates.first.tolist(), candidates.stop.tolist(), strict=True))
     single = torch.tensor([[9.0 if place in fragments else -9.0] for place in places])
     double = torch.tensor([[[9.0 if (a, b) in pairs else -9.0] for b in places] for a in places])
-    [entities] = Scored(FragmentLinkerSettings(), single, double).linked(candidates)
+    [entities] = Scored(FragmentLinkerSettings(), single, double).link_rows(candidates)
     return sorted(span.fragments for span in entities)
 
 
@@ -123,11 +123,11 @@ def test_a_sentence_of_one_word():
 def test_many_sure_fragments_are_cut_to_the_likeliest():
     candidates = enumerate_spans(torch.tensor([400]), 1)
     linker = Scored(FragmentLinkerSettings(most=6), torch.linspace(1, 9, 400)[:, None], torch.full((400, 400, 1), 9.0))
-    [found] = linker.linked(candidates)
-    assert {one.fragments for one in found} <= {
+    [entities] = linker.link_rows(candidates)
+    assert {span.fragments for span in entities} <= {
         group for size in (2, 3) for group in combinations([(i, i + 1) for i in range(394, 400)], size)
     }
-    assert found
+    assert entities
 
 
 @torch.no_grad()
@@ -138,14 +138,14 @@ def test_probabilities_of_fragments_agree_with_what_is_linked():
     candidates = enumerate_spans(torch.tensor([7]), 2)
     vectors = torch.randn(len(candidates), 4)
     places = list(zip(candidates.first.tolist(), candidates.stop.tolist(), strict=True))
-    [found] = linker.link(vectors, candidates)
-    assert found
-    for one in found:
-        rows = [places.index(place) for place in one.fragments]
-        scores, holds = linker.predict_proba(vectors[rows], one.fragments)
-        position = linker.labels.index(one.label)
+    [entities] = linker.link(vectors, candidates)
+    assert entities
+    for span in entities:
+        rows = [places.index(place) for place in span.fragments]
+        scores, holds = linker.predict_proba(vectors[rows], span.fragments)
+        position = linker.labels.index(span.label)
         assert holds[position]
-        assert float(scores[position]) == pytest.approx(one.score, abs=1e-5)
+        assert float(scores[position]) == pytest.approx(span.score, abs=1e-5)
 
 
 def test_settings_have_ranges():

@@ -18,7 +18,7 @@ from nearspan.spans import AllSpans, Representation
 INPUTS = HeadInputs(labels=3, span_size=6, word_size=6)
 
 
-def asked(vectors: torch.Tensor) -> SimpleNamespace:
+def query_of(vectors: torch.Tensor) -> SimpleNamespace:
     """A query with span vectors alone."""
     return SimpleNamespace(vectors=vectors, datastore=None, neighbour_sentences=None)
 
@@ -27,7 +27,7 @@ def test_probabilities_add_up_to_one():
     torch.manual_seed(0)
     vectors = 50 * torch.randn(9, 6)
     pool = Pool(torch.randn(30, 6), torch.randint(0, 4, (30,)))
-    softmax = SoftmaxHead.build(SoftmaxSettings(), INPUTS).predict_proba(asked(vectors))
+    softmax = SoftmaxHead.build(SoftmaxSettings(), INPUTS).predict_proba(query_of(vectors))
     for probabilities in (softmax, pool_probabilities(vectors, pool, 4)):
         torch.testing.assert_close(probabilities.sum(1), torch.ones(9))
         assert probabilities.shape == (9, 4)
@@ -67,7 +67,7 @@ class Nullless(ScoreHead):
 def test_scores_without_a_column_for_null_are_refused_with_both_shapes():
     expected = r"Nullless\.scores gives \[2, 3\] where \[2, 4\] is expected: .* null"
     with pytest.raises(ModelError, match=expected):
-        Nullless().loss(asked(torch.randn(2, 6)), Targets(torch.eye(4)[:2]))
+        Nullless().loss(query_of(torch.randn(2, 6)), Targets(torch.eye(4)[:2]))
 
 
 def test_probabilities_without_a_column_for_null_are_refused_with_both_shapes(instance: Model):
@@ -80,9 +80,9 @@ def test_probabilities_without_a_column_for_null_are_refused_with_both_shapes(in
 def test_the_nearest_head_says_what_it_lacks():
     head = NearestHead.build(NearestSettings(), INPUTS)
     with pytest.raises(ValueError, match="pool"):
-        head.loss(asked(torch.randn(1, 6)), Targets(torch.eye(4)[:1]))
+        head.loss(query_of(torch.randn(1, 6)), Targets(torch.eye(4)[:1]))
     with pytest.raises(ModelError, match=r"model\.memory\.build"):
-        head.predict_proba(asked(torch.randn(1, 6)))
+        head.predict_proba(query_of(torch.randn(1, 6)))
 
 
 def test_the_nearest_head_has_no_weights():
@@ -121,27 +121,29 @@ def test_a_classifier_may_learn_null_and_biases():
 def test_streaming_is_exact_for_any_budget_and_scale(budget: int, scale: float):
     torch.manual_seed(0)
     vectors, pool = scale * torch.randn(20, 6), Pool(torch.randn(97, 6), torch.randint(0, 3, (97,)))
-    found = probabilities_over_all(vectors, pool, 3, budget)
+    probabilities = probabilities_over_all(vectors, pool, 3, budget)
     weights = (vectors.double() @ pool.vectors.double().T).softmax(1)
     expected = torch.stack([weights[:, pool.labels == label].sum(1) for label in range(3)], 1)
-    torch.testing.assert_close(found, expected.float(), atol=1e-7, rtol=1e-6)
+    torch.testing.assert_close(probabilities, expected.float(), atol=1e-7, rtol=1e-6)
 
 
 def test_streaming_of_no_spans():
-    found = probabilities_over_all(torch.empty(0, 6), Pool(torch.randn(5, 6), torch.zeros(5, dtype=torch.long)), 2, 9)
-    assert found.shape == (0, 2)
+    probabilities = probabilities_over_all(
+        torch.empty(0, 6), Pool(torch.randn(5, 6), torch.zeros(5, dtype=torch.long)), 2, 9
+    )
+    assert probabilities.shape == (0, 2)
 
 
 def removed_by_loop(vectors, pool, labels):
     """Equations 1 and 2 over the spans that are still there; null where none is."""
-    found = torch.zeros(len(vectors), labels)
+    probabilities = torch.zeros(len(vectors), labels)
     there = [row for row in range(len(pool.labels)) if pool.labels[row] >= 0]
     for number, vector in enumerate(vectors):
         weights = torch.stack([vector @ pool.vectors[row] for row in there]).softmax(0) if there else ()
         for row, weight in zip(there, weights, strict=True):
-            found[number, pool.labels[row]] += weight
-        found[number, 0] += not there
-    return found
+            probabilities[number, pool.labels[row]] += weight
+        probabilities[number, 0] += not there
+    return probabilities
 
 
 @pytest.mark.parametrize("gone", [0, 1, 17, 30])

@@ -19,21 +19,21 @@ def some(memory: Datastore, places: list[int], sentences=None) -> Datastore:
     if isinstance(memory.vectors, WordTable):
         words = memory.vectors.words()
         before = [sum(LENGTHS[:m]) for m in range(len(LENGTHS))]
-        own = [word for m in places for word in range(before[m], before[m] + LENGTHS[m])]
-        vectors = WordSums(words.begins if memory.vectors.alike else words.begins[own], words.steps[own])
+        word_rows = [word for m in places for word in range(before[m], before[m] + LENGTHS[m])]
+        vectors = WordSums(words.begins if memory.vectors.alike else words.begins[word_rows], words.steps[word_rows])
     kept = sentences or [memory.sentences[m] for m in places]
     return Datastore.of(kept, LABELS, AllSpans(memory.max_width), vectors, memory.sentence_vectors[places], places)
 
 
-def same(one: Datastore, other: Datastore) -> None:
-    assert list(one.sentences) == list(other.sentences)
-    assert list(one.ids) == list(other.ids)
+def same(left: Datastore, right: Datastore) -> None:
+    assert list(left.sentences) == list(right.sentences)
+    assert list(left.ids) == list(right.ids)
     for field in fields(Datastore):
-        if isinstance(value := getattr(one, field.name), torch.Tensor):
-            torch.testing.assert_close(value, getattr(other, field.name), msg=field.name)
-    if isinstance(one.vectors, WordTable):
+        if isinstance(value := getattr(left, field.name), torch.Tensor):
+            torch.testing.assert_close(value, getattr(right, field.name), msg=field.name)
+    if isinstance(left.vectors, WordTable):
         for field in fields(WordTable):
-            torch.testing.assert_close(getattr(one.vectors, field.name), getattr(other.vectors, field.name))
+            torch.testing.assert_close(getattr(left.vectors, field.name), getattr(right.vectors, field.name))
 
 
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])

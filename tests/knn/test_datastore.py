@@ -9,8 +9,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from nearspan.errors import ModelError
+from nearspan.io.memory_files import NEXT, SENTENCES, VECTORS, clear_memory
 from nearspan.knn import Datastore, MemorySentence, assemble_datastore
-from nearspan.knn.storage import NEXT, SENTENCES, VECTORS, clear_memory, load_datastore, save_datastore
+from nearspan.knn.storage import load_datastore, save_datastore
 from nearspan.segment import LabelledSpan
 from nearspan.spans import AllSpans, enumerate_spans
 
@@ -57,20 +58,20 @@ def test_no_memory_is_left_where_it_is_cleared(make_memory, tmp_path: Path):
 def test_vectors_kept_by_words_add_up_to_those_of_spans(make_memory, kept: str):
     memory = make_memory(LENGTHS, kept=kept)
     words = memory.vectors.words()
-    found = memory.rows(slice(None))
+    vectors = memory.rows(slice(None))
     before = [sum(LENGTHS[:m]) for m in range(len(LENGTHS))]
     for row in range(len(memory)):
         start = before[int(memory.sentence[row])]
         first, stop = start + int(memory.first[row]), start + int(memory.stop[row])
         expected = words.begins[first if kept == "own" else 0] + words.steps[first:stop].sum(0)
-        torch.testing.assert_close(found[row], expected)
-    torch.testing.assert_close(memory.rows(torch.tensor([[3, 0]]))[0, 0], found[3])
+        torch.testing.assert_close(vectors[row], expected)
+    torch.testing.assert_close(memory.rows(torch.tensor([[3, 0]]))[0, 0], vectors[3])
 
 
 def test_a_span_of_words_is_a_span_of_characters():
-    one = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"),))
-    assert one.span(1, 3).text(one.text) == "met Bob"
-    assert MemorySentence.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+    sentence = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"),))
+    assert sentence.span(1, 3).text(sentence.text) == "met Bob"
+    assert MemorySentence.from_dict(json.loads(json.dumps(sentence.to_dict()))) == sentence
 
 
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])
@@ -86,10 +87,10 @@ def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path, kept: s
 
 def test_any_unicode_survives(tmp_path: Path):
     text = "القاهرة 北京 e\u0301 👩‍🚀 \u2028 x"
-    one = MemorySentence("d\n", 0, text, ((0, 7),), ((0, 1, "A"),))
-    datastore = Datastore.of([one], ["A"], AllSpans(2), torch.randn(1, 3), torch.randn(1, 2))
+    sentence = MemorySentence("d\n", 0, text, ((0, 7),), ((0, 1, "A"),))
+    datastore = Datastore.of([sentence], ["A"], AllSpans(2), torch.randn(1, 3), torch.randn(1, 2))
     save_datastore(datastore, tmp_path, "w")
-    assert load_datastore(tmp_path, "w", ["A"], AllSpans(2)).sentences[0] == one
+    assert load_datastore(tmp_path, "w", ["A"], AllSpans(2)).sentences[0] == sentence
 
 
 def spoil_vectors(folder: Path) -> None:
@@ -184,10 +185,10 @@ def test_sentences_that_have_changed_places_are_refused(make_memory, tmp_path: P
 
 def test_discontinuous_entities_are_kept_and_checked():
     words = ((0, 3), (4, 7), (8, 11))
-    one = MemorySentence("d", 0, "Ada met Bob", words, (), (LabelledSpan(((0, 1), (2, 3)), "A"),))
-    line = json.loads(json.dumps(one.to_dict()))
-    assert MemorySentence.from_dict(line) == one
-    assert one.linked(one.discontinuous[0].fragments).text(one.text) == "Ada Bob"
+    sentence = MemorySentence("d", 0, "Ada met Bob", words, (), (LabelledSpan(((0, 1), (2, 3)), "A"),))
+    line = json.loads(json.dumps(sentence.to_dict()))
+    assert MemorySentence.from_dict(line) == sentence
+    assert sentence.linked(sentence.discontinuous[0].fragments).text(sentence.text) == "Ada Bob"
     line["discontinuous"][0][0][1] = [2, 4]
     with pytest.raises(ValueError, match="outside its sentence"):
         MemorySentence.from_dict(line)

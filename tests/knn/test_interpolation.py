@@ -11,21 +11,21 @@ from nearspan.spans import AllSpans
 def naive(memory, vector, settings, labels):
     """P_memory(y) span by span: the nearest ones' weights, each for all of its labels."""
     scored = []
-    for row, own in enumerate(memory.rows(slice(None))):
+    for row, vectors in enumerate(memory.rows(slice(None))):
         if memory.labels[row] < 0:
             continue
         if settings.similarity == "cosine":
-            near = float(own @ vector / own.norm() / vector.norm())
+            near = float(vectors @ vector / vectors.norm() / vector.norm())
         else:
-            near = -float((own - vector).square().sum())
+            near = -float((vectors - vector).square().sum())
         scored.append((near, row))
     best = sorted(scored, reverse=True)[: settings.neighbours]
     weights = torch.tensor([near / settings.temperature for near, _ in best]).softmax(0).tolist()
-    found = [0.0] * labels
+    probabilities = [0.0] * labels
     for weight, (_, row) in zip(weights, best, strict=True):
         for number in [["", "A", "B"].index(label) for label in memory.labels_of(row)] or [0]:
-            found[number] += weight
-    return found
+            probabilities[number] += weight
+    return probabilities
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "distance"])
@@ -37,10 +37,10 @@ def test_the_nearest_spans_vote_with_their_weights(make_memory, monkeypatch, sim
     memory.labels[3] = -1
     settings = InterpolationSettings(neighbours=neighbours, similarity=similarity, temperature=0.5)
     vectors = torch.randn(6, 5, generator=torch.Generator().manual_seed(3))
-    found = knn_probabilities(memory, vectors, settings, 3)
+    probabilities = knn_probabilities(memory, vectors, settings, 3)
     for row, vector in enumerate(vectors):
-        assert found[row].tolist() == pytest.approx(naive(memory, vector, settings, 3), abs=1e-5)
-    assert found.sum(1).tolist() == pytest.approx([1] * 6, abs=1e-5)
+        assert probabilities[row].tolist() == pytest.approx(naive(memory, vector, settings, 3), abs=1e-5)
+    assert probabilities.sum(1).tolist() == pytest.approx([1] * 6, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_what_is_no_vote_is_refused(settings):
 
 
 def test_a_span_with_two_labels_says_yes_to_both():
-    one = MemorySentence("d", 0, "ab", ((0, 2),), ((0, 1, "A"), (0, 1, "B")))
-    memory = Datastore.of([one], ["A", "B"], AllSpans(2), torch.ones(1, 3), torch.ones(1, 2))
+    sentence = MemorySentence("d", 0, "ab", ((0, 2),), ((0, 1, "A"), (0, 1, "B")))
+    memory = Datastore.of([sentence], ["A", "B"], AllSpans(2), torch.ones(1, 3), torch.ones(1, 2))
     assert knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings(), 3).tolist() == [[0.0, 1.0, 1.0]]
 
 
@@ -79,10 +79,12 @@ def test_a_neighbour_that_counts_three_times_votes_three_times(make_memory, simi
     vectors = torch.randn(3, 5, generator=torch.Generator().manual_seed(3))
     for row, vector in enumerate(vectors):
         once, thrice = (
-            knn_probabilities(one, vectors, settings, 3)[row] for one in (make_memory([4, 1, 7, 2]), memory)
+            knn_probabilities(store, vectors, settings, 3)[row] for store in (make_memory([4, 1, 7, 2]), memory)
         )
-        own = memory.rows(slice(None))
-        near = torch.cosine_similarity(own, vector[None]) if similarity == "cosine" else -(own - vector).square().sum(1)
+        keys = memory.rows(slice(None))
+        near = (
+            torch.cosine_similarity(keys, vector[None]) if similarity == "cosine" else -(keys - vector).square().sum(1)
+        )
         share = (near / 0.5).softmax(0)[5]
         expected = once.clone()
         expected[int(memory.labels[5])] += 2 * share
@@ -95,5 +97,5 @@ def test_of_equal_spans_the_one_made_to_count_more_is_asked():
     ]
     memory = Datastore.of(sentences, ["A", "B"], AllSpans(2), torch.ones(3, 3), torch.ones(3, 2))
     memory.log_weights[2] = 1.0
-    found = knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings(neighbours=1), 3)
-    assert found.tolist() == [[0.0, 0.0, 1.0]]
+    probabilities = knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings(neighbours=1), 3)
+    assert probabilities.tolist() == [[0.0, 0.0, 1.0]]

@@ -27,8 +27,8 @@ def test_shares_are_equation_2_over_all_other_sentences(make_memory, kept, monke
     monkeypatch.setattr("nearspan.knn.leave_one_out.PIECE", 2)
     memory = make_memory([4, 2, 4, 5, 1], kept=kept)
     others = others_of(memory)
-    vectors, own = torch.randn(3, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([0, 1, -1])
-    shares, totals = others.probabilities(vectors, own)
+    vectors, groups = torch.randn(3, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([0, 1, -1])
+    shares, totals = others.probabilities(vectors, groups)
     for i, text in enumerate(("ab " * 4, "ab " * 2, "none")):
         rows = torch.tensor(spoken(memory, text))
         scores = memory.rows(rows).float() @ vectors[i]
@@ -41,14 +41,14 @@ def test_shares_are_equation_2_over_all_other_sentences(make_memory, kept, monke
 def test_the_vote_is_that_of_the_nearest_others(make_memory, kept, monkeypatch):
     monkeypatch.setattr("nearspan.knn.leave_one_out.PART", 7)
     memory = make_memory([4, 2, 4, 5, 1], kept=kept)
-    vectors, own = torch.randn(2, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([0, -1])
-    found = others_of(memory).knn_probabilities(vectors, own, 4)
+    vectors, groups = torch.randn(2, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([0, -1])
+    probabilities = others_of(memory).knn_probabilities(vectors, groups, 4)
     for i, text in enumerate(("ab " * 4, "none")):
         rows = torch.tensor(spoken(memory, text))
         best = torch.cosine_similarity(memory.rows(rows).float(), vectors[i][None]).topk(4)
         weights = (SHARPNESS * best.values).softmax(0)
         expected = [float(weights[memory.labels[rows[best.indices]] == label].sum()) for label in range(3)]
-        assert found[i].tolist() == pytest.approx(expected, abs=1e-5)
+        assert probabilities[i].tolist() == pytest.approx(expected, abs=1e-5)
 
 
 def test_speakers_have_the_label_and_are_from_elsewhere(make_memory):
@@ -61,10 +61,10 @@ def test_speakers_have_the_label_and_are_from_elsewhere(make_memory):
 
 def test_nearest_sentences_are_others(make_memory):
     memory = make_memory([4, 2, 4, 5])
-    found = others_of(memory).nearest_sentences(memory.sentence_vectors[:2], torch.tensor([0, 1]), 3)
-    assert [sorted(row) for row in found.tolist()] == [[1, 3], [2, 3]] or found.shape == (2, 2)
-    assert not {0, 2} & set(found[0].tolist())
-    assert 1 not in found[1].tolist()
+    nearest = others_of(memory).nearest_sentences(memory.sentence_vectors[:2], torch.tensor([0, 1]), 3)
+    assert [sorted(row) for row in nearest.tolist()] == [[1, 3], [2, 3]] or nearest.shape == (2, 2)
+    assert not {0, 2} & set(nearest[0].tolist())
+    assert 1 not in nearest[1].tolist()
 
 
 def test_a_span_with_two_labels_speaks_for_both(make_memory):
@@ -72,10 +72,10 @@ def test_a_span_with_two_labels_speaks_for_both(make_memory):
     further = torch.zeros(1, len(memory), dtype=torch.long)
     further[0, 0] = 2
     others = others_of(replace(memory, further=further))
-    asked, own = memory.rows(torch.tensor([0])).float(), torch.tensor([1])
-    _, rows = others.nearest_spans(asked, own, 2, 1, cosine=True)
+    asked, group = memory.rows(torch.tensor([0])).float(), torch.tensor([1])
+    _, rows = others.nearest_spans(asked, group, 2, 1, cosine=True)
     assert rows.tolist() == [[0]]
-    assert others.knn_probabilities(asked, own, 1).tolist() == [[0.0, 1.0, 1.0]]
+    assert others.knn_probabilities(asked, group, 1).tolist() == [[0.0, 1.0, 1.0]]
 
 
 def test_what_was_removed_says_nothing(make_memory):
@@ -83,10 +83,10 @@ def test_what_was_removed_says_nothing(make_memory):
     labels = memory.labels.clone()
     labels[0] = -1
     others = others_of(replace(memory, labels=labels))
-    asked, own = memory.rows(torch.tensor([0])).float(), torch.tensor([-1])
-    _, rows = others.nearest_spans(asked, own, 1, 1, cosine=True)
+    asked, group = memory.rows(torch.tensor([0])).float(), torch.tensor([-1])
+    _, rows = others.nearest_spans(asked, group, 1, 1, cosine=True)
     assert rows.tolist() != [[0]]
-    shares, _ = others.probabilities(asked, own)
+    shares, _ = others.probabilities(asked, group)
     scores = memory.rows(torch.arange(1, len(memory))).float() @ asked[0]
     assert float(shares[0, 1]) == pytest.approx(float(scores.softmax(0)[memory.labels[1:] == 1].sum()), abs=1e-6)
 
@@ -97,16 +97,16 @@ def test_a_span_that_counts_three_times_is_three_spans(make_memory, kept):
     weights = torch.zeros(len(memory))
     weights[-1] = torch.tensor(3.0).log()
     others = others_of(replace(memory, log_weights=weights))
-    vectors, own = torch.randn(2, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([-1, 0])
-    shares, totals = others.probabilities(vectors, own)
-    voted = others.knn_probabilities(vectors, own, len(memory))
-    scores, rows = others.nearest_spans(vectors, own, 2, len(memory), cosine=False)
+    vectors, groups = torch.randn(2, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([-1, 0])
+    shares, totals = others.probabilities(vectors, groups)
+    knn = others.knn_probabilities(vectors, groups, len(memory))
+    scores, rows = others.nearest_spans(vectors, groups, 2, len(memory), cosine=False)
     for i, text in enumerate(("none", "ab " * 4)):
         many = torch.tensor(spoken(memory, text) + [len(memory) - 1] * 2)
         own_vectors = memory.rows(many).float()
         near = (own_vectors @ vectors[i]).softmax(0)
         cosines = (SHARPNESS * torch.cosine_similarity(own_vectors, vectors[i][None])).softmax(0)
-        for said, by in ((shares, near), (voted, cosines)):
+        for said, by in ((shares, near), (knn, cosines)):
             expected = [float(by[memory.labels[many] == label].sum()) for label in range(3)]
             assert said[i].tolist() == pytest.approx(expected, abs=1e-5)
         listed = (scores[i] - totals[i]).exp()  # the shares that an audit shows

@@ -20,18 +20,18 @@ def log_sum(steps: list[float], max_width: int) -> float:
 
 def scores(*words: list[float]) -> WordScores:
     """One score a word of the memory, whose last is a gap."""
-    return WordScores(torch.tensor([[*own, 0.0] for own in words]), None)
+    return WordScores(torch.tensor([[*factors, 0.0] for factors in words]), None)
 
 
 @pytest.mark.parametrize("max_width", [1, 3, 5])
 def test_a_large_sum_does_not_lose_the_spans_over_a_word_that_vanishes(max_width: int):
-    found = row_sums(scores(STEPS), torch.tensor([GAPS]), max_width)
-    assert found.tolist() == pytest.approx([log_sum(STEPS, max_width)], abs=1e-9)
+    sums = row_sums(scores(STEPS), torch.tensor([GAPS]), max_width)
+    assert sums.tolist() == pytest.approx([log_sum(STEPS, max_width)], abs=1e-9)
 
 
 def test_a_window_holds_unless_its_sum_is_large_and_a_word_vanishes():
     small = [5.0, 5.0, -152.0, 5.0, 5.0]
     halves = WordScores(torch.stack([scores(STEPS).steps, scores(small).steps]) / 2, None)  # of the left and right end
-    found, held = window_sums(halves, halves, torch.tensor([GAPS, GAPS]), 1, 5)
+    sums, held = window_sums(halves, halves, torch.tensor([GAPS, GAPS]), 1, 5)
     assert held.flatten().tolist() == [False, True]
-    assert found[1].item() == pytest.approx(log_sum(small, 5), abs=1e-6)
+    assert sums[1].item() == pytest.approx(log_sum(small, 5), abs=1e-6)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from nearspan.knn import nearest_sentences, nearest_spans, search, sentence_rows, similarities
+from nearspan.knn import nearest_sentences, search, sentence_rows, similarities
 from nearspan.knn.datastore import TIE
 from nearspan.knn.search import sentence_pools
 
@@ -17,11 +17,11 @@ def test_the_nearest_sentences_are_those_of_the_highest_cosine(make_memory):
     memory = make_memory(LENGTHS)
     vectors = torch.randn(8, 4, generator=torch.Generator().manual_seed(1))
     for count in (1, 3, 6):
-        found = nearest_sentences(memory, vectors, count)
+        ids = nearest_sentences(memory, vectors, count)
         for row, vector in enumerate(vectors):
             cosines = [float(vector @ other / vector.norm() / other.norm()) for other in memory.sentence_vectors]
             best = sorted(range(len(LENGTHS)), key=lambda m: -cosines[m])[:count]
-            assert found[row].tolist() == best
+            assert ids[row].tolist() == best
 
 
 @pytest.mark.parametrize("sentences", [16 * 7, 16 * 7 + 5, 1000])
@@ -38,11 +38,11 @@ def test_of_equal_sentences_the_earlier_ones_are_nearest_whatever_is_asked_besid
     noise = 1e-8 * torch.randn(600, 4, generator=torch.Generator().manual_seed(3))  # what rounding leaves
     memory = replace(memory, sentence_vectors=few[torch.arange(600) % 4] + noise)
     vectors = torch.randn(40, 4, generator=torch.Generator().manual_seed(1))
-    found = nearest_sentences(memory, vectors, 9)
-    for vector, own in zip(vectors, found, strict=True):
+    ids = nearest_sentences(memory, vectors, 9)
+    for vector, row in zip(vectors, ids, strict=True):
         nearest = int((few @ vector).argmax())
-        assert own.tolist() == [nearest + 4 * i for i in range(9)]
-        assert nearest_sentences(memory, vector[None], 9)[0].tolist() == own.tolist()
+        assert row.tolist() == [nearest + 4 * i for i in range(9)]
+        assert nearest_sentences(memory, vector[None], 9)[0].tolist() == row.tolist()
 
 
 def test_of_equal_sentences_those_that_count_more_come_first(make_memory):
@@ -64,8 +64,8 @@ def test_sentences_that_are_nearly_alike_are_not_equal(make_memory):
 
 @pytest.mark.parametrize("axis", range(4))
 def test_no_sentence_comes_after_one_that_it_is_the_opposite_of(make_memory, axis: int):
-    one = torch.eye(4)[axis]
-    offsets = replace(make_memory([1, 1]), sentence_vectors=torch.stack([one, -one])).sentence_offsets
+    vector = torch.eye(4)[axis]
+    offsets = replace(make_memory([1, 1]), sentence_vectors=torch.stack([vector, -vector])).sentence_offsets
     assert offsets.tolist() == [0, 0]
 
 
@@ -74,8 +74,8 @@ def test_no_more_sentences_than_there_are(make_memory):
 
 
 def test_a_zero_vector_still_has_neighbours(make_memory):
-    found = nearest_sentences(make_memory(LENGTHS), torch.zeros(1, 4), 3)
-    assert len(set(found[0].tolist())) == 3
+    ids = nearest_sentences(make_memory(LENGTHS), torch.zeros(1, 4), 3)
+    assert len(set(ids[0].tolist())) == 3
 
 
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])
@@ -98,14 +98,15 @@ def test_pools_hold_all_spans_of_their_sentences_and_padding(make_memory, seed: 
 
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])
 @pytest.mark.parametrize("cosine", [True, False])
-def test_the_nearest_spans_are_those_of_the_highest_score(make_memory, cosine: bool, kept: str):
+def test_likenesses_are_those_of_the_spans_own_vectors(make_memory, cosine: bool, kept: str):
     memory = make_memory(LENGTHS, kept=kept)
     vector = torch.randn(5, generator=torch.Generator().manual_seed(2))
-    scores, rows = nearest_spans(memory, vector, 4, cosine=cosine)
-    naive = [float(own @ vector / (own.norm() * vector.norm() if cosine else 1)) for own in memory.rows(slice(None))]
-    assert rows.tolist() == sorted(range(len(memory)), key=lambda row: -naive[row])[:4]
-    assert scores.tolist() == pytest.approx(sorted(naive, reverse=True)[:4], abs=1e-5)
-    assert len(nearest_spans(memory, vector, 10**6)[1]) == len(memory)
+    scores = similarities(memory, vector[None], cosine=cosine)[0]
+    naive = [
+        float(vectors @ vector / (vectors.norm() * vector.norm() if cosine else 1))
+        for vectors in memory.rows(slice(None))
+    ]
+    assert scores.tolist() == pytest.approx(naive, abs=1e-5)
 
 
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])

@@ -15,11 +15,11 @@ def test_as_many_sentences_are_compared_at_once_as_fit_into_the_budget(make_memo
     vectors = torch.randn(len(candidates), 5, generator=torch.Generator().manual_seed(0))
     sizes = []
 
-    def noted(datastore, ids):
+    def note(datastore, ids):
         sizes.append(len(ids))
         return search.sentence_pools(datastore, ids)
 
-    monkeypatch.setattr(span_sums, "sentence_pools", noted)
+    monkeypatch.setattr(span_sums, "sentence_pools", note)
     whole, parts = (
         span_sums.probabilities_over_sentences(memory, sentences, vectors, candidates, 3, most)
         for most in (2**30, budget)

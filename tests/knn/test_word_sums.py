@@ -27,7 +27,7 @@ def made(recipe: Recipe, documents: list[nearspan.Document]) -> Model:
     torch.manual_seed(3)
     model = Model.from_corpus(recipe, data.sentences, data.labels)
     model.network.eval()
-    model.build_datastore(data.labelled)
+    model.build_datastore(data.labelled_sentences)
     return model
 
 
@@ -52,9 +52,11 @@ def test_entities_are_the_same_where_only_they_matter(model, documents, monkeypa
     monkeypatch.setattr(word_sums, "GROUP", 3)
     whole, quick = (predict_proba(model, documents, scale, entities=entities) for entities in (False, True))
     assert torch.equal(quick.argmax(1), whole.argmax(1))
-    settled, found = quick[:, 0] == 1, whole.argmax(1) > 0
-    torch.testing.assert_close(quick[found | ~settled], whole[found | ~settled], atol=1e-5 + 1e-6 * scale, rtol=0)
-    assert found.any() == (scale > 1)
+    settled, are_entities = quick[:, 0] == 1, whole.argmax(1) > 0
+    torch.testing.assert_close(
+        quick[are_entities | ~settled], whole[are_entities | ~settled], atol=1e-5 + 1e-6 * scale, rtol=0
+    )
+    assert are_entities.any() == (scale > 1)
     if scale < 1000 and few > 1:
         assert (whole[settled, 0] < 1).any()  # some were not weighed to the end
 
@@ -93,11 +95,11 @@ def test_fewer_sentences_are_compared_at_once_where_the_budget_is_small(
     """With all words of their neighbours, that is; all spans may be entities."""
     sizes, pool = {small: [], 2**29: []}, WordTable.pool
 
-    def noted(table, sentences, named=None):
+    def note(table, sentences, named=None):
         sizes[model.network.head.budget] += [len(sentences)] if named is None else []
         return pool(table, sentences, named)
 
-    monkeypatch.setattr(WordTable, "pool", noted)
+    monkeypatch.setattr(WordTable, "pool", note)
     monkeypatch.setattr(word_sums, "SURE", 0.0)
     for budget in sizes:
         model.network.head.budget = budget
@@ -121,10 +123,10 @@ def test_which_spans_are_null_for_sure_does_not_depend_on_the_company(model, doc
 def test_a_sentence_alone_is_weighed_as_in_a_batch(model, documents, scale: float, apart: int):
     """Some of its neighbours stand apart, or all of them, so that no words are left."""
     memory = model.datastore
-    memory.sentences[:apart] = [replace(one, weight=2.0) for one in memory.sentences[:apart]]
+    memory.sentences[:apart] = [replace(remembered, weight=2.0) for remembered in memory.sentences[:apart]]
     model.datastore = memory.with_vectors(memory.vectors, memory.sentence_vectors)
     together = predict_proba(model, documents, scale, entities=False)
-    alone = torch.cat([predict_proba(model, [one], scale, entities=False) for one in documents])
+    alone = torch.cat([predict_proba(model, [document], scale, entities=False) for document in documents])
     torch.testing.assert_close(alone, together, atol=1e-5 * scale, rtol=0)
 
 
@@ -137,14 +139,14 @@ def test_the_whole_memory_is_exact_where_scores_are_large(tiny, documents, form,
     settings = (f"representation.form={form}", "representation.size=32", "head.search=whole")
     model = made(tiny("instance", *settings), documents)
     memory = model.datastore
-    memory.sentences[:apart] = [replace(one, weight=3.0) for one in memory.sentences[:apart]]
-    lengths = torch.tensor([len(one.words) for one in memory.sentences])
+    memory.sentences[:apart] = [replace(remembered, weight=3.0) for remembered in memory.sentences[:apart]]
+    lengths = torch.tensor([len(remembered.words) for remembered in memory.sentences])
     _, _, weights = label_spans(memory.sentences, model.labels[1:], AllSpans(memory.max_width).candidates(lengths))
     model.datastore = memory = replace(memory, log_weights=weights).with_vectors(
         memory.vectors, memory.sentence_vectors
     )
     network, largest, furthest = model.network, 0.0, 0.0
-    for some in [documents] if together else [[one] for one in documents]:
+    for some in [documents] if together else [[document] for document in documents]:
         query = scaled_query(model, some, scale)
         candidates = query.candidates
         ends = query.network.representation.end_sums(query.encoded.states).double()
@@ -153,8 +155,8 @@ def test_the_whole_memory_is_exact_where_scores_are_large(tiny, documents, form,
         scores = asked @ memory.rows(slice(None)).double().T
         expected = torch.zeros(len(scores), network.head.labels, dtype=torch.double)
         expected.index_add_(1, memory.labels, (scores + weights).softmax(1))
-        found = network.predict_proba(query)
+        probabilities = network.predict_proba(query)
         largest = max(largest, float(scores.abs().max()))
-        furthest = max(furthest, float((found.double() - expected).abs().max()))
+        furthest = max(furthest, float((probabilities.double() - expected).abs().max()))
     assert 300 < largest < 1000
     assert furthest < 1e-5

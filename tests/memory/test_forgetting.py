@@ -13,6 +13,7 @@ import nearspan
 from nearspan.document import Document, Span
 from nearspan.encoders.word_memory import WordMemory
 from nearspan.errors import EditError
+from nearspan.io.memory_files import clear_memory
 from nearspan.knn import Datastore, assemble_datastore
 from nearspan.memory.build import replace_memory
 from nearspan.memory.editor import Editor
@@ -219,8 +220,7 @@ def test_a_saved_model_has_forgotten_for_good(editor: Editor, tmp_path: Path):
     editor.model.save(tmp_path / "saved")
     assert held(tmp_path / "saved") == held(editor.folder) - 5
     assert torch.equal(states(nearspan.load(tmp_path / "saved", "cpu")), states(editor.model))
-    for name in ("memory.jsonl", "memory.safetensors"):
-        (tmp_path / "saved" / name).unlink()
+    clear_memory(tmp_path / "saved")
     assert torch.equal(states(nearspan.load(tmp_path / "saved", "cpu")), states(editor.model))
 
 

@@ -1,142 +1,143 @@
-"""The journal: whole lines only, whatever a crash leaves; one memory's edits are no other's."""
+"""The journal as the editor reads it: damage and values that no edit has are errors that name the line."""
 
 import json
+import shutil
+from dataclasses import asdict, replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+import nearspan
+from nearspan.document import Span
 from nearspan.errors import EditError, ModelError
-from nearspan.knn.storage import FILES, JOURNAL, NEXT, SENTENCES
-from nearspan.memory.edits import Edit
-from nearspan.memory.journal import LOCK, Journal, finish_swap
+from nearspan.io.memory_files import JOURNAL, MANIFEST, Journal, Manifest
+from nearspan.memory.editor import Editor
+from nearspan.memory.lock import LOCK, lock_memory
 
-
-def edit(number: int, summary: str = "forget 'd'") -> Edit:
-    return Edit(number, "2024-01-01T00:00:00+00:00", "forget", summary, {"sentences": [number]}, ("gone: ü\u2028",))
+TEXT = "[Zed](PERSON) left [Lima](PLACE)"
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    (tmp_path / SENTENCES).write_text("{}\n")
-    return Journal(tmp_path)
+def editor(folders, tmp_path: Path) -> Editor:
+    return Editor.open(shutil.copytree(folders["instance"], tmp_path / "model"), device="cpu")
 
 
-def written(journal: Journal, count: int) -> list[Edit]:
-    edits = [edit(number) for number in range(1, count + 1)]
-    for one in edits:
-        with journal.locked():
-            journal.append(one)
-    return edits
+def change_line(folder: Path, old: str, new: str) -> None:
+    """Change the only edit, with a chain and a manifest that fit it."""
+    manifest = Manifest.read(folder / MANIFEST)
+    line = (folder / JOURNAL).read_text(encoding="utf-8")
+    assert old in line
+    body = line[: line.rindex(', "chain"')].replace(old, new, 1).encode()
+    chain = sha256(manifest.base.encode() + body).hexdigest()
+    (folder / JOURNAL).write_bytes(body + f', "chain": "{chain}"}}\n'.encode())
+    (folder / MANIFEST).write_text(json.dumps(asdict(replace(manifest, chain=chain))))
 
 
-def test_edits_are_read_back(journal: Journal):
-    assert journal.read() == []
-    assert journal.read() == written(journal, 0)
-    assert written(journal, 3) == journal.read()
+WRONG = {
+    "not a number": ('"weight": 2.0', '"weight": NaN', "weight: .*finite"),
+    "infinite": ('"weight": 2.0', '"weight": Infinity', "weight: .*finite"),
+    "beyond all numbers": ('"weight": 2.0', '"weight": 1e400', "weight: .*finite"),
+    "zero": ('"weight": 2.0', '"weight": 0', "weight: .*greater than 0"),
+    "negative": ('"weight": 2.0', '"weight": -3', "weight: .*greater than 0"),
+    "a text for a number": ('"weight": 2.0', '"weight": "2"', "weight: .*number"),
+    "true for a number": ('"weight": 2.0', '"weight": true', "weight: .*number"),
+    "an unknown label": ('"PERSON"', '"PERSN"', "no label 'PERSN'; did you mean 'PERSON'"),
+    "a key that is missing": ('"count": 1, ', "", "count: Field required"),
+    "a key too many": ('"count": 1, ', '"count": 1, "more": 1, ', "more: Extra"),
+    "a count of another type": ('"count": 1', '"count": null', "count: .*integer"),
+    "another count": ('"count": 1', '"count": 3', "line 1: .* has 1 sentences, not 3"),
+    "an unknown kind": ('"kind": "add"', '"kind": "explode"', "add.*relabel"),
+    "another number": ('"number": 1', '"number": 2', "edit 2 where 1 is expected"),
+    "deep": ('"words": ', '"words": ' + "[" * 100_000, "recursion limit|Recursion"),
+    "a span outside its text": ("[[[0, 3]]", "[[[0, 300]]", "line 1: "),
+    "no JSON": ('{"number"', '"number"', "JSON"),
+}
 
 
-def test_an_edit_writes_only_the_journal(journal: Journal):
-    written(journal, 2)
-    assert {path.name for path in journal.folder.iterdir()} - {LOCK} == {SENTENCES, JOURNAL}
-    assert (journal.folder / SENTENCES).read_text() == "{}\n"
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_no_edit_has_is_an_error_that_names_the_line(editor: Editor, wrong: str):
+    editor.add(TEXT, weight=2.0)
+    old, new, message = WRONG[wrong]
+    change_line(editor.folder, old, new)
+    with pytest.raises(ModelError, match=rf"(journal\.jsonl:1|line 1)[^\n]*({message})|{message}") as raised:
+        Editor.open(editor.folder, device="cpu")
+    assert "1" in str(raised.value)
+    with pytest.raises(ModelError):
+        nearspan.load(editor.folder, device="cpu")
 
 
-def test_cut_at_any_byte_the_earlier_edits_are_there_and_the_next_writer_mends_it(journal: Journal):
-    edits = written(journal, 2)
-    path = journal.folder / JOURNAL
-    before = path.read_bytes()
-    with journal.locked():
-        journal.append(edit(3))
-    after = path.read_bytes()
-    assert after.startswith(before)
-    for size in range(len(before), len(after)):  # a crash while the third edit is written
-        path.write_bytes(after[:size])
-        assert journal.read() == edits
-        if size % 10 == 0:
-            with journal.locked():
-                journal.append(edit(3, "another"))
-            assert journal.read() == [*edits, edit(3, "another")]
-    path.write_bytes(after)
-    assert journal.read() == [*edits, edit(3)]
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), 0, -1, "much", None])
+def test_weights_that_are_none_are_refused(editor: Editor, weight):
+    for edit in (lambda: editor.add(TEXT, weight), lambda: editor.relabel(0, Span.of(0, 3), "PLACE", weight)):
+        with pytest.raises(EditError, match="a weight is a number above 0"):
+            edit()
+    assert editor.log() == []
 
 
-def test_cut_anywhere_it_holds_a_beginning_of_its_edits(journal: Journal):
-    edits = written(journal, 3)
-    whole = (journal.folder / JOURNAL).read_bytes()
-    for size in range(len(whole)):
-        (journal.folder / JOURNAL).write_bytes(whole[:size])
-        found = journal.read()
-        assert found == edits[: len(found)]
-        assert len(found) == max(0, whole[:size].count(b"\n") - 1)
+@pytest.mark.parametrize("size", [0, 0.5, 0.99])
+def test_a_forgotten_document_never_comes_back_with_a_journal_that_was_cut(editor: Editor, size: float):
+    editor.add(TEXT)
+    editor.forget("d3")
+    path = editor.folder / JOURNAL
+    path.write_bytes(path.read_bytes()[: int(size * path.stat().st_size)])
+    with pytest.raises(ModelError, match=r"journal\.jsonl is damaged"):
+        nearspan.load(editor.folder, device="cpu")
+    with pytest.raises(ModelError, match=r"journal\.jsonl is damaged"):
+        editor.add(TEXT)
+    assert path.stat().st_size < 2000
 
 
-def test_a_journal_of_another_memory_is_none_of_this(journal: Journal):
-    written(journal, 2)
-    (journal.folder / SENTENCES).write_text('{"other": 1}\n')
-    assert journal.read() == []
-    with journal.locked():
-        journal.append(edit(1, "new"))
-    assert journal.read() == [edit(1, "new")]
+def test_the_journal_of_another_memory_is_refused(editor: Editor, folders, documents, tmp_path: Path):
+    other = Editor.open(shutil.copytree(folders["instance"], tmp_path / "other"), device="cpu")
+    other.build(documents[:5])
+    other.add(TEXT)
+    for name in (JOURNAL, MANIFEST):
+        shutil.copy(other.folder / name, editor.folder / name)
+    with pytest.raises(ModelError, match=r"of another memory than memory\.jsonl and memory\.safetensors"):
+        nearspan.load(editor.folder, device="cpu")
 
 
-@pytest.mark.parametrize("line", ["nonsense", "{}", '{"number": 1}', '{"number": 1, "time": "", "kind": "explode"}'])
-def test_a_damaged_line_is_a_clear_error(journal: Journal, line: str):
-    written(journal, 1)
-    with (journal.folder / JOURNAL).open("a") as file:
-        file.write(line + "\n")
-    with pytest.raises(ModelError, match="damaged"):
-        journal.read()
+def test_an_edit_of_another_editor_is_taken_up_before_ones_own(editor: Editor):
+    other = Editor.open(editor.folder, device="cpu")
+    editor.add(TEXT)
+    assert other.add(TEXT).number == 2
+    assert editor.refresh()
+    assert [edit.number for edit in editor.log()] == [1, 2]
+    assert not editor.refresh()
 
 
-def test_a_journal_of_another_format_is_a_clear_error(journal: Journal):
-    (journal.folder / JOURNAL).write_text(json.dumps({"journal": 99, "base": ""}) + "\n")
-    with pytest.raises(ModelError, match="format 99"):
-        journal.read()
+def test_an_edit_that_was_written_and_never_acknowledged_is_taken_up_by_other_editors(editor: Editor):
+    """As an editor leaves it that is killed before its manifest is in place."""
+    other = Editor.open(editor.folder, device="cpu")
+    before = (editor.folder / MANIFEST).read_bytes()
+    editor.add(TEXT)
+    (editor.folder / MANIFEST).write_bytes(before)
+    assert other.remove(0).number == 2
+    assert [edit.kind for edit in Editor.open(editor.folder, device="cpu").log()] == ["add", "remove"]
 
 
-def test_a_full_disk_loses_nothing(journal: Journal, full_disk):
-    edits = written(journal, 2)
-    size = (journal.folder / JOURNAL).stat().st_size
-    with full_disk(size + 20), pytest.raises(EditError, match="cannot edit"), journal.locked():
-        journal.append(edit(3))
-    assert journal.read() == edits
-    assert (journal.folder / JOURNAL).stat().st_size == size
+def test_another_editor_is_waited_for(editor: Editor):
+    waiting = Editor(editor.folder, editor.model, patience=0)
+    with lock_memory(editor.folder), pytest.raises(EditError, match=r"another editor has held .* for 0 s"):
+        waiting.undo()
 
 
-def test_another_editor_is_waited_for(journal: Journal):
-    other = Journal(journal.folder, patience=0)
-    with journal.locked(), pytest.raises(EditError, match=r"another editor has held .* for 0 s"), other.locked():
-        pass
+def test_a_planted_lock_is_not_followed(editor: Editor, tmp_path: Path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (editor.folder / LOCK).unlink(missing_ok=True)
+    (editor.folder / LOCK).symlink_to(victim)
+    with pytest.raises(EditError, match="cannot edit"):
+        editor.add(TEXT)
+    assert victim.read_text() == "precious"
 
 
-def test_the_state_changes_with_each_edit_and_with_nothing_else(journal: Journal):
-    seen = [journal.state()]
-    for number in (1, 2):
-        with journal.locked():
-            journal.append(edit(number))
-        assert journal.state() not in seen
-        assert journal.state() == journal.state()
-        journal.read()
-        seen.append(journal.state())
-
-
-@pytest.mark.parametrize("moved", range(4))
-def test_a_memory_that_is_half_moved_to_its_place_is_found_and_settled(journal: Journal, moved: int):
-    """As a crash after `moved` of the three files leaves it."""
-    names = [*FILES, JOURNAL]
-    written(journal, 2)
-    (journal.folder / NEXT).mkdir()
-    for place, name in enumerate(names):
-        folder = journal.folder if place < moved else journal.folder / NEXT
-        (folder / name).write_text("new\n" if name != JOURNAL else "")
-    assert journal.read() == []
-    finish_swap(journal.folder)
-    assert not (journal.folder / NEXT).exists()
-    assert [(journal.folder / name).read_text() for name in FILES] == ["new\n"] * 2
-    assert journal.read() == []
-
-
-def test_a_journal_that_cannot_be_read_is_a_clear_error(journal: Journal):
-    (journal.folder / JOURNAL).mkdir()
-    with pytest.raises(ModelError, match=r"cannot read .*journal\.jsonl: Is a directory"):
-        journal.read()
+def test_lines_have_a_chain_of_digests(editor: Editor):
+    editor.add(TEXT)
+    editor.undo()
+    before = Journal.read(editor.folder).manifest.base
+    for line in (editor.folder / JOURNAL).read_bytes().splitlines():
+        body, chain = line[: line.rindex(b', "chain"')], json.loads(line)["chain"]
+        assert chain == sha256(before.encode() + body).hexdigest()
+        before = chain

@@ -20,52 +20,52 @@ SPANS = sorted(runs(held) for held in product([False, True], repeat=6) if any(he
 
 
 @st.composite
-def guess_lists(draw):
+def span_lists(draw):
     """Guesses on distinct spans of a short sentence, some discontinuous; scores may be equal."""
     chosen = draw(st.lists(st.sampled_from(SPANS), unique=True, max_size=8))
     scores = st.sampled_from([0.4, 0.5, 0.6, 0.7, 0.9])
     return [LabelledSpan(fragments, draw(st.integers(1, 3)), draw(scores)) for fragments in chosen]
 
 
-def words(guess: LabelledSpan[int]) -> set[int]:
-    return {word for first, stop in guess.fragments for word in range(first, stop)}
+def words(span: LabelledSpan[int]) -> set[int]:
+    return {word for first, stop in span.fragments for word in range(first, stop)}
 
 
-def may_stand_together(one: LabelledSpan[int], other: LabelledSpan[int], overlap: str) -> bool:
-    a, b = words(one), words(other)
+def may_stand_together(left: LabelledSpan[int], right: LabelledSpan[int], overlap: str) -> bool:
+    a, b = words(left), words(right)
     return {"flat": not a & b, "nested": not a & b or a <= b or b <= a, "any": True}[overlap]
 
 
-def naive(guesses: list[LabelledSpan[int]], overlap: str) -> list[LabelledSpan[int]]:
+def naive(spans: list[LabelledSpan[int]], overlap: str) -> list[LabelledSpan[int]]:
     """The best first; each stays if it may stand with all that stayed before."""
     kept: list[LabelledSpan[int]] = []
-    for guess in sorted(guesses, key=lambda guess: (-guess.score, guess.fragments, guess.label)):
-        if all(may_stand_together(guess, other, overlap) for other in kept):
-            kept.append(guess)
+    for span in sorted(spans, key=lambda span: (-span.score, span.fragments, span.label)):
+        if all(may_stand_together(span, other, overlap) for other in kept):
+            kept.append(span)
     return kept
 
 
 @pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
-@given(guesses=guess_lists())
-def test_the_best_that_may_stand_together_are_kept(overlap: str, guesses: list[LabelledSpan[int]]):
-    kept = decode(guesses, overlap, overlap)
-    assert kept == naive(guesses, overlap)
-    assert all(may_stand_together(one, other, overlap) for one, other in combinations(kept, 2))
-    for left in set(guesses) - set(kept):  # each loser loses to one at least as probable
-        assert any(not may_stand_together(left, one, overlap) and one.score >= left.score for one in kept)
+@given(spans=span_lists())
+def test_the_best_that_may_stand_together_are_kept(overlap: str, spans: list[LabelledSpan[int]]):
+    kept = decode(spans, overlap, overlap)
+    assert kept == naive(spans, overlap)
+    assert all(may_stand_together(first, other, overlap) for first, other in combinations(kept, 2))
+    for left in set(spans) - set(kept):  # each loser loses to one at least as probable
+        assert any(not may_stand_together(left, span, overlap) and span.score >= left.score for span in kept)
 
 
 @pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
-@given(guesses=guess_lists(), seed=st.randoms(use_true_random=False))
-def test_the_order_of_the_guesses_does_not_matter(overlap: str, guesses: list[LabelledSpan[int]], seed):
-    shuffled = list(guesses)
+@given(spans=span_lists(), seed=st.randoms(use_true_random=False))
+def test_the_order_of_the_guesses_does_not_matter(overlap: str, spans: list[LabelledSpan[int]], seed):
+    shuffled = list(spans)
     seed.shuffle(shuffled)
-    assert decode(shuffled, overlap, overlap) == decode(guesses, overlap, overlap)
+    assert decode(shuffled, overlap, overlap) == decode(spans, overlap, overlap)
 
 
-@given(st.lists(guess_lists(), max_size=3))
+@given(st.lists(span_lists(), max_size=3))
 def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[LabelledSpan[int]]]):
-    spans = [[guess.fragments for guess in sentence] for sentence in sentences]
+    spans = [[span.fragments for span in sentence] for sentence in sentences]
     assert least(sentences, contiguous=True) == least_overlap(spans)
     assert least(sentences, contiguous=False) == least_linked_overlap(spans)
     for sentence in sentences:
@@ -73,26 +73,26 @@ def test_the_level_found_is_the_least_that_loses_nothing(sentences: list[list[La
 
 
 def least(sentences: list[list[LabelledSpan[int]]], *, contiguous: bool) -> str:
-    """The least level at which all pairs of contiguous guesses, or all other pairs, may stand together."""
+    """The least level at which all pairs of contiguous spans, or all other pairs, may stand together."""
     pairs = [
-        (one, other)
+        (left, right)
         for sentence in sentences
-        for one, other in combinations(sentence, 2)
-        if (len(one.fragments) == len(other.fragments) == 1) == contiguous
+        for left, right in combinations(sentence, 2)
+        if (len(left.fragments) == len(right.fragments) == 1) == contiguous
     ]
     return next(level for level in ("flat", "nested", "any") if all(may_stand_together(*pair, level) for pair in pairs))
 
 
 @pytest.mark.parametrize("overlap", ["flat", "nested"])
 @pytest.mark.parametrize("joined", ["flat", "nested", "any"])
-@given(guesses=guess_lists())
-def test_discontinuous_guesses_have_a_level_of_their_own(overlap: str, joined: str, guesses: list[LabelledSpan[int]]):
+@given(spans=span_lists())
+def test_discontinuous_guesses_have_a_level_of_their_own(overlap: str, joined: str, spans: list[LabelledSpan[int]]):
     kept: list[LabelledSpan[int]] = []
-    for guess in sorted(guesses, key=lambda guess: (-guess.score, guess.fragments, guess.label)):
-        levels = [overlap if len(guess.fragments) == len(other.fragments) == 1 else joined for other in kept]
-        if all(may_stand_together(guess, other, level) for other, level in zip(kept, levels, strict=True)):
-            kept.append(guess)
-    assert decode(guesses, overlap, joined) == kept
+    for span in sorted(spans, key=lambda span: (-span.score, span.fragments, span.label)):
+        levels = [overlap if len(span.fragments) == len(other.fragments) == 1 else joined for other in kept]
+        if all(may_stand_together(span, other, level) for other, level in zip(kept, levels, strict=True)):
+            kept.append(span)
+    assert decode(spans, overlap, joined) == kept
 
 
 @pytest.mark.parametrize("overlap", ["flat", "nested", "any"])
@@ -100,7 +100,7 @@ def test_several_labels_stand_on_one_span(overlap: str):
     both = [LabelledSpan.of(0, 2, 1, 0.9), LabelledSpan.of(0, 2, 2, 0.6)]
     assert decode(both, overlap) == both
     kept = decode([*both, LabelledSpan.of(1, 3, 3, 0.8)], overlap)
-    assert [guess.label for guess in kept] == ([1, 3, 2] if overlap == "any" else [1, 2])
+    assert [span.label for span in kept] == ([1, 3, 2] if overlap == "any" else [1, 2])
     assert least_overlap([[((0, 2),), ((0, 2),)], [((1, 4),)]]) == "flat"
 
 
@@ -111,10 +111,10 @@ def test_no_guesses():
 
 
 def test_nothing_is_kept_that_clashes_with_what_stands_already():
-    guesses = [LabelledSpan.of(0, 1, 1, 0.9), LabelledSpan.of(2, 3, 1, 0.8), LabelledSpan.of(5, 6, 1, 0.7)]
+    spans = [LabelledSpan.of(0, 1, 1, 0.9), LabelledSpan.of(2, 3, 1, 0.8), LabelledSpan.of(5, 6, 1, 0.7)]
     standing = [((0, 2),), ((1, 3),), ((4, 5), (6, 7))]  # which may clash themselves
-    assert decode(guesses, "flat", taken=standing) == [guesses[2]]
-    assert decode(guesses, "nested", taken=standing) == guesses
+    assert decode(spans, "flat", taken=standing) == [spans[2]]
+    assert decode(spans, "nested", taken=standing) == spans
     assert decode([LabelledSpan.of(4, 6, 1, 0.9)], "flat", "flat", standing) == []
 
 

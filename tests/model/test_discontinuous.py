@@ -55,13 +55,13 @@ def model(request, folders) -> Model:
 
 
 def test_what_was_learned_is_found_after_loading(model: Model, broken):
-    found = evaluate(model, broken)
-    assert found.scores.f1 == 1.0
-    assert found.coverage.reachable == found.coverage.entities
-    assert found.discontinuous["entities"].f1 == found.discontinuous["sentences"].f1 == 1.0
-    assert found.discontinuous["entities"].total.gold == 5
-    assert found.discontinuous["sentences"].total.gold == 9
-    assert [len(entity.span.fragments) for entity in found.predicted[7].entities] == [3]
+    evaluation = evaluate(model, broken)
+    assert evaluation.scores.f1 == 1.0
+    assert evaluation.coverage.reachable == evaluation.coverage.entities
+    assert evaluation.discontinuous["entities"].f1 == evaluation.discontinuous["sentences"].f1 == 1.0
+    assert evaluation.discontinuous["entities"].total.gold == 5
+    assert evaluation.discontinuous["sentences"].total.gold == 9
+    assert [len(entity.span.fragments) for entity in evaluation.predicted[7].entities] == [3]
     assert (model.overlap, model.linked_overlap) == ("flat", "any")
 
 
@@ -87,10 +87,10 @@ def test_without_joining_they_are_out_of_reach(tiny, broken, tmp_path: Path):
 
 
 def test_a_label_that_was_contiguous_in_training_is_out_of_reach(model: Model):
-    found = evaluate(
+    evaluation = evaluate(
         model, [nearspan.markup("the [drug](DRUG#1) and [pill](DRUG#1) , [one](NEW#1) more [thing](NEW#1)")]
     )
-    assert found.coverage.unreachable == {
+    assert evaluation.coverage.unreachable == {
         "discontinuous, of a label that was not so in training": 1,
         "with a label unknown to the model": 1,
     }
@@ -102,15 +102,15 @@ def test_windows_of_a_long_sentence_give_each_entity_once(model: Model, monkeypa
     list(model.pipe([view.document]))  # read for real, too
 
     def predict_spans(predictor, corpus):
-        found = []
+        spans = []
         for part in split_windows(view, model.network.max_width):
             count, begin = len(part.sentence), -part.start % 3
-            found.append([LabelledSpan(((at, at + 1), (at + 2, at + 3)), 1, 0.5) for at in range(begin, count - 2, 3)])
-        return found
+            spans.append([LabelledSpan(((at, at + 1), (at + 2, at + 3)), 1, 0.5) for at in range(begin, count - 2, 3)])
+        return spans
 
     monkeypatch.setattr(Predictor, "predict_spans", predict_spans)
-    [found] = model.pipe([view.document])
-    assert [entity.span.fragments for entity in found.entities] == [
+    [document] = model.pipe([view.document])
+    assert [entity.span.fragments for entity in document.entities] == [
         (view.words[at], view.words[at + 2]) for at in range(0, 2498, 3)
     ]
 
@@ -126,7 +126,7 @@ def test_training_data_in_windows_and_fragments_too_far_apart():
     touching = Entity(Span((at(20), at(21))), "A")
     recipe = nearspan.recipe("classifier")
     data = TrainingData.of([Document(text, (near, far, touching))], recipe, recipe.splitter())
-    assert [[gold.fragments for gold in own] for own in data.discontinuous] == [
+    assert [[gold.fragments for gold in entities_of_sentence] for entities_of_sentence in data.discontinuous] == [
         [((950, 951), (952, 953))],
         [((50, 51), (52, 53))],
     ]
@@ -137,25 +137,25 @@ def test_training_data_in_windows_and_fragments_too_far_apart():
 def test_evidence_is_training_entities_with_fragments_alike(model: Model, broken):
     text = broken[0].text
     legs = Span(((0, 7), (17, 21)))
-    found = model.explain_span(text, legs, 2)
-    assert found.strength == "nearest"
-    assert (found.text, found.label) == ("pain in legs", "SYMPTOM")
-    assert found.probabilities["SYMPTOM"] > 0.5
-    assert found.probabilities[""] == pytest.approx(1 - found.probabilities["SYMPTOM"])
-    near = found.neighbours["SYMPTOM"]
+    evidence = model.explain_span(text, legs, 2)
+    assert evidence.strength == "nearest"
+    assert (evidence.text, evidence.label) == ("pain in legs", "SYMPTOM")
+    assert evidence.probabilities["SYMPTOM"] > 0.5
+    assert evidence.probabilities[""] == pytest.approx(1 - evidence.probabilities["SYMPTOM"])
+    near = evidence.neighbours["SYMPTOM"]
     assert near[0].text == "pain in legs"
     assert near[0].weight == pytest.approx(1, abs=1e-2)
-    assert all(one.span.discontinuous for one in near)
-    assert [one.weight for one in near] == sorted((one.weight for one in near), reverse=True)
-    entity = next(one for one in model.explain(text) if one.span == legs)
+    assert all(neighbour.span.discontinuous for neighbour in near)
+    assert [neighbour.weight for neighbour in near] == sorted((neighbour.weight for neighbour in near), reverse=True)
+    entity = next(explained for explained in model.explain(text) if explained.span == legs)
     assert entity.label == "SYMPTOM"
     json.dumps(entity.to_dict())
 
 
 def test_fragments_that_are_no_entity_are_explained_too(model: Model, broken):
-    found = model.explain_span(broken[6].text, Span(((3, 7), (12, 16))), 2)
-    assert found.label == ""
-    assert found.neighbours
+    evidence = model.explain_span(broken[6].text, Span(((3, 7), (12, 16))), 2)
+    assert evidence.label == ""
+    assert evidence.neighbours
 
 
 def test_an_old_span_that_cannot_be_asked_about(model: Model, tiny, documents, tmp_path: Path):
@@ -199,9 +199,9 @@ def test_a_missed_entity_that_can_be_joined_is_not_out_of_reach(model: Model, br
 
 
 def test_the_report_scores_them_apart(folders, broken, tmp_path: Path):
-    found = report(folders["classifier"], broken, out=tmp_path / "report", device="cpu")
-    assert "<h3>Discontinuous entities</h3>" in found.page.read_text(encoding="utf-8")
-    [numbers] = json.loads(found.numbers.read_text(encoding="utf-8"))["models"]
+    made = report(folders["classifier"], broken, out=tmp_path / "report", device="cpu")
+    assert "<h3>Discontinuous entities</h3>" in made.page.read_text(encoding="utf-8")
+    [numbers] = json.loads(made.numbers.read_text(encoding="utf-8"))["models"]
     assert numbers["discontinuous"]["entities"]["gold"] == 5
 
 
@@ -229,9 +229,13 @@ def editor(folders, tmp_path: Path) -> Editor:
     return Editor.open(shutil.copytree(folders["instance"], tmp_path / "model"), "cpu")
 
 
-def remembered(editor: Editor, sentence: int) -> list[tuple[str, str]]:
-    one = editor.sentence(sentence)
-    return [(entity.span.text(one.text), entity.label) for entity in one.entities if entity.span.discontinuous]
+def remembered_entities(editor: Editor, sentence: int) -> list[tuple[str, str]]:
+    remembered_entities = editor.sentence(sentence)
+    return [
+        (entity.span.text(remembered_entities.text), entity.label)
+        for entity in remembered_entities.entities
+        if entity.span.discontinuous
+    ]
 
 
 def test_in_the_memory_they_are_relabelled_and_removed_as_evidence(editor: Editor):
@@ -243,9 +247,9 @@ def test_in_the_memory_they_are_relabelled_and_removed_as_evidence(editor: Edito
         "fragments are linked without the memory, so predictions stay as they are"
     )
     assert editor.model.explain_span(text, legs, 1).neighbours["DRUG"][0].span == legs
-    assert remembered(editor, 0) == [("pain in legs", "DRUG")]
+    assert remembered_entities(editor, 0) == [("pain in legs", "DRUG")]
     editor.remove(0, legs)
-    assert remembered(editor, 0) == []
+    assert remembered_entities(editor, 0) == []
     assert "DRUG" not in editor.model.explain_span(text, legs, 9).neighbours
     assert list(editor.model.pipe([text])) == before
     with pytest.raises(EditError, match="no entity of sentence 0, so there is nothing to remove"):
@@ -254,7 +258,7 @@ def test_in_the_memory_they_are_relabelled_and_removed_as_evidence(editor: Edito
     assert Editor.open(editor.folder, "cpu").sentence(0) == editor.sentence(0)
     for _ in range(3):
         editor.undo()
-    assert remembered(editor, 0) == [("pain in legs", "SYMPTOM")]
+    assert remembered_entities(editor, 0) == [("pain in legs", "SYMPTOM")]
     with pytest.raises(EditError, match="is SYMPTOM already"):
         editor.relabel(0, legs, "SYMPTOM")
     with pytest.raises(EditError, match="whatever the sentence's weight"):
@@ -271,5 +275,5 @@ def test_commands_part_their_fragments_with_dots(nearspan_command, editor: Edito
     new = ("--sentence", "6", "--span", "legs ... arms", "--label", "SYMPTOM")
     assert "from no entity to SYMPTOM" in nearspan_command(*memory, "relabel", *new).out
     editor.refresh()
-    assert (remembered(editor, 0), remembered(editor, 6)) == ([], [("legs arms", "SYMPTOM")])
+    assert (remembered_entities(editor, 0), remembered_entities(editor, 6)) == ([], [("legs arms", "SYMPTOM")])
     assert "does not stand" in nearspan_command(*memory, "remove", "--sentence", "0", "--span", "legs ... pain").err

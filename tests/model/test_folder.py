@@ -1,7 +1,10 @@
 """Model folders: whole ones load, all others are a ModelError, and nothing in them is run."""
 
 import json
+import os
 import shutil
+import signal
+import socket
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +27,7 @@ NEEDED = {
         "model.safetensors",
         "memory.jsonl",
         "memory.safetensors",
+        "memory.json",
         "vocabularies/vectors.json",
         "vocabularies/characters.json",
         "vocabularies/labels.json",
@@ -43,7 +47,28 @@ DAMAGE = {
     "null": lambda path: path.write_text("null"),
     "deep": lambda path: path.write_text("[" * 100_000),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "a socket": lambda path: (path.unlink(), bound_socket(path)),
+    "a device": lambda path: (path.unlink(), path.symlink_to("/dev/zero")),
 }
+
+
+def bound_socket(path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(path.parent)  # the name of a socket is short
+    try:
+        socket.socket(socket.AF_UNIX).bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+@pytest.fixture(autouse=True)
+def _waits_for_nothing():
+    """A pipe that is read would be waited for without end."""
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("something is waited for"))
+    signal.alarm(300)
+    yield
+    signal.alarm(0)
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -57,7 +82,7 @@ def test_every_needed_file_is_needed_whole(folders, tmp_path: Path, name: str, f
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])
 def test_a_model_is_its_needed_files(folders, tmp_path: Path, name: str, documents):
-    for file in NEEDED[name]:
+    for file in (*NEEDED[name], "journal.jsonl"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         shutil.copy(folders[name] / file, tmp_path / file)
     loaded, whole = nearspan.load(tmp_path, device="cpu"), nearspan.load(folders[name], device="cpu")
@@ -91,7 +116,7 @@ def test_the_memory_of_another_training_is_seen_and_filled_anew(folders, documen
         nearspan.load(folder, device="cpu")
     with pytest.raises(ModelError, match="memory of another training"):
         Editor.open(folder, device="cpu")
-    for file in ("memory.jsonl", "memory.safetensors"):  # as the message says
+    for file in ("memory.jsonl", "memory.safetensors", "journal.jsonl", "memory.json"):  # as the message says
         (folder / file).unlink()
     nearspan.write(documents, tmp_path / "data.jsonl")
     assert nearspan_command("memory", folder, "build", tmp_path / "data.jsonl", "--device", "cpu").code == 0

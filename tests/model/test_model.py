@@ -73,23 +73,25 @@ def test_a_very_long_document_is_read_some_sentences_at_a_time(instance: Model, 
         lambda network, sentences: seen.append(sum(map(len, sentences))) or of(network, sentences),
     )
     monkeypatch.setattr(predict, "BLOCK", 12)
-    [found] = instance.pipe([long])
+    [annotated] = instance.pipe([long])
     assert len(seen) > 3
     assert max(seen) <= 12
-    assert [(one.span, one.label) for one in found.entities] == [(one.span, one.label) for one in whole.entities]
-    assert found.entities
+    assert [(entity.span, entity.label) for entity in annotated.entities] == [
+        (entity.span, entity.label) for entity in whole.entities
+    ]
+    assert annotated.entities
 
 
-@pytest.mark.parametrize("one", ["Ada lives in Oslo", nearspan.Document("Ada lives in Oslo")])
-def test_a_text_alone_is_no_list_of_letters(instance: Model, one):
+@pytest.mark.parametrize("text", ["Ada lives in Oslo", nearspan.Document("Ada lives in Oslo")])
+def test_a_text_alone_is_no_list_of_letters(instance: Model, text):
     with pytest.raises(TypeError, match="pipe takes several texts"):
-        instance.pipe(one)
+        instance.pipe(text)
 
 
-@pytest.mark.parametrize("one", [3, None, b"Ada"])
-def test_what_is_no_text_and_no_document_is_a_type_error(instance: Model, one):
-    with pytest.raises(TypeError, match=f"expected a text .* found {type(one).__name__}"):
-        list(instance.pipe([one]))
+@pytest.mark.parametrize("text", [3, None, b"Ada"])
+def test_what_is_no_text_and_no_document_is_a_type_error(instance: Model, text):
+    with pytest.raises(TypeError, match=f"expected a text .* found {type(text).__name__}"):
+        list(instance.pipe([text]))
 
 
 def test_no_neighbours_cannot_be_listed(instance: Model):
@@ -102,8 +104,8 @@ def test_documents_are_annotated_in_order_whatever_their_company(instance: Model
     together = list(instance.pipe(documents))
     backwards = list(instance.pipe(reversed(documents)))[::-1]
     assert alone == together == backwards
-    for one, other in zip(alone, together, strict=True):
-        assert [e.score for e in one.entities] == pytest.approx([e.score for e in other.entities], abs=1e-5)
+    for left, right in zip(alone, together, strict=True):
+        assert [e.score for e in left.entities] == pytest.approx([e.score for e in right.entities], abs=1e-5)
 
 
 def test_one_document_twice_is_two_documents(instance: Model, documents):
@@ -152,18 +154,18 @@ def test_a_sentence_of_5_000_words_is_read_whole_and_alike(folders, name: str):
     windows = SentenceWindows.of(model.network, sentences)
     seen: dict[int, dict[tuple[int, int, int], float]] = {}
     for part, spans in zip(windows.windows, model.predictor.predict_spans(windows.corpus), strict=True):
-        for guess in spans:
-            if part.owns(guess.first):
-                repetition, word = divmod(part.start + guess.first, 5)
-                own = seen.setdefault(repetition, {})
-                place = (word, guess.stop - guess.first, guess.label)
-                assert place not in own  # every span is read by one window
-                own[place] = guess.score
+        for span in spans:
+            if part.owns(span.first):
+                repetition, word = divmod(part.start + span.first, 5)
+                scores = seen.setdefault(repetition, {})
+                place = (word, span.stop - span.first, span.label)
+                assert place not in scores  # every span is read by one window
+                scores[place] = span.score
     usual = {place: score for place, score in seen[500].items() if score > 0.6}
     assert usual
     for repetition in range(20, 980):  # across all windows
-        own = seen[repetition]
-        assert [own[place] for place in usual] == pytest.approx(list(usual.values()), abs=0.02)
+        scores = seen[repetition]
+        assert [scores[place] for place in usual] == pytest.approx(list(usual.values()), abs=0.02)
     [document] = model.pipe([text])
     ends = [0, *(entity.end for entity in document.entities)]
     assert all(end <= entity.start for end, entity in zip(ends, document.entities, strict=False))
@@ -206,9 +208,9 @@ def test_searching_the_whole_memory_is_only_for_the_instance_head(instance: Mode
 def test_whole_and_nearest_agree_when_all_sentences_are_near(instance: Model, documents):
     instance.network.head.settings = instance.network.head.settings.model_copy(update={"neighbours": 1000})
     nearest = list(instance.pipe(documents))
-    for one, other in zip(nearest, instance.set_search("whole").pipe(documents), strict=True):
-        assert one == other
-        assert [e.score for e in one.entities] == pytest.approx([e.score for e in other.entities], abs=1e-5)
+    for left, right in zip(nearest, instance.set_search("whole").pipe(documents), strict=True):
+        assert left == right
+        assert [e.score for e in left.entities] == pytest.approx([e.score for e in right.entities], abs=1e-5)
 
 
 def test_it_says_what_it_is(instance: Model):

@@ -58,7 +58,9 @@ def span_labels(model: Model, data: TrainingData) -> SpanLabels:
 
 def equation_2(vector: torch.Tensor, rows: list[int], model: Model) -> list[float]:
     memory = model.datastore
-    weights = torch.stack([vector.double() @ own for own in memory.rows(torch.tensor(rows)).double()]).softmax(0)
+    weights = torch.stack([vector.double() @ vectors for vectors in memory.rows(torch.tensor(rows)).double()]).softmax(
+        0
+    )
     totals = [0.0] * len(model.labels)
     for weight, row in zip(weights.tolist(), rows, strict=True):
         totals[int(memory.labels[row])] += weight
@@ -79,10 +81,10 @@ def kept(instance: Model, request) -> Model:
 def test_the_whole_search_is_equation_2_over_all_spans_of_the_memory(kept: Model):
     kept.set_search("whole")
     asked = query(kept, *TEXTS)
-    found, vectors = kept.network.predict_proba(asked), asked.vectors
+    probabilities, vectors = kept.network.predict_proba(asked), asked.vectors
     for row in range(0, len(vectors), 3):
         expected = equation_2(vectors[row], list(range(len(kept.datastore))), kept)
-        assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
+        assert probabilities[row].tolist() == pytest.approx(expected, abs=1e-5)
 
 
 @torch.inference_mode()
@@ -90,13 +92,13 @@ def test_the_nearest_search_is_equation_2_over_the_nearest_sentences(kept: Model
     memory, count = kept.datastore, kept.recipe.head.neighbours
     for text in TEXTS:
         asked = query(kept, text)
-        found, vectors, batch = kept.network.predict_proba(asked), asked.vectors, asked.batch
+        probabilities, vectors, batch = kept.network.predict_proba(asked), asked.vectors, asked.batch
         mean = kept.network.encoder.features["vectors"](batch, batch.corpus.features["vectors"])[0].mean(0)
         cosine = torch.nn.functional.cosine_similarity(memory.sentence_vectors, mean[None]).tolist()
         nearest = sorted(range(len(cosine)), key=lambda m: -cosine[m])[:count]
         rows = [row for row in range(len(memory)) if int(memory.sentence[row]) in nearest]
         for row in range(0, len(vectors), 3):
-            assert found[row].tolist() == pytest.approx(equation_2(vectors[row], rows, kept), abs=1e-5)
+            assert probabilities[row].tolist() == pytest.approx(equation_2(vectors[row], rows, kept), abs=1e-5)
 
 
 @torch.inference_mode()
@@ -180,10 +182,10 @@ def test_a_crfs_candidates_and_predictions_do_not_depend_on_the_batch(tiny, docu
     torch.nn.init.normal_(model.network.head.emissions.weight)
     asked = query(model, *TEXTS)
     torch.testing.assert_close(model.network.predict_proba(asked), one_by_one(model), atol=1e-5, rtol=1e-4)
-    for text, own in zip(TEXTS, model.network.predict(asked), strict=True):
+    for text, spans in zip(TEXTS, model.network.predict(asked), strict=True):
         [alone] = model.network.predict(query(model, text))
-        assert [(g.first, g.stop, g.label) for g in own] == [(g.first, g.stop, g.label) for g in alone]
-        assert [g.score for g in own] == pytest.approx([g.score for g in alone], abs=1e-5)
+        assert [(g.first, g.stop, g.label) for g in spans] == [(g.first, g.stop, g.label) for g in alone]
+        assert [g.score for g in spans] == pytest.approx([g.score for g in alone], abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["instance", "classifier"])

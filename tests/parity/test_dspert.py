@@ -77,7 +77,7 @@ FAMILIES = {
 }
 
 
-def pretrained(family="bert", seed=0, **others):
+def pretrained_encoder(family="bert", seed=0, **others):
     """An encoder in which no two weights are equal and attention is not flat."""
     torch.manual_seed(seed)
     model = FAMILIES[family](**others).eval()
@@ -90,7 +90,7 @@ def layers_of(model):
     return model.transformer.layer if model.config.model_type == "distilbert" else model.encoder.layer
 
 
-def built(model, max_width, beside=0, reader=None, **settings):
+def build_spans(model, max_width, beside=0, reader=None, **settings):
     """Deep spans over an encoder and over features of the size `beside`."""
     transformer = SimpleNamespace(encoder=model, size=SIZE, layered=False)
     encoder = SimpleNamespace(transformer=transformer, width=SIZE + beside, highway=None, bilstm=None)
@@ -98,7 +98,7 @@ def built(model, max_width, beside=0, reader=None, **settings):
     return SpanTransformer(chosen, encoder, max_width)
 
 
-def laid_out(lengths, max_width):
+def grid_of(lengths, max_width):
     lengths = torch.tensor(lengths)
     return SpanGrid.of(enumerate_spans(lengths, max_width), lengths, int(lengths.max()), max_width)
 
@@ -112,7 +112,7 @@ def random_states(lengths, count, size=SIZE, seed=1, dtype=torch.float32):
 # the paper's equations, one span at a time
 
 
-def aggregated(pool, words):
+def aggregate(pool, words):
     """Equation 2 and appendix A: a vector [d] from the words of a span [k, d]."""
     if pool.kind == "max":
         return torch.stack([words[:, j].max() for j in range(words.shape[1])])
@@ -120,18 +120,18 @@ def aggregated(pool, words):
         return sum(words) / len(words)
     weight, u, v = pool.attention.inner.weight, pool.attention.outer, pool.attention.vector
     inputs = words if v is None else [torch.cat([word, v]) for word in words]
-    scores = torch.stack([u @ torch.tanh(weight @ one) for one in inputs])
+    scores = torch.stack([u @ torch.tanh(weight @ tensor) for tensor in inputs])
     return sum(share * word for share, word in zip(scores.softmax(0), words, strict=True))
 
 
-def attended(query, keys, values, bias=None):
+def attend(query, keys, values, bias=None):
     """Multi-head attention of one query [d] over keys and values [k, d], with a bias [heads, k] on its scores."""
-    found = []
+    rows = []
     bias = torch.zeros(HEADS, len(keys)) if bias is None else bias
     for q, k, v, b in zip(query.chunk(HEADS), keys.chunk(HEADS, dim=1), values.chunk(HEADS, dim=1), bias, strict=True):
-        scores = torch.stack([q @ one / math.sqrt(len(q)) for one in k]) + b
-        found.append(sum(share * one for share, one in zip(scores.softmax(0), v, strict=True)))
-    return torch.cat(found)
+        scores = torch.stack([q @ key / math.sqrt(len(q)) for key in k]) + b
+        rows.append(sum(share * value for share, value in zip(scores.softmax(0), v, strict=True)))
+    return torch.cat(rows)
 
 
 def bucket(distance, buckets, most):
@@ -143,22 +143,22 @@ def bucket(distance, buckets, most):
     return int(math.copysign(half + math.ceil(beyond), distance))
 
 
-def disentangled(model, layer, query, keys, values, asking, asked):
+def attend_disentangled(model, layer, query, keys, values, asking, asked):
     """DeBERTa's attention of one query [d] over the words at the places `asked`, for the places that ask together.
 
     Q_i . K_j + Q_i . P_K(i - j) + P_Q(i - j) . K_j, over sqrt(3 h), with the mean of P_K and P_Q over the places i.
     """
-    own, config = layer.attention.self, model.config
+    attention, config = layer.attention.self, model.config
     terms = {"c2p", "p2c"} & set(config.pos_att_type or [])
     if config.relative_attention:
         size = len(model.encoder.rel_embeddings.weight) // 2
         most = config.max_relative_positions if config.max_relative_positions > 0 else config.max_position_embeddings
         table = model.encoder.rel_embeddings.weight
-        table = own.pos_dropout(model.encoder.LayerNorm(table) if config.norm_rel_ebd == "layer_norm" else table)
+        table = attention.pos_dropout(model.encoder.LayerNorm(table) if config.norm_rel_ebd == "layer_norm" else table)
         key_of, query_of = (
-            (own.key_proj, own.query_proj)
+            (attention.key_proj, attention.query_proj)
             if config.share_att_key
-            else (getattr(own, "pos_key_proj", None), getattr(own, "pos_query_proj", None))
+            else (getattr(attention, "pos_key_proj", None), getattr(attention, "pos_query_proj", None))
         )
     result = []
     for head in range(HEADS):
@@ -181,10 +181,13 @@ def relative(model, asking, asked):
     """MPNet's bias [heads, k] for places that ask about k places: the mean over those that ask; None for others."""
     if model.config.model_type != "mpnet":
         return None
-    own = model.encoder
+    encoder = model.encoder
     return torch.stack(
         [
-            sum(own.relative_attention_bias(own.relative_position_bucket(torch.tensor(word - one))) for one in asking)
+            sum(
+                encoder.relative_attention_bias(encoder.relative_position_bucket(torch.tensor(word - place)))
+                for place in asking
+            )
             / len(asking)
             for word in asked
         ],
@@ -199,22 +202,22 @@ def span_block(model, layer, span, words, asking, asked):
     """
     family, bias = model.config.model_type, relative(model, asking, asked)
     if family == "distilbert":
-        own = layer.attention
-        found = own.out_lin(attended(own.q_lin(span), own.k_lin(words), own.v_lin(words)))
-        middle = layer.sa_layer_norm(found + span)
+        attention = layer.attention
+        context = attention.out_lin(attend(attention.q_lin(span), attention.k_lin(words), attention.v_lin(words)))
+        middle = layer.sa_layer_norm(context + span)
         return layer.output_layer_norm(layer.ffn(middle[None])[0] + middle)
     if family == "mpnet":
-        own = layer.attention.attn
-        found = own.o(attended(own.q(span), own.k(words), own.v(words), bias))
-        middle = layer.attention.LayerNorm(found + span)
+        attention = layer.attention.attn
+        context = attention.o(attend(attention.q(span), attention.k(words), attention.v(words), bias))
+        middle = layer.attention.LayerNorm(context + span)
     elif family == "deberta-v2":
-        own = layer.attention.self
-        projected = own.query_proj(span), own.key_proj(words), own.value_proj(words)
-        middle = layer.attention.output(disentangled(model, layer, *projected, asking, asked), span)
+        attention = layer.attention.self
+        projected = attention.query_proj(span), attention.key_proj(words), attention.value_proj(words)
+        middle = layer.attention.output(attend_disentangled(model, layer, *projected, asking, asked), span)
     else:
-        own = layer.attention.self
-        found = attended(own.query(span), own.key(words), own.value(words))
-        middle = layer.attention.output(found, span)
+        attention = layer.attention.self
+        context = attend(attention.query(span), attention.key(words), attention.value(words))
+        middle = layer.attention.output(context, span)
     return layer.output(layer.intermediate(middle), middle)
 
 
@@ -228,19 +231,19 @@ def through(model, span, words):
 
 def paper_span_transformer(model, pool, states, lengths, max_width, pooled=None):
     """Equations 2 and 3: the top states of the wide spans by (sentence, first word, width)."""
-    found = {}
+    states_of_spans = {}
     pooled = states[0] if pooled is None else pooled
     for sentence, length in enumerate(lengths):
         for k in range(2, min(max_width, length) + 1):
             for i in range(length - k + 1):
-                span = aggregated(pool, pooled[sentence, i : i + k])
-                found[sentence, i, k] = through(model, span, [below[sentence, i : i + k] for below in states])
-    return found
+                span = aggregate(pool, pooled[sentence, i : i + k])
+                states_of_spans[sentence, i, k] = through(model, span, [below[sentence, i : i + k] for below in states])
+    return states_of_spans
 
 
-def in_order(found, layout):
-    places = zip(layout.sentence.tolist(), layout.first.tolist(), layout.width.tolist(), strict=True)
-    rows = [found[place] for place in places]
+def in_order(by_span, grid):
+    places = zip(grid.sentence.tolist(), grid.first.tolist(), grid.width.tolist(), strict=True)
+    rows = [by_span[place] for place in places]
     return torch.stack(rows) if rows else torch.zeros(0, SIZE)
 
 
@@ -250,29 +253,29 @@ def same_weights(deep, model):
     if deep.shared:
         mine = [p for layer in layers_of(model)[-len(deep.layers) :] for p in layer.parameters()]
         mine += [] if deep.table is None else list(deep.table.parameters())
-    theirs = [next(other for other in model.parameters() if torch.equal(one, other)) for one in mine]
+    theirs = [next(other for other in model.parameters() if torch.equal(gradient, other)) for gradient in mine]
     return [*mine, *deep.pool.parameters()], [*theirs, *deep.pool.parameters()]
 
 
 def check(deep, model, lengths, max_width, dtype=torch.float32):
     """Values and gradients against the loop."""
-    states, layout = random_states(lengths, len(deep.layers), dtype=dtype), laid_out(lengths, max_width)
+    states, grid = random_states(lengths, len(deep.layers), dtype=dtype), grid_of(lengths, max_width)
     exact = dtype == torch.float64
-    found = deep.wide_states(states, layout)
+    span_states = deep.wide_states(states, grid)
     everything = paper_span_transformer(model, deep.pool, states, lengths, max_width)
-    assert len(everything) == len(layout)
-    expected = in_order(everything, layout)
+    assert len(everything) == len(grid)
+    expected = in_order(everything, grid)
     near = 1e-10 if exact else 1e-5
-    torch.testing.assert_close(found, expected, atol=near, rtol=near)
-    if not len(layout):
+    torch.testing.assert_close(span_states, expected, atol=near, rtol=near)
+    if not len(grid):
         return
     mine, theirs = same_weights(deep, model)
     probe = torch.randn_like(expected)
-    gradients = torch.autograd.grad((found * probe).sum(), [*states, *mine])
+    gradients = torch.autograd.grad((span_states * probe).sum(), [*states, *mine])
     wanted = torch.autograd.grad((expected * probe).sum(), [*states, *theirs])
     near = 1e-9 if exact else 1e-4
-    for one, other in zip(gradients, wanted, strict=True):
-        torch.testing.assert_close(one, other, atol=near, rtol=near)
+    for left, right in zip(gradients, wanted, strict=True):
+        torch.testing.assert_close(left, right, atol=near, rtol=near)
 
 
 # equations 2 to 4
@@ -282,14 +285,14 @@ def check(deep, model, lengths, max_width, dtype=torch.float32):
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_wide_spans_equal_the_papers_span_transformer(batch: str, pooling: str, shared: bool):
-    model, (lengths, max_width) = pretrained(), BATCHES[batch]
-    check(built(model, max_width, pooling=pooling, shared=shared).eval(), model, lengths, max_width)
+    model, (lengths, max_width) = pretrained_encoder(), BATCHES[batch]
+    check(build_spans(model, max_width, pooling=pooling, shared=shared).eval(), model, lengths, max_width)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_gives_its_own_blocks(family: str):
-    model = pretrained(family)
-    check(built(model, 4).eval(), model, [5, 2, 4], 4)
+    model = pretrained_encoder(family)
+    check(build_spans(model, 4).eval(), model, [5, 2, 4], 4)
 
 
 def test_every_family_that_is_announced_is_among_these():
@@ -299,20 +302,20 @@ def test_every_family_that_is_announced_is_among_these():
 @pytest.mark.parametrize("budget", [1, 2**30])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_span_of_one_word_may_go_through_the_layers_too(family: str, budget: int):
-    model, states = pretrained(family), random_states([3, 2], LAYERS)
-    deep = built(model, 2, single="layers").eval()
+    model, states = pretrained_encoder(family), random_states([3, 2], LAYERS)
+    deep = build_spans(model, 2, single="layers").eval()
     deep.budget = budget  # one word at a time, or all
-    found = deep.single_states(states)
+    span_states = deep.single_states(states)
     for sentence, place in [(0, 0), (0, 2), (1, 1)]:
         span = through(model, states[0][sentence, place], [below[sentence, place : place + 1] for below in states])
-        torch.testing.assert_close(found[sentence, place], span, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(span_states[sentence, place], span, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @torch.no_grad()
 def test_asked_by_a_word_about_a_sentence_the_loops_block_is_the_encoders_own_layer(family: str):
     """Which shows that the loop above is right about the layers."""
-    model, [states] = pretrained(family), random_states([6], 1)
+    model, [states] = pretrained_encoder(family), random_states([6], 1)
     layer = layers_of(model)[1]
     added = {"position_bias": model.encoder.compute_position_bias(states)} if family == "mpnet" else {}
     added = disentangled_inputs(model, states) if family == "deberta-v2" else added
@@ -341,7 +344,10 @@ def check_asked_by_words(model, layer, states, added, near=1e-5):
 @torch.no_grad()
 def test_asked_by_a_word_the_loop_is_debertas_own_disentangled_attention(kind: str):
     """As far as its divisor of the scores is exact, which is in single precision."""
-    model, [states] = pretrained("deberta-v2", **DEBERTAS[kind]).double(), random_states([9], 1, dtype=torch.float64)
+    model, [states] = (
+        pretrained_encoder("deberta-v2", **DEBERTAS[kind]).double(),
+        random_states([9], 1, dtype=torch.float64),
+    )
     check_asked_by_words(model, layers_of(model)[1], states, disentangled_inputs(model, states), 1e-6)
 
 
@@ -349,18 +355,18 @@ def test_asked_by_a_word_the_loop_is_debertas_own_disentangled_attention(kind: s
 @pytest.mark.parametrize("kind", DEBERTAS)
 def test_spans_over_deberta_have_the_mean_of_their_words_places(kind: str, shared: bool):
     """In double precision; of spans of up to 8 words the far ones share buckets."""
-    model = pretrained("deberta-v2", **DEBERTAS[kind]).double()
-    check(built(model, 8, shared=shared).double().eval(), model, [9, 3], 8, torch.float64)
+    model = pretrained_encoder("deberta-v2", **DEBERTAS[kind]).double()
+    check(build_spans(model, 8, shared=shared).double().eval(), model, [9, 3], 8, torch.float64)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_debertas_table_of_places_is_copied_once_for_all_layers(depth: int):
-    model = pretrained("deberta-v2")
-    deep, shared = built(model, 3, depth=depth), built(model, 3, depth=depth, shared=True)
+    model = pretrained_encoder("deberta-v2")
+    deep, shared = build_spans(model, 3, depth=depth), build_spans(model, 3, depth=depth, shared=True)
     assert shared.table.embeddings is model.encoder.rel_embeddings
     assert not [name for name in shared.state_dict() if not name.startswith("projection.")]
-    own = [name for name in deep.state_dict() if "table" in name]
-    assert own == ["copied_table.embeddings.weight", "copied_table.norm.weight", "copied_table.norm.bias"]
+    names = [name for name in deep.state_dict() if "table" in name]
+    assert names == ["copied_table.embeddings.weight", "copied_table.norm.weight", "copied_table.norm.bias"]
     assert deep.table.embeddings.weight is not model.encoder.rel_embeddings.weight
     assert {id(p) for p in deep.table.parameters()} <= {id(p) for p in deep.pretrained_parameters()}
 
@@ -368,31 +374,31 @@ def test_debertas_table_of_places_is_copied_once_for_all_layers(depth: int):
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
 def test_spans_over_deberta_may_be_computed_in_half_precision(precision: torch.dtype):
     lengths = [9, 3, 1]
-    deep, layout, states = (
-        built(pretrained("deberta-v2"), 5).eval(),
-        laid_out(lengths, 5),
+    deep, grid, states = (
+        build_spans(pretrained_encoder("deberta-v2"), 5).eval(),
+        grid_of(lengths, 5),
         random_states(lengths, LAYERS),
     )
     with torch.autocast("cpu", precision):
-        half = deep.wide_states(states, layout)
-    torch.testing.assert_close(half.float(), deep.wide_states(states, layout), atol=0.3, rtol=0.1)
+        half = deep.wide_states(states, grid)
+    torch.testing.assert_close(half.float(), deep.wide_states(states, grid), atol=0.3, rtol=0.1)
     gradients = torch.autograd.grad(half.float().square().sum(), [*states, *deep.pretrained_parameters()])
     assert all(gradient.isfinite().all() for gradient in gradients)
 
 
 def test_a_convolution_over_words_is_refused_and_the_layers_above_it_are_not():
     """DeBERTa-v2-xlarge has one after its first layer."""
-    model = pretrained("deberta-v2", conv_kernel_size=3)
+    model = pretrained_encoder("deberta-v2", conv_kernel_size=3)
     with pytest.raises(ConfigError, match=rf"convolution over words.*representation\.depth to {LAYERS - 1} or less"):
-        built(model, 3)
-    check(built(model, 3, depth=LAYERS - 1).eval(), model, [4, 3], 3)
+        build_spans(model, 3)
+    check(build_spans(model, 3, depth=LAYERS - 1).eval(), model, [4, 3], 3)
 
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("depth", range(1, LAYERS + 1))
 def test_fewer_layers_are_the_highest_ones(depth: int, shared: bool):
-    model = pretrained()
-    deep = built(model, 3, depth=depth, shared=shared).eval()
+    model = pretrained_encoder()
+    deep = build_spans(model, 3, depth=depth, shared=shared).eval()
     assert len(deep.layers) == depth
     check(deep, model, [4, 3], 3)
 
@@ -400,8 +406,8 @@ def test_fewer_layers_are_the_highest_ones(depth: int, shared: bool):
 @pytest.mark.parametrize("words", [2, 3, 16, 17, 18, 19, 41])
 def test_first_words_ask_in_groups(words: int):
     """One group, one that is just full, and several, the last of which reaches beyond the sentence."""
-    model = pretrained()
-    deep = built(model, 8).eval()
+    model = pretrained_encoder()
+    deep = build_spans(model, 8).eval()
     assert span_transformer.group_size(7) == 17
     check(deep, model, [words, 5], 8)
 
@@ -411,9 +417,9 @@ def test_first_words_ask_in_groups(words: int):
 @pytest.mark.parametrize("family", ["mpnet", "deberta-v2"])
 def test_relative_places_are_those_within_a_span(family: str, lengths: list[int], together: int):
     """Of one first word at a time, of parts with more than a group, and of all."""
-    model, layout = pretrained(family), laid_out(lengths, 8)
-    deep = built(model, 8, depth=1).eval()
-    deep.budget = together * span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.widths
+    model, grid = pretrained_encoder(family), grid_of(lengths, 8)
+    deep = build_spans(model, 8, depth=1).eval()
+    deep.budget = together * span_transformer.span_bytes(deep.layers, grid.widths) * len(lengths) * grid.widths
     check(deep, model, lengths, 8)
 
 
@@ -423,91 +429,95 @@ def test_relative_places_are_those_within_a_span(family: str, lengths: list[int]
 @pytest.mark.parametrize("share", [0, 0.4])
 def test_parts_equal_the_whole(share: float, training: bool, pooling: str, shared: bool, monkeypatch):
     """In training a part is computed a second time on the way back; without dropout that changes nothing."""
-    model, lengths = pretrained(), [5, 1, 7, 2]
+    model, lengths = pretrained_encoder(), [5, 1, 7, 2]
     monkeypatch.setattr(
         span_transformer, "weight_bytes", lambda _: 0
     )  # those of so small a span Transformer are the larger
-    deep = built(model, 4, pooling=pooling, shared=shared, dropout=0.0).train(training)
-    layout, [states] = laid_out(lengths, 4), random_states(lengths, 1)
-    whole = span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
+    deep = build_spans(model, 4, pooling=pooling, shared=shared, dropout=0.0).train(training)
+    grid, [states] = grid_of(lengths, 4), random_states(lengths, 1)
+    whole = span_transformer.span_bytes(deep.layers, grid.widths) * len(lengths) * grid.starts * grid.widths
     deep.budget = int(share * whole)
-    assert len(deep._parts(states, layout.starts, layout.widths)) == (6 if share == 0 else 3)
+    assert len(deep._parts(states, grid.starts, grid.widths)) == (6 if share == 0 else 3)
     check(deep, model, lengths, 4)
 
 
 def test_parts_leave_room_for_the_gradients_that_are_added_up_over_them(monkeypatch: pytest.MonkeyPatch):
-    deep, layout, [states] = built(pretrained(), 4), laid_out([5, 1, 7, 2], 4), random_states([5, 1, 7, 2], 1)
+    deep, grid, [states] = (
+        build_spans(pretrained_encoder(), 4),
+        grid_of([5, 1, 7, 2], 4),
+        random_states([5, 1, 7, 2], 1),
+    )
     weights = span_transformer.weight_bytes(deep.layers)
     assert weights == 4 * sum(weight.numel() for weight in deep.pretrained_parameters())
-    one = (
-        span_transformer.span_bytes(deep.layers, layout.widths) * 4 * layout.widths
+    bytes_of_word = (
+        span_transformer.span_bytes(deep.layers, grid.widths) * 4 * grid.widths
     )  # first word of the four sentences
 
     def parts(budget: int) -> int:
         deep.budget = budget
-        return len(deep._parts(states, layout.starts, layout.widths))
+        return len(deep._parts(states, grid.starts, grid.widths))
 
-    monkeypatch.setattr(span_transformer, "weight_bytes", lambda _: 2 * one)
-    assert layout.starts == 6
-    assert [parts(count * one) for count in (6, 5, 4, 3, 2, 1)] == [1, 2, 3, 6, 6, 6]
+    monkeypatch.setattr(span_transformer, "weight_bytes", lambda _: 2 * bytes_of_word)
+    assert grid.starts == 6
+    assert [parts(count * bytes_of_word) for count in (6, 5, 4, 3, 2, 1)] == [1, 2, 3, 6, 6, 6]
     with torch.no_grad():
-        assert parts(5 * one) == 1  # no gradients, and one layer at a time
+        assert parts(5 * bytes_of_word) == 1  # no gradients, and one layer at a time
 
 
 def test_parts_drop_the_same_states_on_the_way_back(monkeypatch: pytest.MonkeyPatch):
     lengths = [5, 1, 7, 2]
-    deep = built(pretrained(), 4, dropout=0.5).train()
+    deep = build_spans(pretrained_encoder(), 4, dropout=0.5).train()
     deep.budget = 1
 
     def gradients():
         torch.manual_seed(3)
         states = random_states(lengths, LAYERS)
         torch.manual_seed(4)
-        found = deep.wide_states(states, laid_out(lengths, 4))
-        return torch.autograd.grad((found * torch.arange(SIZE)).sum(), [*states, *deep.pretrained_parameters()])
+        span_states = deep.wide_states(states, grid_of(lengths, 4))
+        return torch.autograd.grad((span_states * torch.arange(SIZE)).sum(), [*states, *deep.pretrained_parameters()])
 
     again = gradients()
     monkeypatch.setattr(span_transformer, "checkpoint", lambda call, *arguments, **_: call(*arguments))
-    for one, other in zip(again, gradients(), strict=True):
-        torch.testing.assert_close(one, other)
+    for left, right in zip(again, gradients(), strict=True):
+        torch.testing.assert_close(left, right)
 
 
-def kept(model_input, call):
+def count_kept_bytes(model_input, call):
     """Bytes that a call keeps for its way back, beside what it was given and weights."""
-    given = {one.untyped_storage().data_ptr() for one in model_input}
-    found = {}
+    given = {leaf.untyped_storage().data_ptr() for leaf in model_input}
+    storages = {}
 
-    def seen(tensor):
+    def see(tensor):
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in given:
-            found[storage.data_ptr()] = (storage.nbytes(), storage)  # held, so that no address comes twice
+            storages[storage.data_ptr()] = (storage.nbytes(), storage)  # held, so that no address comes twice
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(seen, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(see, lambda tensor: tensor):
         call()
-    return sum(size for size, _ in found.values())
+    return sum(size for size, _ in storages.values())
 
 
 @pytest.mark.parametrize(("lengths", "max_width"), [([40] * 4, 10), ([60, 60], 25), ([30, 20, 9, 3], 2)])
 @pytest.mark.parametrize("family", ["bert", "mpnet", "deberta-v2"])
 def test_what_a_layer_keeps_is_no_more_than_is_counted_for_it(family: str, lengths: list[int], max_width: int):
-    deep, layout = built(pretrained(family), max_width).train(), laid_out(lengths, max_width)
+    deep, grid = build_spans(pretrained_encoder(family), max_width).train(), grid_of(lengths, max_width)
     states = random_states(lengths, LAYERS)
-    counted = span_transformer.span_bytes(deep.layers, layout.widths) * len(lengths) * layout.starts * layout.widths
-    found = kept([*states, *deep.parameters()], lambda: deep.wide_states(states, layout))
-    assert 0.3 * counted < found < counted
+    counted = span_transformer.span_bytes(deep.layers, grid.widths) * len(lengths) * grid.starts * grid.widths
+    kept_bytes = count_kept_bytes([*states, *deep.parameters()], lambda: deep.wide_states(states, grid))
+    assert 0.3 * counted < kept_bytes < counted
 
 
 @pytest.mark.parametrize(("alone", "words", "max_width"), [(False, 40, 6), (True, 200, 2)], ids=["wide", "alone"])
 def test_with_a_small_budget_little_is_kept_for_the_way_back(alone: bool, words: int, max_width: int):
     lengths = [words, words]
-    layout, states = laid_out(lengths, max_width), random_states(lengths, LAYERS)
+    grid, states = grid_of(lengths, max_width), random_states(lengths, LAYERS)
 
     def size(megabytes):
-        deep = built(pretrained(), max_width, budget_mb=megabytes).train()
-        return kept(
+        deep = build_spans(pretrained_encoder(), max_width, budget_mb=megabytes).train()
+        return count_kept_bytes(
             [*states, *deep.parameters()],
-            lambda: deep.single_states(states) if alone else deep.wide_states(states, layout),
+            lambda: deep.single_states(states) if alone else deep.wide_states(states, grid),
         )
 
     assert 10 * size(1) < size(8192)
@@ -524,17 +534,17 @@ def dropping(states, p=0.5, training=True, inplace=False):
 def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
     family: str, training: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    model, lengths = pretrained(family).train(training), [5, 1, 4]
+    model, lengths = pretrained_encoder(family).train(training), [5, 1, 4]
     rate, attention = model.config.hidden_dropout_prob, functional.scaled_dot_product_attention
-    deep = built(model, 3, pooling="mean", dropout=rate).train(training)
-    states, layout = random_states(lengths, LAYERS), laid_out(lengths, 3)
+    deep = build_spans(model, 3, pooling="mean", dropout=rate).train(training)
+    states, grid = random_states(lengths, LAYERS), grid_of(lengths, 3)
     monkeypatch.setattr(functional, "dropout", dropping)
     monkeypatch.setattr(
         functional, "scaled_dot_product_attention", lambda *given, dropout_p, **more: attention(*given, **more)
     )
     pooled = dropping(states[0], rate, training)
     expected = paper_span_transformer(model, deep.pool, states, lengths, 3, pooled)
-    torch.testing.assert_close(deep.wide_states(states, layout), in_order(expected, layout), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(deep.wide_states(states, grid), in_order(expected, grid), atol=1e-5, rtol=1e-5)
     word = through(model, pooled[2, 3], [below[2, 3:4] for below in states])
     torch.testing.assert_close(deep.single_states(states)[2, 3], word, atol=1e-5, rtol=1e-5)
 
@@ -544,16 +554,16 @@ def test_spans_drop_what_they_pool_and_what_the_encoders_own_layers_drop(
 @torch.no_grad()
 def test_only_training_drops_words_that_a_span_sees(family: str, training: bool, monkeypatch: pytest.MonkeyPatch):
     lengths = [5, 3]
-    deep, layout = built(pretrained(family), 3).train(training), laid_out(lengths, 3)
+    deep, grid = build_spans(pretrained_encoder(family), 3).train(training), grid_of(lengths, 3)
     states = random_states(lengths, LAYERS)
     monkeypatch.setattr(functional, "dropout", lambda states, *_: states)
-    assert torch.equal(deep.wide_states(states, layout), deep.wide_states(states, layout)) != training
+    assert torch.equal(deep.wide_states(states, grid), deep.wide_states(states, grid)) != training
 
 
 def test_a_span_of_padding_changes_no_gradient():
     lengths = [6, 2]
-    deep, states = built(pretrained(), 4).eval(), random_states(lengths, LAYERS)
-    deep.wide_states(states, laid_out(lengths, 4)).sum().backward()
+    deep, states = build_spans(pretrained_encoder(), 4).eval(), random_states(lengths, LAYERS)
+    deep.wide_states(states, grid_of(lengths, 4)).sum().backward()
     for layer in states:
         assert layer.grad[1, 2:].abs().sum() == 0
         assert layer.grad[1, :2].abs().sum() > 0
@@ -564,13 +574,13 @@ def test_an_encoder_of_another_kind_is_refused():
         hidden_size=8, embedding_size=8, num_attention_heads=2, intermediate_size=8, vocab_size=9, num_hidden_layers=1
     )
     with pytest.raises(ConfigError, match=r"'albert'; supported: bert, .*distilbert, electra, .*mpnet, roberta"):
-        built(transformers.AlbertModel(tiny), 3)
+        build_spans(transformers.AlbertModel(tiny), 3)
 
 
 @pytest.mark.parametrize("depth", [0, LAYERS + 1, -1])
 def test_a_depth_that_the_encoder_does_not_have_is_refused(depth: int):
     with pytest.raises(ConfigError, match=rf"depth is {depth} and the encoder has {LAYERS} layers"):
-        built(pretrained(), 3, depth=depth)
+        build_spans(pretrained_encoder(), 3, depth=depth)
 
 
 def test_without_a_pretrained_encoder_there_are_no_deep_spans():
@@ -594,7 +604,7 @@ def batch_of(lengths):
     return Batch(None, torch.arange(len(lengths)), lengths, rows, steps < lengths[:, None])  # type: ignore[arg-type]
 
 
-def encoded(lengths, beside=0):
+def random_encoded(lengths, beside=0):
     layers = random_states(lengths, LAYERS + 1)
     features = {"transformer": layers[-1]}
     if beside:
@@ -625,7 +635,7 @@ def read_along(recurrent, sequence):
 
 def pre_logits(reader, spans, lengths, max_width, linear=False, before=0.0, after=0.0):
     """Equation 5 by (sentence, first, width), after a BiLSTM along the spans of each width where there is one."""
-    found = {}
+    states_of_spans = {}
     for sentence, length in enumerate(lengths):
         for k in range(1, min(max_width, length) + 1):
             row = [spans[sentence, i, k] for i in range(length - k + 1)]
@@ -635,16 +645,16 @@ def pre_logits(reader, spans, lengths, max_width, linear=False, before=0.0, afte
                 if reader.widths is not None:
                     span = torch.cat([span, reader.widths.weight[k - 1]])
                 reduced = reader.reduce.weight @ dropping(span, before) + reader.reduce.bias
-                found[sentence, i, k] = dropping(reduced if linear else torch.relu(reduced), after)
-    return found
+                states_of_spans[sentence, i, k] = dropping(reduced if linear else torch.relu(reduced), after)
+    return states_of_spans
 
 
-def check_vectors(found, expected, lengths, max_width):
+def check_vectors(vectors, expected, lengths, max_width):
     candidates = enumerate_spans(torch.tensor(lengths), max_width)
-    assert len(candidates) == len(expected) == len(found)
+    assert len(candidates) == len(expected) == len(vectors)
     places = zip(candidates.sentence, candidates.first, candidates.stop - candidates.first, strict=True)
     rows = torch.stack([expected[tuple(map(int, place))] for place in places])
-    torch.testing.assert_close(found, rows, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(vectors, rows, atol=1e-5, rtol=1e-5)
     assert rows.abs().sum() > 0
 
 
@@ -656,7 +666,7 @@ def one_word_spans(states, lengths):
 def pooled_spans(pool, states, lengths, max_width):
     """Appendix A, of all wide spans."""
     return {
-        (m, i, k): aggregated(pool, states[m, i : i + k])
+        (m, i, k): aggregate(pool, states[m, i : i + k])
         for m, length in enumerate(lengths)
         for k in range(2, max_width + 1)
         for i in range(length - k + 1)
@@ -676,38 +686,38 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 @torch.no_grad()
 def test_deep_vectors_equal_the_papers_equations(reader: str, batch: str):
-    model, (lengths, max_width) = pretrained(), BATCHES[batch]
-    deep, given = built(model, max_width, reader=READERS[reader]).eval(), encoded(lengths)
+    model, (lengths, max_width) = pretrained_encoder(), BATCHES[batch]
+    deep, given = build_spans(model, max_width, reader=READERS[reader]).eval(), random_encoded(lengths)
     spans = paper_span_transformer(model, deep.pool, given.layers[:-1], lengths, max_width)
     spans |= one_word_spans(given.layers[-1], lengths)
-    found = deep(given, enumerate_spans(torch.tensor(lengths), max_width))
+    vectors = deep(given, enumerate_spans(torch.tensor(lengths), max_width))
     expected = pre_logits(deep.projection, spans, lengths, max_width, linear=reader == "no activation")
-    check_vectors(found, expected, lengths, max_width)
+    check_vectors(vectors, expected, lengths, max_width)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 @torch.no_grad()
 def test_a_shallower_span_transformer_begins_in_the_middle_of_the_encoder(depth: int):
-    model, lengths = pretrained(), [4, 2]
-    deep, given = built(model, 3, depth=depth).eval(), encoded(lengths)
+    model, lengths = pretrained_encoder(), [4, 2]
+    deep, given = build_spans(model, 3, depth=depth).eval(), random_encoded(lengths)
     spans = paper_span_transformer(model, deep.pool, given.layers[-depth - 1 : -1], lengths, 3)
     spans |= one_word_spans(given.layers[-1], lengths)
-    found = deep(given, enumerate_spans(torch.tensor(lengths), 3))
-    check_vectors(found, pre_logits(deep.projection, spans, lengths, 3), lengths, 3)
+    vectors = deep(given, enumerate_spans(torch.tensor(lengths), 3))
+    check_vectors(vectors, pre_logits(deep.projection, spans, lengths, 3), lengths, 3)
 
 
 @torch.no_grad()
 def test_features_beside_the_transformer_go_with_words_and_their_maximum_with_wide_spans():
-    model, lengths = pretrained(), [5, 1, 3]
-    deep, given = built(model, 3, beside=4).eval(), encoded(lengths, beside=4)
-    own = given.features["characters"]
+    model, lengths = pretrained_encoder(), [5, 1, 3]
+    deep, given = build_spans(model, 3, beside=4).eval(), random_encoded(lengths, beside=4)
+    characters = given.features["characters"]
     spans = {
-        (m, i, k): torch.cat([span, own[m, i : i + k].amax(0)])
+        (m, i, k): torch.cat([span, characters[m, i : i + k].amax(0)])
         for (m, i, k), span in paper_span_transformer(model, deep.pool, given.layers[:-1], lengths, 3).items()
     }
-    spans |= one_word_spans(torch.cat([given.layers[-1], own], dim=-1), lengths)
-    found = deep(given, enumerate_spans(torch.tensor(lengths), 3))
-    check_vectors(found, pre_logits(deep.projection, spans, lengths, 3), lengths, 3)
+    spans |= one_word_spans(torch.cat([given.layers[-1], characters], dim=-1), lengths)
+    vectors = deep(given, enumerate_spans(torch.tensor(lengths), 3))
+    check_vectors(vectors, pre_logits(deep.projection, spans, lengths, 3), lengths, 3)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -718,10 +728,10 @@ def test_shallow_spans_equal_the_papers_aggregating_functions(batch: str, poolin
     lengths, max_width = BATCHES[batch]
     reader = READERS["a BiLSTM"]
     shallow = Pooling(PoolingSettings(pooling=pooling, projection=reader), SIZE, max_width).eval()
-    given = encoded(lengths)
+    given = random_encoded(lengths)
     spans = pooled_spans(shallow.pool, given.states, lengths, max_width) | one_word_spans(given.states, lengths)
-    found = shallow(given, enumerate_spans(torch.tensor(lengths), max_width))
-    check_vectors(found, pre_logits(shallow.projection, spans, lengths, max_width), lengths, max_width)
+    vectors = shallow(given, enumerate_spans(torch.tensor(lengths), max_width))
+    check_vectors(vectors, pre_logits(shallow.projection, spans, lengths, max_width), lengths, max_width)
 
 
 @pytest.mark.parametrize(
@@ -732,29 +742,32 @@ def test_shallow_spans_equal_the_papers_aggregating_functions(batch: str, poolin
 @torch.no_grad()
 def test_shallow_spans_drop_in_training(pooled: float, before: float, after: float, monkeypatch: pytest.MonkeyPatch):
     torch.manual_seed(0)
-    lengths, given = [5, 1, 4], encoded([5, 1, 4])
+    lengths, given = [5, 1, 4], random_encoded([5, 1, 4])
     reader = SpanProjectionSettings(size=5, width_size=3, activation="linear", dropout=before, vector_dropout=after)
     shallow = Pooling(PoolingSettings(pooling="mean", dropout=pooled, projection=reader), SIZE, 3).train()
     torch.nn.init.normal_(shallow.projection.reduce.bias)
     monkeypatch.setattr(functional, "dropout", dropping)
     spans = pooled_spans(shallow.pool, dropping(given.states, pooled), lengths, 3)
     spans |= one_word_spans(given.states, lengths)  # of which none is pooled
-    found = shallow(given, enumerate_spans(torch.tensor(lengths), 3))
-    check_vectors(found, pre_logits(shallow.projection, spans, lengths, 3, True, before, after), lengths, 3)
+    vectors = shallow(given, enumerate_spans(torch.tensor(lengths), 3))
+    check_vectors(vectors, pre_logits(shallow.projection, spans, lengths, 3, True, before, after), lengths, 3)
 
 
 @torch.no_grad()
 def test_attention_over_large_scores_stays_finite():
     shallow = Pooling(PoolingSettings(pooling="additive", projection=READERS["nothing"]), SIZE, 4).eval()
     shallow.pool.attention.outer.mul_(1000)
-    found = shallow(encoded([6, 2]), enumerate_spans(torch.tensor([6, 2]), 4))
-    assert found.isfinite().all()
+    vectors = shallow(random_encoded([6, 2]), enumerate_spans(torch.tensor([6, 2]), 4))
+    assert vectors.isfinite().all()
 
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_only_training_is_random(shared: bool):
     lengths = [5, 2]
-    deep, given = built(pretrained(), 3, shared=shared, reader=READERS["a BiLSTM"]), encoded(lengths)
+    deep, given = (
+        build_spans(pretrained_encoder(), 3, shared=shared, reader=READERS["a BiLSTM"]),
+        random_encoded(lengths),
+    )
     candidates = enumerate_spans(torch.tensor(lengths), 3)
     deep.eval()
     assert torch.equal(deep(given, candidates), deep(given, candidates))
@@ -782,8 +795,8 @@ def test_the_loss_is_the_cross_entropy_with_soft_targets():
     vectors, targets = torch.randn(5, 4), torch.rand(5, 3).softmax(1)
     expected = -sum(
         target * probability.log()
-        for row, found in zip(targets, head.predict_proba(SimpleNamespace(vectors=vectors)), strict=True)
-        for target, probability in zip(row, found, strict=True)
+        for row, probabilities in zip(targets, head.predict_proba(SimpleNamespace(vectors=vectors)), strict=True)
+        for target, probability in zip(row, probabilities, strict=True)
     )
     torch.testing.assert_close(head.loss(SimpleNamespace(vectors=vectors), Targets(spans=targets)), expected)
 
@@ -798,15 +811,15 @@ def read_ends(ends, first, last, before=0.0, after=0.0):
 @torch.no_grad()
 def test_the_biaffine_head_equals_its_formula_span_by_span(width_size: int):
     torch.manual_seed(0)
-    lengths, given = [5, 1, 3], encoded([5, 1, 3])
+    lengths, given = [5, 1, 3], random_encoded([5, 1, 3])
     ends = EndpointMLP(EndpointMLPSettings(end_size=4, width_size=width_size), SIZE, 3).eval()
     head = BiaffineHead.build(BiaffineSettings(), HeadInputs(2, ends.size, SIZE, end_size=ends.end_size))
     for parameter in (*ends.parameters(), *head.parameters()):
         torch.nn.init.normal_(parameter)
     candidates = enumerate_spans(torch.tensor(lengths), 3)
-    found = head.scores(ends(given, candidates))
+    scores = head.scores(ends(given, candidates))
     places = zip(candidates.sentence.tolist(), candidates.first.tolist(), candidates.stop.tolist(), strict=True)
-    for row, (m, i, j) in zip(found, places, strict=True):
+    for row, (m, i, j) in zip(scores, places, strict=True):
         a, b = read_ends(ends, given.states[m, i], given.states[m, j - 1])
         whole = torch.cat([a, b, ends.widths.weight[j - i - 1]] if width_size else [a, b])
         for y in range(3):
@@ -818,7 +831,7 @@ def test_the_biaffine_head_equals_its_formula_span_by_span(width_size: int):
 @torch.no_grad()
 def test_ends_drop_in_training(before: float, after: float, monkeypatch: pytest.MonkeyPatch):
     torch.manual_seed(0)
-    lengths, given = [5, 1, 3], encoded([5, 1, 3])
+    lengths, given = [5, 1, 3], random_encoded([5, 1, 3])
     settings = EndpointMLPSettings(end_size=4, width_size=3, dropout=before, end_dropout=after)
     ends = EndpointMLP(settings, SIZE, 3).train()
     torch.nn.init.normal_(ends.ends.bias)
@@ -843,7 +856,7 @@ def test_the_biaffine_head_wants_ends():
 def folder(tmp_path_factory: pytest.TempPathFactory, wordpiece_bert) -> Path:
     """A pretrained encoder on disk, with a tokenizer that knows letters."""
     letters = "abcdefghijklmnopqrstuvwxyz"
-    return wordpiece_bert(tmp_path_factory.mktemp("bert"), [*letters, *(f"##{one}" for one in letters)], shape())
+    return wordpiece_bert(tmp_path_factory.mktemp("bert"), [*letters, *(f"##{letter}" for letter in letters)], shape())
 
 
 def recipe(folder: Path, *settings: str):
@@ -884,9 +897,9 @@ def test_a_model_is_the_same_after_loading(trained, documents):
     assert set(loaded.network.state_dict()) == set(model.network.state_dict())
     model.network.eval()
     vectors = []
-    for one in (model, loaded):
+    for each_model in (model, loaded):
         sentences = [sentence for document in documents for sentence in nearspan.segment.split(document)]
-        vectors.append(Query(one.network, one.encode(sentences).batch(torch.arange(5))).vectors)
+        vectors.append(Query(each_model.network, each_model.encode(sentences).batch(torch.arange(5))).vectors)
     assert torch.equal(*vectors)
 
 
@@ -934,10 +947,10 @@ def test_copies_begin_as_the_encoders_weights_and_are_others(folder: Path):
 
 def test_copies_learn_at_the_encoders_rate(trained):
     model, _, shared = trained
-    own = set(model.network.pretrained_parameters())
-    assert set(model.network.encoder.transformer.parameters()) <= own
-    assert {p for block in model.network.representation.layers for p in block.parameters()} <= own
-    assert not own & set(model.network.representation.projection.parameters())
+    pretrained = set(model.network.pretrained_parameters())
+    assert set(model.network.encoder.transformer.parameters()) <= pretrained
+    assert {p for block in model.network.representation.layers for p in block.parameters()} <= pretrained
+    assert not pretrained & set(model.network.representation.projection.parameters())
     assert bool(model.network.representation.pretrained_parameters()) != shared
 
 

@@ -69,12 +69,12 @@ def test_the_recipe_has_both_losses_on_one_scale():
 def test_the_optimizer_forgets_what_the_generators_learned_alone(tiny, documents, tmp_path: Path, monkeypatch):
     steps_after, epoch = [], Trainer.epoch
 
-    def watched(self, *arguments):
+    def watch(self, *arguments):
         loss = epoch(self, *arguments)
         steps_after.append({float(state["step"]) for state in self.optimizer.state.values()})
         return loss
 
-    monkeypatch.setattr(Trainer, "epoch", watched)
+    monkeypatch.setattr(Trainer, "epoch", watch)
     recipe = tiny("classifier", *JOINT, *TOLD, "losses.generators.pretraining=2", "training.epochs=4")
     nearspan.train(recipe, documents, documents, out=tmp_path / "m", device="cpu", synonyms=Synonyms())
     per_epoch = 3  # a dozen sentences in batches of four

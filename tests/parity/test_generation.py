@@ -63,28 +63,30 @@ def test_the_words_of_gold_spans_and_of_their_synonyms_are_known(texts):
 def test_a_batch_tells_the_texts_of_its_gold_spans_and_of_no_others(texts, data, ids: list[int]):
     lengths = torch.tensor([len(data.sentences[i]) for i in ids])
     candidates = enumerate_spans(lengths, 6)
-    told = texts.batch(torch.tensor(ids), candidates)
+    batch_texts = texts.batch(torch.tensor(ids), candidates)
     golds = [(b, first, stop) for b, i in enumerate(ids) for first, stop, _ in data.entities[i]]
-    found = [(int(candidates.sentence[r]), int(candidates.first[r]), int(candidates.stop[r])) for r in told.rows]
-    assert found == golds
+    places = [
+        (int(candidates.sentence[r]), int(candidates.first[r]), int(candidates.stop[r])) for r in batch_texts.rows
+    ]
+    assert places == golds
     names = [data.sentences[ids[b]].span(a, z).text(data.sentences[ids[b]].document.text) for b, a, z in golds]
-    assert [texts.vocabulary.text(rows) for rows in told.texts.rows.tolist()] == [name.lower() for name in names]
+    assert [texts.vocabulary.text(rows) for rows in batch_texts.texts.rows.tolist()] == [name.lower() for name in names]
     expected = [
         (name, " ".join(lowercase_words(other)))
         for name in names
         for other in SYNONYMS.of(name)
         if other.lower() != "oslo"
     ]
-    owners = [names[int(told.with_synonyms[owner])] for owner in told.owner]
-    assert list(zip(owners, map(texts.vocabulary.text, told.synonyms.rows.tolist()), strict=True)) == expected
-    assert told.share.tolist() == [0.5 if name == "Oslo" else 1.0 for name in owners]
+    owners = [names[int(batch_texts.with_synonyms[owner])] for owner in batch_texts.owner]
+    assert list(zip(owners, map(texts.vocabulary.text, batch_texts.synonyms.rows.tolist()), strict=True)) == expected
+    assert batch_texts.share.tolist() == [0.5 if name == "Oslo" else 1.0 for name in owners]
 
 
 def test_long_and_many_synonyms_are_left_out(data):
     source = Table(oslo=("a b c d", "a", "b", "c", ""))
     texts = SpanTexts.from_corpus(data.sentences, data.entities, 6, source, most=2, longest=3)
-    found = {texts.vocabulary.text(rows) for rows in texts.sequences[texts.synonyms].tolist()}
-    assert found == {"a", "b"}
+    synonyms = {texts.vocabulary.text(rows) for rows in texts.sequences[texts.synonyms].tolist()}
+    assert synonyms == {"a", "b"}
 
 
 # Equations 2 to 5
@@ -121,41 +123,41 @@ def test_the_loss_is_the_papers(texts, data, shared: str, mean: int, spread: int
     assert (len(generators.means), len(generators.spreads)) == (mean + 1, spread + 1)
     ids = torch.tensor([0, 2, 5])  # Ada, Oslo; Eve, New York, Rome; nothing
     candidates = enumerate_spans(torch.tensor([len(data.sentences[i]) for i in ids]), 6)
-    told, vectors = texts.batch(ids, candidates), torch.randn(len(candidates), 3)
+    batch_texts, vectors = texts.batch(ids, candidates), torch.randn(len(candidates), 3)
     torch.manual_seed(1)
     noise = torch.randn(5, 5), torch.randn(2, 5)  # for five spans; for two that have synonyms
     rows = {name: SPECIAL + row for row, name in enumerate(texts.vocabulary.words)}
     names = ["ada", "oslo", "eve", "new york", "rome"]
-    found = [latent(generators, vectors[row], 0, 0) for row in told.rows]
-    other = [latent(generators, vectors[told.rows[i]], mean, spread) for i in (1, 4)]
+    latents = [latent(generators, vectors[row], 0, 0) for row in batch_texts.rows]
+    other = [latent(generators, vectors[batch_texts.rows[i]], mean, spread) for i in (1, 4)]
     expected = 0.0
-    for (centre, deviation), draw, name in zip(found, noise[0], names, strict=True):
+    for (centre, deviation), draw, name in zip(latents, noise[0], names, strict=True):
         text = [*(rows[word] for word in name.split()), END]
         expected += paper_surprise(generators, "reconstruction", centre + deviation * draw, text) / 5
         expected += 0.5 * kl_divergence(Normal(centre, deviation), Normal(0.0, 1.0)).sum() / 5
     for (centre, deviation), draw, name in zip(other, noise[1], ("oslo", "rome"), strict=True):
-        said = [" ".join(lowercase_words(one)) for one in SYNONYMS.of(name) if one.lower() != name]
-        for one in said:
-            text = [*(rows[word] for word in one.split()), END]
+        said = [" ".join(lowercase_words(synonym)) for synonym in SYNONYMS.of(name) if synonym.lower() != name]
+        for spoken in said:
+            text = [*(rows[word] for word in spoken.split()), END]
             surprise = paper_surprise(generators, "synonyms", centre + deviation * draw, text)
             expected += surprise / len(said) / 2
         expected += 0.5 * kl_divergence(Normal(centre, deviation), Normal(0.0, 1.0)).sum() / 2
     torch.manual_seed(1)
-    torch.testing.assert_close(generators.loss(vectors, told, progress=0.5), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(generators.loss(vectors, batch_texts, progress=0.5), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_only_gold_spans_reach_the_generators(texts, data):
     generators = GeneratorSettings(**SMALL).build(3, texts.vocabulary)
     ids = torch.tensor([0, 2])
     candidates = enumerate_spans(torch.tensor([len(data.sentences[i]) for i in ids]), 6)
-    told, vectors = texts.batch(ids, candidates), torch.randn(len(candidates), 3, requires_grad=True)
-    generators.loss(vectors, told, 0.5).backward()
+    batch_texts, vectors = texts.batch(ids, candidates), torch.randn(len(candidates), 3, requires_grad=True)
+    generators.loss(vectors, batch_texts, 0.5).backward()
     gold = torch.zeros(len(candidates), dtype=torch.bool)
-    gold[told.rows] = True
+    gold[batch_texts.rows] = True
     assert vectors.grad[gold].abs().sum(1).min() > 0
     assert vectors.grad[~gold].abs().max() == 0
     spoilt = vectors.detach().masked_fill(~gold[:, None], torch.nan)
-    assert math.isfinite(generators.loss(spoilt, told, 0.5).item())
+    assert math.isfinite(generators.loss(spoilt, batch_texts, 0.5).item())
 
 
 def test_a_batch_without_gold_spans_teaches_nothing_but_gives_every_weight_a_gradient(texts, data):
@@ -199,7 +201,7 @@ def test_what_was_learned_is_told_again():
     settings = GeneratorSettings(size=8, word_size=8, hidden=16, slope=0.01)
     generators, vectors = settings.build(4, vocabulary), torch.randn(3, 4)
     rows = [[SPECIAL + vocabulary.words.index(word) for word in name.split()] + [END] for name in names]
-    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(own) for own in rows], batch_first=True)
+    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
     sequences = Sequences.of(padded)
     optimizer = torch.optim.Adam(generators.parameters(), lr=0.02)
     for _ in range(150):
@@ -229,25 +231,25 @@ def test_the_joint_loss_and_the_epochs_before_it(tiny, data, texts):
     network, labels = model.network.train(), span_labels(data)
     given = LabelledBatch(model.encode(data.sentences).batch(torch.tensor([0, 2])), labels, texts)
 
-    def seeded(call):
+    def call_with_seed(call):
         torch.manual_seed(1)
         return call()
 
     query = Query(network, given.batch)
     vectors, candidates = query.representations, query.candidates
-    told = texts.batch(given.batch.ids, candidates)
-    generated = seeded(lambda: network.generators.loss(vectors, told, 0.3))
-    first = seeded(lambda: network(given, None, 0, 0.3))
+    batch_texts = texts.batch(given.batch.ids, candidates)
+    generated = call_with_seed(lambda: network.generators.loss(vectors, batch_texts, 0.3))
+    first = call_with_seed(lambda: network(given, None, 0, 0.3))
     torch.testing.assert_close(first, generated)
     first.backward()
     assert not any(weight.grad.any() for part in (network.head, network.bottleneck) for weight in part.parameters())
     assert network.generators.means[0].weight.grad.any()
 
     def both():
-        generated = network.generators.loss(vectors, told, 0.3)
+        generated = network.generators.loss(vectors, batch_texts, 0.3)
         return network._span_loss(query, given, None, 0) + 0.5 * generated
 
-    torch.testing.assert_close(seeded(lambda: network(given, None, 1, 0.3)), seeded(both))
+    torch.testing.assert_close(call_with_seed(lambda: network(given, None, 1, 0.3)), call_with_seed(both))
 
 
 def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(tiny, data, texts):
@@ -257,20 +259,20 @@ def test_gamma_weighs_what_the_encoder_learns_and_the_generators_go_on_learning(
     )
     network, given = model.network, model.encode(data.sentences).batch(torch.tensor([0, 2]))
     query = Query(network, given)
-    vectors, told = query.representations, texts.batch(given.ids, query.candidates)
+    vectors, batch_texts = query.representations, texts.batch(given.ids, query.candidates)
 
     def gradients(loss):
         torch.manual_seed(1)
-        own, encoder = list(network.generators.parameters()), list(network.encoder.parameters())
-        found = torch.autograd.grad(loss(), [*own, *encoder], allow_unused=True, retain_graph=True)
-        return found[: len(own)], found[len(own) :]
+        weights, encoder = list(network.generators.parameters()), list(network.encoder.parameters())
+        parts = torch.autograd.grad(loss(), [*weights, *encoder], allow_unused=True, retain_graph=True)
+        return parts[: len(weights)], parts[len(weights) :]
 
-    plain = gradients(lambda: network.generators.loss(vectors, told, 0.3))
-    weighed = gradients(lambda: network.generators.loss(vectors, told, 0.3, 0.25))
-    for one, other in zip(plain[0], weighed[0], strict=True):
-        torch.testing.assert_close(other, one)
-    for one, other in zip(plain[1], weighed[1], strict=True):
-        torch.testing.assert_close(other, 0.25 * one if one is not None else None)
+    plain = gradients(lambda: network.generators.loss(vectors, batch_texts, 0.3))
+    weighed = gradients(lambda: network.generators.loss(vectors, batch_texts, 0.3, 0.25))
+    for left, right in zip(plain[0], weighed[0], strict=True):
+        torch.testing.assert_close(right, left)
+    for left, right in zip(plain[1], weighed[1], strict=True):
+        torch.testing.assert_close(right, 0.25 * left if left is not None else None)
 
 
 @pytest.mark.parametrize("epoch", [0, 1])

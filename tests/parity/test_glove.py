@@ -30,25 +30,25 @@ def test_pairs_are_those_of_a_loop_over_positions(window: int, block: int, monke
     monkeypatch.setattr(glove, "BLOCK", block)
     random = np.random.default_rng(0)
     texts = [random.integers(-1, 5, size).tolist() for size in (7, 1, 0, 12, 3)]
-    found = count_pairs(texts, 5, window)
-    ours = dict(zip(zip(found.word.tolist(), found.near.tolist(), strict=True), found.weight.tolist(), strict=True))
+    pairs = count_pairs(texts, 5, window)
+    ours = dict(zip(zip(pairs.word.tolist(), pairs.near.tolist(), strict=True), pairs.weight.tolist(), strict=True))
     assert ours == pytest.approx(naive_counts(texts, window))
 
 
 def test_the_loss_and_its_slope_are_those_of_the_equation():
     torch.manual_seed(0)
-    one, other = torch.randn(4, 3).double(), torch.randn(4, 3).double()
+    left, right = torch.randn(4, 3).double(), torch.randn(4, 3).double()
     weight = torch.tensor([0.5, 3.0, 10.0, 40.0]).double()
-    loss, pull = pair_loss(one.requires_grad_(), other, weight, x_max=10)
-    values = one.tolist()
+    loss, pull = pair_loss(left.requires_grad_(), right, weight, x_max=10)
+    values = left.tolist()
     for row in range(4):
-        apart = sum(values[row][k] * float(other[row, k]) for k in range(2))
-        apart += values[row][2] + float(other[row, 2]) - math.log(weight[row])
+        apart = sum(values[row][k] * float(right[row, k]) for k in range(2))
+        apart += values[row][2] + float(right[row, 2]) - math.log(weight[row])
         share = min(1.0, (float(weight[row]) / 10) ** 0.75)
         assert loss[row].item() == pytest.approx(share * apart**2)
     loss.sum().backward()
-    slope = 2 * pull[:, None] * torch.cat([other[:, :2], torch.ones(4, 1)], dim=1)
-    torch.testing.assert_close(one.grad, slope)
+    slope = 2 * pull[:, None] * torch.cat([right[:, :2], torch.ones(4, 1)], dim=1)
+    torch.testing.assert_close(left.grad, slope)
 
 
 def test_a_step_of_adagrad_is_a_loop_over_pairs():
@@ -64,16 +64,16 @@ def test_a_step_of_adagrad_is_a_loop_over_pairs():
 def test_the_loss_falls_and_a_seed_repeats_itself():
     settings = GloveSettings(size=4, epochs=8, least=1, batch=16)
     texts = [text.split() for text in TEXTS]
-    one, other = fit_glove(texts, settings, seed=3), fit_glove(texts, settings, seed=3)
-    assert one.losses[-1] < one.losses[0]
-    assert torch.equal(one.vectors, other.vectors)
-    assert not torch.equal(one.vectors, fit_glove(texts, settings, seed=4).vectors)
+    left, right = fit_glove(texts, settings, seed=3), fit_glove(texts, settings, seed=3)
+    assert left.losses[-1] < left.losses[0]
+    assert torch.equal(left.vectors, right.vectors)
+    assert not torch.equal(left.vectors, fit_glove(texts, settings, seed=4).vectors)
 
 
 def test_words_are_sorted_rare_ones_left_out_and_numbers_have_no_vector():
-    found = fit_glove([["b", "12", "a", "a", "7", "rare", "b", "b"]], GloveSettings(size=2, epochs=1))
-    assert found.words == ["b", "a"]
-    assert found.vectors.shape == (2, 2)
+    glove = fit_glove([["b", "12", "a", "a", "7", "rare", "b", "b"]], GloveSettings(size=2, epochs=1))
+    assert glove.words == ["b", "a"]
+    assert glove.vectors.shape == (2, 2)
 
 
 def test_texts_without_enough_words_are_refused():

@@ -59,7 +59,7 @@ def words_of(encoder: Encoder, batch) -> Tensor:
 # IntNet
 
 
-def convolved(layer: torch.nn.Conv1d, columns: list[Tensor]) -> list[Tensor]:
+def convolve(layer: torch.nn.Conv1d, columns: list[Tensor]) -> list[Tensor]:
     """A convolution with zeros around the word, one position after the other."""
     reach, zero = layer.kernel_size[0] // 2, torch.zeros_like(columns[0])
     padded = [zero] * reach + columns + [zero] * reach
@@ -79,14 +79,14 @@ def test_intnet_is_a_funnel_with_dense_connections(build):
     assert module.size == 2 * 4 + 3 * 2 * 16
     text = "in extraordinarily Oslo"
     batch = encoder.prepare(split(nearspan.markup(text))).batch(torch.tensor([0]))
-    found = module(batch, batch.corpus.features["characters"])[0]
-    for word, vector in zip(text.split(), found, strict=True):
+    vectors = module(batch, batch.corpus.features["characters"])[0]
+    for word, vector in zip(text.split(), vectors, strict=True):
         columns = [module.table.weight[module.index.get(letter, 1)] for letter in word]
-        three, five = (convolved(layer, columns) for layer in module.first)
+        three, five = (convolve(layer, columns) for layer in module.first)
         everything = [torch.cat(pair).relu() for pair in zip(three, five, strict=True)]
         for narrow, block in zip(module.narrow, module.blocks, strict=True):
             inner = [(narrow.weight[:, :, 0] @ column + narrow.bias).relu() for column in everything]
-            three, five = (convolved(layer, inner) for layer in block)
+            three, five = (convolve(layer, inner) for layer in block)
             new = [torch.cat(pair).relu() for pair in zip(three, five, strict=True)]
             everything = [torch.cat(pair) for pair in zip(everything, new, strict=True)]
         torch.testing.assert_close(vector, torch.stack(everything).amax(0), atol=1e-4, rtol=1e-4)
@@ -124,7 +124,7 @@ def test_a_sentences_vector_is_equations_5_to_8(build, data, pooling: str):
     prepared = encoder.prepare(data.sentences)
     batch = prepared.batch(torch.arange(len(data.sentences)))
     features = encoder(batch, recall=False).features
-    found = context(batch, encoder.word_features, features)
+    sentences = context(batch, encoder.word_features, features)
     for number in range(len(data.sentences)):
         alone = prepared.batch(torch.tensor([number]))
         vectors = encoder.features["vectors"](alone, prepared.features["vectors"], context.words)
@@ -133,7 +133,7 @@ def test_a_sentences_vector_is_equations_5_to_8(build, data, pooling: str):
         count = len(states)
         weights = beta(context, vectors[0]) if pooling == "labels" else torch.full((count,), 1 / count)
         expected = sum(weight * state for weight, state in zip(weights, states, strict=True))
-        torch.testing.assert_close(found[number], expected, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(sentences[number], expected, atol=1e-5, rtol=1e-4)
 
 
 @torch.no_grad()
@@ -151,14 +151,14 @@ def test_labels_begin_as_the_mean_of_their_entities_words(build, data):
     _, encoder = build()
     words = encoder.features["vectors"]
     for label, vector in zip(encoder.sentence_context.names, encoder.sentence_context.labels, strict=True):
-        own = [
+        vectors = [
             words.trained[words.index[sentence.tokens[word].lower()]]
             for sentence, entities in zip(data.sentences, data.entities, strict=True)
             for first, stop, name in entities
             if name == label
             for word in range(first, stop)
         ]
-        torch.testing.assert_close(vector, torch.stack(own).mean(0))
+        torch.testing.assert_close(vector, torch.stack(vectors).mean(0))
 
 
 def test_label_vectors_without_entities_are_refused(tiny, data):
@@ -169,13 +169,13 @@ def test_label_vectors_without_entities_are_refused(tiny, data):
 # the document level
 
 
-def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, share: float, gone=()) -> Tensor:
+def naive(encoder: Encoder, sentences, keys, states, number: int, own_slot: bool, share: float, gone=()) -> Tensor:
     """Equations 9 to 13 for the words of one sentence, slot after slot; `keys` and `states` [N, K or H] of each.
 
     The sentences `gone` have no slots.
     """
     kind = encoder.word_memory.settings.similarity
-    found = []
+    expected = []
     for place, token in enumerate(sentences[number].tokens):
         query, state = keys[number][place], states[number][place]
         weights, values = [], []
@@ -184,7 +184,7 @@ def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, sha
                 if (
                     other in gone
                     or normalize_digits(word) != normalize_digits(token)
-                    or (own and (other, where) == (number, place))
+                    or (own_slot and (other, where) == (number, place))
                 ):
                     continue
                 key = keys[other][where].half().float()
@@ -196,12 +196,12 @@ def naive(encoder: Encoder, sentences, keys, states, number: int, own: bool, sha
                 weights.append(float(score))
                 values.append(states[other][where].half().float())
         if not values:
-            found.append(state)
+            expected.append(state)
             continue
         total = sum(math.exp(weight) for weight in weights)
         answer = sum(math.exp(weight) / total * value for weight, value in zip(weights, values, strict=True))
-        found.append((1 - share) * state + share * answer)
-    return torch.stack(found)
+        expected.append((1 - share) * state + share * answer)
+    return torch.stack(expected)
 
 
 def raw(encoder: Encoder, prepared) -> tuple[list[Tensor], list[Tensor]]:
@@ -217,51 +217,53 @@ def raw(encoder: Encoder, prepared) -> tuple[list[Tensor], list[Tensor]]:
 
 @pytest.mark.parametrize("similarity", ["dot", "scaled", "cosine"])
 @pytest.mark.parametrize("contextual", [False, True])
-@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("training", [True, False])
 @torch.no_grad()
-def test_recalling_is_equations_9_to_13(build, data, bert, similarity: str, contextual: bool, own: bool, monkeypatch):
+def test_recalling_is_equations_9_to_13(
+    build, data, bert, similarity: str, contextual: bool, training: bool, monkeypatch
+):
     settings = [f"encoder.transformer.name={bert}"] if contextual else []
     _, encoder = build(f"encoder.word_memory.similarity={similarity}", "encoder.word_memory.weight=0.6", *settings)
     monkeypatch.setattr("nearspan.encoders.word_memory.CELLS", 100)  # some words at a time
     encoder.write_word_memory(encoder.prepare(data.sentences, training=True))
-    prepared = encoder.prepare(data.sentences, training=own)
+    prepared = encoder.prepare(data.sentences, training=training)
     keys, states = raw(encoder, prepared)
     batch = prepared.batch(torch.arange(len(data.sentences)))
-    found = encoder(batch).states
+    word_states = encoder(batch).states
     for number, sentence in enumerate(data.sentences):
-        expected = naive(encoder, data.sentences, keys, states, number, own, share=0.6)
-        torch.testing.assert_close(found[number, : len(sentence)], expected, atol=1e-4, rtol=1e-3)
-        assert found[number, len(sentence) :].abs().sum() == 0
+        expected = naive(encoder, data.sentences, keys, states, number, training, share=0.6)
+        torch.testing.assert_close(word_states[number, : len(sentence)], expected, atol=1e-4, rtol=1e-3)
+        assert word_states[number, len(sentence) :].abs().sum() == 0
 
 
 @pytest.mark.parametrize("similarity", ["dot", "scaled", "cosine"])
 @pytest.mark.parametrize("contextual", [False, True])
-@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("training", [True, False])
 @torch.no_grad()
 def test_forgotten_slots_answer_as_if_they_had_never_been(
-    build, data, bert, similarity: str, contextual: bool, own: bool
+    build, data, bert, similarity: str, contextual: bool, training: bool
 ):
     settings = [f"encoder.transformer.name={bert}"] if contextual else []
     _, encoder = build(f"encoder.word_memory.similarity={similarity}", "encoder.word_memory.weight=0.6", *settings)
     encoder.write_word_memory(encoder.prepare(data.sentences, training=True))
-    prepared = encoder.prepare(data.sentences, training=own)
+    prepared = encoder.prepare(data.sentences, training=training)
     keys, states = raw(encoder, prepared)
     batch, recall, gone = prepared.batch(torch.arange(len(data.sentences))), encoder.word_memory, (0, 1, 4)
     before = encoder(batch).states
     recall.mask_forgotten(frozenset(recall.digests[list(gone)].tolist()))
-    found, attention = encoder(batch).states, encoder.attention(encoder(batch))
+    word_states, attention = encoder(batch).states, encoder.attention(encoder(batch))
     for number, sentence in enumerate(data.sentences):
-        expected = naive(encoder, data.sentences, keys, states, number, own, share=0.6, gone=gone)
-        torch.testing.assert_close(found[number, : len(sentence)], expected, atol=1e-4, rtol=1e-3)
-    heard = recall.places[attention.slots[attention.weights > 0]][:, 0]
-    assert not set(heard.tolist()) & set(gone)
+        expected = naive(encoder, data.sentences, keys, states, number, training, share=0.6, gone=gone)
+        torch.testing.assert_close(word_states[number, : len(sentence)], expected, atol=1e-4, rtol=1e-3)
+    recalled = recall.places[attention.slots[attention.weights > 0]][:, 0]
+    assert not set(recalled.tolist()) & set(gone)
     empty = {name: tensor.clone() for name, tensor in recall.masked_buffers().items()}
     recall.mask_forgotten(frozenset())
     assert torch.equal(encoder(batch).states, before)
     for name, tensor in empty.items():
         getattr(recall, name).copy_(tensor)
     recall.mask_forgotten(frozenset())
-    assert torch.equal(encoder(batch).states, found)
+    assert torch.equal(encoder(batch).states, word_states)
     assert not recall.values[:-1][recall.places[:, 0] < 0].any()
 
 
@@ -302,11 +304,11 @@ def test_keys_that_steps_write_are_the_vectors_as_they_were_read(build, data, si
         vectors += torch.randn_like(vectors)
     encoder.write_word_memory(prepared)
     queries, states = raw(encoder, prepared)
-    found = encoder(prepared.batch(torch.arange(len(prepared)))).states
+    word_states = encoder(prepared.batch(torch.arange(len(prepared)))).states
     for number, sentence in enumerate(data.sentences):
         asked = [*keys[:number], queries[number], *keys[number + 1 :]]  # a word's own slot is left out
         expected = naive(encoder, data.sentences, asked, states, number, True, share=0.6)
-        torch.testing.assert_close(found[number, : len(sentence)], expected, atol=1e-3, rtol=1e-3)
+        torch.testing.assert_close(word_states[number, : len(sentence)], expected, atol=1e-3, rtol=1e-3)
 
 
 @torch.no_grad()
@@ -363,7 +365,7 @@ CONTEXTS = ("encoder.sentence_context.size=4", "encoder.word_memory.weight=0.5")
 def test_evaluation_leaves_the_memory_alone_and_saving_keeps_predictions(
     tiny, documents, tmp_path, bert, name: str, settings
 ):
-    chosen = [f"encoder.transformer.name={bert}" if one == "BERT" else one for one in settings]
+    chosen = [f"encoder.transformer.name={bert}" if setting == "BERT" else setting for setting in settings]
     rate = "0.5" if name == "hire" else "0.02"
     recipe = tiny(name, *chosen, "training.epochs=12", f"training.learning_rate={rate}")
     run = nearspan.train(recipe, documents, documents, out=tmp_path / "model", device="cpu")
@@ -371,13 +373,15 @@ def test_evaluation_leaves_the_memory_alone_and_saving_keeps_predictions(
     before = memory_of(run.model)
     assert before["counts"].sum() == len(run.model.network.encoder.word_memory.places)
     texts = ["Ada lives in Oslo with Zorro", "Bob left New York", ""]
-    found = list(run.model.pipe(texts))
+    annotated = list(run.model.pipe(texts))
     run.model.explain(texts[0])
     after = memory_of(run.model)
     assert all(torch.equal(before[key], after[key]) for key in before)
     again = nearspan.load(tmp_path / "model", device="cpu")
-    assert list(again.pipe(texts)) == found  # scores included
-    assert [one.to_dict() for one in again.explain(texts[0])] == [one.to_dict() for one in run.model.explain(texts[0])]
+    assert list(again.pipe(texts)) == annotated  # scores included
+    assert [entity.to_dict() for entity in again.explain(texts[0])] == [
+        entity.to_dict() for entity in run.model.explain(texts[0])
+    ]
 
 
 def test_weights_are_kept_with_the_memory_that_they_learned_with(tiny, documents, tmp_path):

@@ -47,13 +47,13 @@ def test_minus_equals_the_papers_definition(form):
     for sentence, length in enumerate(lengths):
         states[sentence, length:] = 0  # as the BiLSTM leaves its padding
     candidates = enumerate_spans(lengths, max_width=3)
-    found = representation(SimpleNamespace(states=states), candidates)
+    vectors = representation(SimpleNamespace(states=states), candidates)
     plus = representation.plus.weight if form == "nested" else None
     for row in range(len(candidates)):
         sentence = int(candidates.sentence[row])
-        own = states[sentence, : lengths[sentence]]
-        expected = paper_minus(own, representation.minus, plus, int(candidates.first[row]), int(candidates.stop[row]))
-        torch.testing.assert_close(found[row], expected, atol=1e-5, rtol=1e-5)
+        words = states[sentence, : lengths[sentence]]
+        expected = paper_minus(words, representation.minus, plus, int(candidates.first[row]), int(candidates.stop[row]))
+        torch.testing.assert_close(vectors[row], expected, atol=1e-5, rtol=1e-5)
 
 
 def test_without_its_bias_the_flat_form_is_a_sum_over_words():
@@ -65,12 +65,12 @@ def test_without_its_bias_the_flat_form_is_a_sum_over_words():
     torch.testing.assert_close(both, new + york)
 
 
-def assert_same_gradients(found, vectors, neighbours, through):
-    torch.testing.assert_close(found[0], vectors.grad, atol=1e-5, rtol=1e-4)
+def assert_same_gradients(gradients, vectors, neighbours, through):
+    torch.testing.assert_close(gradients[0], vectors.grad, atol=1e-5, rtol=1e-4)
     if through:
-        torch.testing.assert_close(found[1], neighbours.grad, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(gradients[1], neighbours.grad, atol=1e-5, rtol=1e-4)
     else:
-        assert found[1] is None
+        assert gradients[1] is None
 
 
 def paper_probabilities(vector, pool, labels, count):
@@ -82,8 +82,10 @@ def paper_probabilities(vector, pool, labels, count):
     return [sum(w for w, label in zip(weights, labels, strict=True) if label == y) / total for y in range(count)]
 
 
-def nearest_head(span_size, labels):
-    return NearestHead.build(NearestSettings(), HeadInputs(labels=labels, span_size=span_size, word_size=span_size))
+def nearest_head(span_size, labels, **settings):
+    return NearestHead.build(
+        NearestSettings(**settings), HeadInputs(labels=labels, span_size=span_size, word_size=span_size)
+    )
 
 
 def loss_of(head, vectors, targets, pool=None):
@@ -99,10 +101,10 @@ def one_hot_targets(labels, count):
 def test_label_probabilities_are_sums_of_neighbour_probabilities():
     torch.manual_seed(1)
     vectors, pool = torch.randn(9, 6), Pool(torch.randn(40, 6), torch.randint(0, 4, (40,)))
-    found = pool_probabilities(vectors, pool, 4)
+    probabilities = pool_probabilities(vectors, pool, 4)
     for row, vector in enumerate(vectors):
         expected = paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 4)
-        assert found[row].tolist() == pytest.approx(expected, abs=1e-6)
+        assert probabilities[row].tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def test_loss_is_the_negative_log_likelihood():
@@ -117,6 +119,22 @@ def test_loss_is_the_negative_log_likelihood():
     assert loss_of(head, vectors, one_hot_targets(gold, 3), pool).item() == pytest.approx(expected, rel=1e-5)
 
 
+def test_drawn_nulls_stand_for_all_of_them():
+    """The loss and its gradient are those of all spans on average, and exactly so where all nulls are drawn."""
+    torch.manual_seed(5)
+    vectors, gold = (0.5 * torch.randn(60, 6)).requires_grad_(), [0] * 50 + [1, 2] * 5
+    pool = Pool(0.5 * torch.randn(300, 6), torch.tensor([0] * 250 + [1, 2] * 25))
+    results = []
+    for share, draws in ((1.0, 1), (0.5, 300)):
+        head, vectors.grad = nearest_head(6, 2, null_share=share), None
+        loss = sum(loss_of(head, vectors, one_hot_targets(gold, 3), pool) for _ in range(draws)) / draws
+        loss.backward()
+        results.append((loss.item(), vectors.grad.clone()))
+    (loss, gradient), (estimate, estimated) = results
+    assert estimate == pytest.approx(loss, rel=0.01)
+    assert (gradient - estimated).norm() < 0.1 * gradient.norm()
+
+
 @pytest.mark.parametrize("through", [False, True])
 def test_soft_targets_weigh_the_labels_and_their_gradients(through):
     """loss = -sum_y t_y log P(y|s), over the labels that the pool has."""
@@ -125,14 +143,14 @@ def test_soft_targets_weigh_the_labels_and_their_gradients(through):
     vectors = torch.randn(7, 6, requires_grad=True)
     neighbours = torch.randn(30, 6, requires_grad=through)
     labels, targets = torch.randint(0, 3, (30,)), torch.rand(7, 4).softmax(1)  # the pool has no label 3
-    found = loss_of(head, vectors, targets, Pool(neighbours, labels))
-    found.backward()
+    loss = loss_of(head, vectors, targets, Pool(neighbours, labels))
+    loss.backward()
     gradients = [vectors.grad.clone(), neighbours.grad]
     vectors.grad = neighbours.grad = None
     weights = (vectors @ neighbours.T).softmax(1)
     naive = -sum((targets[:, y] * weights[:, labels == y].sum(1).log()).sum() for y in range(3))
     naive.backward()
-    torch.testing.assert_close(found, naive)
+    torch.testing.assert_close(loss, naive)
     assert_same_gradients(gradients, vectors, neighbours, through)
 
 
@@ -148,10 +166,10 @@ def test_hard_targets_give_the_loss_of_the_labels():
         scores = vectors @ pool.vectors.T
         weights = (scores - scores.amax(1, keepdim=True)).exp()
         sums = weights @ pool.one_hot_labels(3)
-        own, total = sums.gather(1, gold[:, None]), sums.sum(1, keepdim=True)
-        pull = total.reciprocal().repeat(1, 3).scatter_add(1, gold[:, None], -own.reciprocal())
+        gold_sums, total = sums.gather(1, gold[:, None]), sums.sum(1, keepdim=True)
+        pull = total.reciprocal().repeat(1, 3).scatter_add(1, gold[:, None], -gold_sums.reciprocal())
         slope = (pull[:, pool.labels] * weights) @ pool.vectors
-        torch.testing.assert_close(loss, (total.log() - own.log()).sum(), atol=0, rtol=1e-6)
+        torch.testing.assert_close(loss, (total.log() - gold_sums.log()).sum(), atol=0, rtol=1e-6)
         torch.testing.assert_close(vectors.grad, slope, atol=1e-6, rtol=1e-6)
 
 
@@ -163,12 +181,12 @@ def test_gradients_equal_those_of_the_naive_formula(through):
     neighbours = torch.randn(30, 6, requires_grad=through)
     labels, gold = torch.randint(0, 3, (30,)), [0, 1, 2, 0, 1]
     loss_of(head, vectors, one_hot_targets(gold, 3), Pool(neighbours, labels)).backward()
-    found = [vectors.grad.clone(), neighbours.grad]
+    gradients = [vectors.grad.clone(), neighbours.grad]
     vectors.grad = neighbours.grad = None
     weights = (vectors @ neighbours.T).softmax(1)
     naive = -sum(weights[i][labels == y].sum().log() for i, y in enumerate(gold))
     naive.backward()
-    assert_same_gradients(found, vectors, neighbours, through)
+    assert_same_gradients(gradients, vectors, neighbours, through)
 
 
 def test_a_hopeless_span_has_a_finite_loss_and_still_learns():
@@ -197,10 +215,10 @@ def test_streaming_over_the_whole_memory_equals_the_naive_sum(budget, scale):
     torch.manual_seed(3)
     vectors = scale * torch.randn(7, 6)
     pool = Pool(3 * torch.randn(500, 6), torch.randint(0, 4, (500,)))
-    found = probabilities_over_all(vectors, pool, 4, budget)
+    probabilities = probabilities_over_all(vectors, pool, 4, budget)
     for row, vector in enumerate(vectors):
         expected = paper_probabilities(vector, pool.vectors, pool.labels.tolist(), 4)
-        assert found[row].tolist() == pytest.approx(expected, abs=1e-6)
+        assert probabilities[row].tolist() == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("form", ["flat", "nested"])
@@ -233,7 +251,7 @@ def only_sentence(sums):
     return WordSums(sums.begins if sums.begins.dim() == 2 else sums.begins[0], sums.steps[0])
 
 
-def remembered(length, weight=1.0):
+def memory_sentence(length, weight=1.0):
     return MemorySentence("d", 0, "x" * length, tuple((i, i + 1) for i in range(length)), (), weight=weight)
 
 
@@ -250,16 +268,16 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     representation = LstmMinus(LstmMinusSettings(form=form, size=6), 8)
     torch.nn.init.normal_(representation.minus.bias)
     kept = [only_sentence(representation.word_sums(scale * torch.randn(1, length, 8))) for length in lengths]
-    vectors = torch.cat([span_vectors(one, len(one), max_width) for one in kept])
+    vectors = torch.cat([span_vectors(part, len(part), max_width) for part in kept])
     spans = enumerate_spans(torch.tensor(lengths), max_width)
     labels = torch.randint(1, 4, (len(spans),)) * (torch.rand(len(spans)) < 0.2)
-    begins = kept[0].begins if form == "flat" else torch.cat([one.begins for one in kept])
-    sums = WordSums(begins, torch.cat([one.steps for one in kept]))
-    sentences = [remembered(length) for length in lengths]
+    begins = kept[0].begins if form == "flat" else torch.cat([part.begins for part in kept])
+    sums = WordSums(begins, torch.cat([part.steps for part in kept]))
+    sentences = [memory_sentence(length) for length in lengths]
     table = WordTable.of(sums, torch.tensor(lengths)).with_entities(sentences, spans, labels)
     for words in (1, 2, 7):
         states = scale * torch.randn(1, words, 8)
-        own = enumerate_spans(torch.tensor([words]), max_width)
+        spans_of_sentence = enumerate_spans(torch.tensor([words]), max_width)
         scores = span_vectors(only_sentence(representation.word_sums(states)), words, max_width) @ vectors.T
         expected = scores.softmax(1) @ torch.nn.functional.one_hot(labels, 4).double()
         asked, highest = representation.end_sums(states), float(scores.abs().max())
@@ -267,22 +285,27 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
         for given, rounding in ((asked, 1e-6), (asked.double(), 2**-24)):
             for most in (1, 10**6):  # sentence by sentence, and all at once
                 pools = map(table.pool, torch.arange(len(lengths))[None].split(most, dim=1))
-                found = span_probabilities(given, pools, max_width, 4)[0, own.first, own.stop - own.first - 1]
-                torch.testing.assert_close(found.double(), expected, atol=max(1e-5, rounding * highest), rtol=0)
+                probabilities = span_probabilities(given, pools, max_width, 4)[
+                    0, spans_of_sentence.first, spans_of_sentence.stop - spans_of_sentence.first - 1
+                ]
+                torch.testing.assert_close(probabilities.double(), expected, atol=max(1e-5, rounding * highest), rtol=0)
 
 
 @pytest.mark.parametrize("score", [-3.0, -300.0, -30000.0, 300.0])
 def test_sentences_whose_pools_are_shorter_or_empty_are_not_disturbed_by_the_others(score):
     """The first has an entity among its neighbours, the second none, and the third neighbours all stand apart."""
     sums = WordSums(torch.zeros(1, 1), torch.ones(4, 1))
-    lengths, sentences = torch.tensor([2, 1, 1]), [remembered(2), remembered(1), remembered(1, weight=2.0)]
+    lengths, sentences = (
+        torch.tensor([2, 1, 1]),
+        [memory_sentence(2), memory_sentence(1), memory_sentence(1, weight=2.0)],
+    )
     labels = torch.tensor([1, 0, 0, 0, 0])
     table = WordTable.of(sums, lengths).with_entities(sentences, enumerate_spans(lengths, 2), labels)
     asked = EndSums(torch.full((3, 1, 1), score / 2), torch.full((3, 1, 1), score / 2))
-    found = span_probabilities(asked, [table.pool(torch.tensor([[0], [1], [2]]))], 2, 3)[:, 0, 0]
+    probabilities = span_probabilities(asked, [table.pool(torch.tensor([[0], [1], [2]]))], 2, 3)[:, 0, 0]
     weights = torch.tensor([score, score, 2 * score], dtype=torch.double).softmax(0)  # of both words, of both together
     expected = [[1 - weights[0], weights[0], 0], [1, 0, 0], [1, 0, 0]]
-    torch.testing.assert_close(found.double(), torch.tensor(expected, dtype=torch.double), atol=1e-6, rtol=0)
+    torch.testing.assert_close(probabilities.double(), torch.tensor(expected, dtype=torch.double), atol=1e-6, rtol=0)
 
 
 def log_weights(steps, begins, gaps, max_width):
@@ -308,8 +331,8 @@ def test_window_sums_are_exact_in_any_range(scale, begun):
     steps, begins = (scale * torch.randint(-3, 4, (5, 12)).float() for _ in range(2))
     scores, gaps = WordScores(steps, begins if begun else None), torch.zeros(5, 12)
     gaps[:, [4, 11]] = -torch.inf
-    found = row_sums(scores, gaps, max_width=3)
-    torch.testing.assert_close(found, log_sums(log_weights(*scores, gaps, 3)), atol=1e-6, rtol=1e-9)
+    sum_of_span = row_sums(scores, gaps, max_width=3)
+    torch.testing.assert_close(sum_of_span, log_sums(log_weights(*scores, gaps, 3)), atol=1e-6, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -335,10 +358,10 @@ def test_window_sums_from_two_ends_are_exact_where_they_hold(begun, scale, some_
     holds = []
     for first, last in ((a, b) for a in range(5) for b in range(a, min(a + 3, 5))):
         both = [None if a is None else a[:, first].double() + b[:, last] for a, b in zip(left, right, strict=True)]
-        found, own = sums[:, first, last - first], held[:, first, last - first]
+        sum_of_span, in_range = sums[:, first, last - first], held[:, first, last - first]
         expected = log_sums(log_weights(*both, gaps, 3))
-        torch.testing.assert_close(found[own], expected[own], atol=2e-6, rtol=0)
-        holds.append(own)
+        torch.testing.assert_close(sum_of_span[in_range], expected[in_range], atol=2e-6, rtol=0)
+        holds.append(in_range)
     assert (bool(torch.cat(holds).any()), bool(torch.cat(holds).all())) == (some_hold, all_hold)
 
 

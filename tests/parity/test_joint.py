@@ -27,7 +27,7 @@ from nearspan.training.thresholds import best_threshold
 JOINT = ("representation.kind=endpoint_mean", "bottleneck.size=6", "head.kind=sigmoid")
 
 
-def asked(vectors: torch.Tensor) -> SimpleNamespace:
+def query_of(vectors: torch.Tensor) -> SimpleNamespace:
     """A query with span vectors alone."""
     return SimpleNamespace(vectors=vectors)
 
@@ -47,9 +47,9 @@ def test_a_span_is_its_ends_and_its_mean(max_width: int):
     encoded = SimpleNamespace(states=states, batch=SimpleNamespace(lengths=lengths))
     spans = EndpointMean.build(EndpointMeanSettings(dropout=0), SimpleNamespace(size=4), max_width)
     candidates = enumerate_spans(lengths, max_width)
-    found = spans(encoded, candidates)
-    assert found.shape == (len(candidates), spans.size)
-    for row, m, first, stop in zip(found, candidates.sentence, candidates.first, candidates.stop, strict=True):
+    vectors = spans(encoded, candidates)
+    assert vectors.shape == (len(candidates), spans.size)
+    for row, m, first, stop in zip(vectors, candidates.sentence, candidates.first, candidates.stop, strict=True):
         words = [states[m, t].double() for t in range(first, stop)]
         expected = torch.cat([words[0], sum(words) / len(words), words[-1]])
         torch.testing.assert_close(row.double(), expected, atol=1e-5, rtol=1e-6)
@@ -71,10 +71,10 @@ def test_the_gradient_reaches_each_word_of_a_span():
 
 def test_the_divergence_is_that_of_torch():
     torch.manual_seed(0)
-    one = Gaussian(torch.randn(7, 5), torch.rand(7, 5) + 0.1)
+    gaussian = Gaussian(torch.randn(7, 5), torch.rand(7, 5) + 0.1)
     prior = Gaussian(torch.randn(5), torch.rand(5) + 0.1)
-    expected = kl_divergence(Normal(one.mean, one.deviation), Normal(prior.mean, prior.deviation)).sum(1)
-    torch.testing.assert_close(one.divergence(prior), expected)
+    expected = kl_divergence(Normal(gaussian.mean, gaussian.deviation), Normal(prior.mean, prior.deviation)).sum(1)
+    torch.testing.assert_close(gaussian.divergence(prior), expected)
     assert Gaussian(prior.mean[None], prior.deviation[None]).divergence(prior).item() == pytest.approx(0, abs=1e-6)
 
 
@@ -118,9 +118,9 @@ def parts():
 
 
 def our_loss(bottleneck, head, vectors, targets):
-    found = bottleneck(vectors)
-    losses = [head.loss(asked(z), Targets(spans=targets.float())) for z in bottleneck.samples(found)]
-    return sum(losses) / len(losses) + bottleneck.loss(found, 0)
+    distribution = bottleneck(vectors)
+    losses = [head.loss(query_of(z), Targets(spans=targets.float())) for z in bottleneck.samples(distribution)]
+    return sum(losses) / len(losses) + bottleneck.loss(distribution, 0)
 
 
 def test_the_loss_is_the_papers(parts):
@@ -137,13 +137,13 @@ def test_the_gradient_goes_through_the_draws(parts, monkeypatch):
     bottleneck, _, vectors, _ = parts
     monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
 
-    def drawn(given, *_):
+    def draw_all(given, *_):
         torch.manual_seed(5)
-        found = bottleneck(given)
-        return torch.stack(bottleneck.samples(found)), found.divergence(bottleneck.prior)
+        distribution = bottleneck(given)
+        return torch.stack(bottleneck.samples(distribution)), distribution.divergence(bottleneck.prior)
 
     weights = [bottleneck.mean.weight, bottleneck.spread.bias, bottleneck.prior_mean, bottleneck.prior_spread]
-    assert torch.autograd.gradcheck(drawn, (vectors.requires_grad_(), *weights))
+    assert torch.autograd.gradcheck(draw_all, (vectors.requires_grad_(), *weights))
 
 
 def test_the_prior_begins_as_a_standard_gaussian():
@@ -168,14 +168,14 @@ def test_the_weight_grows_with_the_epochs_up_to_one():
 def test_extreme_spans_have_a_finite_divergence():
     bottleneck = Bottleneck(BottleneckSettings(size=2), 2)
     torch.nn.init.constant_(bottleneck.spread.bias, -1e4)
-    found = bottleneck(torch.zeros(1, 2))
-    assert math.isfinite(found.divergence(bottleneck.prior).sum().item())
+    distribution = bottleneck(torch.zeros(1, 2))
+    assert math.isfinite(distribution.divergence(bottleneck.prior).sum().item())
 
 
 # The network
 
 
-def labelled(model: Model, data: TrainingData, *ids: int) -> LabelledBatch:
+def labelled_batch(model: Model, data: TrainingData, *ids: int) -> LabelledBatch:
     labels = model.network.suggester.span_labels(torch.tensor(data.lengths), data.numbered_entities())
     return LabelledBatch(model.encode(data.sentences).batch(torch.tensor(ids)), labels)
 
@@ -192,7 +192,7 @@ def test_the_networks_loss_is_a_mean_over_sentences_and_grows_with_the_epoch(tin
     torch.manual_seed(0)
     recipe = tiny("classifier", *JOINT, *STEADY, "bottleneck.beta=0.1")
     network = (model := Model.from_corpus(recipe, data.sentences, data.labels)).network.train()
-    given = labelled(model, data, 0, 1, 2)
+    given = labelled_batch(model, data, 0, 1, 2)
     losses = []
     for epoch in (0, 1):
         torch.manual_seed(1)
@@ -201,12 +201,13 @@ def test_the_networks_loss_is_a_mean_over_sentences_and_grows_with_the_epoch(tin
     vectors = network.representation(network.encoder(given.batch), candidates)
     divergence = network.bottleneck(vectors).divergence(network.bottleneck.prior).sum() / 3
     torch.testing.assert_close(losses[1] - losses[0], 0.1 * divergence, rtol=1e-3, atol=1e-4)
-    hot = given.labels.one_hot_targets(given.batch.ids, candidates, network.labels)
+    one_hot = given.labels.one_hot_targets(given.batch.ids, candidates, network.labels)
     torch.manual_seed(1)
-    drawn = [
-        network.head.loss(asked(z), Targets(spans=hot)) for z in network.bottleneck.samples(network.bottleneck(vectors))
+    draw_all = [
+        network.head.loss(query_of(z), Targets(spans=one_hot))
+        for z in network.bottleneck.samples(network.bottleneck(vectors))
     ]
-    torch.testing.assert_close(losses[0], sum(drawn) / 5 / 3 + 0.1 * divergence)
+    torch.testing.assert_close(losses[0], sum(draw_all) / 5 / 3 + 0.1 * divergence)
 
 
 def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
@@ -219,7 +220,7 @@ def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
         assert torch.equal(vectors, mean)
         once, twice = (model.network.predict_proba(Query(model.network, batch)) for _ in range(2))
         assert torch.equal(once, twice)
-        assert torch.equal(once, model.network.head.predict_proba(asked(vectors)))
+        assert torch.equal(once, model.network.head.predict_proba(query_of(vectors)))
     assert vectors.shape[1] == model.network.span_size == 6
 
 
@@ -264,8 +265,8 @@ TEXTS = ("Ada saw Rome", "Rome saw Bob", "Bob left Rome", "Rome is old", "Eve sa
 
 def doubly(text: str) -> Document:
     """Rome is a place and a state; the others are people."""
-    found = [("Ada", "PERSON"), ("Bob", "PERSON"), ("Eve", "PERSON"), ("Rome", "PLACE"), ("Rome", "STATE")]
-    places = [(text.find(name), name, label) for name, label in found]
+    entities = [("Ada", "PERSON"), ("Bob", "PERSON"), ("Eve", "PERSON"), ("Rome", "PLACE"), ("Rome", "STATE")]
+    places = [(text.find(name), name, label) for name, label in entities]
     return Document(text, tuple(Entity.of(at, at + len(name), label) for at, name, label in places if at >= 0))
 
 
@@ -284,18 +285,20 @@ def test_a_span_gets_all_its_labels(taught):
     assert run.dev.coverage.unreachable == {}
     assert run.model.overlap == "flat"
     for model in (run.model, nearspan.load(out, device="cpu")):
-        [found] = model.pipe(["Bob saw Rome"])
-        labels = [(found.text[one.start : one.end], one.label) for one in found.entities]
+        [document] = model.pipe(["Bob saw Rome"])
+        labels = [(document.text[entity.start : entity.end], entity.label) for entity in document.entities]
         assert sorted(labels) == [("Bob", "PERSON"), ("Rome", "PLACE"), ("Rome", "STATE")]
 
 
 def test_each_label_has_evidence_of_its_own_and_look_alikes_show_all_of_theirs(taught):
     run, _ = taught
-    found = {one.label: one for one in run.model.explain("Bob saw Rome", 3) if one.text == "Rome"}
-    assert set(found) == {"PLACE", "STATE"}
-    for one in found.values():
-        assert one.strength == "nearest"
-        assert {near.text for near in one.neighbours["PLACE"]} == {near.text for near in one.neighbours["STATE"]}
+    evidence = {entity.label: entity for entity in run.model.explain("Bob saw Rome", 3) if entity.text == "Rome"}
+    assert set(evidence) == {"PLACE", "STATE"}
+    for explained in evidence.values():
+        assert explained.strength == "nearest"
+        assert {near.text for near in explained.neighbours["PLACE"]} == {
+            near.text for near in explained.neighbours["STATE"]
+        }
     assert run.model.explain_span("Bob saw Rome", nearspan.Span.of(4, 7)).label == ""
 
 
@@ -308,8 +311,8 @@ def test_thresholds_are_saved(taught):
 def test_null_is_the_product_of_all_refusals():
     torch.manual_seed(0)
     head = sigmoid_head(span_size=4, labels=3)
-    found = head.predict_proba(asked(torch.randn(5, 4)))
-    torch.testing.assert_close(found[:, 0], (1 - found[:, 1:]).prod(1))
+    probabilities = head.predict_proba(query_of(torch.randn(5, 4)))
+    torch.testing.assert_close(probabilities[:, 0], (1 - probabilities[:, 1:]).prod(1))
 
 
 def test_labels_hold_above_their_thresholds():
@@ -320,7 +323,7 @@ def test_labels_hold_above_their_thresholds():
 
 
 @pytest.mark.parametrize(
-    ("guessed", "gold", "threshold"),
+    ("predicted", "gold", "threshold"),
     [
         ([], 3, 0.5),
         ([(0.9, False)], 3, 0.5),
@@ -330,8 +333,8 @@ def test_labels_hold_above_their_thresholds():
         ([(0.9, True), (0.5, True), (0.5, False), (0.5, False)], 9, 0.275),
     ],
 )
-def test_the_best_threshold_parts_right_from_wrong(guessed, gold: int, threshold: float):
-    assert best_threshold(guessed, gold, 0.5) == pytest.approx(threshold)
+def test_the_best_threshold_parts_right_from_wrong(predicted, gold: int, threshold: float):
+    assert best_threshold(predicted, gold, 0.5) == pytest.approx(threshold)
 
 
 # The recipe

@@ -40,15 +40,15 @@ def check(sentences, max_width, epsilon, distance, labels=4):
     lengths = torch.tensor([length for length, _ in sentences])
     gold = SpanLabels.of_all_spans(lengths, [entities for _, entities in sentences], max_width)
     candidates = enumerate_spans(lengths, max_width)
-    hot = gold.one_hot_targets(torch.arange(len(lengths)), candidates, labels)
-    found = smooth_targets(hot, candidates, BoundarySmoothingSettings(epsilon=epsilon, distance=distance))
+    one_hot = gold.one_hot_targets(torch.arange(len(lengths)), candidates, labels)
+    targets = smooth_targets(one_hot, candidates, BoundarySmoothingSettings(epsilon=epsilon, distance=distance))
     expected = [
         cell
         for length, entities in sentences
         for _, cell in sorted(paper_grid(length, entities, max_width, labels, epsilon, distance).items())
     ]
-    torch.testing.assert_close(found, torch.tensor(expected).reshape(-1, labels), atol=1e-6, rtol=1e-5)
-    return found
+    torch.testing.assert_close(targets, torch.tensor(expected).reshape(-1, labels), atol=1e-6, rtol=1e-5)
+    return targets
 
 
 CASES = {
@@ -76,26 +76,26 @@ def test_smoothing_of_any_sentences(max_width: int, epsilon: float, distance: in
         spans = [(first, stop) for first in range(length) for stop in range(first + 1, length + 1)]
         chosen = data.draw(st.lists(st.sampled_from(spans), unique=True, max_size=9))
         sentences.append((length, [(*span, data.draw(st.integers(1, 3))) for span in chosen]))
-    found = check(sentences, max_width, epsilon, distance)
-    assert float(found.min()) >= 0
-    torch.testing.assert_close(found.sum(1), torch.ones(len(found)))
+    targets = check(sentences, max_width, epsilon, distance)
+    assert float(targets.min()) >= 0
+    torch.testing.assert_close(targets.sum(1), torch.ones(len(targets)))
 
 
 def test_a_span_among_entities_gives_as_much_as_it_gets():
     """Where all surroundings are entities nothing is left for null, and nothing has to be cut off."""
-    found = check([(2, [(0, 1, 2), (0, 2, 1), (1, 2, 2)])], 2, 0.1, 1)
-    torch.testing.assert_close(found[1], torch.tensor([0.0, 0.95, 0.05, 0.0]))
-    found = check([(2, [(0, 1, 1), (0, 2, 1), (1, 2, 1)])], 2, 0.1, 1)
-    torch.testing.assert_close(found[1], torch.tensor([0.0, 1.0, 0.0, 0.0]))
+    targets = check([(2, [(0, 1, 2), (0, 2, 1), (1, 2, 2)])], 2, 0.1, 1)
+    torch.testing.assert_close(targets[1], torch.tensor([0.0, 0.95, 0.05, 0.0]))
+    targets = check([(2, [(0, 1, 1), (0, 2, 1), (1, 2, 1)])], 2, 0.1, 1)
+    torch.testing.assert_close(targets[1], torch.tensor([0.0, 1.0, 0.0, 0.0]))
 
 
 def test_each_of_several_labels_is_smoothed_by_itself():
     candidates, settings = enumerate_spans(torch.tensor([4]), 3), BoundarySmoothingSettings(epsilon=0.3, distance=2)
     labels = [[0] * 9, [0] * 9]
     labels[0][1], labels[1][1], labels[1][5] = 1, 2, 2
-    one, other = (smooth_targets(torch.eye(3)[own], candidates, settings) for own in labels)
+    left, right = (smooth_targets(torch.eye(3)[row], candidates, settings) for row in labels)
     both = torch.eye(3)[labels[0]].maximum(torch.eye(3)[labels[1]])
-    torch.testing.assert_close(smooth_targets(both, candidates, settings)[:, 1:], (one + other)[:, 1:])
+    torch.testing.assert_close(smooth_targets(both, candidates, settings)[:, 1:], (left + right)[:, 1:])
 
 
 def test_no_epsilon_gives_the_labels_themselves():

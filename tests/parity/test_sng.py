@@ -1,4 +1,4 @@
-"""Attended spans (the SNG paper, section 2 and equations 6 to 11) against a loop over spans and words."""
+"""Spans read by a BiLSTM (the SNG paper, section 2 and equations 6 to 11) against a loop over spans and words."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from nearspan.spans import enumerate_spans
 from nearspan.spans.span_bilstm import SpanBiLSTM, SpanBiLSTMSettings
 
 
-def encoded(states, lengths):
+def encoded_batch(states, lengths):
     mask = torch.arange(states.shape[1]) < lengths[:, None]
     return SimpleNamespace(states=states, batch=SimpleNamespace(lengths=lengths, mask=mask))
 
@@ -25,11 +25,11 @@ def cell(lstm, word, hidden, memory):
 
 def states_of(lstm, words):
     hidden = memory = torch.zeros(lstm.hidden_size)
-    found = []
+    vectors = []
     for word in words:
         hidden, memory = cell(lstm, word, hidden, memory)
-        found.append(hidden)
-    return found
+        vectors.append(hidden)
+    return vectors
 
 
 def paper_span(onwards, back, words, first, stop, context):
@@ -52,10 +52,10 @@ def test_a_span_is_what_its_final_state_attends_to(context: bool, max_width: int
     states = torch.randn(3, 5, 4)
     spans = SpanBiLSTM.build(SpanBiLSTMSettings(size=3, context=context), SimpleNamespace(size=4), max_width)
     candidates = enumerate_spans(lengths, max_width)
-    found = spans(encoded(states, lengths), candidates)
-    assert found.shape == (len(candidates), spans.size)
+    vectors = spans(encoded_batch(states, lengths), candidates)
+    assert vectors.shape == (len(candidates), spans.size)
     both = (spans.sentences.forwards[0], spans.sentences.backwards[0]) if context else (spans.onwards, spans.back)
-    for row, m, first, stop in zip(found, candidates.sentence, candidates.first, candidates.stop, strict=True):
+    for row, m, first, stop in zip(vectors, candidates.sentence, candidates.first, candidates.stop, strict=True):
         words = states[m, : lengths[m]]
         torch.testing.assert_close(row, paper_span(*both, words, int(first), int(stop), context))
 
@@ -66,7 +66,7 @@ def test_the_gradient_is_that_of_the_loop():
     spans = SpanBiLSTM.build(SpanBiLSTMSettings(size=2), SimpleNamespace(size=3), 3)
     candidates = enumerate_spans(torch.tensor([4]), 3)
     weights = torch.randn(len(candidates), spans.size)
-    (spans(encoded(states, torch.tensor([4])), candidates) * weights).sum().backward()
+    (spans(encoded_batch(states, torch.tensor([4])), candidates) * weights).sum().backward()
     ours, states.grad = states.grad, None
     pairs = zip(candidates.first.tolist(), candidates.stop.tolist(), weights, strict=True)
     naive = [(paper_span(spans.onwards, spans.back, states[0], a, b, False) * w).sum() for a, b, w in pairs]
@@ -84,8 +84,8 @@ def test_words_outside_a_span_do_not_matter_without_context():
     before = candidates.stop <= 3
     for context in (False, True):
         spans = SpanBiLSTM.build(SpanBiLSTMSettings(size=2, context=context), SimpleNamespace(size=3), 2)
-        one, other = (spans(encoded(given, lengths), candidates)[before] for given in (states, changed))
-        assert torch.equal(one, other) != context
+        left, right = (spans(encoded_batch(given, lengths), candidates)[before] for given in (states, changed))
+        assert torch.equal(left, right) != context
 
 
 @pytest.mark.parametrize("head", [(), ("head.kind=sigmoid",), ("head.kind=instances", "head.neighbours=4")])

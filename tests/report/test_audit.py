@@ -21,13 +21,16 @@ WRONG = {
 
 @pytest.fixture
 def noisy(documents):
-    return [nearspan.markup(WRONG[one.id], id=one.id) if one.id in WRONG else one for one in documents]
+    return [
+        nearspan.markup(WRONG[document.id], id=document.id) if document.id in WRONG else document
+        for document in documents
+    ]
 
 
 def with_memory(model: Model, documents) -> Model:
     """The model with these documents in its memory, errors included."""
-    found = model.label_documents(documents)
-    model.build_datastore(found)
+    labelled = model.label_documents(documents)
+    model.build_datastore(labelled)
     return model
 
 
@@ -46,15 +49,17 @@ def summary(issue):
 
 
 def test_planted_errors_are_found(model, noisy):
-    listed = [summary(one) for one in nearspan.audit(model, noisy).issues]
+    listed = [summary(issue) for issue in nearspan.audit(model, noisy).issues]
     assert ("d0", "wrong label", ("Ada", "PLACE"), ("Ada", "PERSON")) in listed
     assert ("d4", "missing", None, ("Paris", "PLACE")) in listed
     assert ("d9", "no entity", ("and", "PLACE"), None) in listed
 
 
 def test_a_boundary_is_one_issue_and_not_two(classifier, noisy):
-    found = [one for one in nearspan.audit(with_memory(classifier, noisy), noisy).issues if one.document.id == "d11"]
-    assert [summary(one) for one in found] == [("d11", "wrong boundary", ("Ada", "PERSON"), ("Ada Moon", "PERSON"))]
+    audit = [
+        issue for issue in nearspan.audit(with_memory(classifier, noisy), noisy).issues if issue.document.id == "d11"
+    ]
+    assert [summary(issue) for issue in audit] == [("d11", "wrong boundary", ("Ada", "PERSON"), ("Ada Moon", "PERSON"))]
 
 
 def test_a_wrong_boundary_is_as_grave_as_its_two_sides_on_average(classifier, noisy):
@@ -72,26 +77,28 @@ def test_a_wrong_boundary_is_as_grave_as_its_two_sides_on_average(classifier, no
 
 def test_the_gravest_come_first_and_the_list_can_be_cut(model, noisy):
     whole = nearspan.audit(model, noisy)
-    assert [one.severity for one in whole.issues] == sorted((one.severity for one in whole.issues), reverse=True)
+    assert [issue.severity for issue in whole.issues] == sorted(
+        (issue.severity for issue in whole.issues), reverse=True
+    )
     cut = nearspan.audit(model, noisy, most=2)
-    assert [summary(one) for one in cut.issues] == [summary(one) for one in whole.issues[:2]]
+    assert [summary(issue) for issue in cut.issues] == [summary(issue) for issue in whole.issues[:2]]
     assert cut.total == whole.total == len(whole.issues)
 
 
 def test_the_evidence_has_the_labels_in_question_and_is_never_the_sentence_itself(model, noisy):
-    for one in nearspan.audit(model, noisy, count=2).issues:
-        label = one.suggested.label if one.suggested and one.kind != "wrong boundary" else ""
-        assert {near.label for near in one.against} <= {label}
-        assert {near.label for near in one.support} <= {one.annotated.label if one.annotated else ""}
-        assert one.document.text not in {near.sentence for near in (*one.against, *one.support)}
-        assert len(one.against) <= 2
+    for issue in nearspan.audit(model, noisy, count=2).issues:
+        label = issue.suggested.label if issue.suggested and issue.kind != "wrong boundary" else ""
+        assert {near.label for near in issue.against} <= {label}
+        assert {near.label for near in issue.support} <= {issue.annotated.label if issue.annotated else ""}
+        assert issue.document.text not in {near.sentence for near in (*issue.against, *issue.support)}
+        assert len(issue.against) <= 2
 
 
 def test_shares_of_the_instance_head_add_up(instance, noisy):
-    for one in nearspan.audit(with_memory(instance, noisy), noisy, count=1000).issues:
-        if one.suggested and one.kind != "wrong boundary":
-            share = sum(near.weight for near in one.against)
-            assert share == pytest.approx(one.probabilities[one.suggested.label], abs=1e-4)
+    for issue in nearspan.audit(with_memory(instance, noisy), noisy, count=1000).issues:
+        if issue.suggested and issue.kind != "wrong boundary":
+            share = sum(near.weight for near in issue.against)
+            assert share == pytest.approx(issue.probabilities[issue.suggested.label], abs=1e-4)
 
 
 def test_a_sentence_and_its_copies_do_not_speak_for_themselves(instance, documents):
@@ -100,8 +107,8 @@ def test_a_sentence_and_its_copies_do_not_speak_for_themselves(instance, documen
     model = with_memory(instance.set_search("whole"), [*documents[1:], *wrong])
     (annotated,) = model.pipe([wrong[0].text])
     assert annotated.entities[0].label == "PLACE"  # with its copies in the memory the model believes the error
-    found = [one for one in nearspan.audit(model, wrong[:1]).issues if one.kind == "wrong label"]
-    assert [summary(one) for one in found] == [("copy0", "wrong label", ("Ada", "PLACE"), ("Ada", "PERSON"))]
+    audit = [issue for issue in nearspan.audit(model, wrong[:1]).issues if issue.kind == "wrong label"]
+    assert [summary(issue) for issue in audit] == [("copy0", "wrong label", ("Ada", "PLACE"), ("Ada", "PERSON"))]
 
 
 def test_a_sentence_is_compared_by_the_vector_that_the_memory_has_of_it(instance, documents, monkeypatch):
@@ -109,23 +116,23 @@ def test_a_sentence_is_compared_by_the_vector_that_the_memory_has_of_it(instance
     model, asked = with_memory(instance, documents), []
     nearest = LeaveOneOut.nearest_sentences
 
-    def noted(self, vectors, own, count):
-        asked.extend(zip(own.tolist(), functional.normalize(vectors, dim=1), strict=True))
-        return nearest(self, vectors, own, count)
+    def note(self, vectors, group, count):
+        asked.extend(zip(group.tolist(), functional.normalize(vectors, dim=1), strict=True))
+        return nearest(self, vectors, group, count)
 
-    monkeypatch.setattr(LeaveOneOut, "nearest_sentences", noted)
+    monkeypatch.setattr(LeaveOneOut, "nearest_sentences", note)
     nearspan.audit(model, documents)
-    kin = LeaveOneOut.of(model.datastore, model.labels).duplicate_group.tolist()
-    assert sorted(kin) == sorted(number for number, _ in asked)
+    groups = LeaveOneOut.of(model.datastore, model.labels).duplicate_group.tolist()
+    assert sorted(groups) == sorted(number for number, _ in asked)
     for number, vector in asked:
-        torch.testing.assert_close(vector, model.datastore.sentence_vectors[kin.index(number)])
+        torch.testing.assert_close(vector, model.datastore.sentence_vectors[groups.index(number)])
 
 
 def test_labels_that_the_model_does_not_know_are_counted_not_judged(instance, documents):
     strange = nearspan.markup("[Ada](RIVER) lives in [Oslo](PLACE)")
-    found = nearspan.audit(instance, [strange])
-    assert "1 with a label unknown to the model" in str(found.coverage)
-    assert not [one for one in found.issues if one.entity.start == 0]
+    audit = nearspan.audit(instance, [strange])
+    assert "1 with a label unknown to the model" in str(audit.coverage)
+    assert not [issue for issue in audit.issues if issue.entity.start == 0]
 
 
 def test_nothing_inside_an_annotation_out_of_reach_is_missing(classifier, noisy):
@@ -134,10 +141,10 @@ def test_nothing_inside_an_annotation_out_of_reach_is_missing(classifier, noisy)
     wide = nearspan.markup("[Ada lives in Oslo and likes Paris too](PLACE) with [Bob](PERSON#1) and [Stone](PERSON#1)")
     model.linked_overlap = "flat"
     bare = wide.with_entities([])
-    assert {summary(one)[1] for one in nearspan.audit(model, [bare]).issues} == {"missing"}
-    found = nearspan.audit(model, [wide])
-    assert [summary(one) for one in found.issues] == []
-    assert str(found.coverage) == "2 entities in 1 sentence; 2 unreachable (1 discontinuous, 1 wider than 6 words)"
+    assert {summary(issue)[1] for issue in nearspan.audit(model, [bare]).issues} == {"missing"}
+    audit = nearspan.audit(model, [wide])
+    assert [summary(issue) for issue in audit.issues] == []
+    assert str(audit.coverage) == "2 entities in 1 sentence; 2 unreachable (1 discontinuous, 1 wider than 6 words)"
 
 
 def test_where_words_are_tagged_wide_annotations_are_counted_as_not_asked_about(tiny, documents, tmp_path):
@@ -145,10 +152,10 @@ def test_where_words_are_tagged_wide_annotations_are_counted_as_not_asked_about(
         tiny("hire", "encoder.sentence_context.size=3"), documents, out=tmp_path / "run", device="cpu"
     ).model
     wide = nearspan.markup("[Ada lives in [Oslo](PLACE) and likes Paris too](PLACE) with [Bob](PERSON)")
-    found = nearspan.audit(model, [wide])
+    audit = nearspan.audit(model, [wide])
     reasons = "1 no single span that is asked about, 1 overlapping a wider entity"
-    assert str(found.coverage) == f"3 entities in 1 sentence; 2 unreachable ({reasons})"
-    assert not [one for one in found.issues if one.kind == "missing" and one.entity.start < 38]
+    assert str(audit.coverage) == f"3 entities in 1 sentence; 2 unreachable ({reasons})"
+    assert not [issue for issue in audit.issues if issue.kind == "missing" and issue.entity.start < 38]
 
 
 def test_several_labels_and_nested_entities(tiny, tmp_path):
@@ -160,8 +167,8 @@ def test_several_labels_and_nested_entities(tiny, tmp_path):
     recipe = tiny("classifier", "head.kind=sigmoid", "training.epochs=40", "training.learning_rate=0.02")
     model = nearspan.train(recipe, documents, out=tmp_path / "run", device="cpu").model
     half = documents[0].with_entities(e for e in documents[0].entities if (e.start, e.label) != (4, "TOWN"))
-    found = [summary(one) for one in nearspan.audit(model, [half]).issues]
-    assert ("d0", "missing", None, ("Oslo", "TOWN")) in found  # beside PLACE on its span, inside an ORG
+    audit = [summary(issue) for issue in nearspan.audit(model, [half]).issues]
+    assert ("d0", "missing", None, ("Oslo", "TOWN")) in audit  # beside PLACE on its span, inside an ORG
 
 
 def double(text: str, id: str):
@@ -189,10 +196,10 @@ def test_an_empty_corpus_is_refused(instance):
 
 
 def test_the_list_as_json_lines(model, noisy, tmp_path):
-    found = nearspan.audit(model, noisy)
-    found.write(tmp_path / "issues.jsonl")
+    audit = nearspan.audit(model, noisy)
+    audit.write(tmp_path / "issues.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "issues.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(lines) == len(found.issues)
+    assert len(lines) == len(audit.issues)
     first = next(line for line in lines if line["document"] == "d0")
     assert first["annotated"] == {"label": "PLACE", "text": "Ada", "fragments": [[0, 3]]}
     assert first["suggested"]["label"] == "PERSON"

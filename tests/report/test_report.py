@@ -31,9 +31,9 @@ def numbers(made: Report) -> dict:
 
 
 def test_the_page_has_what_people_read_and_no_figure_of_a_paper(page: str):
-    found = re.findall(r'<section id="(\w+)"', page)
-    assert found == ["scores", "confusion", "errors", "slices", "coverage", "model"]
-    assert "<svg" not in page
+    sections = re.findall(r'<section id="(\w+)"', page)
+    assert sections == ["scores", "trust", "confusion", "errors", "slices", "coverage", "model"]
+    assert page.count("<svg") == page.count('<svg class="reliability') == 2
     assert "et al." not in page
 
 
@@ -69,29 +69,29 @@ def test_a_text_that_is_no_unicode_can_be_shown(tmp_path: Path, instance: Model)
 
 
 def test_the_numbers_are_those_of_evaluate(numbers: dict, folders: dict[str, Path], corpus: list[Document]):
-    assert [one["name"] for one in numbers["models"]] == ["instance", "classifier"]
-    for one in numbers["models"]:
-        expected = nearspan.evaluate(nearspan.load(folders[one["name"]], device="cpu"), corpus)
-        assert {key: one[key] for key in expected.to_dict()} == json.loads(json.dumps(expected.to_dict()))
-        assert sum(one["errors"].values()) == len(find_errors(corpus, expected.predicted))
+    assert [scored["name"] for scored in numbers["models"]] == ["instance", "classifier"]
+    for model in numbers["models"]:
+        expected = nearspan.evaluate(nearspan.load(folders[model["name"]], device="cpu"), corpus)
+        assert {key: model[key] for key in expected.to_dict()} == json.loads(json.dumps(expected.to_dict()))
+        assert sum(model["errors"].values()) == len(find_errors(corpus, expected.predicted))
 
 
 def test_every_error_is_listed_and_each_in_reach_has_its_evidence(numbers: dict, page: str):
     errors = numbers["errors"]
     assert len(errors) == sum(numbers["models"][0]["errors"].values()) == page.count('<details class="card" data-kind')
     assert all(error["evidence"] for error in errors if error["kind"] != "out of reach")
-    assert {one["strength"] for error in errors for one in error["evidence"]} == {"exact"}
+    assert {entity["strength"] for error in errors for entity in error["evidence"]} == {"exact"}
 
 
 def test_the_confusion_matrix_counts_every_gold_entity_once(numbers: dict, corpus: list[Document]):
     gold = [entity.label for document in corpus for entity in document.entities]
-    for one in numbers["models"]:
-        cells, boundary = one["confusion"]["cells"], one["confusion"]["wrong_boundary"]
+    for model in numbers["models"]:
+        cells, boundary = model["confusion"]["cells"], model["confusion"]["wrong_boundary"]
         for label in set(gold):
             row = sum(cell["count"] for cell in cells if cell["gold"] == label)
             assert row + boundary.get(label, 0) == gold.count(label)
         correct = sum(cell["count"] for cell in cells if cell["gold"] == cell["predicted"])
-        assert correct == round(one["recall"] * len(gold))
+        assert correct == round(model["recall"] * len(gold))
 
 
 def test_thousands_of_errors_make_a_page_that_can_be_opened(instance: Model, documents: list[Document]):

@@ -29,8 +29,8 @@ def gold() -> list[nearspan.Document]:
 
 
 def test_entities_are_scored_by_vocabulary(hire: Model, gold):
-    found = ScoredModel.of("hire", hire, gold).vocabularies
-    assert {name: counts.gold for name, counts in found.items()} == {"IV": 1, "OOTV": 1, "OOEV": 2, "OOBV": 1}
+    slices = ScoredModel.of("hire", hire, gold).vocabularies
+    assert {name: counts.gold for name, counts in slices.items()} == {"IV": 1, "OOTV": 1, "OOEV": 2, "OOBV": 1}
 
 
 def test_a_model_without_vectors_has_no_such_scores(classifier: Model, gold):
@@ -42,6 +42,6 @@ def test_the_report_has_them_and_shows_what_was_recalled(hire: Model, documents,
     page = made.page.read_text()
     assert "By vocabulary" in page
     numbers = json.loads(made.numbers.read_text())
-    assert sum(one["gold"] for one in numbers["models"][0]["vocabularies"].values()) == 22
-    assert any(one["strength"] == "attended" for error in numbers["errors"] for one in error["evidence"])
+    assert sum(counts["gold"] for counts in numbers["models"][0]["vocabularies"].values()) == 22
+    assert any(entity["strength"] == "attended" for error in numbers["errors"] for entity in error["evidence"])
     assert "training occurrences" in page

@@ -5,7 +5,7 @@ import pytest
 from nearspan.segment.sentences import boundaries
 
 
-def shown(text: str) -> list[str]:
+def show(text: str) -> list[str]:
     edges = [0, *boundaries(text), len(text)]
     return [text[start:end].strip() for start, end in pairwise(edges)]
 
@@ -52,4 +52,4 @@ def test_no_boundary(text: str) -> None:
     ],
 )
 def test_boundaries(text: str, expected: list[str]) -> None:
-    assert shown(text) == expected
+    assert show(text) == expected

@@ -15,9 +15,9 @@ def test_one_line_when_all_is_in_reach() -> None:
 
 
 def test_coverages_add_up() -> None:
-    one, two = Coverage(1, 2, 3, 4, {"a": 1}), Coverage(1, 1, 1, 5, {"a": 1, "b": 2})
-    assert one + two == Coverage(2, 3, 4, 9, {"a": 2, "b": 2})
-    assert one == Coverage(1, 2, 3, 4, {"a": 1})
+    first, two = Coverage(1, 2, 3, 4, {"a": 1}), Coverage(1, 1, 1, 5, {"a": 1, "b": 2})
+    assert first + two == Coverage(2, 3, 4, 9, {"a": 2, "b": 2})
+    assert first == Coverage(1, 2, 3, 4, {"a": 1})
 
 
 def test_json() -> None:

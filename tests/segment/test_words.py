@@ -12,17 +12,17 @@ ODD = st.sampled_from(
 TEXTS = st.one_of(st.text(), st.text(ODD), st.text(st.characters(categories=["Cs", "Cf", "Mn", "Cc", "Lo"])))
 
 
-def shown(text: str, characters: bool = False) -> list[str]:
+def show(text: str, characters: bool = False) -> list[str]:
     return [text[start:end] for start, end in words(text, characters)]
 
 
 @given(TEXTS, st.booleans())
 @example("\u0301 \u200d\ud800\x00", False)
 def test_every_character_but_whitespace_is_in_exactly_one_word(text: str, characters: bool) -> None:
-    found = words(text, characters)
-    covered = [position for start, end in found for position in range(start, end)]
+    spans = words(text, characters)
+    covered = [position for start, end in spans for position in range(start, end)]
     assert covered == [position for position, character in enumerate(text) if not character.isspace()]
-    assert all(start < end for start, end in found)
+    assert all(start < end for start, end in spans)
 
 
 @pytest.mark.parametrize(
@@ -47,19 +47,19 @@ def test_every_character_but_whitespace_is_in_exactly_one_word(text: str, charac
     ],
 )
 def test_words(text: str, expected: list[str]) -> None:
-    assert shown(text) == expected
+    assert show(text) == expected
 
 
 @pytest.mark.parametrize("unseen", "\u200b\u200c\u200d\u00ad\ufeff\u2060\u200e\u200f\u061c\u180e\u2066")
 @pytest.mark.parametrize("name", ["Marie Curie", "Мария Кюри", "ماری کوری", "मैरी क्यूरी", "12 IL2"])
 def test_a_name_is_as_many_words_with_an_unseen_character_in_each(name: str, unseen: str) -> None:
     parts = [unseen.join((word[:1], word[1:])) for word in name.split()]
-    assert shown(" ".join(parts)) == parts
+    assert show(" ".join(parts)) == parts
 
 
 def test_with_characters_every_grapheme_is_a_word() -> None:
-    assert shown("서울 e\u0301t 👍🏽", characters=True) == ["서", "울", "e\u0301", "t", "👍🏽"]
-    assert shown("\u1112\u1161\u11ab", characters=True) == ["\u1112\u1161\u11ab"]
+    assert show("서울 e\u0301t 👍🏽", characters=True) == ["서", "울", "e\u0301", "t", "👍🏽"]
+    assert show("\u1112\u1161\u11ab", characters=True) == ["\u1112\u1161\u11ab"]
 
 
 @pytest.mark.parametrize("unit", ["a", "n", ".", "1.", "a.", "n'", "\u0301", "👨\u200d", 'א"', " ", "中", "(", "!?"])

@@ -24,12 +24,15 @@ def naive(lengths: list[int], max_width: int) -> list[tuple[int, int, int]]:
 
 @given(lengths_, widths)
 def test_all_spans_up_to_the_width_in_order(lengths: list[int], max_width: int):
-    found = enumerate_spans(torch.tensor(lengths), max_width)
+    candidates = enumerate_spans(torch.tensor(lengths), max_width)
     expected = naive(lengths, max_width)
-    assert list(zip(*(t.tolist() for t in (found.sentence, found.first, found.stop)), strict=True)) == expected
+    assert (
+        list(zip(*(t.tolist() for t in (candidates.sentence, candidates.first, candidates.stop)), strict=True))
+        == expected
+    )
     counts = [sum(sentence == i for sentence, _, _ in expected) for i in range(len(lengths))]
-    assert found.counts.tolist() == counts == count_candidates(torch.tensor(lengths), max_width).tolist()
-    assert len(found) == len(expected)
+    assert candidates.counts.tolist() == counts == count_candidates(torch.tensor(lengths), max_width).tolist()
+    assert len(candidates) == len(expected)
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=5), widths, st.data())
@@ -40,12 +43,16 @@ def test_targets_are_the_labels_of_the_entities_and_null_elsewhere(lengths, max_
         chosen = data.draw(st.lists(st.sampled_from(spans), unique=True, max_size=4))
         gold.append([(first, stop, data.draw(st.integers(1, 3))) for first, stop in chosen])
     table = SpanLabels.of_all_spans(torch.tensor(lengths), gold, max_width)
-    labels = {(s, first, stop): label for s, own in enumerate(gold) for first, stop, label in own}
+    labels = {
+        (s, first, stop): label
+        for s, entities_of_sentence in enumerate(gold)
+        for first, stop, label in entities_of_sentence
+    }
     assert table.labels.tolist() == [labels.get(place, 0) for place in naive(lengths, max_width)]
     ids = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=4))
     batch = [lengths[i] for i in ids]
-    found = table.targets(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width))
-    assert found.tolist() == [labels.get((ids[s], first, stop), 0) for s, first, stop in naive(batch, max_width)]
+    vectors = table.targets(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width))
+    assert vectors.tolist() == [labels.get((ids[s], first, stop), 0) for s, first, stop in naive(batch, max_width)]
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), widths, st.data())
@@ -58,23 +65,27 @@ def test_hot_targets_hold_all_labels_of_a_span(lengths, max_width: int, data: st
     table = SpanLabels.of_all_spans(torch.tensor(lengths), gold, max_width)
     ids = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=4))
     batch = [lengths[i] for i in ids]
-    found = table.one_hot_targets(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width), 4)
-    for row, (s, first, stop) in zip(found.tolist(), naive(batch, max_width), strict=True):
+    targets = table.one_hot_targets(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width), 4)
+    for row, (s, first, stop) in zip(targets.tolist(), naive(batch, max_width), strict=True):
         labels = {label for *place, label in gold[ids[s]] if place == [first, stop]} or {0}
         assert row == [float(label in labels) for label in range(4)]
-    first = {(s, *place): label for s, own in enumerate(gold) for *place, label in reversed(own)}
+    first = {
+        (s, *place): label
+        for s, entities_of_sentence in enumerate(gold)
+        for *place, label in reversed(entities_of_sentence)
+    }
     assert table.labels.tolist() == [first.get(place, 0) for place in naive(lengths, max_width)]
 
 
 def test_a_long_sentence_is_numbered_without_rounding():
     """Numbers are found by a square root; it must not be one off where they are large."""
     for max_width in (1, 7, 300):
-        found = enumerate_spans(torch.tensor([2000]), max_width)
-        width = found.stop - found.first
+        candidates = enumerate_spans(torch.tensor([2000]), max_width)
+        width = candidates.stop - candidates.first
         assert int(width.min()) == 1
         assert int(width.max()) == max_width
-        assert int(found.stop.max()) == 2000
-        assert len({*zip(found.first.tolist(), width.tolist(), strict=True)}) == len(found)
+        assert int(candidates.stop.max()) == 2000
+        assert len({*zip(candidates.first.tolist(), width.tolist(), strict=True)}) == len(candidates)
 
 
 def test_no_sentences_have_no_candidates():

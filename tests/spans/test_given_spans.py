@@ -23,21 +23,23 @@ def test_entities_out_of_reach_are_counted_and_left_out():
 def test_the_fragments_of_an_entity_get_one_label_together():
     placed = GivenEntities.of([ACHES], split, max_width=3)
     # rows as Given sorts them: (0, 2), (2, 3), (4, 5); columns null, ADR, BODY
-    found = torch.tensor([[0, 0.4, 0.6], [0, 0.1, 0.9], [0, 0.9, 0.1]])
-    labels, scores = placed.classify(found)
+    probabilities = torch.tensor([[0, 0.4, 0.6], [0, 0.1, 0.9], [0, 0.9, 0.1]])
+    labels, scores = placed.classify(probabilities)
     assert labels == [1, 2]
     torch.testing.assert_close(torch.tensor(scores), torch.tensor([(0.4 * 0.9) ** 0.5, 0.9]))
 
 
 def test_given_spans_are_the_candidates_of_a_batch():
     given = SpanTable.of([[(1, 3)], [], [(2, 3), (0, 2)]])
-    found = GivenSpans(3).candidates(torch.tensor([3, 4]), given.select(torch.tensor([2, 0])))
-    assert torch.stack([found.sentence, found.number, found.first, found.stop]).T.tolist() == [
+    probabilities = GivenSpans(3).candidates(torch.tensor([3, 4]), given.select(torch.tensor([2, 0])))
+    assert torch.stack(
+        [probabilities.sentence, probabilities.number, probabilities.first, probabilities.stop]
+    ).T.tolist() == [
         [0, 0, 0, 2],
         [0, 1, 2, 3],
         [1, 0, 1, 3],
     ]
-    assert found.counts.tolist() == [2, 1]
+    assert probabilities.counts.tolist() == [2, 1]
 
 
 def test_labels_of_given_spans_follow_their_order():

@@ -6,7 +6,7 @@ from nearspan.segment import LabelledSpan, split
 from nearspan.spans import CandidateRules, align_to_candidates
 
 
-def reached(document: Document, max_width: int = 3):
+def reach(document: Document, max_width: int = 3):
     return align_to_candidates(split(document), document.entities, CandidateRules(max_width))
 
 
@@ -24,66 +24,66 @@ def test_every_reason_is_counted():
             Entity.of(40, 43, "PER"),
         ),
     )
-    found = reached(document)
-    assert dict(found.coverage.unreachable) == {
+    reachability = reach(document)
+    assert dict(reachability.coverage.unreachable) == {
         "second label on a span": 1,
         "misaligned": 1,
         "wider than 3 words": 1,
         "crosses a sentence": 1,
         "discontinuous": 1,
     }
-    assert found.entities == [[(0, 1, "PER")], [(0, 1, "PER")]]
-    assert found.coverage.entities == 7
-    assert found.coverage.reachable == 2
+    assert reachability.entities == [[(0, 1, "PER")], [(0, 1, "PER")]]
+    assert reachability.coverage.entities == 7
+    assert reachability.coverage.reachable == 2
 
 
 def test_tagged_words_reach_any_width_but_no_overlaps():
     document = nearspan.markup("[the old Bank of [England](PLACE)](ORG) and [Ada](PER)")
-    found = align_to_candidates(split(document), document.entities, CandidateRules(2, tags_words=True))
-    assert found.entities == [[(0, 5, "ORG"), (6, 7, "PER")]]
-    assert dict(found.coverage.unreachable) == {"overlapping a wider entity": 1}
+    reachability = align_to_candidates(split(document), document.entities, CandidateRules(2, tags_words=True))
+    assert reachability.entities == [[(0, 5, "ORG"), (6, 7, "PER")]]
+    assert dict(reachability.coverage.unreachable) == {"overlapping a wider entity": 1}
 
 
 def test_second_labels_are_reached_where_a_span_may_have_several():
     document = Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"), Entity.of(0, 3, "Z")))
-    found = align_to_candidates(split(document), document.entities, CandidateRules(3, multilabel=True))
-    assert found.entities == [[(0, 2, "X"), (1, 3, "Y"), (0, 2, "Z")]]
-    assert found.coverage.unreachable == {}
+    reachability = align_to_candidates(split(document), document.entities, CandidateRules(3, multilabel=True))
+    assert reachability.entities == [[(0, 2, "X"), (1, 3, "Y"), (0, 2, "Z")]]
+    assert reachability.coverage.unreachable == {}
 
 
 def test_nested_and_crossing_entities_are_reached():
     document = Document("a b c", (Entity.of(0, 3, "X"), Entity.of(2, 5, "Y"), Entity.of(2, 3, "Z")))
-    assert reached(document).entities == [[(0, 2, "X"), (1, 3, "Y"), (1, 2, "Z")]]
-    assert reached(document).coverage.reachable == 3
+    assert reach(document).entities == [[(0, 2, "X"), (1, 3, "Y"), (1, 2, "Z")]]
+    assert reach(document).coverage.reachable == 3
 
 
 def test_a_width_of_exactly_the_limit_is_reached():
     document = nearspan.markup("[a b c](X) [a b c d](Y)")
-    assert reached(document, 3).entities == [[(0, 3, "X")]]
+    assert reach(document, 3).entities == [[(0, 3, "X")]]
 
 
 def test_a_document_without_entities():
-    assert reached(Document("Nothing here.")).entities == [[]]
-    assert reached(Document("")).entities == []
+    assert reach(Document("Nothing here.")).entities == [[]]
+    assert reach(Document("")).entities == []
 
 
 def test_discontinuous_entities_are_reached_where_they_can_be_joined():
     document = nearspan.markup("[a b](X#1) c [d](X#1) e ; [f](Y#1) g [h i j k](Y#1) ; [l](X)")
-    found = align_to_candidates(split(document), document.entities, CandidateRules(3, links_fragments=True))
-    assert found.discontinuous == [[LabelledSpan(((0, 2), (3, 4)), "X")]]
-    assert found.entities == [[(13, 14, "X")]]
-    assert found.coverage.unreachable == {"wider than 3 words": 1}
+    reachability = align_to_candidates(split(document), document.entities, CandidateRules(3, links_fragments=True))
+    assert reachability.discontinuous == [[LabelledSpan(((0, 2), (3, 4)), "X")]]
+    assert reachability.entities == [[(13, 14, "X")]]
+    assert reachability.coverage.unreachable == {"wider than 3 words": 1}
 
 
 def test_fragments_that_touch_cannot_be_joined():
     document = Document("a b c", (Entity(Span(((0, 1), (2, 3))), "X"),))
-    found = align_to_candidates(split(document), document.entities, CandidateRules(3, links_fragments=True))
-    assert found.discontinuous == [[]]
-    assert found.coverage.unreachable == {"of fragments that touch": 1}
+    reachability = align_to_candidates(split(document), document.entities, CandidateRules(3, links_fragments=True))
+    assert reachability.discontinuous == [[]]
+    assert reachability.coverage.unreachable == {"of fragments that touch": 1}
 
 
 def test_tagged_words_that_no_window_of_a_long_sentence_holds_are_counted():
     document = Document(" ".join(["word"] * 1500), (Entity.of(880 * 5, 1010 * 5 - 1, "LONG"),))
-    found = align_to_candidates(split(document), document.entities, CandidateRules(6, tags_words=True))
-    assert found.entities == [[]]
-    assert found.coverage.unreachable == {"cut by the windows of a very long sentence": 1}
+    reachability = align_to_candidates(split(document), document.entities, CandidateRules(6, tags_words=True))
+    assert reachability.entities == [[]]
+    assert reachability.coverage.unreachable == {"cut by the windows of a very long sentence": 1}

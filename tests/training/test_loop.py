@@ -289,12 +289,12 @@ def test_dropout_is_on_again_after_an_epoch_was_scored(tiny, documents, tmp_path
     modes: list[bool] = []
     read = Encoder.forward
 
-    def watched(encoder: Encoder, batch: Batch):
+    def watch(encoder: Encoder, batch: Batch):
         if torch.is_grad_enabled():
             modes.append(encoder.training)
         return read(encoder, batch)
 
-    monkeypatch.setattr(Encoder, "forward", watched)
+    monkeypatch.setattr(Encoder, "forward", watch)
     nearspan.train(tiny("instance", "training.epochs=3"), documents, documents, out=tmp_path / "m", device="cpu")
     assert modes == [True] * 3 * math.ceil(len(documents) / 4)
 
@@ -304,11 +304,11 @@ def test_an_epochs_batches_hold_sentences_of_like_length(tiny, tmp_path: Path, m
     padding: list[int] = []
     read = Encoder.forward
 
-    def watched(encoder: Encoder, batch: Batch):
+    def watch(encoder: Encoder, batch: Batch):
         if encoder.training:
             padding.append(int((~batch.mask).sum()))
         return read(encoder, batch)
 
-    monkeypatch.setattr(Encoder, "forward", watched)
+    monkeypatch.setattr(Encoder, "forward", watch)
     nearspan.train(tiny("classifier", "training.epochs=1"), documents, out=tmp_path / "m", device="cpu")
     assert padding == [0 + 1 + 2 + 3] * 10  # 40 lengths in batches of 4

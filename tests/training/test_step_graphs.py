@@ -69,8 +69,8 @@ def test_recorded_steps_learn_the_same(new_trainer):
     recorder = Recorder(weights)
     recorded.graphs = StepGraphs(weights, recorded._backward, recorder)
     assert torch.equal(torch.stack(train(plain)), torch.stack(train(recorded)))
-    for own, other in zip(plain.model.network.parameters(), weights, strict=True):
-        assert torch.equal(own, other)
+    for weight, other in zip(plain.model.network.parameters(), weights, strict=True):
+        assert torch.equal(weight, other)
     shapes = {recorded.corpus.batch(ids).rows.shape for epoch in range(4) for (ids,) in recorded._batches(epoch)}
     assert 1 < recorder.recorded <= len(shapes)
     assert recorder.replayed > recorder.recorded

@@ -137,9 +137,19 @@ def add(
 ) -> None:
     """Remember sentences with their entities, so that the model reads them so.
 
-    --search and --interpolate are how the model will be asked.
+    Mark the entities of a text with their labels. What is not marked is remembered as no entity. Nested and
+    discontinuous ones, whose fragments have a number, are marked as in the examples. Weights are found by trying the
+    model out, as --search and --interpolate have it.
 
     Example: nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections
+
+    Example: nearspan memory runs/mine add 'The [University of [Oslo](PLACE)](ORG) opened.'
+
+    Example: nearspan memory runs/mine add '[pain in](SYMPTOM#1) arms and [legs](SYMPTOM#1)'
+
+    Example: nearspan memory runs/mine add 'She may leave in May.' --weight 3
+
+    Example: nearspan memory runs/mine add --corpus corrected.conll
     """
     from nearspan.formats.markup import parse
 
@@ -225,6 +235,28 @@ def log(context: typer.Context, as_json: options.Json = False) -> None:
         return
     for edit in edits:
         echo(f"{edit.number}  {edit.time}  {edit.summary}")
+
+
+@memory.command(cls=Command)
+def repair(
+    context: typer.Context,
+    lose_edits: Annotated[bool, typer.Option("--lose-edits", help="Do it: keep the edits before the damage.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Say what is damaged in the journal of edits, and what can be kept.
+
+    Nothing is changed without --lose-edits. What lost edits had removed or forgotten is in the memory again.
+
+    Example: nearspan memory runs/mine repair
+    """
+    from nearspan.memory import repair_journal
+
+    report = repair_journal(context.obj, lose_edits)
+    if as_json:
+        print_json({"report": report})
+        return
+    for line in report:
+        echo(line)
 
 
 def _open(context: typer.Context, device: str, search: str = "", interpolate: float | None = None) -> Editor:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from nearspan.cli.terminal import echo, terminal
 from nearspan.errors import ConfigError
-from nearspan.recipes import find, names, read
+from nearspan.recipes import names, read, read_text
 
 
 def recipes(
@@ -37,17 +37,9 @@ def recipes(
 
         echo(tomli_w.dumps(load(name).model_dump(exclude_none=True)), nl=False)
     elif name:
-        echo(_read(name), nl=False)
+        echo(read_text(name), nl=False)
     else:
         terminal().print(_table())
-
-
-def _read(name: str) -> str:
-    path = find(name)
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:  # ValueError: no UTF-8
-        raise ConfigError(f"cannot read recipe {path}: {error}") from error
 
 
 def _table() -> Table:

@@ -1,20 +1,44 @@
 """`nearspan train`: a recipe and a corpus to a model."""
 
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nearspan.cli import options
 from nearspan.cli.terminal import terminal
+from nearspan.document import Document
+from nearspan.recipes import names
+
+if TYPE_CHECKING:
+    from nearspan.model import Model
+
+EXAMPLES, LONGEST = 50, 120  # documents and sentences that are looked at for an example, and its most characters
 
 
 def train(
-    recipe: options.RecipeName,
     train: options.TrainCorpus,
     out: Annotated[Path, typer.Option(help="Folder for the model, its checkpoint and metrics.")],
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="A recipe's name (see `nearspan recipes`) or a TOML file; `start` if not given.",
+            autocompletion=lambda: names(),
+        ),
+    ] = "",
     dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus; its best epoch is kept.")] = None,
     test: Annotated[list[Path] | None, typer.Option("--test", help="Test corpus, scored once at the end.")] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Take as many epochs as fit; as the recipe says if not given, 10 for `start`; 0: all."
+        ),
+    ] = None,
     vectors: options.Vectors = "",
     encoder: options.EncoderName = "",
     settings: options.Settings = None,
@@ -31,12 +55,16 @@ def train(
 ) -> None:
     """Train a recipe and save the model with the best development F1.
 
+    Without a recipe it is `start`: ten minutes, and a tenth of the training data is held out where no --dev is given.
+
+    Example: nearspan train --train train.conll --out runs/mine
+
     Example: nearspan train instance --train train.conll --dev dev.conll --out runs/mine --vectors glove.6B.100d.txt
     """
     from nearspan import training
     from nearspan.formats.synonyms import read as read_synonyms
 
-    chosen = options.load_recipe(recipe, settings, vectors, encoder)
+    chosen = options.load_recipe(recipe or training.first_recipe(), settings, vectors, encoder)
     console = terminal(stderr=True)
     documents = [options.read_documents(paths, format, columns) for paths in (train, dev, test)]
     try:
@@ -44,6 +72,7 @@ def train(
             chosen,
             *documents,
             out=out,
+            minutes=minutes,
             seed=seed,
             device=device,
             resume=resume,
@@ -58,5 +87,31 @@ def train(
             how = "stopped before the first checkpoint; the same command without --resume begins anew"
         raise KeyboardInterrupt(how) from None
     if run.main:
-        command = f"explain {out} 'some text'{' --span text' if run.model.classifies_given_spans else ''}"
-        console.print(f"saved to {out}: try  nearspan {command}", markup=False, soft_wrap=True)
+        console.print(f"saved to {out}. What next:", markup=False, highlight=False, soft_wrap=True)
+        for command in _next_commands(
+            out, (test or dev or [Path("CORPUS")])[0], run.model, chain(*reversed(documents))
+        ):
+            console.print(f"  nearspan {command}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _next_commands(out: Path, corpus: Path, model: Model, documents: Iterable[Document]) -> list[str]:
+    """What to do with a new model: score it, question it on a sentence of the corpus, open the page."""
+    folder = shlex.quote(str(out))
+    text, entity = _example(model, documents)
+    asked = f" --span {shlex.quote(entity)}" if model.classifies_given_spans else ""
+    return [
+        f"evaluate {folder} {shlex.quote(str(corpus))}",
+        f"explain {folder} {shlex.quote(text)}{asked}",
+        f"serve {folder}",
+    ]
+
+
+def _example(model: Model, documents: Iterable[Document]) -> tuple[str, str]:
+    """The first short sentence with an entity, and the entity."""
+    for document in islice(documents, EXAMPLES):
+        for sentence in islice(model.split(document), EXAMPLES):
+            if len(sentence.text) <= LONGEST:
+                for entity in document.entities:
+                    if sentence.start <= entity.start and entity.end <= sentence.end:
+                        return " ".join(sentence.text.split()), entity.text
+    return "some text", "text"

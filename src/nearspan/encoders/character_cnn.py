@@ -36,7 +36,7 @@ class CharacterFeature(WordFeature):
         super().__init__()
         self.settings, self.vocabulary = settings, vocabulary
         self.index = {character: row for row, character in enumerate(vocabulary["characters"], start=2)}
-        self.table = nn.Embedding(len(self.index) + 2, settings.size, padding_idx=PADDING)
+        self.table = nn.Embedding(len(vocabulary["characters"]) + 2, settings.size, padding_idx=PADDING)
         self.dropout = nn.Dropout(settings.dropout)
 
     @classmethod

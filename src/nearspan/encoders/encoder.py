@@ -218,7 +218,7 @@ class Encoder(nn.Module):
         feature: Any = self.finder or self.features[name]
         if not feature.from_file:
             return (encoded.features[name] * mask).sum(1) / mask.sum(1)
-        means = (feature.pretrained(batch, batch.corpus.features[name]) * mask).sum(1) / mask.sum(1)
+        means = (feature.pretrained_vectors(batch, batch.corpus.features[name]) * mask).sum(1) / mask.sum(1)
         return torch.cat([means, (means == 0).all(1, keepdim=True)], dim=1)
 
     @torch.no_grad()

@@ -158,7 +158,7 @@ class StaticVectors(WordFeature):
         """The words that have a pretrained vector."""
         return [*self.vocabulary["trained"][self.vocabulary["own"] :], *self.vocabulary["frozen"]]
 
-    def pretrained(self, batch: Batch, features: Features) -> Tensor:
+    def pretrained_vectors(self, batch: Batch, features: Features) -> Tensor:
         """The vectors that a file gave to the batch's words [B, T, size]; 0 where it gave none."""
         missing = features["rows"][batch.rows] < self.vocabulary["own"]
         return self.forward(batch, features).masked_fill(missing[..., None], 0)

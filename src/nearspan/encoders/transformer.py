@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
+from nearspan.document import Fragment
 from nearspan.encoders.batches import Batch, Features
+from nearspan.encoders.layer_split import LayerSplit
+from nearspan.encoders.packaged import encoder_source
 from nearspan.encoders.transformer_config import attention_of, build_config, build_encoder, config_values
 from nearspan.encoders.word_feature import WordFeature
 from nearspan.encoders.word_pieces import PieceTokenizer, encode_pieces, load_tokenizer, loading_error, unit_pieces
@@ -33,12 +36,13 @@ PER_LAYER = ("layer_types", "attention_window")  # lists that some families have
 
 
 class TransformerSettings(Settings):
-    """A pretrained encoder, by folder or by hub id."""
+    """A pretrained encoder, by the name of a packaged one, by folder or by hub id."""
 
     kind: Literal["transformer"] = "transformer"
     name: str
     layers: int = Field(default=0, ge=0, le=1_000)  # how many are kept, the lowest ones; 0: all
     frozen: bool = True  # frozen states are computed once for a corpus
+    frozen_layers: int = Field(default=0, ge=0, le=1_000)  # the lowest ones, which are not fine-tuned with the others
     pooling: Literal["first", "mean"] = "first"
     window: int = Field(default=0, ge=0, le=1_000_000)  # pieces the encoder reads at once; 0: as many as it can
     overlap: int = Field(default=64, ge=0, le=1_000_000)  # pieces that neighbouring windows share
@@ -84,6 +88,8 @@ class Transformer(WordFeature):
         self.encoder.requires_grad_(not settings.frozen)
         if getattr(encoder, "pooler", None) is not None:
             encoder.pooler.requires_grad_(False)  # its output is not used
+        tuned = settings.frozen_layers and not settings.frozen
+        self.split = LayerSplit.of(encoder, settings.frozen_layers) if tuned else None
         self.specials = tokenizer.specials
         readable = min(tokenizer.longest, getattr(encoder.config, "max_position_embeddings", 512))
         if encoder.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
@@ -126,16 +132,23 @@ class Transformer(WordFeature):
         return cls(settings, encoder, tokenizer)
 
     def train(self, mode: bool = True) -> Transformer:
-        """A frozen encoder stays in evaluation mode."""
+        """What is frozen stays in evaluation mode."""
         super().train(mode)
         if self.settings.frozen:
             self.encoder.eval()
+        elif self.split is not None:
+            self.split.keep_lower_still()
         return self
 
     def prepare(self, sentences: Sequence[Sentence]) -> Features:
-        """The pieces, read batch by batch; where only one frozen layer is read, the states of all words [R, size]."""
+        """The pieces, read batch by batch; where only one frozen layer is read, the states of all words [R, size].
+
+        Where the lowest layers are frozen, their states of all pieces [P, size].
+        """
         passages, pieces = self._passages(sentences)
         features: Features = {"passages": passages, "pieces": pieces}
+        if self.split is not None and not self.all_layers:
+            return features | self._lower_states(passages)
         if not self.settings.frozen or self.all_layers:
             return features
         states = torch.empty(sum(map(len, sentences)), self.size, dtype=torch.float16)
@@ -212,7 +225,10 @@ class Transformer(WordFeature):
         sentences: list[Pieces] = [features["pieces"][i] for i in chosen]
         numbers = list(dict.fromkeys(sentence.passage for sentence in sentences))
         passages: list[Passage] = [features["passages"][number] for number in numbers]
-        states = self._run([window for passage in passages for window in passage.windows])
+        if "lower" in features:
+            states = self._run_upper(features, [row for number in numbers for row in features["rows"][number]])
+        else:
+            states = self._run([window for passage in passages for window in passage.windows])
         first = dict(zip(numbers, np.cumsum([0, *(len(passage.windows) for passage in passages)]), strict=False))
         places = [
             features["passages"][sentence.passage].places[sentence.read] + [first[sentence.passage], 0]
@@ -230,8 +246,41 @@ class Transformer(WordFeature):
         means = words / divisors[:, None, None]
         return list(means.view(*counts.shape, *pieces.shape[1:]).unbind(2))
 
-    def _run(self, rows: list[NDArray[np.int64]]) -> Tensor:
-        """The encoder's states [windows, pieces, layers, size] for windows of ids."""
+    def _lower_states(self, passages: list[Passage]) -> Features:
+        """The frozen layers' states of all pieces [P, size], and of each passage its windows' rows (first, stop)."""
+        windows = [window for passage in passages for window in passage.windows]
+        stops = np.cumsum([len(window) for window in windows])
+        spans = iter([(int(stop) - len(window), int(stop)) for window, stop in zip(windows, stops, strict=True)])
+        rows = [[next(spans) for _ in passage.windows] for passage in passages]
+        flat = [span for passage in rows for span in passage]
+        states = torch.empty(int(stops[-1]) if windows else 0, self.size, dtype=torch.float16)
+        order = sorted(range(len(windows)), key=lambda number: len(windows[number]))
+        assert self.split is not None
+        with torch.inference_mode():
+            for start in range(0, len(order), WINDOWS_AT_ONCE):
+                chosen = order[start : start + WINDOWS_AT_ONCE]
+                read = self._run([windows[number] for number in chosen], self.split.lower)[:, :, 0].half().cpu()
+                for number, pieces in zip(chosen, read, strict=True):
+                    first, stop = flat[number]
+                    states[first:stop] = pieces[: stop - first]
+        return {"lower": states, "rows": rows}
+
+    def _run_upper(self, features: Features, spans: list[Fragment]) -> Tensor:
+        """The states [windows, pieces, 1, size] that the upper layers make of the lower ones' at some rows."""
+        assert self.split is not None
+        lower: Tensor = features["lower"]
+        first, stop = torch.tensor(spans).to(lower.device, non_blocking=True).unbind(1)
+        steps = torch.arange(max(stop - first for first, stop in spans), device=lower.device)
+        seen = steps < (stop - first)[:, None]  # [windows, pieces]
+        inputs = lower[(first[:, None] + steps) * seen].float()
+        parts = [
+            self.split.upper(inputs_embeds=states, attention_mask=mask.long()).last_hidden_state
+            for states, mask in zip(inputs.split(WINDOWS_AT_ONCE), seen.split(WINDOWS_AT_ONCE), strict=True)
+        ]
+        return torch.cat(parts)[:, :, None]
+
+    def _run(self, rows: list[NDArray[np.int64]], encoder: Any = None) -> Tensor:
+        """The states [windows, pieces, layers, size] of an encoder, else of the whole one, for windows of ids."""
         device = next(self.encoder.parameters()).device
         sizes = np.array([len(row) for row in rows])
         ids = np.full((len(rows), sizes.max()), self.tokenizer.padding)
@@ -240,7 +289,7 @@ class Transformer(WordFeature):
         parts = []
         inputs = (torch.from_numpy(ids), torch.from_numpy(seen).long())
         for window_ids, mask in zip(*(tensor.split(WINDOWS_AT_ONCE) for tensor in inputs), strict=True):
-            out = self.encoder(
+            out = (encoder or self.encoder)(
                 input_ids=window_ids.to(device, non_blocking=True),
                 attention_mask=mask.to(device, non_blocking=True),
                 output_hidden_states=self.all_layers,
@@ -261,14 +310,13 @@ class _PassagePart:
 def _load(settings: TransformerSettings) -> tuple[Any, PieceTokenizer]:
     from transformers import AutoModel
 
-    config = _config(settings)
+    source = encoder_source(settings.name)
+    config = _config(settings, source)
     options = {"trust_remote_code": False, "use_safetensors": True, "output_loading_info": True}
     try:
         with _without_load_report():
             attention = attention_of(config)
-            encoder, info = AutoModel.from_pretrained(
-                settings.name, config=config, attn_implementation=attention, **options
-            )
+            encoder, info = AutoModel.from_pretrained(source, config=config, attn_implementation=attention, **options)
     except OSError as error:
         raise _weights_error(settings.name, error) from error
     except Exception as error:  # transformers raises what it likes
@@ -296,12 +344,12 @@ def _weights_error(name: str, error: OSError) -> ResourceError:
     )
 
 
-def _config(settings: TransformerSettings) -> Any:
+def _config(settings: TransformerSettings, source: str) -> Any:
     """The encoder's own configuration, with the layers and the dropout of the settings."""
     from transformers import AutoConfig
 
     try:
-        published = AutoConfig.from_pretrained(settings.name, trust_remote_code=False)
+        published = AutoConfig.from_pretrained(source, trust_remote_code=False)
         config = build_config(config_values(published))  # as it will be read from the model's folder
         layers = getattr(config, "num_hidden_layers", 0)
         if 0 < settings.layers < layers:

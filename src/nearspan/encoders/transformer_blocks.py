@@ -168,8 +168,8 @@ def _block(config: Any, layer: Any, parts: dict[str, Any]) -> Block:
     if config.model_type != "deberta-v2":
         return Block(parts, heads)
     attention = layer.attention.self  # has these two where places are not projected as words are
-    own = {"position_key": "pos_key_proj", "position_query": "pos_query_proj"}
-    parts |= {part: getattr(attention, name) for part, name in own.items() if hasattr(attention, name)}
+    names = {"position_key": "pos_key_proj", "position_query": "pos_query_proj"}
+    parts |= {part: getattr(attention, name) for part, name in names.items() if hasattr(attention, name)}
     return DisentangledBlock(parts, heads, attention.pos_att_type)
 
 

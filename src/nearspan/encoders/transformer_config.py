@@ -18,58 +18,29 @@ albert bert big_bird camembert convbert data2vec-text deberta deberta-v2 distilb
 gemma2 gemma3_text gpt2 gte ibert llama longformer megatron-bert mistral mobilebert modernbert mpnet nomic_bert
 nystromformer qwen2 qwen3 rembert roberta roberta-prelayernorm roformer splinter squeezebert xlm-roberta
 xlm-roberta-xl xmod
-""".split()  # noqa: SIM905
+""".split()
 
 # Read by a family's layers, but no argument of its configuration.
 UNDECLARED = {
-    "deberta": {"pooler_hidden_size", "talking_head"},
-    "deberta-v2": {
-        "attention_head_size",
-        "conv_act",
-        "conv_groups",
-        "conv_kernel_size",
-        "norm_rel_ebd",
-        "pooler_hidden_size",
-        "position_buckets",
-        "share_att_key",
-    },
+    "deberta": "pooler_hidden_size talking_head".split(),
+    "deberta-v2": """
+        attention_head_size conv_act conv_groups conv_kernel_size norm_rel_ebd pooler_hidden_size position_buckets
+        share_att_key
+        """.split(),
 }
 
 # Arguments of all families in some versions of transformers, and in others of none.
-SHARED = {
-    "add_cross_attention",
-    "bos_token_id",
-    "chunk_size_feed_forward",
-    "cls_token_id",
-    "eos_token_id",
-    "is_decoder",
-    "pad_token_id",
-    "sep_token_id",
-    "tie_word_embeddings",
-    "use_cache",
-}
+SHARED = """
+add_cross_attention bos_token_id chunk_size_feed_forward cls_token_id eos_token_id is_decoder pad_token_id sep_token_id
+tie_word_embeddings use_cache
+""".split()
 
 # Arguments that are about something else than an encoder's layers, or choose what is run.
-REFUSED = {
-    "architectures",
-    "attn_implementation",
-    "auto_map",
-    "dtype",
-    "experts_implementation",
-    "id2label",
-    "is_encoder_decoder",
-    "label2id",
-    "name_or_path",
-    "output_attentions",
-    "output_hidden_states",
-    "problem_type",
-    "quantization_config",
-    "return_dict",
-    "tokenizer_class",
-    "torch_dtype",
-    "torchscript",
-    "transformers_version",
-}
+REFUSED = """
+architectures attn_implementation auto_map dtype experts_implementation id2label is_encoder_decoder label2id
+name_or_path output_attentions output_hidden_states problem_type quantization_config return_dict tokenizer_class
+torch_dtype torchscript transformers_version
+""".split()
 
 RETIRED = {"position_embedding_type": "absolute"}  # newer versions know this value alone, and not the argument
 
@@ -78,7 +49,7 @@ def known_settings(model_type: str) -> set[str]:
     """The names of all settings that an encoder of a family may have."""
     accepted = inspect.signature(_config_class(model_type).__init__).parameters.values()
     named = {parameter.name for parameter in accepted if parameter.kind is not parameter.VAR_KEYWORD} - {"self"}
-    return (named | SHARED | UNDECLARED.get(model_type, set())) - REFUSED
+    return {*named, *SHARED, *UNDECLARED.get(model_type, ())}.difference(REFUSED)
 
 
 def config_values(config: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class WordFeature(nn.Module):
 
     Settings: ClassVar[type[Settings]]
     capturable: ClassVar[bool] = False  # reads a batch's rows and mask alone and never waits: for CUDA graphs
-    from_file: bool = False  # whether a file gave its vectors, so that `pretrained` tells these apart
+    from_file: bool = False  # whether a file gave its vectors, so that `pretrained_vectors` tells these apart
     size: int  # of a word's vector
     vocabulary: Any = None  # JSON content that `from_vocabulary` needs beside the weights
 

@@ -20,7 +20,6 @@ from nearspan.encoders.batches import Batch, Features
 from nearspan.segment import Sentence, copies, digests
 from nearspan.settings import Settings
 
-WRITTEN_BUFFERS = ("counts", "values", "keys", "sums")  # what writing changes
 CELLS = 2**26  # numbers of keys and values that are looked at at once
 
 
@@ -61,6 +60,8 @@ class WordMemory(nn.Module):
     encoder gives each slot its own, and so do vectors that are written as they are read: they are trained meanwhile.
     A word without slots (it is not in the training data, or the memory was not written yet) keeps its state: g = h.
     """
+
+    written_buffers = ("counts", "values", "keys", "sums")  # what writing changes: checkpoints keep it
 
     def __init__(self, settings: WordMemorySettings, vocabulary: dict[str, Any], keys: int, values: int) -> None:
         super().__init__()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Fragment
+from nearspan.encoders.packaged import PACKAGED, encoder_source
 from nearspan.errors import ResourceError, first_line
 from nearspan.segment import Sentence, split
 
@@ -95,16 +96,17 @@ class Splitter:
 
 
 def load_tokenizer(name: str) -> PieceTokenizer:
-    """A pretrained encoder's tokenizer, by folder or by hub id."""
+    """A pretrained encoder's tokenizer, by the name of a packaged one, by folder or by hub id."""
     from transformers import AutoTokenizer
 
+    source = encoder_source(name)
     safe = {"use_fast": True, "trust_remote_code": False}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, **safe)
+        tokenizer = AutoTokenizer.from_pretrained(source, **safe)
         if getattr(tokenizer, "add_prefix_space", None) is False:  # RoBERTa: a word has its blank in its first piece
-            tokenizer = AutoTokenizer.from_pretrained(name, add_prefix_space=True, **safe)
+            tokenizer = AutoTokenizer.from_pretrained(source, add_prefix_space=True, **safe)
         if _lowers_known_capitals(tokenizer):  # a BERT published without its tokenizer's settings: uncased by default
-            tokenizer = AutoTokenizer.from_pretrained(name, do_lower_case=False, **safe)
+            tokenizer = AutoTokenizer.from_pretrained(source, do_lower_case=False, **safe)
     except Exception as error:  # transformers and tokenizers raise what they like
         raise loading_error(name, error) from error
     if not tokenizer.is_fast:
@@ -128,7 +130,8 @@ def loading_error(name: str, error: Exception) -> ResourceError:
     """The error for a pretrained encoder that cannot be loaded."""
     return ResourceError(
         f"cannot load the encoder {name!r}: {first_line(error)} "
-        "Give a folder with config.json, weights and tokenizer, or the id of a model on the hub."
+        "Give a folder with config.json, weights and tokenizer, the id of a model on the hub, or the name of one that "
+        f"comes as a package: {', '.join(PACKAGED)}."
     )
 
 

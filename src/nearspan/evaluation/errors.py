@@ -30,17 +30,17 @@ def find_errors(gold: Iterable[Document], predicted: Iterable[Document]) -> list
     largest overlap first. An entity without a partner is missed or spurious.
 
     >>> gold = [Document("Ann Li in Oslo", (Entity.of(0, 6, "PER"), Entity.of(10, 14, "LOC")))]
-    >>> guess = [gold[0].with_entities([Entity.of(0, 3, "PER"), Entity.of(10, 14, "ORG")])]
-    >>> [(error.kind, error.gold.label, error.predicted.label) for error in find_errors(gold, guess)]
+    >>> prediction = [gold[0].with_entities([Entity.of(0, 3, "PER"), Entity.of(10, 14, "ORG")])]
+    >>> [(error.kind, error.gold.label, error.predicted.label) for error in find_errors(gold, prediction)]
     [('wrong boundary', 'PER', 'PER'), ('wrong label', 'LOC', 'ORG')]
     """
     pairs = pair_documents(gold, predicted)
-    return [error for truth, guess in pairs for error in _document_errors(truth, guess)]
+    return [error for truth, prediction in pairs for error in _document_errors(truth, prediction)]
 
 
-def _document_errors(truth: Document, guess: Document) -> list[Error]:
-    golds, guesses = set(truth.entities), set(guess.entities)
-    missed, spurious = golds - guesses, guesses - golds
+def _document_errors(truth: Document, prediction: Document) -> list[Error]:
+    golds, predictions = set(truth.entities), set(prediction.entities)
+    missed, spurious = golds - predictions, predictions - golds
     index = Overlaps(spurious)
     pairs = [_rank(gold, predicted) for gold in missed for predicted in index.of(gold.span)]
     errors: list[Error] = []
@@ -84,15 +84,15 @@ def false_positives(gold: Iterable[Document], predicted: Iterable[Document]) -> 
     """Count category errors and span errors.
 
     >>> gold = [Document("Ann Li in Oslo", (Entity.of(0, 6, "PER"), Entity.of(10, 14, "LOC")))]
-    >>> guess = [gold[0].with_entities([Entity.of(0, 3, "PER"), Entity.of(10, 14, "ORG")])]
-    >>> false_positives(gold, guess)
+    >>> prediction = [gold[0].with_entities([Entity.of(0, 3, "PER"), Entity.of(10, 14, "ORG")])]
+    >>> false_positives(gold, prediction)
     FalsePositives(predicted=2, category=1, span=1)
     """
     total = category = span = 0
-    for truth, guess in pair_documents(gold, predicted):
-        golds, guesses = set(truth.entities), set(guess.entities)
+    for truth, prediction in pair_documents(gold, predicted):
+        golds, predictions = set(truth.entities), set(prediction.entities)
         gold_spans = {entity.span for entity in golds}
-        wrong = guesses - golds
+        wrong = predictions - golds
         mislabelled = sum(entity.span in gold_spans for entity in wrong)
-        total, category, span = total + len(guesses), category + mislabelled, span + len(wrong) - mislabelled
+        total, category, span = total + len(predictions), category + mislabelled, span + len(wrong) - mislabelled
     return FalsePositives(total, category, span)

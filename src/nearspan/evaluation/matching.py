@@ -38,31 +38,31 @@ def score_by(
     >>> {name: scores.f1 for name, scores in thirds.items()}
     {'third 1': 1.0, 'third 2': 1.0}
     """
-    golds, guesses = defaultdict[str, set[Labelled]](set), defaultdict[str, set[Labelled]](set)
-    for position, (truth, guess) in enumerate(pair_documents(gold, predicted)):
+    golds, predictions = defaultdict[str, set[Labelled]](set), defaultdict[str, set[Labelled]](set)
+    for position, (truth, prediction) in enumerate(pair_documents(gold, predicted)):
         slice_of = slicer(truth)
-        for slices, document in ((golds, truth), (guesses, guess)):
+        for slices, document in ((golds, truth), (predictions, prediction)):
             for entity in document.entities:
                 slices[slice_of(entity)].add(((position, entity.span), entity.label))
-    return {name: Scores.of(golds[name], guesses[name]) for name in sorted(golds.keys() | guesses.keys())}
+    return {name: Scores.of(golds[name], predictions[name]) for name in sorted(golds.keys() | predictions.keys())}
 
 
 def pair_documents(gold: Iterable[Document], predicted: Iterable[Document]) -> Iterator[tuple[Document, Document]]:
     """Each gold document with its prediction, or an error when they do not belong together."""
-    for position, (truth, guess) in enumerate(zip_longest(gold, predicted)):
-        if truth is None or guess is None:
+    for position, (truth, prediction) in enumerate(zip_longest(gold, predicted)):
+        if truth is None or prediction is None:
             longer, shorter = ("predicted", "gold") if truth is None else ("gold", "predicted")
             raise NearspanError(
                 f"there are only {position} {shorter} documents but more {longer} ones; "
                 "give the same documents, in the same order, on both sides"
             )
-        if truth.text != guess.text:
+        if truth.text != prediction.text:
             raise NearspanError(
                 f"document {position + 1} differs: gold {truth.id!r} begins {truth.text[:40]!r}, predicted "
-                f"{guess.id!r} begins {guess.text[:40]!r}, and their texts are not equal; give the same "
+                f"{prediction.id!r} begins {prediction.text[:40]!r}, and their texts are not equal; give the same "
                 "documents, in the same order, on both sides"
             )
-        yield truth, guess
+        yield truth, prediction
 
 
 class Overlaps:

@@ -84,8 +84,8 @@ class Scores:
         >>> Scores.of({("Ada", "PER")}, {("Ada", "PER"), ("Oslo", "PER")}).labels
         {'PER': Counts(correct=1, predicted=2, gold=1)}
         """
-        golds, guesses, right = (Counter(label for _, label in items) for items in (gold, predicted, gold & predicted))
-        return cls({label: Counts(right[label], guesses[label], golds[label]) for label in sorted(golds | guesses)})
+        counts = [Counter(label for _, label in side) for side in (gold & predicted, predicted, gold)]
+        return cls({label: Counts(*(side[label] for side in counts)) for label in sorted(counts[1] | counts[2])})
 
     @property
     def total(self) -> Counts:

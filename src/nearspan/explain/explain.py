@@ -13,7 +13,7 @@ from nearspan.explain.counter_evidence import smallest_removal
 from nearspan.explain.evidence import NULL, Evidence, Neighbour, RecalledWord, Strength, neighbours_at
 from nearspan.explain.question import Question
 from nearspan.heads import Contributions, FragmentLinker, Head, Query
-from nearspan.knn import Datastore, nearest_spans, similarities
+from nearspan.knn import Datastore, similarities
 from nearspan.segment import LabelledSpan
 
 
@@ -179,7 +179,7 @@ def _explain_fragments(
     if fragments:
         near = _nearest_entities(datastore, fragments, vectors, count)
     else:
-        nearest = [nearest_spans(datastore, vector, count, cosine=True) for vector in vectors]
+        nearest = [_top(cosines, count) for cosines in similarities(datastore, vectors, cosine=True)]
         near = _look_alikes(datastore, labels, *(torch.cat(columns) for columns in zip(*nearest, strict=True)))
     return Evidence(question.span, question.text, label, "nearest", ranked, near, {})
 

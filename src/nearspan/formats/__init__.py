@@ -8,6 +8,7 @@
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.files import Documents, as_documents, known_formats, read, write
 from nearspan.formats.format import Format
+from nearspan.formats.split import split
 from nearspan.formats.statistics import Statistics, statistics
 from nearspan.formats.synonyms import Synonyms
 
@@ -21,6 +22,7 @@ __all__ = [
     "as_documents",
     "known_formats",
     "read",
+    "split",
     "statistics",
     "write",
 ]

@@ -20,10 +20,10 @@ def maximal_cliques(edges: Iterable[Clique]) -> list[Clique]:
     for left, right in edges:
         near.setdefault(left, set()).add(right)
         near.setdefault(right, set()).add(left)
-    return sorted(_grown((), set(near), set(), near)) if near else []
+    return sorted(_grow((), set(near), set(), near)) if near else []
 
 
-def _grown(
+def _grow(
     clique: Clique, more: set[Fragment], done: set[Fragment], near: dict[Fragment, set[Fragment]]
 ) -> Iterator[Clique]:
     """The maximal cliques with all of `clique`, some of `more` and none of `done`."""
@@ -32,5 +32,5 @@ def _grown(
         return
     pivot = max(more | done, key=lambda node: len(near[node] & more))
     for node in sorted(more - near[pivot]):
-        yield from _grown((*clique, node), more & near[node], done & near[node], near)
+        yield from _grow((*clique, node), more & near[node], done & near[node], near)
         more, done = more - {node}, done | {node}

@@ -32,6 +32,8 @@ class NearestSettings(Settings):
 
     kind: Literal["instances"] = "instances"
     neighbours: int = Field(default=50, ge=1, le=1_000_000)  # K: sentences whose spans are compared with
+    training_neighbours: int = Field(default=0, ge=0, le=1_000_000)  # as many in a step of training; 0: K
+    null_share: float = Field(default=1.0, gt=0, le=1)  # of the spans without a label, drawn in each step of training
     search: Literal["nearest", "whole"] = "nearest"  # compare with the K nearest sentences, or with all of them
     budget_mb: int = Field(default=512, ge=1, le=10_000_000)  # the most memory that scores take at once
     through_neighbours: bool = False  # let the gradient flow into the neighbours' vectors too
@@ -51,7 +53,8 @@ class NearestHead(Head):
         self.labels = inputs.labels + 1  # null is a label like the others
         self.search = settings.search
         self.budget = settings.budget_mb * 2**20
-        self.training_neighbours, self.trains_neighbours = settings.neighbours, settings.through_neighbours
+        self.training_neighbours = settings.training_neighbours or settings.neighbours
+        self.trains_neighbours = settings.through_neighbours
 
     def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
         """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y].
@@ -60,16 +63,23 @@ class NearestHead(Head):
         """
         if pool is None or targets.spans is None:
             raise ValueError("the nearest-neighbour head needs a pool of training spans to compare with")
-        present = torch.zeros(self.labels, dtype=torch.bool, device=targets.spans.device)
-        present[pool.labels] = True
-        losses: Tensor = _NeighbourLoss.apply(  # type: ignore[no-untyped-call]
-            query.vectors, pool.vectors.float(), pool.labels, targets.spans * present
-        )
+        vectors, compared, labels, wanted = query.vectors, pool.vectors.float(), pool.labels, targets.spans
+        if self.settings.null_share < 1:
+            rows, weights = _draw_nulls(wanted[:, 0] == wanted.sum(1), self.settings.null_share)
+            others, counts = _draw_nulls(labels == 0, self.settings.null_share)
+            # w_j exp(h . h_j) = exp([h, 1] . [h_j, log w_j]): a null that was drawn stands for those that were not
+            vectors = functional.pad(vectors[rows], (0, 1), value=1.0)
+            compared = torch.cat([compared[others], counts.log()[:, None]], dim=1)
+            labels, wanted = labels[others], wanted[rows] * weights[:, None]
+        present = torch.zeros(self.labels, dtype=torch.bool, device=wanted.device)
+        present[labels] = True
+        wanted = wanted * present
+        losses: Tensor = _NeighbourLoss.apply(vectors, compared, labels, wanted)  # type: ignore[no-untyped-call]
         return losses.sum()
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
         """Equation 2: P(y|s) [S, 1 + Y], over the nearest sentences or over all of the datastore."""
-        datastore, sentences = self._compared(query)
+        datastore, sentences = self._neighbours(query)
         table = datastore.vectors
         if query.network.is_additive and isinstance(table, WordTable) and not query.batch.rows.is_cuda:
             ends = query.network.representation.end_sums(query.encoded.states)
@@ -83,7 +93,7 @@ class NearestHead(Head):
 
     def contributions(self, query: Query, row: int) -> Contributions:
         """Equation 1: the probability of each datastore span that the span at a row is compared with."""
-        datastore, sentences = self._compared(query)
+        datastore, sentences = self._neighbours(query)
         if sentences is None:
             rows = (datastore.labels >= 0).nonzero().flatten()
         else:
@@ -93,7 +103,7 @@ class NearestHead(Head):
         weights = (similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows)).softmax(0)
         return Contributions(rows, weights)
 
-    def _compared(self, query: Query) -> tuple[Datastore, Tensor | None]:
+    def _neighbours(self, query: Query) -> tuple[Datastore, Tensor | None]:
         """The datastore, and its sentences [B, K] that each sentence of a batch is compared with; None: all of them."""
         if query.datastore is None:
             raise ModelError("this model predicts from its memory, and it has none: fill it with `model.memory.build`")
@@ -134,6 +144,12 @@ class _NeighbourLoss(torch.autograd.Function):
                 slope, _ = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot)
                 pool_gradient += slope.T @ (vectors[rows] * upstream[rows])
         return gradient * upstream, pool_gradient, None, None
+
+
+def _draw_nulls(null: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    """The rows of all spans with a label and of a share of the nulls [N], and how many spans each stands for [N]."""
+    rows = (~null | (torch.rand(null.shape, device=null.device) < share)).nonzero().flatten()
+    return rows, torch.where(null[rows], 1 / share, 1.0)
 
 
 def _row_blocks(vectors: Tensor, pool: Tensor) -> Iterator[slice]:

@@ -36,19 +36,29 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
                 stream.writelines(encode_text(pieces))
             return
         target = resolve_target(path)
-        beside = scratch(target)
-        try:
-            with beside.open("wb") as stream:
-                copy_permissions(beside, target)
-                stream.writelines(encode_text(pieces))
-                stream.flush()
-                os.fsync(stream.fileno())
-            beside.replace(target)
-        except BaseException:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
-            raise
+        replace_file(target, encode_text(pieces), scratch(target))
         sync(target.parent)
+
+
+def replace_file(path: Path, pieces: Iterable[bytes], beside: Path | None = None) -> None:
+    """Give a file other content in one step: it is written `beside` it, for good, and then gets the name.
+
+    What lies there from a crash is removed, and no link that lies there is followed. If anything fails, the old file
+    stays as it was. The new name lasts once the folder is synced, which is left to the caller.
+    """
+    beside = beside or path.with_name(f".{path.name}.new")
+    try:
+        beside.unlink(missing_ok=True)
+        with beside.open("xb") as file:
+            copy_permissions(beside, path)
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
 
 
 def descriptor(path: Path) -> int | None:

@@ -14,19 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from nearspan.errors import ModelError, first_line
-from nearspan.io.paths import is_file
+from nearspan.io.atomic import sync
+from nearspan.io.paths import exists, open_regular
 
 CONFIG, WEIGHTS, CARD = "config.toml", "model.safetensors", "README.md"
+CALIBRATION = "calibration.json"  # how probabilities become scores, and thresholds, where there are any
 VOCABULARIES, ENCODER = "vocabularies", "encoder"
 CHECKPOINT, RESULT = "checkpoint.safetensors", "result.json"  # of a training under way, and of one that is finished
-FORMAT = 10
+FORMAT = 11
 
 Digests = dict[str, str]  # of files, by their names in the model folder
 
 
 def file_digest(path: Path) -> str:
     """Sixteen hexadecimal digits that change with a file's content."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
@@ -51,10 +53,12 @@ def install_files(staging: Path, path: Path) -> Digests:
     with suppress(OSError, ModelError):
         earlier = listed_files(path, read_config(path / CONFIG)["model"].get("files"))
     _refuse_strays(path, files, earlier)
+    (path / CONFIG).unlink(missing_ok=True)
+    sync(path)
     for name in earlier.keys() - files.keys():
         (path / name).unlink(missing_ok=True)
-    (path / CONFIG).unlink(missing_ok=True)
     for name in files:
+        sync(staging / name)
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (staging / name).replace(path / name)
     return files
@@ -78,7 +82,7 @@ def check_files(path: Path, files: Digests) -> None:
     Other words in as many rows would fit the weights, and would be read as if they were right.
     """
     for name, written in files.items():
-        if not is_file(path / name):
+        if not exists(path / name):
             raise ModelError(f"the model in {path} is damaged: {name} is missing; put back a sound copy of it")
         if file_digest(path / name) != written:
             raise ModelError(f"{path / name} is damaged: it is not as it was written; put back a sound copy of it")
@@ -94,9 +98,9 @@ def _refuse_strays(path: Path, files: Digests, earlier: Collection[str]) -> None
 
 
 def visible_files(folder: Path) -> Iterator[Path]:
-    """All files in a folder but the hidden ones that systems leave."""
+    """All that is in a folder, and in those in it, but the hidden files that systems leave."""
     for file in folder.rglob("*"):
-        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts):
+        if not file.is_dir() and not any(part.startswith(".") for part in file.relative_to(folder).parts):
             yield file
 
 
@@ -111,7 +115,8 @@ def read_vocabulary(path: Path, name: str, files: Digests) -> Any:
     if vocabulary_file(name) not in files:
         raise ModelError(f"{path / CONFIG} is damaged: [model.files] does not name {vocabulary_file(name)}")
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        with open_regular(file) as stream:
+            return json.loads(stream.read().decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{file} is damaged: {first_line(error)}") from error
 
@@ -119,7 +124,8 @@ def read_vocabulary(path: Path, name: str, files: Digests) -> Any:
 def read_config(path: Path) -> dict[str, Any]:
     """The content of a `config.toml`."""
     try:
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
+        with open_regular(path) as file:
+            config = tomllib.load(file)
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: {first_line(error)}") from error
     if not isinstance(head := config.get("model"), dict) or "nearspan" not in head:

@@ -1,10 +1,15 @@
-"""Whether something is at a path that may be no path at all, such as one with too long a name."""
+"""Whether something is at a path that may be no path at all, such as one with too long a name; opening a file."""
 
+import os
+import stat
 from collections.abc import Callable
+from io import BufferedReader
 from os import PathLike, fspath
 from pathlib import Path
 
-from nearspan.errors import NearspanError
+from nearspan.errors import ModelError, NearspanError
+
+READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 
 
 def exists(path: Path) -> bool:
@@ -33,6 +38,20 @@ def _look(path: Path, ask: Callable[[], bool]) -> bool:
         raise NearspanError(f"{path} cannot be looked at: you may not enter a folder on the way to it") from error
     except OSError:
         return False
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file of a model folder for reading; an error at once where it is a pipe, a socket or a device.
+
+    Nothing is waited for: a pipe that nobody writes to would be waited for without end.
+    """
+    descriptor = os.open(path, READING)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise ModelError(f"{display_path(path)} is {kind}, not a file: put back a sound copy of it")
+    return os.fdopen(descriptor, "rb")
 
 
 def display_path(path: str | PathLike[str]) -> str:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from nearspan.errors import ModelError
 from nearspan.io.atomic import copy_permissions, sync
+from nearspan.io.paths import open_regular
 
 ABOUT = "about"  # the one entry of a file's metadata, for several come in any order
 
@@ -47,6 +48,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path, about: Mapping[str, 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
     """Read what `save_tensors` wrote; an error where any bit of the tensors has changed since."""
+    open_regular(path).close()
     with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         digest = _about(file).get("digest")
@@ -57,6 +59,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 def metadata_of(path: Path) -> dict[str, str]:
     """What was written beside the tensors of a file, their digest included; these are not read."""
+    open_regular(path).close()
     with safe_open(path, framework="pt") as file:
         return _about(file)
 

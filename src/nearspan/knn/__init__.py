@@ -6,7 +6,7 @@ from nearspan.knn.interpolation import InterpolationSettings, knn_probabilities
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.pool import Pool
-from nearspan.knn.search import nearest_sentences, nearest_spans, sentence_rows, similarities
+from nearspan.knn.search import nearest_sentences, sentence_rows, similarities
 from nearspan.knn.span_sums import (
     neighbour_probabilities,
     pool_probabilities,
@@ -28,7 +28,6 @@ __all__ = [
     "assemble_datastore",
     "knn_probabilities",
     "nearest_sentences",
-    "nearest_spans",
     "neighbour_probabilities",
     "pool_probabilities",
     "probabilities_over_all",

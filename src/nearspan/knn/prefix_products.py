@@ -121,19 +121,19 @@ def row_sums(scores: WordScores, gaps: Tensor, max_width: int) -> Tensor:
     return totals
 
 
-def _nested_sums(factors: Tensor, begins: Tensor | None, room: Sequence[Tensor], max_width: int, one: float) -> Tensor:
-    """Sums [...] of the products of up to `max_width` factors [..., W] in a row, times `one`; the last is a gap.
+def _nested_sums(factors: Tensor, begins: Tensor | None, room: Sequence[Tensor], max_width: int, unit: float) -> Tensor:
+    """Sums [...] of the products of up to `max_width` factors [..., W] in a row, times `unit`; the last is a gap.
 
     What is in `factors`, and in two tensors like it, is lost.
     """
     max_width = min(max_width, factors.shape[-1])
-    q, unit = factors.view(-1), factors.new_full((), one)
+    q, start = factors.view(-1), factors.new_full((), unit)
     inner, other = (part.view(-1) for part in room)
-    inner[-1] = other[-1] = one
+    inner[-1] = other[-1] = unit
     after = q[1:]
-    torch.add(unit, after, alpha=one if max_width > 1 else 0, out=inner[:-1])
+    torch.add(start, after, alpha=unit if max_width > 1 else 0, out=inner[:-1])
     for _ in range(max_width - 2):  # inner[a] = 1 + q[a + 1] * inner[a + 1]
-        torch.addcmul(unit, after, inner[1:], out=other[:-1])
+        torch.addcmul(start, after, inner[1:], out=other[:-1])
         inner, other = other, inner
     ones = factors if begins is None else factors.mul_(begins)  # the weights of spans of one word
     return ones.mul_(inner.view_as(ones)).sum(-1)

@@ -1,4 +1,4 @@
-"""Search in a datastore: the nearest sentences, their spans as pools, the nearest spans."""
+"""Search in a datastore: the nearest sentences, their spans as pools, and likenesses."""
 
 import torch
 from torch import Tensor
@@ -74,10 +74,3 @@ def similarities(datastore: Datastore, vectors: Tensor, rows: Tensor | None = No
         keys = datastore.rows(chosen).to(queries.dtype)
         part.copy_(queries @ (functional.normalize(keys, dim=1) if cosine else keys).T)
     return scores.masked_fill_(datastore.labels[rows] < 0, -torch.inf)
-
-
-def nearest_spans(datastore: Datastore, vector: Tensor, count: int, *, cosine: bool = False) -> tuple[Tensor, Tensor]:
-    """The `count` spans of the datastore nearest to a span vector [H]: scores and rows, best first."""
-    present = int((datastore.labels >= 0).sum())
-    best = similarities(datastore, vector[None], cosine=cosine)[0].topk(min(count, present))
-    return best.values, best.indices

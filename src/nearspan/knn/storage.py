@@ -9,23 +9,26 @@ import torch
 from safetensors import SafetensorError
 
 from nearspan.errors import ModelError, first_line
+from nearspan.io.atomic import replace_file
+from nearspan.io.memory_files import ALL_FILES, SENTENCES, VECTORS, current_file, write_journal
 from nearspan.io.model_folder import file_digest
+from nearspan.io.paths import open_regular
 from nearspan.io.tensors import load_tensors, metadata_of, save_tensors
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import WordTable
 from nearspan.spans import AllSpans, WordSums
 
-SENTENCES, VECTORS = FILES = ("memory.jsonl", "memory.safetensors")
-JOURNAL = "journal.jsonl"  # the edits of the memory
 NO_MEMORY = "fill one with `nearspan memory MODEL build CORPUS`"  # what to do where there is none
-NEXT = "memory.new"  # a folder in which a new memory is whole before its files move to their places
 
 
-def save_datastore(datastore: Datastore, folder: Path, weights: str) -> None:
-    """Write a datastore's files. `weights` identifies the weights that made the vectors: others cannot use them."""
-    with (folder / SENTENCES).open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(json.dumps(sentence.to_dict(), ensure_ascii=False) + "\n" for sentence in datastore.sentences)
+def save_datastore(datastore: Datastore, folder: Path, weights: str, built: bool = False) -> None:
+    """Write a datastore's files, with an empty journal; when this returns they are on disk for good.
+
+    `weights` identifies the weights that made the vectors: others cannot use them.
+    """
+    lines = (json.dumps(sentence.to_dict(), ensure_ascii=False) + "\n" for sentence in datastore.sentences)
+    replace_file(folder / SENTENCES, (line.encode("utf-8") for line in lines))
     tensors = {"sentence_vectors": datastore.sentence_vectors}
     if isinstance(datastore.vectors, WordTable):
         words = datastore.vectors.words()
@@ -35,6 +38,7 @@ def save_datastore(datastore: Datastore, folder: Path, weights: str) -> None:
     if datastore.forgotten:
         tensors["forgotten"] = torch.tensor(sorted(datastore.forgotten))
     save_tensors(tensors, folder / VECTORS, _provenance(weights, folder / SENTENCES))
+    write_journal(folder, built=built)
 
 
 def load_datastore(folder: Path, weights: str, labels: Sequence[str], suggester: AllSpans) -> Datastore:
@@ -59,24 +63,11 @@ def load_datastore(folder: Path, weights: str, labels: Sequence[str], suggester:
         raise ModelError(f"the memory in {folder} is damaged: {error}. {_advice(folder)}") from error
 
 
-def current_file(folder: Path, name: str) -> Path:
-    """Where a file of a folder's memory is: in its place, or still in that of a memory which takes over."""
-    new = folder / NEXT / name
-    return new if new.exists() else folder / name
-
-
-def clear_memory(folder: Path) -> None:
-    """Leave no memory and no journal in a folder."""
-    for place in (folder / NEXT, folder):
-        for name in (*FILES, JOURNAL):
-            (place / name).unlink(missing_ok=True)
-    if (folder / NEXT).is_dir():
-        (folder / NEXT).rmdir()
-
-
 def _read_sentences(path: Path) -> list[MemorySentence]:
     sentences = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+    with open_regular(path) as file:
+        lines = file.read().splitlines()
+    for number, line in enumerate(lines, start=1):
         try:
             sentences.append(MemorySentence.from_dict(json.loads(line)))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -100,7 +91,7 @@ def _refuse_foreign(folder: Path, weights: str) -> None:
 
 def _advice(folder: Path) -> str:
     return (
-        f"Put back the files that belong together, or delete {' and '.join(FILES)} and fill the memory anew with "
+        f"Put back the files that belong together, or delete {', '.join(ALL_FILES)} and fill the memory anew with "
         f"`nearspan memory {folder} build CORPUS`"
     )
 

@@ -2,7 +2,8 @@
 
 from nearspan.memory.editor import Editor
 from nearspan.memory.edits import Edit
+from nearspan.memory.repair import repair_journal
 from nearspan.memory.reweight import Weight
 from nearspan.memory.sentences import SentenceView
 
-__all__ = ["Edit", "Editor", "SentenceView", "Weight"]
+__all__ = ["Edit", "Editor", "SentenceView", "Weight", "repair_journal"]

@@ -9,10 +9,9 @@ from safetensors import SafetensorError
 from nearspan.document import Document
 from nearspan.errors import EditError, did_you_mean
 from nearspan.io.atomic import sync
-from nearspan.io.model_folder import file_digest
+from nearspan.io.memory_files import NEXT, finish_swap
 from nearspan.knn import Datastore
-from nearspan.knn.storage import FILES, NEXT, SENTENCES, save_datastore
-from nearspan.memory.journal import begin_journal, finish_swap
+from nearspan.knn.storage import save_datastore
 from nearspan.memory.sentences import as_document, by_document
 from nearspan.model import Model
 from nearspan.model.folder import save_weights
@@ -74,10 +73,7 @@ def replace_memory(folder: Path, datastore: Datastore, weights: str) -> None:
     shutil.rmtree(scratch, ignore_errors=True)  # what a crash has left
     scratch.mkdir()
     try:
-        save_datastore(datastore, scratch, weights)
-        for name in FILES:
-            sync(scratch / name)
-        begin_journal(scratch, file_digest(scratch / SENTENCES))
+        save_datastore(datastore, scratch, weights, built=True)
         scratch.rename(folder / NEXT)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(scratch, ignore_errors=True)  # it holds text, and room on a full disk

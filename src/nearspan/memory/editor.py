@@ -22,7 +22,7 @@ from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import receipts
 from nearspan.memory.build import build, check_labels, erase_forgotten_words, rebuild, replace_memory
 from nearspan.memory.edits import Edit, Kind, standing_edits, word_runs, write_document
-from nearspan.memory.journal import PATIENCE
+from nearspan.memory.lock import PATIENCE, lock_memory
 from nearspan.memory.reweight import TRIAL, Target, Weight, check_weight, reweight
 from nearspan.memory.sentences import SentenceView, as_document, matching
 from nearspan.memory.sync import MemorySync
@@ -57,7 +57,8 @@ class Editor:
             )
         self.folder = folder
         self.model = model
-        self._sync = MemorySync(folder, model, patience)
+        self._sync = MemorySync(folder, model)
+        self._patience = patience
         self._mutex = RLock()
         self._sync.reload()
 
@@ -77,7 +78,7 @@ class Editor:
 
     def refresh(self) -> bool:
         """Take up what other processes have done to the memory since; whether there was anything."""
-        if not self._sync.is_behind:
+        if self._sync.state() == self._sync.known_state:
             return False
         with self._mutex:
             return self._sync.reload()
@@ -282,7 +283,7 @@ class Editor:
         The files hold nothing of the old memory then, and its sentences are numbered from 0. What the encoder recalled
         of sentences that were removed is erased too. What of the documents could not be reached is returned.
         """
-        with self._mutex, self._sync.journal.locked():
+        with self._mutex, lock_memory(self.folder, self._patience):
             self._sync.reload()
             before = self.model.datastore
             try:
@@ -301,8 +302,9 @@ class Editor:
     @contextmanager
     def _editing(self) -> Iterator[tuple[int, Datastore]]:
         """The only editor for a while, with all earlier edits taken up: the next one's number, and the datastore."""
-        with self._mutex, self._sync.journal.locked():
-            self._sync.reload()
+        with self._mutex, lock_memory(self.folder, self._patience):
+            if self._sync.state() != self._sync.known_state:
+                self._sync.reload()
             if self.model.datastore is None:
                 raise EditError(f"{self.folder} has no memory: {NO_MEMORY}")
             yield len(self._sync.edits) + 1, self.model.datastore

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
 
 from nearspan.document import Document, Entity, Span
-from nearspan.errors import EditError
+from nearspan.errors import EditError, ModelError, NearspanError, did_you_mean
 from nearspan.knn import MemorySentence
+from nearspan.memory.journal_lines import LINES
 from nearspan.segment import Fragments, LabelledSpan, Sentence
 
 Kind = Literal["add", "relabel", "remove", "forget", "undo"]
@@ -42,14 +46,24 @@ class Edit:
         }
 
     @classmethod
-    def from_line(cls, content: dict[str, Any]) -> Edit:
-        """Read one line of the journal."""
-        kind = content["kind"]
-        if kind not in get_args(Kind):
-            raise ValueError(f"there is no edit of the kind {kind!r}")
-        texts = (str(content["time"]), kind, str(content["summary"]))
-        receipt = tuple(str(line) for line in content["receipt"])
-        return cls(int(content["number"]), *texts, dict(content["change"]), receipt)
+    def from_line(cls, line: bytes, number: int, path: Path, labels: Collection[str]) -> Edit:
+        """Read a line of the journal at a path, by its number, for a model with these labels."""
+        try:
+            content = LINES.validate_json(line)
+            if content.number != number:
+                raise ValueError(f"it is edit {content.number} where {number} is expected")
+            change = content.change.model_dump(exclude_unset=True)
+            entities = change["document"]["entities"] if content.kind == "add" else [((), change.get("label", ""))]
+            for _, label in entities:
+                if label and label not in labels:
+                    raise ValueError(f"the model has no label {label!r}; {did_you_mean(label, labels)}")
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            place = ".".join(str(step) for step in problem["loc"][1:])
+            raise ModelError(f"{path}:{number} is damaged: {f'{place}: ' * bool(place)}{problem['msg']}") from error
+        except ValueError as error:
+            raise ModelError(f"{path}:{number} is damaged: {error}") from error
+        return cls(number, content.time, content.kind, content.summary, change, tuple(content.receipt))
 
 
 def standing_edits(edits: Iterable[Edit]) -> list[Edit]:
@@ -95,8 +109,12 @@ class Revision:
         """
         revision = cls(dict(enumerate(base)), {}, len(base), forgotten)
         for edit in standing_edits(edits):
-            revision.apply(edit.kind, edit.change, read)
-        revision.next_id = len(base) + sum(int(edit.change["count"]) for edit in edits if edit.kind == "add")
+            try:
+                revision.apply(edit.kind, edit.change, read)
+            except (NearspanError, ValueError, KeyError, IndexError) as error:
+                reason = f"there is no sentence {error}" if isinstance(error, KeyError) else error
+                raise ValueError(f"line {edit.number}: {reason}") from error
+        revision.next_id = len(base) + sum(edit.change["count"] for edit in edits if edit.kind == "add")
         return revision
 
     def after(self, kind: Kind, change: Mapping[str, Any], read: Reader) -> Revision:
@@ -109,33 +127,32 @@ class Revision:
         """Make one change here; the caller has checked that it can be made."""
         if kind == "add":
             self._add(change, read)
-        elif kind == "forget" or change.get("span") is None:
+        elif not change.get("span"):
             for number in change["sentences"]:
-                del self.sentences[int(number)]
-            self.forgotten |= frozenset(map(int, change.get("forgotten", ())))
+                del self.sentences[number]
+            self.forgotten |= frozenset(change.get("forgotten", ()))
         else:
-            span = Span(_pairs(change["span"]))
-            label = str(change["label"]) if kind == "relabel" else None
-            for number in map(int, change["sentences"]):
+            span, label = Span(tuple(change["span"])), change["label"] if kind == "relabel" else None
+            for number in change["sentences"]:
                 sentence = self.sentences[number]
                 changed = relabel(sentence, word_runs(sentence, number, span), label)
                 if "weight" in change:
-                    weights = _span_weights(change.get("span_weights", ()))
+                    weights = tuple(change.get("span_weights", ()))
                     changed = replace(changed, weight=float(change["weight"]), span_weights=weights)
                 self.sentences[number] = changed
 
     def _add(self, change: Mapping[str, Any], read: Reader) -> None:
         """Take in a document again that was added once."""
-        document, first = read_document(change["document"]), int(change["first"])
+        document, first = read_document(change["document"]), change["first"]
         sentences = read(document)
-        if len(sentences) != int(change["count"]):
+        if len(sentences) != change["count"]:
             raise ValueError(
                 f"the added document {document.id!r} has {len(sentences)} sentences, not {change['count']}"
             )
         weight, weights = float(change.get("weight", 1)), change.get("span_weights") or [()] * len(sentences)
         self.added[first], self.next_id = (change["document"], len(sentences)), first + len(sentences)
         for number, (sentence, own_weights) in enumerate(zip(sentences, weights, strict=True), start=first):
-            self.sentences[number] = replace(sentence, weight=weight, span_weights=_span_weights(own_weights))
+            self.sentences[number] = replace(sentence, weight=weight, span_weights=tuple(own_weights))
 
 
 def relabel(sentence: MemorySentence, runs: Fragments, label: str | None) -> MemorySentence:
@@ -186,14 +203,6 @@ def write_document(document: Document, sentences: Sequence[Sentence] | None = No
 
 def read_document(content: Mapping[str, Any]) -> Document:
     """Read what `write_document` wrote."""
-    entities = (Entity(Span(_pairs(fragments)), str(label)) for fragments, label in content["entities"])
-    words, sentences = (None if content[key] is None else _pairs(content[key]) for key in ("words", "sentences"))
-    return Document(str(content["text"]), tuple(entities), str(content["id"]), words, sentences)
-
-
-def _span_weights(content: Iterable[tuple[int, int, float]]) -> SpanWeights:
-    return tuple((int(first), int(stop), float(weight)) for first, stop, weight in content)
-
-
-def _pairs(content: Iterable[Iterable[int]]) -> tuple[tuple[int, int], ...]:
-    return tuple((int(start), int(end)) for start, end in content)
+    entities = (Entity(Span(tuple(fragments)), label) for fragments, label in content["entities"])
+    words, sentences = (None if content[key] is None else tuple(content[key]) for key in ("words", "sentences"))
+    return Document(content["text"], tuple(entities), content["id"], words, sentences)

@@ -1,18 +1,19 @@
 """A model's memory in step with the one on disk, whoever edits it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nearspan.errors import EditError, ModelError, NearspanError
+from nearspan.io.memory_files import FILES, JOURNAL, MANIFEST, NEXT, Journal, base_of
 from nearspan.knn import Datastore, MemorySentence, assemble_datastore
-from nearspan.knn.storage import FILES, NO_MEMORY, load_datastore
+from nearspan.knn.storage import NO_MEMORY, load_datastore
 from nearspan.memory.edits import Edit, Kind, Revision, read_document
-from nearspan.memory.journal import PATIENCE, Journal
 from nearspan.model import Model
-from nearspan.model.folder import weights_id
+from nearspan.model.folder import has_memory, weights_id
 from nearspan.model.span_vectors import memory_sentences
 
 
@@ -20,24 +21,30 @@ class MemorySync:
     """What a folder's memory holds: its base, the edits in its journal, and what they make of it.
 
     `reload` gives the model what is new on disk, `make` writes an edit there. They are for one thread at a time, and
-    `make` only while the journal is locked.
+    `make` only with the lock.
     """
 
-    def __init__(self, folder: Path, model: Model, patience: float = PATIENCE) -> None:
+    def __init__(self, folder: Path, model: Model) -> None:
         self.folder = folder
         self.model = model
         self.weights = weights_id(folder)  # the model's, whatever may come to the folder later
-        self.journal = Journal(folder, patience)
         self.base: Sequence[MemorySentence] = ()  # the memory without its edits
         self.edits: list[Edit] = []
         self.revision = Revision({}, {}, 0)
+        self._journal: Journal | None = None
         self._base_forgotten: frozenset[int] = frozenset()
-        self._state: tuple[object, ...] = ()  # of the files, when they were last read
+        self.known_state: tuple[object, ...] = ()  # when it was last read
 
-    @property
-    def is_behind(self) -> bool:
-        """Whether the files have changed since they were last read; cheap."""
-        return self.journal.state() != self._state
+    def state(self) -> tuple[object, ...]:
+        """Changes whenever the memory or its journal has changed on disk; cheap. None: a file is missing."""
+        state: list[object] = []
+        for name in (MANIFEST, JOURNAL):
+            state.append(None)
+            for path in (self.folder / name, self.folder / NEXT / name):  # of a memory that takes over
+                with suppress(OSError):
+                    status = path.stat()
+                    state[-1] = (path.parent, status.st_ino, status.st_size, status.st_mtime_ns)
+        return tuple(state)
 
     def datastore(self) -> Datastore:
         """The model's datastore; an error where it has none."""
@@ -48,15 +55,14 @@ class MemorySync:
     def reload(self) -> bool:
         """Read what is new on disk, without a lock: again, if it changes meanwhile. Whether there was anything."""
         changed = False
-        while (state := self.journal.state()) != self._state:
+        while (state := self.state()) != self.known_state:
             try:
-                anew = state[: len(FILES)] != self._state[: len(FILES)]  # by its files: the same text may be forgotten
-                changed = (state[0] is not None and self._read(anew)) or changed  # None: the folder has no memory
+                changed = self._read() or changed
             except ModelError:
-                if self.journal.state() == state:
+                if self.state() == state:
                     raise
                 continue
-            self._state = state
+            self.known_state = state
         return changed
 
     def after(self, kind: Kind, change: Mapping[str, Any]) -> Revision:
@@ -76,11 +82,13 @@ class MemorySync:
         datastore: Datastore,
     ) -> Edit:
         """Write an edit, now, and let the model have what it makes of the memory."""
+        if self._journal is None:
+            raise EditError(f"{self.folder} has no memory: {NO_MEMORY}")
         time = datetime.now(UTC).isoformat(timespec="seconds")
         edit = Edit(len(self.edits) + 1, time, kind, summary, change, tuple(receipt))
-        self.journal.append(edit)
+        self._journal.append(asdict(edit))
         self.edits.append(edit)
-        self.revision, self.model.datastore, self._state = revision, datastore, self.journal.state()
+        self.revision, self.model.datastore, self.known_state = revision, datastore, self.state()
         return edit
 
     def revise(self, revision: Revision) -> Datastore:
@@ -94,22 +102,39 @@ class MemorySync:
         has_base = all(number in known for number in revision.sentences if number < len(self.base))
         return revise_datastore(self.model, datastore if has_base else self._load(), revision)
 
-    def _read(self, anew: bool) -> bool:
+    def _read(self) -> bool:
         """Take the edits from disk, and the memory where it is another one."""
-        edits = self.journal.read()
-        if not anew and edits == self.edits:
+        if not has_memory(self.folder):
             return False
+        journal = Journal.read(self.folder)
+        anew = self._journal is None or self._journal.manifest.base != journal.manifest.base
+        path = self.folder / JOURNAL
+        labels = self.model.labels[1:]
+        edits = [Edit.from_line(line, number, path, labels) for number, line in enumerate(journal.lines, start=1)]
+        if not anew and edits == self.edits:
+            self._journal = journal
+            return False
+        base, forgotten, loaded = self.base, self._base_forgotten, None
         if anew:
-            base = self._load()
-            self.model.datastore, self.base, self._base_forgotten = base, base.sentences, base.forgotten
+            loaded = self._load()
+            base, forgotten = loaded.sentences, loaded.forgotten
+            if base_of(self.folder) != journal.manifest.base:
+                raise ModelError(
+                    f"{path} and {MANIFEST} are of another memory than {' and '.join(FILES)}: put back the files that "
+                    f"belong together, or keep no edit with `nearspan memory {self.folder} repair`"
+                )
         try:
-            revision = Revision.of(self.base, edits, self.model.memory_sentences, self._base_forgotten)
-            self.model.datastore = self.revise(revision)
+            revision = Revision.of(base, edits, self.model.memory_sentences, forgotten)
+            if loaded is None:
+                datastore = self.revise(revision)
+            else:
+                datastore = revise_datastore(self.model, loaded, revision) if edits else loaded
         except ModelError:
             raise
-        except (NearspanError, ValueError, KeyError, TypeError) as error:
-            raise ModelError(f"the edits of the memory in {self.folder} cannot be made: {error}") from error
-        self.edits, self.revision = edits, revision
+        except (NearspanError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise ModelError(f"the edits in {path} cannot be made: {error}") from error
+        self.model.datastore, self.base, self._base_forgotten = datastore, base, forgotten
+        self.edits, self.revision, self._journal = edits, revision, journal
         return True
 
     def _load(self) -> Datastore:

@@ -95,9 +95,7 @@ class Network(nn.Module):
 
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """The weights that come from a pretrained encoder; they learn at a rate of their own."""
-        transformer = self.encoder.transformer
-        encoder = list(transformer.parameters()) if transformer is not None else []
-        return [*encoder, *self.representation.pretrained_parameters()]
+        return [*self.encoder.pretrained_parameters(), *self.representation.pretrained_parameters()]
 
     def encode(
         self,

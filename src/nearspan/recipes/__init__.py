@@ -29,6 +29,15 @@ def find(name: str | Path) -> Path:
     return path
 
 
+def read_text(name: str | Path) -> str:
+    """The TOML of a recipe's file as it stands there."""
+    path = find(name)
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8
+        raise ConfigError(f"cannot read recipe {path}: {error}") from error
+
+
 def read(name: str | Path) -> dict[str, Any]:
     """The content of a recipe's file, unchecked; where it names a `base`, that recipe's with its own in their place.
 
@@ -37,8 +46,8 @@ def read(name: str | Path) -> dict[str, Any]:
     """
     path = find(name)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no TOML, or too long a number
+        content = tomllib.loads(read_text(name))
+    except (ValueError, RecursionError) as error:  # ValueError: no TOML, or too long a number
         raise ConfigError(f"cannot read recipe {path}: {error}") from error
     base = content.pop("base", None)
     if base is None:

@@ -20,7 +20,7 @@ from nearspan.explain.render import describe_removal
 CONTEXT = 48  # characters shown on each side of a span
 TEMPLATES = Path(__file__).with_name("templates")
 STRENGTHS = {
-    "exact": "Exact: the label is a vote of training spans, and their shares add up to its probability.",
+    "exact": "Exact: the label's probability is the sum of these training spans' shares.",
     "attended": "Attended: training occurrences of the words, with their weights in what each word recalled; that is a "
     "part of the words' states, from which the head decided.",
     "nearest": "Nearest: look-alikes by cosine, not the mechanism that decided.",

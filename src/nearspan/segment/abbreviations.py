@@ -14,7 +14,7 @@ ABBREVIATIONS = frozenset(
     dott ecc egr pagg sig sigg spett bijv blz dhr drs enz evt jl mevr vlg zgn
     акад бул вв гг губ доп доц др зам изд илл им инж кв коп корп корр куб млн млрд моск мл нач обл оз полк пос
     пр прим проф проц рис руб св сев соч ср ст табл тел тов тыс ул фил чел экз юж
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 # Those that are words too, or that end sentences: only before a number does their stop end none.
@@ -22,5 +22,5 @@ NUMBERED = frozenset(
     """
     abb abs art bd cap ch col ed eq est fig fl kap no nos nr nº op p pag pl pp pt ref refs sec sect ser tab
     vol var ver гл п пп с см стр ч
-    """.split()  # noqa: SIM905
+    """.split()
 )

@@ -59,20 +59,20 @@ def words(text: str, characters: bool = False) -> list[Fragment]:
     return [match.span() for match in pattern.finditer(text)]
 
 
-def _unspaced(character: str) -> bool:
+def _is_unspaced(character: str) -> bool:
     code = ord(character)
     return character.isalpha() and any(first <= code <= last for first, last in _UNSPACED)
 
 
-def _spaced_letter(character: str) -> bool:
-    return character.isalpha() and not _unspaced(character)
+def _is_spaced_letter(character: str) -> bool:
+    return character.isalpha() and not _is_unspaced(character)
 
 
-def _spaced(character: str) -> bool:
-    return (character.isalnum() and not _unspaced(character)) or _mark(character) or character in _JOINERS
+def _is_spaced(character: str) -> bool:
+    return (character.isalnum() and not _is_unspaced(character)) or _is_mark(character) or character in _JOINERS
 
 
-def _mark(character: str) -> bool:
+def _is_mark(character: str) -> bool:
     return unicodedata.category(character).startswith("M")
 
 
@@ -94,15 +94,15 @@ def _ranges(belongs: Callable[[str], bool]) -> str:
 @cache
 def _sequences() -> str:
     """Flags, keycaps and emoji joined by zero-width joiners."""
-    more = f"[{_ranges(_mark)}{_TONES_AND_TAGS}]*"
+    more = f"[{_ranges(_is_mark)}{_TONES_AND_TAGS}]*"
     picture = _PICTURE + more
     return f"[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\ufe0f?\u20e3|{picture}(?:\u200d{picture}){{0,99}}"
 
 
 @cache
 def _words() -> re.Pattern[str]:
-    marks, letter, inner = _ranges(_mark), f"[{_ranges(_spaced_letter)}]", f"[{_ranges(_spaced)}]"
-    unspaced = f"[{_ranges(_unspaced)}\U00020000-\U0003ffff]"
+    marks, letter, inner = _ranges(_is_mark), f"[{_ranges(_is_spaced_letter)}]", f"[{_ranges(_is_spaced)}]"
+    unspaced = f"[{_ranges(_is_unspaced)}\U00020000-\U0003ffff]"
     # Marks that join what stands on both sides: 3.5, п'ять, צה״ל, col·lecció.
     joins = f"[{_UNSEEN}]+|" + "|".join(
         f"(?<=[{side}])[{mark}](?=[{side}])"
@@ -134,4 +134,4 @@ def _words() -> re.Pattern[str]:
 @cache
 def _graphemes() -> re.Pattern[str]:
     syllable = "[\u1100-\u115f]+[\u1160-\u11ff]*|[\uac00-\ud7a3][\u1160-\u11ff]+"
-    return re.compile(f"{_sequences()}|{syllable}|\\S[{_ranges(_mark)}{_JOINERS}]*")
+    return re.compile(f"{_sequences()}|{syllable}|\\S[{_ranges(_is_mark)}{_JOINERS}]*")

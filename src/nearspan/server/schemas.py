@@ -133,6 +133,7 @@ class EntityIn(SpanIn):
     label: Label
     text: Text | None = Field(default=None, description="checked against the offsets where given")
     score: float | None = Field(default=None, description="not used: what is remembered is certain")
+    stranger: bool = Field(default=False, description="not used: what is remembered is known")
 
 
 class DocumentIn(Body):
@@ -145,6 +146,7 @@ class DocumentIn(Body):
         default=None, fail_fast=True, description="found by the model's own rules where left out"
     )
     sentences: list[Pair] | None = Field(default=None, fail_fast=True, description="likewise")
+    stranger: bool = Field(default=False, description="not used")
     weight: Weight = "enough"
 
     @model_validator(mode="after")
@@ -180,6 +182,7 @@ class EntityOut(SpanOut):
 
     label: str
     score: float | None = None
+    stranger: bool = Field(default=False, description="there where it is true: far from all entities of the memory")
 
 
 class DocumentOut(BaseModel):
@@ -188,6 +191,7 @@ class DocumentOut(BaseModel):
     id: str
     text: str
     entities: list[EntityOut]
+    stranger: bool = Field(default=False, description="there where it is true: many of the entities are strangers")
 
 
 class AnnotateOut(BaseModel):
@@ -237,7 +241,9 @@ class EvidenceOut(SpanOut):
         description="exact: the weights add up to the probability; attended: what the span's words recalled from "
         "training, a part of what the head read; nearest: look-alikes by cosine"
     )
-    probabilities: dict[str, float]
+    probabilities: dict[str, float] = Field(description="by the model itself; exact evidence adds up to these")
+    score: float | None = Field(description="of the label: its probability after calibration; null: no entity")
+    stranger: bool = Field(description="whether it is far from all entities of the memory")
     neighbours: dict[str, list[NeighbourOut]]
     unlisted: dict[str, float] = Field(description="exact: the weight of the neighbours not listed")
     against: list[NeighbourOut] = Field(description="the nearest spans that do not have the label")

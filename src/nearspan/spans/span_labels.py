@@ -28,7 +28,7 @@ class SpanLabels:
         """Label all spans of sentences of these lengths; the labels of a span keep their order."""
         counts = count_candidates(lengths, max_width)
         starts = counts.cumsum(0) - counts
-        rows = [(rank, m, *entity) for m, spans in enumerate(entities) for rank, entity in _ranked(spans)]
+        rows = [(rank, m, *entity) for m, spans in enumerate(entities) for rank, entity in _rank_labels(spans)]
         rank, sentence, first, stop, label = torch.tensor(rows, dtype=torch.long).view(-1, 5).unbind(1)
         labels = torch.zeros(int(rank.max()) + 1 if rows else 1, int(counts.sum()), dtype=torch.long)
         number = candidate_number(first, stop, lengths[sentence], max_width)
@@ -43,7 +43,7 @@ class SpanLabels:
         counts = torch.tensor([len(sentence) for sentence in spans], dtype=torch.long)
         starts = counts.cumsum(0) - counts
         row_of = {(m, *span): int(starts[m]) + i for m, sentence in enumerate(spans) for i, span in enumerate(sentence)}
-        ranked = [(m, rank, entity) for m, sentence in enumerate(entities) for rank, entity in _ranked(sentence)]
+        ranked = [(m, rank, entity) for m, sentence in enumerate(entities) for rank, entity in _rank_labels(sentence)]
         rows = [(rank, row_of[m, first, stop], label) for m, rank, (first, stop, label) in ranked]
         rank, row, label = torch.tensor(rows, dtype=torch.long).view(-1, 3).unbind(1)
         labels = torch.zeros(int(rank.max()) + 1 if rows else 1, len(row_of), dtype=torch.long)
@@ -76,7 +76,7 @@ def one_hot_labels(labels: Tensor, further: Tensor, count: int) -> Tensor:
     return one_hot
 
 
-def _ranked(entities: Sequence[WordTarget]) -> Iterator[tuple[int, WordTarget]]:
+def _rank_labels(entities: Sequence[WordTarget]) -> Iterator[tuple[int, WordTarget]]:
     """A sentence's entities, each with how many before it are on the same span."""
     before: Counter[tuple[int, int]] = Counter()
     for entity in entities:

@@ -33,11 +33,13 @@ class StringMajority:
         for document in documents:
             for entity in dict.fromkeys(document.entities):
                 counts.setdefault(entity.span.text(document.text), Counter())[entity.label] += 1
-        total = Counter(label for votes in counts.values() for label in votes.elements())
+        total = Counter(label for labels in counts.values() for label in labels.elements())
         order = sorted(total, key=lambda label: (-total[label], label))
         rank = {label: place for place, label in enumerate(order)}
-        labels = {text: min(votes, key=lambda label: (-votes[label], rank[label])) for text, votes in counts.items()}
-        return cls(labels, order[0] if order else "")
+        majority = {
+            text: min(labels, key=lambda label: (-labels[label], rank[label])) for text, labels in counts.items()
+        }
+        return cls(majority, order[0] if order else "")
 
     def label(self, text: str) -> str:
         """The label of an entity with this text."""

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from importlib.util import find_spec
 from pathlib import Path
 
 from accelerate import Accelerator
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from nearspan.config import Recipe
+from nearspan.config import Recipe, TrainingSettings
 from nearspan.evaluation import Evaluation
 from nearspan.io.atomic import write_file
 from nearspan.training.checkpoint import Progress
@@ -42,6 +43,12 @@ class TrainingCallback:
 
     def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:
         """Before anything is computed."""
+
+    def on_message(self, text: str) -> None:
+        """When there is something to say before training begins, such as what was held out for development."""
+
+    def on_plan(self, settings: TrainingSettings, seconds: float) -> None:
+        """Before the first epoch, where `training.minutes` chose the number of epochs; all of it takes `seconds`."""
 
     def on_resume(self, progress: Progress) -> None:
         """After a checkpoint was read."""
@@ -83,23 +90,26 @@ class MetricsFile(TrainingCallback):
 
 
 class ProgressBar(TrainingCallback):
-    """Prints what is trained and what it scores; shows a bar on a terminal, and logs a line an epoch elsewhere.
+    """Prints what is trained and what it scores; shows a bar on a terminal or in a notebook, else logs a line an epoch.
 
-    The lines come under `nearspan.training`, at level INFO. Without a console there are these alone.
+    The lines come under `nearspan.training`, at level INFO. Without a console there are these alone, but in a notebook,
+    which is a console by itself.
     """
 
     shows_progress = True
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__()
-        self.console = console or Console(quiet=True)
+        here = Console()
+        self.console = console or (here if here.is_jupyter else Console(quiet=True))
         columns = (
             TextColumn("epoch {task.fields[epoch]:>3}/{task.fields[epochs]}"),
             BarColumn(),
             TextColumn("loss {task.fields[loss]:8.3f}  {task.fields[score]}  {task.fields[left]}"),
             TimeElapsedColumn(),
         )
-        self.bar = Bar(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
+        shows_bar = self.console.is_terminal or (self.console.is_jupyter and find_spec("ipywidgets") is not None)
+        self.bar = Bar(*columns, console=self.console, transient=True, disable=not shows_bar)
 
     def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:  # noqa: ARG002
         """Print the recipe, the device, the data and its labels."""
@@ -108,6 +118,23 @@ class ProgressBar(TrainingCallback):
         self.console.print(f"labels: {', '.join(data.labels)}", markup=False)
         self.task = self.bar.add_task("", epoch=0, epochs=self.epochs, loss=0.0, score="", left="", total=None)
         self.bar.start()
+
+    def on_plan(self, settings: TrainingSettings, seconds: float) -> None:
+        """Say how long it will take."""
+        self.epochs = settings.epochs
+        count = f"{self.epochs} epochs" if self.epochs > 1 else "one epoch"
+        self.on_message(f"{count}, about {format_seconds(seconds)} in all")
+
+    def on_message(self, text: str) -> None:
+        """Print it or, without a console, log it."""
+        if self.console.quiet:
+            logger.info("%s", text)
+        else:
+            self.console.print(text, markup=False, highlight=False)
+
+    def on_resume(self, progress: Progress) -> None:
+        """Know how many epochs there are."""
+        self.epochs = progress.epochs
 
     def on_step(self, progress: Progress, steps: int) -> None:
         """Move the bar, and show the mean loss of the epoch and the time that is left."""
@@ -128,7 +155,7 @@ class ProgressBar(TrainingCallback):
         if self.bar.disable:
             loss, clock = f"loss {progress.history[-1]['loss']:.3f}", format_seconds(progress.seconds)
             line = ", ".join(part for part in (loss, score, clock) if part)
-            logger.info("epoch %d/%d: %s", progress.epoch, self.epochs, line)
+            self._log(f"epoch {progress.epoch}/{self.epochs}: {line}")
         elif score:
             self.bar.update(self.task, score=score)
 
@@ -145,6 +172,13 @@ class ProgressBar(TrainingCallback):
     def close(self) -> None:
         """Give the terminal back."""
         self.bar.stop()
+
+    def _log(self, line: str) -> None:
+        """Log a line; in a notebook, which shows no log, print it."""
+        if self.console.is_jupyter:
+            self.console.print(line, markup=False, highlight=False)
+        else:
+            logger.info("%s", line)
 
 
 def format_seconds(seconds: float) -> str:

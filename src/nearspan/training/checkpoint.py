@@ -10,7 +10,6 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from nearspan.encoders.word_memory import WRITTEN_BUFFERS, WordMemory
 from nearspan.errors import ModelError
 from nearspan.io.model_folder import CHECKPOINT
 from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
@@ -24,6 +23,7 @@ class Progress:
 
     fingerprint: str  # of data, recipe and seed: a run only goes on from its own checkpoint
     fixed: str  # digest of what training does not change, which a checkpoint does not hold
+    epochs: int = 0  # in all; 0: not yet chosen
     epoch: int = 0  # epochs completed
     step: int = 0  # batches completed in the epoch under way
     loss: float = 0.0  # summed over those batches
@@ -40,12 +40,14 @@ def trained_weights(network: nn.Module) -> Weights:
 
 
 def word_memories(network: nn.Module) -> Weights:
-    """What is in the memory of training words: the weights that wrote it are gone when the next ones learn with it."""
+    """What modules have written to themselves (`written_buffers`), as the memory of training words does.
+
+    The weights that wrote it are gone when the next ones learn with it.
+    """
     return {
         f"{name}.{part}": getattr(module, part)
         for name, module in network.named_modules()
-        if isinstance(module, WordMemory)
-        for part in WRITTEN_BUFFERS
+        for part in getattr(module, "written_buffers", ())
     }
 
 

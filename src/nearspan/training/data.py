@@ -51,7 +51,7 @@ class TrainingData:
         return cls(documents, sentences, entities, discontinuous, labelled.coverage, fragments, texts)
 
     @property
-    def labelled(self) -> LabelledSentences:
+    def labelled_sentences(self) -> LabelledSentences:
         """The sentences as a datastore is built from them."""
         return LabelledSentences(self.sentences, self.entities, self.discontinuous, self.coverage)
 

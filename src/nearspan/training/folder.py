@@ -8,21 +8,21 @@ from filelock import FileLock, Timeout
 
 from nearspan.config import Recipe
 from nearspan.errors import NearspanError
+from nearspan.io.memory_files import ALL_FILES, JOURNAL, MANIFEST, Manifest, current_file
 from nearspan.io.model_folder import CARD, CHECKPOINT, CONFIG, ENCODER, RESULT, WEIGHTS, visible_files
 from nearspan.io.paths import display_path, exists, is_folder
-from nearspan.knn.storage import FILES, JOURNAL, current_file
 
 METRICS = "metrics.jsonl"
-REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, METRICS, *FILES, JOURNAL)  # what a new run would write over
+REFUSED = (CONFIG, WEIGHTS, CARD, RESULT, CHECKPOINT, METRICS, *ALL_FILES)  # what a new run would write over
 
 
 def refuse_spoiling(folder: Path, recipe: Recipe, resume: bool) -> None:
     """Refuse a folder that a training would spoil.
 
-    Of a finished run whose memory has a journal, saving the model again would bring back what was forgotten.
+    Of a finished run whose memory was edited or built anew, saving the model again would bring back what was forgotten.
     """
     if resume:
-        if is_folder(folder) and current_file(folder, JOURNAL).exists():
+        if is_folder(folder) and _was_edited(folder):
             raise NearspanError(
                 f"nothing to resume in {folder}: its training is finished, and its memory was edited or built anew "
                 f"since, which {JOURNAL} tells. Give another `out` to train anew"
@@ -36,6 +36,14 @@ def refuse_spoiling(folder: Path, recipe: Recipe, resume: bool) -> None:
         raise NearspanError(
             f"{folder} already holds a model or a run: there is {', '.join(present)}. Give another `out`{go_on}"
         )
+
+
+def _was_edited(folder: Path) -> bool:
+    """Whether a memory is there that is not as its training left it."""
+    journal, manifest = current_file(folder, JOURNAL), current_file(folder, MANIFEST)
+    if exists(manifest) and ((known := Manifest.read(manifest)).edits or known.built):
+        return True
+    return exists(journal) and journal.stat().st_size > 0
 
 
 def usable_folder(out: Path | str) -> Path:

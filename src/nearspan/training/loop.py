@@ -2,29 +2,33 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from nearspan.config import Recipe, load
+from nearspan.config import Recipe, TrainingSettings, load
 from nearspan.device import repeatable, usable_seed
 from nearspan.document import Document
 from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
-from nearspan.evaluation import Evaluator
+from nearspan.evaluation import Evaluation, Evaluator
 from nearspan.formats import Documents, as_documents
 from nearspan.losses import SynonymSource
 from nearspan.model import Model
 from nearspan.model.decode import least_linked_overlap, least_overlap
 from nearspan.spans import CandidateRules, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
+from nearspan.training.budget import plan_epochs
+from nearspan.training.calibration import calibrate_scores
 from nearspan.training.callbacks import MetricsFile, ProgressBar, TrainingCallback
 from nearspan.training.checkpoint import Progress
 from nearspan.training.data import TrainingData, digest, fingerprint, refuse_unwritable
 from nearspan.training.folder import lock_folder, refuse_spoiling, usable_folder
 from nearspan.training.run import Run, model_card
+from nearspan.training.start import first_recipe, hold_out
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.trackers import Trackers
 from nearspan.training.trainer import Trainer, accelerator_for
@@ -34,12 +38,13 @@ EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span
 
 
 def train(
-    recipe: Recipe | str,
-    train: Documents,
+    recipe: Recipe | str = "",
+    train: Documents = (),
     dev: Documents = (),
     test: Documents = (),
     *,
     out: Path | str,
+    minutes: float | None = None,
     seed: int = 0,
     device: str = "",
     resume: bool = False,
@@ -49,18 +54,28 @@ def train(
 ) -> Run:
     """Train a recipe, or the one of this name, on documents and save the model with the best development F1 to `out`.
 
-    Where spans are given, the best model is that with the highest accuracy.
+        nearspan.train(train="train.conll", out="runs/mine", minutes=10)
+
+    Without a recipe it is `start`, or `start-static` where no packaged encoder is installed. Where spans are given, the
+    best model is that with the highest accuracy.
+
+    With `minutes` there are as many epochs as take so long, preparation included, and no more than the recipe has;
+    `start` has 10 minutes. 0 trains all epochs of the recipe.
 
     `callbacks` are called on the way (`TrainingCallback`); `track` names trackers to send the metrics to: tensorboard,
     wandb, mlflow. `synonyms` are for recipes that generate them (`losses.generators`): anything with `of(text)`.
 
-    Without development documents the last epoch's model is saved. With `resume` a run that was
+    Without development documents some of the training documents are held out where the recipe says so
+    (`training.dev_share`, as in `start`); else the last epoch's model is saved. With `resume` a run that was
     stopped goes on from its checkpoint, and on a CPU ends with the very same weights; a finished one whose memory was
     edited since is refused.
     """
-    recipe = load(recipe) if isinstance(recipe, str) else recipe
-    train, dev, test = (as_documents(split).documents for split in (train, dev, test))
+    began = time.perf_counter()
+    recipe = recipe if isinstance(recipe, Recipe) else load(recipe or first_recipe())
+    if minutes is not None:
+        recipe = recipe.override([f"training.minutes={float(minutes)}"], "`minutes`")
     folder, seed = usable_folder(out), usable_seed(seed)
+    train, dev, test = (as_documents(split).documents for split in (train, dev, test))
     accelerator = accelerator_for(recipe, device)
     hooks = _assemble_callbacks(callbacks, track) if accelerator.is_main_process else []
     if not recipe.training.batch and accelerator.num_processes > 1:
@@ -68,6 +83,13 @@ def train(
     for split, documents in (("train", train), ("dev", dev), ("test", test)):
         refuse_unwritable(split, documents)
     refuse_spoiling(folder, recipe, resume)
+    if not dev:
+        train, dev = hold_out(train, recipe.training.dev_share, seed)
+        for callback in hooks if dev else ():
+            count = sum(len(document.entities) for document in dev)
+            callback.on_message(
+                f"held out for development: {len(dev):,} documents with {count:,} entities, seed {seed}"
+            )
     busy = f"another process is training in {folder}: wait for it, or give another `out`"
     lock = lock_folder(folder, LOCK, busy) if accelerator.is_main_process else nullcontext()
     try:
@@ -84,12 +106,17 @@ def train(
             trainer = Trainer(recipe, model.to(accelerator.device), data, accelerator, seed, hooks)
             evaluator = Evaluator(model, dev) if dev else None
             progress = Progress(fingerprint(recipe, data, dev, seed), checkpoint.fixed_digest(model.network))
-            progress = _train_epochs(trainer, evaluator, progress, folder, resume)
-            _fill_datastore(model, data, trainer.corpus, seed)
-            thresholds = model.network.head.tunable_thresholds
-            if evaluator is not None and thresholds is not None and not model.classifies_given_spans:
-                fit_thresholds(evaluator, thresholds)
-            scores = evaluator.evaluate() if evaluator else None
+            plan = partial(plan_epochs, trainer, evaluator, len(test) / max(len(dev), 1), began)
+            progress, scores = _train_epochs(trainer, evaluator, progress, folder, resume, plan)
+            head, settings = model.network.head, {"epochs": progress.epochs, "minutes": 0.0}
+            model.recipe = recipe.model_copy(update={"training": recipe.training.model_copy(update=settings)})
+            if scores is None or not head.uses_datastore or head.tunable_thresholds is not None:
+                _fill_datastore(model, data, trainer.corpus, seed)
+                if evaluator is not None and head.tunable_thresholds is not None and not model.classifies_given_spans:
+                    fit_thresholds(evaluator, head.tunable_thresholds)
+                scores = evaluator.evaluate() if evaluator else None
+            if scores is not None:
+                calibrate_scores(model, dev, scores)
             tested = Evaluator(model, test).evaluate() if test else None
             place = (progress.best_epoch, progress.epoch, progress.seconds)
             processes = (accelerator.num_processes, accelerator.is_main_process)
@@ -112,12 +139,22 @@ def _assemble_callbacks(callbacks: Sequence[TrainingCallback], track: Sequence[s
 
 
 def _train_epochs(
-    trainer: Trainer, evaluator: Evaluator | None, progress: Progress, folder: Path, resume: bool
-) -> Progress:
-    """Train until the last epoch, or until patience ends; the network is then that of the best epoch."""
-    network, settings, best = trainer.model.network, trainer.settings, checkpoint.Weights()
+    trainer: Trainer,
+    evaluator: Evaluator | None,
+    progress: Progress,
+    folder: Path,
+    resume: bool,
+    plan: Callable[[], tuple[int, float]],
+) -> tuple[Progress, Evaluation | None]:
+    """Train until the last epoch, or until patience ends; the network is then that of the best epoch.
+
+    With it come the scores of the last epoch, where this is the best.
+    """
+    network, best, evaluation = trainer.model.network, checkpoint.Weights(), None
     if resume:
         progress, best = checkpoint.read(folder, progress, network, trainer.optimizer)
+    settings = _choose_epochs(trainer, progress, plan)
+    if resume:
         for callback in trainer.callbacks:
             callback.on_resume(progress)
     while not progress.done:
@@ -142,10 +179,25 @@ def _train_epochs(
             trainer.write_checkpoint(progress, best, folder)
         for callback in trainer.callbacks:
             callback.on_epoch_end(progress, evaluation)
+    if progress.best_epoch == progress.epoch and evaluation is not None:
+        return progress, evaluation
     with torch.no_grad():
         for name, tensor in checkpoint.state_to_keep(network).items():
             tensor.copy_(best[name])
-    return progress
+    return progress, None
+
+
+def _choose_epochs(trainer: Trainer, progress: Progress, plan: Callable[[], tuple[int, float]]) -> TrainingSettings:
+    """Let the trainer have as many epochs as the time allows, or as a checkpoint says."""
+    seconds = 0.0
+    if not progress.epochs and trainer.settings.minutes:
+        progress.epochs, seconds = plan()
+    progress.epochs = progress.epochs or trainer.settings.epochs
+    trainer.settings = trainer.settings.model_copy(update={"epochs": progress.epochs})
+    if seconds:
+        for callback in trainer.callbacks:
+            callback.on_plan(trainer.settings, seconds)
+    return trainer.settings
 
 
 def _training_data(recipe: Recipe, train: Sequence[Document], synonyms: SynonymSource | None) -> TrainingData:
@@ -185,7 +237,7 @@ def _fill_datastore(model: Model, data: TrainingData, corpus: EncodedCorpus, see
 
     Whole sentences are kept, those with entities first, drawn by chance.
     """
-    network, labelled = model.network, data.labelled
+    network, labelled = model.network, data.labelled_sentences
     sizes = network.suggester.count(corpus) * network.span_size * 2  # bytes, in half precision
     needed = network.head.uses_datastore or network.encoder.word_memory is not None  # recalled words need sentences
     if needed or network.is_additive or int(sizes.sum()) <= EVIDENCE:

@@ -6,7 +6,7 @@ from pathlib import Path
 from accelerate import Accelerator
 from accelerate.tracking import GeneralTracker, filter_trackers, get_available_trackers
 
-from nearspan.config import Recipe
+from nearspan.config import Recipe, TrainingSettings
 from nearspan.errors import ConfigError, ResourceError, did_you_mean, first_line
 from nearspan.evaluation import Evaluation
 from nearspan.settings import flatten
@@ -56,6 +56,10 @@ class Trackers(TrainingCallback):
             names = ", ".join(str(getattr(name, "name", name)) for name in self.names)
             raise ResourceError(f"tracking with {names} cannot begin: {first_line(error)}") from error
         self.trackers = accelerator.trackers
+
+    def on_plan(self, settings: TrainingSettings, seconds: float) -> None:  # noqa: ARG002
+        """The learning rate follows the number of epochs."""
+        self.settings = settings
 
     def on_epoch_begin(self, progress: Progress, steps: int) -> None:
         """Remember where the epoch begins."""

@@ -64,8 +64,7 @@ class Trainer:
         capturable = alone and self.settings.batch > 0 and network.is_capturable
         self.graphs = StepGraphs(list(network.parameters()), self._backward) if capturable else None
         self.neighbours = network.head.training_neighbours
-        if network.head.uses_datastore:
-            model.build_datastore(data.labelled, self.corpus)
+        self.labelled = data.labelled_sentences
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         """Trains the weights at their highest learning rates: a pretrained encoder has one of its own."""
@@ -95,7 +94,11 @@ class Trainer:
 
     def refresh(self) -> None:
         """Let the datastore follow the weights, for heads that predict from it."""
-        if self.model.network.head.uses_datastore:
+        if not self.model.network.head.uses_datastore:
+            return
+        if self.model.datastore is None:
+            self.model.build_datastore(self.labelled, self.corpus)
+        else:
             self.model.refresh_datastore(self.corpus)
 
     def epoch(self, progress: checkpoint.Progress, best: checkpoint.Weights, folder: Path) -> float:
@@ -129,6 +132,22 @@ class Trainer:
         progress.epoch += 1
         loss, progress.loss, progress.step = progress.loss / len(batches), 0.0, 0
         return loss
+
+    def time_epoch(self, seconds: float) -> float:
+        """How long the steps of an epoch take, going by so many seconds of them. They change no weight."""
+        batches = self._batches(0)
+        for group in self.optimizer.param_groups:
+            group["lr"] = 0.0
+        sizes = [sum(len(ids) * int(self.corpus.lengths[ids].max()) for ids in parts) for parts in batches]
+        self._step(batches[0], 0, 0, len(batches))  # the first one is slower
+        began, words = time.perf_counter(), 0
+        for step in range(len(batches)):
+            self._step(batches[step], 0, step, len(batches))
+            words += sizes[step]
+            if time.perf_counter() - began > seconds:
+                break
+        self.optimizer.state.clear()
+        return (time.perf_counter() - began) * sum(sizes) / words
 
     def checkpoint_is_due(self) -> bool:
         """Whether an epoch's end is worth a checkpoint: writing them takes a tenth of the time at most."""

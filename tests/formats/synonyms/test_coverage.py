@@ -17,20 +17,22 @@ def cover(*texts: str):
 
 
 def test_entities_and_texts_by_label():
-    found = cover("[Heart attack](D) and [heart-attack](D), [lonely](D)", "[zap](D) [zap](D) [zip](D) [MI](PLACE)")
-    disease = found["labels"]["D"]
+    coverage_counts = cover(
+        "[Heart attack](D) and [heart-attack](D), [lonely](D)", "[zap](D) [zap](D) [zip](D) [MI](PLACE)"
+    )
+    disease = coverage_counts["labels"]["D"]
     assert (disease["entities"], disease["known"], disease["covered"]) == (6, 3, 2)
     assert (disease["texts"], disease["known_texts"], disease["covered_texts"]) == (4, 2, 1)
     assert disease["unknown"] == ["zap", "zip"]
-    assert (found["entities"], found["known"], found["covered"]) == (7, 4, 3)
-    assert (found["texts"], found["covered_texts"]) == (5, 2)
-    assert (found["concepts"], found["names"], found["format"]) == (3, 5, "tsv")
+    assert (coverage_counts["entities"], coverage_counts["known"], coverage_counts["covered"]) == (7, 4, 3)
+    assert (coverage_counts["texts"], coverage_counts["covered_texts"]) == (5, 2)
+    assert (coverage_counts["concepts"], coverage_counts["names"], coverage_counts["format"]) == (3, 5, "tsv")
 
 
 def test_a_text_with_two_labels_counts_once_in_the_whole():
-    found = cover("[flu](A) [flu](B)")
-    assert (found["entities"], found["texts"]) == (2, 1)
-    assert [counts["texts"] for counts in found["labels"].values()] == [1, 1]
+    coverage_counts = cover("[flu](A) [flu](B)")
+    assert (coverage_counts["entities"], coverage_counts["texts"]) == (2, 1)
+    assert [counts["texts"] for counts in coverage_counts["labels"].values()] == [1, 1]
 
 
 def test_the_fragments_of_a_discontinuous_entity_are_one_name():
@@ -38,29 +40,29 @@ def test_the_fragments_of_a_discontinuous_entity_are_one_name():
 
 
 def test_the_first_spelling_of_the_most_frequent_unknown_texts():
-    found = cover(*(f"[Name {number}](D)" for number in range(7)), "[name-6](D)")
-    assert found["labels"]["D"]["unknown"] == ["Name 6", "Name 0", "Name 1", "Name 2", "Name 3"]
+    coverage_counts = cover(*(f"[Name {number}](D)" for number in range(7)), "[name-6](D)")
+    assert coverage_counts["labels"]["D"]["unknown"] == ["Name 6", "Name 0", "Name 1", "Name 2", "Name 3"]
 
 
 def test_an_annotation_given_twice_counts_twice():
     line = '{"text": "flu", "entities": [[0, 3, "D"], [0, 3, "D"]]}'
-    found = statistics(jsonl.read(Source(Path("a.jsonl"), line)), NAMES)
-    assert found["synonyms"]["entities"] == found["entities"] == 2
+    counts = statistics(jsonl.read(Source(Path("a.jsonl"), line)), NAMES)
+    assert counts["synonyms"]["entities"] == counts["entities"] == 2
 
 
 def test_a_corpus_without_entities():
-    found = cover("nothing")
-    assert (found["entities"], found["texts"], found["labels"]) == (0, 0, {})
+    coverage_counts = cover("nothing")
+    assert (coverage_counts["entities"], coverage_counts["texts"], coverage_counts["labels"]) == (0, 0, {})
 
 
 def test_check_has_the_key_only_if_asked():
     corpus = Corpus((parse("[flu](D)"),))
     names = Synonyms([("flu", "influenza")], problems=[Problem("malformed", "m", "f", 3)])
     assert "synonyms" not in nearspan.check(corpus)
-    found = nearspan.check(corpus, synonyms=names)
-    assert found["synonyms"] == coverage(corpus, names)
-    assert found["synonyms"]["problems"] == [{"kind": "malformed", "message": "m", "file": "f", "line": 3}]
-    assert found["problems"] == []
+    counts = nearspan.check(corpus, synonyms=names)
+    assert counts["synonyms"] == coverage(corpus, names)
+    assert counts["synonyms"]["problems"] == [{"kind": "malformed", "message": "m", "file": "f", "line": 3}]
+    assert counts["problems"] == []
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +72,10 @@ def covered():
 
 
 def test_the_sample_has_synonyms_of_every_label(covered):
-    found = coverage(*covered)
-    assert found["problems"] == []
-    assert found["covered"] > found["entities"] / 2
-    assert all(counts["covered_texts"] >= 20 for counts in found["labels"].values())
+    coverage_counts = coverage(*covered)
+    assert coverage_counts["problems"] == []
+    assert coverage_counts["covered"] > coverage_counts["entities"] / 2
+    assert all(counts["covered_texts"] >= 20 for counts in coverage_counts["labels"].values())
 
 
 def test_every_concept_of_the_sample_names_one_of_its_entities(covered):

@@ -8,7 +8,7 @@ from nearspan.formats.synonyms import normal_form
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("left", "right"),
     [
         ("Non-Hodgkin lymphoma", "non hodgkin lymphoma"),
         ("breast  cancer,\tfamilial", "Breast cancer (familial)"),
@@ -20,13 +20,15 @@ from nearspan.formats.synonyms import normal_form
         ("heart_attack", " heart attack. "),
     ],
 )
-def test_alike(one: str, other: str):
-    assert normal_form(one) == normal_form(other)
+def test_alike(left: str, right: str):
+    assert normal_form(left) == normal_form(right)
 
 
-@pytest.mark.parametrize(("one", "other"), [("Na+", "Na"), ("cafe", "café"), ("-", "?"), ("C++", "C"), ("cats", "cat")])
-def test_different(one: str, other: str):
-    assert normal_form(one) != normal_form(other)
+@pytest.mark.parametrize(
+    ("left", "right"), [("Na+", "Na"), ("cafe", "café"), ("-", "?"), ("C++", "C"), ("cats", "cat")]
+)
+def test_different(left: str, right: str):
+    assert normal_form(left) != normal_form(right)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u00ad"])
@@ -45,5 +47,5 @@ def test_case_and_surrounding_blanks_do_not_matter(text: str):
 
 
 def test_no_character_changes_twice():
-    found = (normal_form(chr(code)) for code in range(sys.maxunicode + 1) if code > 127)
-    assert [text for text in found if normal_form(text) != text] == []
+    forms = (normal_form(chr(code)) for code in range(sys.maxunicode + 1) if code > 127)
+    assert [text for text in forms if normal_form(text) != text] == []

@@ -77,9 +77,9 @@ def kinds(synonyms: Synonyms) -> list[tuple[str, int]]:
 
 def test_tab_separated_names(write):
     path = write("# a comment\nheart attack\tMI\t\tmyocardial infarction\t\n\nflu\tinfluenza\r\n")
-    found = read(path)
-    assert list(found) == [("heart attack", "MI", "myocardial infarction"), ("flu", "influenza")]
-    assert (found.problems, found.format) == ((), "tsv")
+    synonyms = read(path)
+    assert list(synonyms) == [("heart attack", "MI", "myocardial infarction"), ("flu", "influenza")]
+    assert (synonyms.problems, synonyms.format) == ((), "tsv")
 
 
 def test_a_first_column_of_identifiers_is_found_and_lines_with_the_same_are_one_concept(write):
@@ -90,8 +90,8 @@ def test_a_first_column_of_identifiers_is_found_and_lines_with_the_same_are_one_
 
 
 def test_identifiers_of_another_file_are_others(write):
-    one, two = write("0001\ta\tb\n", "one"), write("0001\tx\ty\n", "two")
-    assert list(read([one, two])) == [("a", "b"), ("x", "y")]
+    first, two = write("0001\ta\tb\n", "one"), write("0001\tx\ty\n", "two")
+    assert list(read([first, two])) == [("a", "b"), ("x", "y")]
 
 
 def test_names_that_look_a_bit_like_identifiers_are_names(write):
@@ -100,32 +100,32 @@ def test_names_that_look_a_bit_like_identifiers_are_names(write):
 
 
 def test_a_line_without_a_second_name_is_kept_and_listed(write):
-    found = read(write("a\tb\nlonely\nc\td\n"))
-    assert "lonely" in found
-    assert kinds(found) == [("malformed", 2)]
+    synonyms = read(write("a\tb\nlonely\nc\td\n"))
+    assert "lonely" in synonyms
+    assert kinds(synonyms) == [("malformed", 2)]
 
 
 def test_a_line_without_an_identifier_or_a_name_is_listed(write):
-    found = read(write("Q1\ta\tb\n\tx\nQ2\t\n"), identifiers=True)
-    assert list(found) == [("a", "b")]
-    assert kinds(found) == [("malformed", 2), ("malformed", 3)]
+    synonyms = read(write("Q1\ta\tb\n\tx\nQ2\t\n"), identifiers=True)
+    assert list(synonyms) == [("a", "b")]
+    assert kinds(synonyms) == [("malformed", 2), ("malformed", 3)]
 
 
 def test_a_later_line_without_an_identifier_keeps_its_first_name(write):
-    found = read(write("X:1\ta\tb\n" * 200 + "flu\tinfluenza\n"))
-    assert found.of("influenza") == ("flu",)
-    assert kinds(found) == [("malformed", 201)]
+    synonyms = read(write("X:1\ta\tb\n" * 200 + "flu\tinfluenza\n"))
+    assert synonyms.of("influenza") == ("flu",)
+    assert kinds(synonyms) == [("malformed", 201)]
 
 
 def test_obo_names_and_exact_synonyms_without_obsolete_terms(write):
-    found = read(write(OBO))
-    assert list(found) == [("myocardial infarction", "heart attack", "MI"), ("a, b: {c}", "abc")]
-    assert (found.problems, found.format) == ((), "obo")
+    synonyms = read(write(OBO))
+    assert list(synonyms) == [("myocardial infarction", "heart attack", "MI"), ("a, b: {c}", "abc")]
+    assert (synonyms.problems, synonyms.format) == ((), "obo")
 
 
 def test_obo_scopes_and_escapes(write):
-    found = read(write(OBO), scopes=["related", "EXACT"])
-    assert found.of("heart attack") == ("myocardial infarction", "MI", 'the "big one" \\ it', "no scope")
+    synonyms = read(write(OBO), scopes=["related", "EXACT"])
+    assert synonyms.of("heart attack") == ("myocardial infarction", "MI", 'the "big one" \\ it', "no scope")
     assert read(write(OBO), scopes="BROAD").of("cardiac event") == ("myocardial infarction",)
 
 
@@ -136,22 +136,22 @@ def test_obo_lines_that_go_on(write):
 
 def test_obo_lines_that_are_wrong_are_listed(write):
     lines = ["[Term]", "name: a", "synonym: b EXACT []", 'synonym: "c" SAME []', "nonsense", 'synonym: "d" EXACT []']
-    found = read(write("\n".join(lines)))
-    assert list(found) == [("a", "d")]
-    assert kinds(found) == [("malformed", 3), ("malformed", 4), ("malformed", 5)]
+    synonyms = read(write("\n".join(lines)))
+    assert list(synonyms) == [("a", "d")]
+    assert kinds(synonyms) == [("malformed", 3), ("malformed", 4), ("malformed", 5)]
 
 
 def test_obo_terms_of_two_files_are_united_by_their_identifier(write):
-    one = write("[Term]\nid: T:1\nname: a\n", "one.obo")
+    file = write("[Term]\nid: T:1\nname: a\n", "one.obo")
     two = write("[Term]\nid: T:1\nname: b\n", "two.obo")
-    assert read([one, two]).of("a") == ("b",)
-    assert (read(one) + read(two)).of("a") == ("b",)
+    assert read([file, two]).of("a") == ("b",)
+    assert (read(file) + read(two)).of("a") == ("b",)
 
 
 def test_umls_english_names_that_are_not_suppressed(write):
-    found = read(write(UMLS))
-    assert list(found) == [("Heart attack", "MI", "Myocardial infarction"), ("Flu",)]
-    assert (found.problems, found.format) == ((), "umls")
+    synonyms = read(write(UMLS))
+    assert list(synonyms) == [("Heart attack", "MI", "Myocardial infarction"), ("Flu",)]
+    assert (synonyms.problems, synonyms.format) == ((), "umls")
 
 
 def test_umls_languages(write):
@@ -160,23 +160,23 @@ def test_umls_languages(write):
 
 
 def test_umls_lines_that_are_wrong_are_listed(write):
-    found = read(write(row("C0000001", "a") + "C0000001|ENG|b\n" + row("C0000001", " ") + row("", "c")))
-    assert list(found) == [("a",)]
-    assert kinds(found) == [("malformed", 2), ("empty", 3), ("malformed", 4)]
+    synonyms = read(write(row("C0000001", "a") + "C0000001|ENG|b\n" + row("C0000001", " ") + row("", "c")))
+    assert list(synonyms) == [("a",)]
+    assert kinds(synonyms) == [("malformed", 2), ("empty", 3), ("malformed", 4)]
 
 
 def test_wordnet_folder(write, tmp_path: Path):
     write(NOUNS, "data.noun")
     write(gzip.compress(ADJECTIVES.encode()), "data.adj.gz")
-    found = read(tmp_path)
-    assert list(found) == [("night watch", "vigil"), ("entity",), tuple("abcdefghijk"), ("galore", "plentiful")]
-    assert (found.problems, found.format) == ((), "wordnet")
+    synonyms = read(tmp_path)
+    assert list(synonyms) == [("night watch", "vigil"), ("entity",), tuple("abcdefghijk"), ("galore", "plentiful")]
+    assert (synonyms.problems, synonyms.format) == ((), "wordnet")
 
 
 def test_wordnet_lines_that_are_wrong_are_listed(write):
     bad = ["00000001 10 n 03 a 0 b 0 001 | too few", "00000001 10 n 00 000 | none", "0001 x", "00000001 10 n 02 a 0"]
-    found = read(write(NOUNS + "\n".join(bad)))
-    assert kinds(found) == [("malformed", 5), ("malformed", 6), ("malformed", 7), ("malformed", 8)]
+    synonyms = read(write(NOUNS + "\n".join(bad)))
+    assert kinds(synonyms) == [("malformed", 5), ("malformed", 6), ("malformed", 7), ("malformed", 8)]
 
 
 @pytest.mark.parametrize("text", ["a\tb\n", OBO, UMLS, NOUNS], ids=["tsv", "obo", "umls", "wordnet"])
@@ -199,9 +199,9 @@ def test_a_byte_order_mark_is_no_part_of_a_name(write):
 
 
 def test_broken_utf8_is_listed(write):
-    found = read(write(b"a\tb\nc\td\xff\n"))
-    assert kinds(found) == [("broken UTF-8", 2)]
-    assert found.of("c") == ("d\ufffd",)
+    synonyms = read(write(b"a\tb\nc\td\xff\n"))
+    assert kinds(synonyms) == [("broken UTF-8", 2)]
+    assert synonyms.of("c") == ("d\ufffd",)
 
 
 def test_nul_bytes_are_listed(write):
@@ -214,8 +214,8 @@ def test_a_file_with_nothing_of_what_was_asked_for_says_so(write):
 
 
 def test_the_last_line_needs_no_end_and_long_heads_are_read_on(write):
-    found = read(write("\n" * 300 + "a\tb"), "tsv")
-    assert list(found) == [("a", "b")]
+    synonyms = read(write("\n" * 300 + "a\tb"), "tsv")
+    assert list(synonyms) == [("a", "b")]
     many = read(write("\n".join(f"a{number}\tb{number}" for number in range(1000))))
     assert many.concepts == 1000
 
@@ -267,10 +267,10 @@ def test_the_sample_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 )
 def test_no_content_is_more_than_an_error_of_ours(write, data: bytes, format: str | None):
     try:
-        found = read(write(data), format)
+        synonyms = read(write(data), format)
     except CorpusError:
         return
-    assert found.concepts or found.problems
+    assert synonyms.concepts or synonyms.problems
 
 
 _NAME = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1).filter(lambda name: name[0] != "#")
@@ -280,5 +280,5 @@ _NAME = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1).filter
 @given(st.lists(st.lists(_NAME, min_size=2, max_size=4), min_size=1, max_size=5))
 def test_a_table_that_was_written_is_read(write, concepts: list[list[str]]):
     path = write("".join("\t".join(names) + "\n" for names in concepts))
-    found = read(path, "tsv", identifiers=False)
-    assert list(found) == list(Synonyms(concepts))
+    synonyms = read(path, "tsv", identifiers=False)
+    assert list(synonyms) == list(Synonyms(concepts))

@@ -56,11 +56,11 @@ def test_concepts_with_one_key_are_united():
 
 
 def test_merging_keeps_concepts_and_problems_in_order():
-    one, two = Problem("malformed", "m", "a", 1), Problem("malformed", "n", "b", 2)
+    first, two = Problem("malformed", "m", "a", 1), Problem("malformed", "n", "b", 2)
     state = Synonyms([("MI", "Michigan")], problems=[two], format="obo")
-    both = Synonyms([HEART], problems=[one], format="tsv") + state
+    both = Synonyms([HEART], problems=[first], format="tsv") + state
     assert both.of("mi") == ("heart attack", "myocardial infarction", "Michigan")
-    assert both.problems == (one, two)
+    assert both.problems == (first, two)
     assert both.format == "tsv, obo"
 
 

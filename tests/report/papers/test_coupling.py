@@ -11,8 +11,8 @@ from nearspan.report.papers.geometry import LEVELS, coupling, neighbour_mask, ov
 from nearspan.report.papers.spans import WordSpan, gold_spans, span_vectors
 
 
-def cosine(one: list[float], other: list[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True)) / math.hypot(*one) / math.hypot(*other)
+def cosine(left: list[float], right: list[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True)) / math.hypot(*left) / math.hypot(*right)
 
 
 @pytest.fixture(params=["instance", "classifier"])
@@ -25,20 +25,27 @@ def test_coupling_is_the_mean_over_all_pairs(model: Model, corpus: list[Document
     spans = list(gold_spans(model, corpus[:6]).values())
     expected: dict[str, list[float]] = {level: [] for level in LEVELS}
     for entity in spans:
-        own = set(range(entity.first, entity.stop))
+        entity_words = set(range(entity.first, entity.stop))
         count = len(entity.sentence)
         for first, stop in product(range(count), range(count + 1)):
             words = set(range(first, stop))
-            if not 0 < len(words) <= widest or words == own or first < entity.first - 5 or stop > entity.stop + 5:
+            if (
+                not 0 < len(words) <= widest
+                or words == entity_words
+                or first < entity.first - 5
+                or stop > entity.stop + 5
+            ):
                 continue
-            one, other = span_vectors(model, [entity, WordSpan(entity.sentence, first, stop)]).tolist()
-            alpha = len(own & words) / len(own | words)
+            left, right = span_vectors(model, [entity, WordSpan(entity.sentence, first, stop)]).tolist()
+            alpha = len(entity_words & words) / len(entity_words | words)
             level = LEVELS[0] if alpha == 0 else LEVELS[1] if alpha <= 0.5 else LEVELS[2]
-            expected[level].append(cosine(one, other))
-    found = coupling(model, spans, widest)
-    assert {level: one.pairs for level, one in found.items()} == {level: len(all_) for level, all_ in expected.items()}
+            expected[level].append(cosine(left, right))
+    cosines = coupling(model, spans, widest)
+    assert {level: cosine_of_level.pairs for level, cosine_of_level in cosines.items()} == {
+        level: len(all_) for level, all_ in expected.items()
+    }
     for level, values in expected.items():
-        assert found[level].mean == pytest.approx(sum(values) / len(values), abs=1e-5)
+        assert cosines[level].mean == pytest.approx(sum(values) / len(values), abs=1e-5)
 
 
 def test_the_levels_meet_at_a_half():
@@ -57,4 +64,6 @@ def test_neighbours_reach_some_words_beyond_the_entity():
 def test_without_pairs_there_is_no_mean(model: Model):
     alone = list(gold_spans(model, [nearspan.markup("[Ada](PERSON)")]).values())
     for spans in (alone, []):
-        assert [(one.mean, one.pairs) for one in coupling(model, spans, 6).values()] == [(None, 0)] * 3
+        assert [
+            (cosine_of_level.mean, cosine_of_level.pairs) for cosine_of_level in coupling(model, spans, 6).values()
+        ] == [(None, 0)] * 3

@@ -66,8 +66,8 @@ def test_a_stopped_curve_goes_on(
     monkeypatch.setattr(
         curves, "train", lambda *given, **named: resumed.append(named["resume"]) or train(*given, **named)
     )
-    found = size_curve(recipes, documents, stopped, sizes=HALVES)
-    assert [timeless(point) for point in found] == [timeless(point) for point in expected]
+    points = size_curve(recipes, documents, stopped, sizes=HALVES)
+    assert [timeless(point) for point in points] == [timeless(point) for point in expected]
     assert resumed == [True]
 
 

@@ -59,10 +59,10 @@ def test_principal_components_are_those_of_scikit_learn():
     vectors = np.random.default_rng(0).normal(size=(40, 7)).astype(np.float32) * np.arange(1, 8, dtype=np.float32)
     expected = PCA(2)
     points = expected.fit_transform(vectors)
-    found = principal(vectors)
-    assert found.explained == pytest.approx(expected.explained_variance_ratio_, abs=1e-5)
-    signs = np.sign((points * found.points).sum(0))
-    assert np.allclose(points * signs, found.points, atol=1e-3)
+    components = principal(vectors)
+    assert components.explained == pytest.approx(expected.explained_variance_ratio_, abs=1e-5)
+    signs = np.sign((points * components.points).sum(0))
+    assert np.allclose(points * signs, components.points, atol=1e-3)
 
 
 def test_principal_components_of_odd_vectors():

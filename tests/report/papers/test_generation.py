@@ -16,28 +16,31 @@ def test_bleu_2_is_the_geometric_mean_of_both_precisions_with_the_brevity_penalt
 
 
 def test_entities_are_generated_with_their_synonyms(generating, documents):
-    found = generation(generating, documents)
+    result = generation(generating, documents)
     originals = [
         entity.span.text(document.text).lower() for document in documents for entity in sorted(document.entities)
     ]
-    assert sorted(one.original for one in found.entities) == sorted(originals)
-    assert found.ceiling == pytest.approx(1)
-    assert found.bleu2 == bleu2(
-        [one.reconstruction for one in found.entities], [one.original for one in found.entities]
+    assert sorted(generated.original for generated in result.entities) == sorted(originals)
+    assert result.ceiling == pytest.approx(1)
+    assert result.bleu2 == bleu2(
+        [generated.reconstruction for generated in result.entities],
+        [generated.original for generated in result.entities],
     )
-    assert found.bleu2 > 0.5
-    assert {one.synonym for one in found.entities if one.original == "oslo"} == {"the capital of norway"}
+    assert result.bleu2 > 0.5
+    assert {generated.synonym for generated in result.entities if generated.original == "oslo"} == {
+        "the capital of norway"
+    }
 
 
 def test_words_that_were_never_learned_lower_the_ceiling(generating):
-    found = generation(generating, [nearspan.markup("[Ada Zork](PERSON) left [New York](PLACE)")])
-    assert [one.original for one in found.entities] == ["ada zork", "new york"]
-    assert found.ceiling == pytest.approx((3 / 4 * 1 / 2) ** 0.5)
+    result = generation(generating, [nearspan.markup("[Ada Zork](PERSON) left [New York](PLACE)")])
+    assert [generated.original for generated in result.entities] == ["ada zork", "new york"]
+    assert result.ceiling == pytest.approx((3 / 4 * 1 / 2) ** 0.5)
 
 
 def test_a_corpus_without_entities_has_nothing_to_tell(generating):
-    found = generation(generating, [nearspan.markup("Nobody lives here")])
-    assert (found.entities, found.bleu2, found.ceiling) == ([], 0.0, 0.0)
+    result = generation(generating, [nearspan.markup("Nobody lives here")])
+    assert (result.entities, result.bleu2, result.ceiling) == ([], 0.0, 0.0)
 
 
 def test_a_model_without_generators_says_so(classifier, documents):

@@ -11,8 +11,8 @@ from nearspan.report.papers.geometry import Cosine, geometry, templates
 LABELS = ["A", "B", "A", "C", "B", "A"]
 
 
-def cosine(one: list[float], other: list[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True)) / math.hypot(*one) / math.hypot(*other)
+def cosine(left: list[float], right: list[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True)) / math.hypot(*left) / math.hypot(*right)
 
 
 def approximately(values: list[float]) -> Cosine:
@@ -24,15 +24,15 @@ def vectors(count: int) -> torch.Tensor:
 
 
 def test_norms_and_cosines_are_means_over_all_pairs(classifier: Model):
-    own, others = vectors(6), vectors(4)
-    rows, negatives = own.tolist(), others.tolist()
+    entities, others = vectors(6), vectors(4)
+    rows, negatives = entities.tolist(), others.tolist()
     pairs = list(combinations(range(6), 2))
-    found = geometry(classifier, own, LABELS, others)
-    assert found.norm == pytest.approx(sum(math.hypot(*row) for row in rows) / 6)
-    assert found.within == approximately([cosine(rows[i], rows[j]) for i, j in pairs if LABELS[i] == LABELS[j]])
-    assert found.between == approximately([cosine(rows[i], rows[j]) for i, j in pairs if LABELS[i] != LABELS[j]])
-    assert found.against == approximately([cosine(one, other) for one, other in product(rows, negatives)])
-    assert (found.spans, found.negatives) == (6, 4)
+    measured = geometry(classifier, entities, LABELS, others)
+    assert measured.norm == pytest.approx(sum(math.hypot(*row) for row in rows) / 6)
+    assert measured.within == approximately([cosine(rows[i], rows[j]) for i, j in pairs if LABELS[i] == LABELS[j]])
+    assert measured.between == approximately([cosine(rows[i], rows[j]) for i, j in pairs if LABELS[i] != LABELS[j]])
+    assert measured.against == approximately([cosine(left, right) for left, right in product(rows, negatives)])
+    assert (measured.spans, measured.negatives) == (6, 4)
 
 
 def test_what_has_no_pairs_has_no_mean(classifier: Model):
@@ -48,28 +48,28 @@ def test_what_has_no_pairs_has_no_mean(classifier: Model):
 
 
 def test_a_vector_of_zeros_is_like_no_other(classifier: Model):
-    found = geometry(classifier, torch.zeros(3, 5), ["A", "A", "B"], vectors(2))
-    assert [found.norm, found.within.mean, found.between.mean, found.against.mean] == [0, 0, 0, 0]
+    measured = geometry(classifier, torch.zeros(3, 5), ["A", "A", "B"], vectors(2))
+    assert [measured.norm, measured.within.mean, measured.between.mean, measured.against.mean] == [0, 0, 0, 0]
 
 
 def test_templates_are_the_rows_of_the_classifier(classifier: Model):
     rows = classifier.network.head.weight.tolist()
-    found = templates(classifier)
-    assert found is not None
+    measured = templates(classifier)
+    assert measured is not None
     assert len(rows) == len(classifier.labels) - 1
-    assert found.norm == pytest.approx(sum(math.hypot(*row) for row in rows) / len(rows))
-    assert found.cosine == approximately([abs(cosine(one, other)) for one, other in combinations(rows, 2)])
-    assert found.null == Cosine(None, 0)
+    assert measured.norm == pytest.approx(sum(math.hypot(*row) for row in rows) / len(rows))
+    assert measured.cosine == approximately([abs(cosine(left, right)) for left, right in combinations(rows, 2)])
+    assert measured.null == Cosine(None, 0)
 
 
 def test_a_row_for_null_stands_apart(classifier: Model):
     head = nn.Linear(4, len(classifier.labels))  # null is the first label
     classifier.network.head = head
     null, *rows = head.weight.tolist()
-    found = templates(classifier)
-    assert found is not None
-    assert found.cosine == approximately([abs(cosine(one, other)) for one, other in combinations(rows, 2)])
-    assert found.null == approximately([abs(cosine(row, null)) for row in rows])
+    measured = templates(classifier)
+    assert measured is not None
+    assert measured.cosine == approximately([abs(cosine(left, right)) for left, right in combinations(rows, 2)])
+    assert measured.null == approximately([abs(cosine(row, null)) for row in rows])
 
 
 def test_other_heads_have_no_templates(instance: Model, classifier: Model):

@@ -16,8 +16,8 @@ from nearspan.report.papers.spans import gold_spans, label_probabilities
 def test_probabilities_are_those_of_the_evidence(name: str, folders, documents):
     model = nearspan.load(folders[name], device="cpu")
     spans = list(gold_spans(model, documents).values())
-    found = label_probabilities(model, spans)
-    for span, row in zip(spans[:5], found, strict=False):
+    probabilities = label_probabilities(model, spans)
+    for span, row in zip(spans[:5], probabilities, strict=False):
         said = model.explain_span(documents[span.document], span.entity.span).probabilities
         torch.testing.assert_close(row, torch.tensor([said[label] for label in model.labels]), rtol=1e-3, atol=1e-3)
 
@@ -40,9 +40,9 @@ def test_discrepancy_and_dispersion_are_as_the_page_defines_them():
 
 
 def test_losses_are_read_from_the_folder_of_a_model(folders, tmp_path):
-    found = training_losses(folders["classifier"])
-    assert len(found) == 25
-    assert found[-1] < found[0]
+    losses = training_losses(folders["classifier"])
+    assert len(losses) == 25
+    assert losses[-1] < losses[0]
     assert training_losses(None) == training_losses(tmp_path) == []
     (tmp_path / "metrics.jsonl").write_text("{}\n")
     with pytest.raises(ModelError, match="delete it"):
@@ -54,5 +54,5 @@ def test_figures_of_extreme_values_are_drawn():
     right = np.array([True, False])
     picture = scatter(np.zeros((2, 2), np.float32), [0, 1], ["<one>", "two"], "name", ["x", "y"], right, line=1.0)
     assert "&lt;one&gt;" in picture
-    none, one, same = np.array([]), np.array([0.3]), np.ones(5)
-    assert "<svg" in violins({"A": [none, one], "B": [same, none]}, "violins")
+    none, single, same = np.array([]), np.array([0.3]), np.ones(5)
+    assert "<svg" in violins({"A": [none, single], "B": [same, none]}, "violins")

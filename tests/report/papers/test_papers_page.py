@@ -26,9 +26,9 @@ def numbers(made: Report) -> dict:
 
 
 def test_the_page_has_each_section(page: str):
-    found = re.findall(r'<section id="(\w+)"', page)
-    assert found == ["slices", "positives", "retrieval", "vectors", "space", "loss", "outputs"]
-    assert re.findall(r'<a href="#(\w+)"', page) == found
+    sections = re.findall(r'<section id="(\w+)"', page)
+    assert sections == ["slices", "positives", "retrieval", "vectors", "space", "loss", "outputs"]
+    assert re.findall(r'<a href="#(\w+)"', page) == sections
     pictures = ["widths", "structures", "space0", "space1", "components0", "components1", "loss"]
     pictures += ["outputs0", "outputs1", "violins0", "violins1", "discrepancy0", "discrepancy1"]
     assert re.findall(r'<svg [^>]*aria-label="(\w+)"', page) == pictures
@@ -55,57 +55,60 @@ def test_generators_and_bottlenecks_have_sections_of_their_own(
     report(generating, documents, out=tmp_path, compare=folders["classifier"], papers=True, device="cpu")
     page = (tmp_path / "papers.html").read_text(encoding="utf-8")
     numbers = json.loads((tmp_path / "papers.json").read_text())
-    found = re.findall(r'<section id="(\w+)"', page)
-    assert found[-4:] == ["posteriors", "generation", "loss", "outputs"]
+    sections = re.findall(r'<section id="(\w+)"', page)
+    assert sections[-4:] == ["posteriors", "generation", "loss", "outputs"]
     pictures = re.findall(r'<svg [^>]*aria-label="(posteriors\w+)"', page)
     assert pictures == ["posteriors0input", "posteriors0z1", "posteriors0z3", "posteriors1input"]
-    generation, none = (one["generation"] for one in numbers["models"])
+    generation, none = (model["generation"] for model in numbers["models"])
     assert none is None
     assert generation["bleu2"] > 0.5
     assert generation["ceiling"] == pytest.approx(1)
     entities = sum(len(document.entities) for document in documents)
     assert len(generation["examples"]) == generation["entities"] == entities
     assert "<td>the capital of norway</td>" in page
-    (own, other), spans = numbers["projection"]["posteriors"].values(), numbers["projection"]["spans"]
-    assert {key: len(points) for key, points in own.items()} == dict.fromkeys(("input", "z1", "z3"), len(spans))
+    (first, other), spans = numbers["projection"]["posteriors"].values(), numbers["projection"]["spans"]
+    assert {key: len(points) for key, points in first.items()} == dict.fromkeys(("input", "z1", "z3"), len(spans))
     assert other == {"input": list(numbers["projection"]["points"].values())[1]}
     parse_page(page)
 
 
 def test_false_positives_are_counted_by_what_is_wrong(made: Report, numbers: dict, page: str):
-    for one, scored in zip(numbers["models"], made.results.models, strict=True):
-        found, total = one["false_positives"], one["false_positives"]["category"] + one["false_positives"]["span"]
-        assert total == found["predicted"] - round(scored.evaluation.scores.precision * found["predicted"])
+    for model, scored in zip(numbers["models"], made.results.models, strict=True):
+        positives, total = (
+            model["false_positives"],
+            model["false_positives"]["category"] + model["false_positives"]["span"],
+        )
+        assert total == positives["predicted"] - round(scored.evaluation.scores.precision * positives["predicted"])
     assert "span errors" in page
 
 
 def test_each_query_has_five_neighbours_of_each_model(numbers: dict):
     assert numbers["retrieval"]
     for query in numbers["retrieval"]:
-        assert {name: len(found) for name, found in query["neighbours"].items()} == {"instance": 5, "classifier": 5}
+        assert {name: len(group) for name, group in query["neighbours"].items()} == {"instance": 5, "classifier": 5}
 
 
 def test_the_projection_has_a_point_for_each_span(numbers: dict):
-    found = numbers["projection"]
-    assert len(found["spans"]) == len(found["points"]["instance"]) == len(found["points"]["classifier"])
-    for own in found["components"].values():
-        assert len(own["points"]) == len(found["spans"])
-        assert 1 >= own["explained"][0] >= own["explained"][1] > 0
+    projection = numbers["projection"]
+    assert len(projection["spans"]) == len(projection["points"]["instance"]) == len(projection["points"]["classifier"])
+    for components in projection["components"].values():
+        assert len(components["points"]) == len(projection["spans"])
+        assert 1 >= components["explained"][0] >= components["explained"][1] > 0
 
 
 def test_the_models_are_compared_over_the_same_pairs(numbers: dict, page: str):
-    one, other = numbers["models"]
-    for level, cosine in one["coupling"].items():
-        assert cosine["pairs"] == other["coupling"][level]["pairs"] > 0
+    left, right = numbers["models"]
+    for level, cosine in left["coupling"].items():
+        assert cosine["pairs"] == right["coupling"][level]["pairs"] > 0
         assert f'<td class="number">{cosine["mean"]:.3f}</td>' in page
     for key in ("within", "between", "against"):
-        assert one["geometry"][key]["pairs"] == other["geometry"][key]["pairs"] > 0
-        assert f'<td class="number">{other["geometry"][key]["mean"]:.3f}</td>' in page
-    assert one["geometry"]["spans"] == len(numbers["projection"]["spans"])
+        assert left["geometry"][key]["pairs"] == right["geometry"][key]["pairs"] > 0
+        assert f'<td class="number">{right["geometry"][key]["mean"]:.3f}</td>' in page
+    assert left["geometry"]["spans"] == len(numbers["projection"]["spans"])
 
 
 def test_heads_without_templates_say_so(numbers: dict, page: str):
-    assert [one["geometry"]["templates"] is None for one in numbers["models"]] == [True, False]
+    assert [model["geometry"]["templates"] is None for model in numbers["models"]] == [True, False]
     assert "No templates in instance" in page
     assert f"{numbers['models'][1]['geometry']['templates']['norm']:.3f}" in page
 
@@ -157,8 +160,8 @@ def test_models_of_different_widths_are_compared_up_to_the_smaller(
 ):
     classifier.network.max_width = classifier.network.suggester.max_width = 3
     made = report(instance, corpus, out=tmp_path, compare=classifier, papers=True)
-    one, other = (space.coupling for space in made.papers.spaces)
-    assert [cosine.pairs for cosine in one.values()] == [cosine.pairs for cosine in other.values()]
+    left, right = (space.coupling for space in made.papers.spaces)
+    assert [cosine.pairs for cosine in left.values()] == [cosine.pairs for cosine in right.values()]
 
 
 def test_models_without_a_record_of_losses_are_named(made: Report):

@@ -28,22 +28,24 @@ def test_another_head_is_searched_by_cosine(classifier: Model, corpus: list[Docu
 
 def test_a_training_span_does_not_find_its_own_sentence(instance: Model, documents: list[Document]):
     spans = list(gold_spans(instance, documents).values())
-    for span, found in zip(spans, nearest_neighbours(instance, spans, span_vectors(instance, spans)), strict=True):
-        assert len(found) == 5
-        assert span.sentence.text not in [one.sentence for one in found]
+    for span, group in zip(spans, nearest_neighbours(instance, spans, span_vectors(instance, spans)), strict=True):
+        assert len(group) == 5
+        assert span.sentence.text not in [near.sentence for near in group]
 
 
 def test_shares_of_agreement_add_up(instance: Model, corpus: list[Document]):
     spans = list(gold_spans(instance, corpus).values())
-    found = agreement(instance, spans, span_vectors(instance, spans))
+    shares = agreement(instance, spans, span_vectors(instance, spans))
     rows = nearest_neighbours(instance, spans, span_vectors(instance, spans))
-    right = sum(one.label == span.entity.label for span, own in zip(spans, rows, strict=True) for one in own)
-    assert found.same == pytest.approx(right / (5 * len(spans)))
-    assert found.same + found.other + found.null == pytest.approx(1)
+    right = sum(
+        row.label == span.entity.label for span, rows_of_span in zip(spans, rows, strict=True) for row in rows_of_span
+    )
+    assert shares.same == pytest.approx(right / (5 * len(spans)))
+    assert shares.same + shares.other + shares.null == pytest.approx(1)
 
 
 def test_queries_are_drawn_from_all_labels():
     keys = [(0, Entity.of(i, i + 1, "COMMON" if i else "RARE")) for i in range(50)]
-    found = sample_queries(keys, 4)
-    assert [entity.label for _, entity in found] == ["COMMON"] * 3 + ["RARE"]
-    assert found == sample_queries(keys, 4)
+    queries = sample_queries(keys, 4)
+    assert [entity.label for _, entity in queries] == ["COMMON"] * 3 + ["RARE"]
+    assert queries == sample_queries(keys, 4)

@@ -16,8 +16,8 @@ def test_vectors_of_training_spans_are_those_of_the_memory(instance: Model, docu
     vectors = span_vectors(instance, spans)
     memory = datastore(instance)
     for span, vector in zip(spans, vectors, strict=True):
-        own = (memory.sentence == span.document) & (memory.first == span.first) & (memory.stop == span.stop)
-        assert torch.allclose(vector, memory.rows(own.nonzero().flatten())[0], atol=1e-5)
+        here = (memory.sentence == span.document) & (memory.first == span.first) & (memory.stop == span.stop)
+        assert torch.allclose(vector, memory.rows(here.nonzero().flatten())[0], atol=1e-5)
 
 
 def test_spans_that_are_no_candidates_are_left_out(instance: Model):
@@ -70,17 +70,17 @@ def test_negatives_are_the_candidates_that_are_no_entity(instance: Model, docume
                 for first in range(len(sentence) - width + 1)
                 if (sentence.words[first][0], sentence.words[first + width - 1][1]) not in golds
             }
-    found = [place(span) for span in negative_spans(instance, some, widest=3, most=10_000)]
-    assert len(found) == len(set(found))
-    assert set(found) == expected
+    places = [place(span) for span in negative_spans(instance, some, widest=3, most=10_000)]
+    assert len(places) == len(set(places))
+    assert set(places) == expected
 
 
 def test_negatives_are_a_sample_that_is_always_the_same(instance: Model, classifier: Model, documents: list[Document]):
-    found = [place(span) for span in negative_spans(instance, documents, widest=6, most=20)]
-    assert len(set(found)) == 20
-    assert len({text for text, _, _ in found}) > 5
-    assert found == [place(span) for span in negative_spans(classifier, documents, widest=6, most=20)]
-    assert found != [place(span) for span in negative_spans(instance, documents, widest=6, most=20, seed=1)]
+    places = [place(span) for span in negative_spans(instance, documents, widest=6, most=20)]
+    assert len(set(places)) == 20
+    assert len({text for text, _, _ in places}) > 5
+    assert places == [place(span) for span in negative_spans(classifier, documents, widest=6, most=20)]
+    assert places != [place(span) for span in negative_spans(instance, documents, widest=6, most=20, seed=1)]
 
 
 def test_negatives_may_be_few_or_none(instance: Model):

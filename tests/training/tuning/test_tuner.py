@@ -112,11 +112,11 @@ def test_the_better_of_two_obvious_values_is_found_and_its_recipe_trains(tune, d
 def test_trials_learn_synonyms(tune, documents, monkeypatch):
     table, passed, train_recipe = Synonyms([("Ada", "Countess of Lovelace")]), [], tuner.train_recipe
 
-    def watched(*arguments, synonyms, **options):
+    def watch(*arguments, synonyms, **options):
         passed.append(synonyms)
         return train_recipe(*arguments, synonyms=synonyms, **options)
 
-    monkeypatch.setattr(tuner, "train_recipe", watched)
+    monkeypatch.setattr(tuner, "train_recipe", watch)
     settings = ("losses.generators.pretraining=0", "losses.generators.size=4", "training.epochs=1")
     assert tune("t", *settings, trials=1, dev=documents, synonyms=table).trials[0].state == "complete"
     assert passed == [table]

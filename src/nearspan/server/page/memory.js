@@ -21,8 +21,9 @@ export class MemoryBrowser {
     this.list = make("ol", { class: "items", "aria-label": "Sentences of the memory" });
     this.pages = make("div");
     view.append(
-      make("form", { class: "row filters", onsubmit: submit }, make("label", { htmlFor: "memory-text" }, "Text"), this.text,
-        make("label", { htmlFor: "memory-label" }, "Label"), this.label, make("button", {}, "Search")),
+      make("form", { class: "row filters", onsubmit: submit },
+        make("span", { class: "row wide" }, make("label", { htmlFor: "memory-text" }, "Text"), this.text),
+        make("span", { class: "row" }, make("label", { htmlFor: "memory-label" }, "Label"), this.label, make("button", {}, "Search"))),
       this.list, this.pages);
   }
 

@@ -95,7 +95,7 @@ def test_map_holds_the_memorys_entities(client, documents):
 def test_errors_show_gold_and_predicted(client):
     answer = client.get("/errors").json()
     assert answer["total"] == sum(answer["kinds"].values()) == len(answer["errors"])
-    assert answer["edited"] is False
+    assert answer["scored"] == 1
 
 
 def test_errors_without_a_corpus_say_how_to_get_them(service, client):
@@ -115,7 +115,7 @@ def test_health_says_what_is_served(client, limits):
 
 def test_every_route_is_described(client):
     paths = client.get("/openapi.json").json()["paths"]
-    memory = ("", "/log", "/corrections", "/undo", "/{sentence}", "/{sentence}/label")
+    memory = ("", "/access", "/log", "/corrections", "/undo", "/{sentence}", "/{sentence}/label")
     reading = ("/annotate", "/explain", "/neighbours", "/map", "/errors", "/health")
     assert set(paths) == {*reading, *(f"/memory{path}" for path in memory)}
     assert all(route["summary"] for methods in paths.values() for route in methods.values())

@@ -10,8 +10,8 @@ the evidence of a text. Abusers:
 
 - abandoning: sends 20,000 characters and leaves within half a second;
 - slow: sends a request byte by byte;
-- hostile: broken JSON, no HTTP, a body of 5 MB, an endless body, a wrong host, a wrong token, half a head, an answer
-  that is never read.
+- hostile: broken JSON, half a million wrong texts, no HTTP, a body of 5 MB, an endless body, a wrong host, a wrong
+  token, half a head, an answer that is never read.
 
 It ends by itself. Latencies are those of honest clients, the server's resident memory is noted every five seconds.
 """
@@ -153,6 +153,7 @@ def attacks() -> dict[str, bytes]:
     return {
         "broken JSON": request("/annotate", b'{"text": '),
         "deep JSON": request("/annotate", b"[" * 100_000),
+        "half a million wrong texts": request("/annotate", b'{"texts":[' + b"1," * 490_000 + b"1]}"),
         "no HTTP": b"\x16\x03\x01\x02\x00\x01\r\n\r\n",
         "5 MB": request("/annotate", b"x" * 5_000_000),
         "endless": head + b"Transfer-Encoding: chunked\r\n\r\n" + (b"10000\r\n" + b"x" * 65_536 + b"\r\n") * 40,

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/start_choices.py DATA --corpora conll2003,ncbi-disease,genia --out results.jsonl
 
-DATA holds the corpora unpacked, as for `corpora.py`. 1,500 training sentences and 500 of the development data, drawn with
+DATA holds the corpora unpacked, as for `corpora.py`. 1,500 training and 500 development sentences are drawn with
 seed 0, one run each. `cpu` is the processor time of all of it, reading, scoring and saving included.
 """
 

@@ -8,12 +8,13 @@ JSON, in files, in the server's answers and in Python:
                    "fragments": [[0, 7], [17, 21]], "score": 0.97}]}
 
 All keys of an entity are always there; `score` is null where there is none. `words` and `sentences` are there if known.
+`"stranger": true` marks an entity that is far from all that the model's memory holds, and a document with many of them.
 `from_dict` reads this shape, and also entities that have no `text`, no `score`, or of `start`, `end` and `fragments`
 only the two first or the last.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 Fragment = tuple[int, int]
@@ -122,7 +123,8 @@ class Span:
 class Entity:
     """A labelled span. `text` holds its characters once it is in a document; before that it is empty.
 
-    The score is a model's. Neither the score nor the text counts for equality.
+    The score is a model's: how likely the entity is right, where the model is calibrated. A `stranger` is far from all
+    entities of the model's memory. Span and label alone count for equality.
 
     >>> entity = Entity.of(0, 3, "PERSON", score=0.93)
     >>> entity
@@ -135,6 +137,7 @@ class Entity:
     label: str
     score: float | None = field(default=None, compare=False)
     text: str = field(default="", compare=False)
+    stranger: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, start: int, end: int, label: str, score: float | None = None) -> Self:
@@ -147,7 +150,8 @@ class Entity:
         if not isinstance(record, Mapping):
             raise ValueError(f"an entity must be an object with a label and offsets, found {_excerpt(repr(record))}")
         score = None if record.get("score") is None else _value(record, "score", float)
-        return cls(Span.from_dict(record), _value(record, "label", str), score, record.get("text") or "")
+        span, label = Span.from_dict(record), _value(record, "label", str)
+        return cls(span, label, score, record.get("text") or "", record.get("stranger") is True)
 
     @property
     def start(self) -> int:
@@ -165,17 +169,18 @@ class Entity:
         return self.span.fragments
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; all keys are always there.
+        """For JSON; all keys are always there, and `stranger` where it is true.
 
         >>> Document("Oslo", (Entity.of(0, 4, "PLACE"),)).entities[0].to_dict()
         {'text': 'Oslo', 'label': 'PLACE', 'start': 0, 'end': 4, 'fragments': [[0, 4]], 'score': None}
         """
-        return {"text": self.text, "label": self.label, **self.span.to_dict(), "score": self.score}
+        record = {"text": self.text, "label": self.label, **self.span.to_dict(), "score": self.score}
+        return record | {"stranger": True} if self.stranger else record
 
     def __repr__(self) -> str:
         text = f" {_excerpt(self.text)}" if self.text else ""
         score = "" if self.score is None else f", score={self.score:.3g}"
-        return f"Entity({self.label} {self.span}{text}{score})"
+        return f"Entity({self.label} {self.span}{text}{score}{', stranger' * self.stranger})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -207,7 +212,7 @@ class Document:
             if entity.span.fragments[-1][1] > size:
                 raise ValueError(f"entity {entity} ends after the text's {size} characters (document {self.id!r})")
             text = entity.span.text(self.text)
-            entities.append(entity if entity.text == text else Entity(entity.span, entity.label, entity.score, text))
+            entities.append(entity if entity.text == text else replace(entity, text=text))
         for name, parts in (("words", self.words), ("sentences", self.sentences)):
             before = 0
             for start, end in parts or ():
@@ -239,15 +244,20 @@ class Document:
         for key, offsets in (("words", self.words), ("sentences", self.sentences)):
             if offsets is not None:
                 record[key] = [list(pair) for pair in offsets]
-        return record
+        return record | {"stranger": True} if self.stranger else record
 
     def __repr__(self) -> str:
         entities = count_of(len(self.entities), "entity", "entities")
         return f"Document({self.id!r}, {len(self.text):,} characters, {entities}: {_excerpt(self.text)})"
 
+    @property
+    def stranger(self) -> bool:
+        """Whether more than a quarter of the entities are strangers, so that the text is unlike the training data."""
+        return 4 * sum(entity.stranger for entity in self.entities) > len(self.entities)
+
     def with_entities(self, entities: Iterable[Entity]) -> Self:
         """The same document with other entities, in order of their spans."""
-        return type(self)(self.text, tuple(sorted(entities)), self.id, self.words, self.sentences)
+        return replace(self, entities=tuple(sorted(entities)))
 
 
 def count_of(count: int, singular: str, plural: str) -> str:

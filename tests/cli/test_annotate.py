@@ -118,15 +118,35 @@ def test_a_format_that_cannot_be_written_is_refused_with_those_that_can(annotate
         assert f"found '{name}'; known: brat, conll, jsonl, pubtator" in ran.err.replace("\n", " ")
 
 
-@pytest.mark.parametrize("format", ["jsonl", "conll", "brat", "pubtator"])
-def test_every_output_can_be_read_back(annotate, tmp_path: Path, format: str):
-    out = tmp_path / ("out" if format == "brat" else f"out.{format}")
-    ran = annotate("--to", format, "--out", out, stdin=f"{TEXT}\nBob Stone left.\n".encode())
+@pytest.mark.parametrize("name", ["out.jsonl", "out.json", "out.conll", "out", "out.pubtator"])
+def test_the_ending_says_the_format_and_every_output_can_be_read_back(annotate, tmp_path: Path, name: str):
+    out = tmp_path / name
+    ran = annotate("--out", out, stdin=f"{TEXT}\nBob Stone left.\n".encode())
     assert (ran.code, ran.out) == (0, "")
-    corpus = nearspan.read(out, format)
+    assert out.is_dir() == (name == "out")
+    assert (name == "out.json") == (out.is_file() and out.read_text().startswith("["))
+    corpus = nearspan.read(out)
+    assert corpus.format == {"out": "brat", "out.json": "jsonl"}.get(name, name[4:])
     assert list(corpus.problems) == []
     texts = {entity.span.text(document.text) for document in corpus.documents for entity in document.entities}
     assert {"Ada", "Oslo"} <= texts
+
+
+def test_a_format_can_be_named_where_the_ending_is_another(annotate, tmp_path: Path):
+    assert annotate("--to", "conll", "--out", tmp_path / "out.txt", stdin=TEXT.encode()).code == 0
+    assert (tmp_path / "out.txt").read_text().endswith("Oslo\tB-PLACE\n\n")
+    ran = annotate("--out", tmp_path / "out.csv", stdin=TEXT.encode())
+    assert ran.code == 2
+    assert "the ending of" in ran.err
+    assert "name it with --to" in ran.err.replace("\n", " ")
+
+
+def test_a_device_is_no_folder_for_brat_though_its_name_has_no_ending(annotate):
+    assert annotate("--out", "/dev/null", stdin=TEXT.encode()).code == 0
+
+
+def test_what_a_format_cannot_hold_needs_an_out(annotate):
+    assert "--drop and --flatten need --out" in annotate("--flatten", stdin=TEXT.encode()).err
 
 
 @pytest.mark.parametrize(
@@ -161,9 +181,11 @@ def test_a_model_that_joins_fragments_says_before_it_reads_that_columns_cannot_h
     absent = tmp_path / "absent.txt"  # reading it ends the command
     ran = nearspan_command("annotate", model, absent, "--to", "conll", "--out", out, "--device", "cpu")
     assert ran.code == 2
-    assert "discontinuous entities, which CoNLL columns cannot hold" in ran.err
+    assert "discontinuous entities, which conll cannot hold" in ran.err
     assert ran.err.index("discontinuous") < ran.err.index("cannot read")
     ran = nearspan_command("annotate", model, absent, "--to", "brat", "--out", out, "--device", "cpu")
+    assert "discontinuous" not in ran.err
+    ran = nearspan_command("annotate", model, absent, "--out", out, "--flatten", "--device", "cpu")
     assert "discontinuous" not in ran.err
 
 

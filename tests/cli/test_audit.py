@@ -23,7 +23,7 @@ def test_the_terminal_view(audit, model):
     assert ran.code == 0, ran.err
     for part in ("wrong label", "annotated Ada PLACE", "suggested Ada PERSON", "against", "1 label issue"):
         assert part in ran.out
-    context = next(line for line in ran.out.splitlines() if line.startswith("  Ada lives"))
+    context = next(line for line in ran.out.splitlines() if line.startswith("  «Ada» lives"))
     assert "#" not in context  # a number there would be that of a sentence of the memory
 
 

@@ -46,6 +46,7 @@ def test_one_json_object_on_stdout(good: Path):
         "overlapping": 0,
         "discontinuous": 0,
         "widths": {"1": 1},
+        "lost": 0,
         "problems": [],
     }
 
@@ -60,7 +61,6 @@ def test_the_table_says_that_docstarts_are_counted(good: Path):
 
 def test_problems_are_listed_with_file_and_line(bad: Path):
     result = run(bad)
-    assert result.exit_code == 0
     assert f"{bad}:2: unknown tag: 'Q-PER'" in result.stdout
 
 
@@ -70,9 +70,28 @@ def test_problems_in_json(bad: Path):
     assert set(problem) == {"kind", "message", "file", "line"}
 
 
-def test_strict_exits_with_1_only_if_there_are_problems(good: Path, bad: Path):
+def test_lost_annotations_are_counted_and_exit_with_1(good: Path, bad: Path):
+    assert run(good).exit_code == 0
+    result = run(bad)
+    assert result.exit_code == 1
+    assert "annotations that could not be read" in result.stdout
+    assert run(bad, "--json").exit_code == 1
+
+
+def test_strict_exits_with_1_only_if_there_are_problems(good: Path):
     assert run(good, "--strict").exit_code == 0
-    assert run(bad, "--strict").exit_code == 1
+    good.write_text("Ada B-PER\nslept O\n\nin O\nOslo I-LOC\n")  # kept, but listed
+    assert run(good).exit_code == 0
+    assert run(good, "--strict").exit_code == 1
+
+
+def test_the_list_of_problems_is_capped(good: Path):
+    good.write_text("Ada B-PER\nslept O\n\n" * 30 + "Ada I-PER\nslept O\n\n" * 25)
+    result = run(good)
+    assert result.stdout.count("bad sequence") == 20
+    assert "and 5 more problems: --all lists them" in result.stdout
+    assert run(good, "--all").stdout.count("bad sequence") == 25
+    assert len(json.loads(run(good, "--json").stdout)["problems"]) == 25
 
 
 def test_several_files_are_counted_together(good: Path, bad: Path):
@@ -89,7 +108,6 @@ def test_markup_in_the_data_is_not_read_as_style(tmp_path: Path):
     path = tmp_path / "odd.conll"
     path.write_text("[red]x[/blue] B-[/bold]\ny [/oops]\nz O\n")
     result = run(path)
-    assert result.exit_code == 0
     assert "[/oops]" in result.stdout
     assert "[/bold]" in result.stdout
 
@@ -116,7 +134,6 @@ def test_synonyms_in_json_beside_the_other_keys(good: Path, names: Path):
 
 def test_synonyms_as_a_table_with_unknown_ones_and_problems(bad: Path, names: Path):
     result = run(bad, "--synonyms", names, "--synonyms", "sample")
-    assert result.exit_code == 0
     assert "100%" in result.stdout
     assert f"{names}:2: malformed" in result.stdout
     names.write_text("[/red]\tb\n")

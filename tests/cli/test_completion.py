@@ -10,7 +10,7 @@ import pytest
         ("nearspan train dspert-r", ["dspert-reported"]),
         ("nearspan train instance --che", []),
         ("nearspan train instance --sy", ["--synonyms"]),
-        ("nearspan memory runs/mine re", ["relabel", "remove"]),
+        ("nearspan memory runs/mine re", ["relabel", "remove", "repair"]),
     ],
 )
 def test_bash_gets_commands_options_and_recipes(start, finish, words: str, expected: list[str]):

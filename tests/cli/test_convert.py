@@ -5,8 +5,10 @@ import typer
 from typer.testing import CliRunner, Result
 
 from nearspan.cli.convert import convert
-from nearspan.errors import CorpusError
-from nearspan.formats import read
+from nearspan.document import Document, Entity
+from nearspan.errors import ConfigError, CorpusError
+from nearspan.formats import read, write
+from nearspan.formats.markup import parse
 
 app = typer.Typer()
 app.command()(convert)
@@ -51,6 +53,50 @@ def test_what_does_not_fit_is_an_error_and_writes_nothing(tmp_path: Path):
     source.write_text('{"text": "a b c", "entities": [{"fragments": [[0, 1], [4, 5]], "label": "X"}]}\n')
     assert isinstance(run(source, tmp_path / "out.conll").exception, CorpusError)
     assert not (tmp_path / "out.conll").exists()
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Path:
+    path = tmp_path / "apart.jsonl"
+    write([parse("[pain in](S#1) [[arms](B)](C) and [legs](S#1) and [eyes](B)")], path)
+    return path
+
+
+def test_the_error_says_how_entities_that_do_not_fit_can_be_written(apart: Path):
+    message = str(run(apart, apart.with_name("out.conll")).exception)
+    assert "'pain in legs' is discontinuous, which CoNLL columns cannot hold" in message
+    assert "say with --drop or --flatten what becomes of such entities" in message
+
+
+def test_discontinuous_entities_can_be_dropped(apart: Path):
+    target = apart.with_name("out.conll")
+    result = run(apart, target, "--drop")
+    assert "out.conll: changed: entities left out: discontinuous: 1" in result.stderr
+    assert "1 documents with 3 entities written" in result.stdout
+    assert [entity.text for entity in read(target)[0].entities] == ["arms", "arms", "eyes"]
+    assert run(apart, apart.with_name("all.jsonl"), "--drop").exit_code == 0
+    assert read(apart.with_name("all.jsonl")).entity_count == 4
+
+
+def test_entities_can_be_flattened(apart: Path):
+    target = apart.with_name("out.conll")
+    result = run(apart, target, "--flatten")
+    assert "changed: entities left out: they share words with a wider one: 2" in result.stderr
+    assert "changed: discontinuous entities made contiguous: 1" in result.stderr
+    assert "1 documents with 2 entities written" in result.stdout
+    assert {len(line.split("\t")) for line in target.read_text().splitlines() if line} == {2}
+    assert [entity.text for entity in read(target)[0].entities] == ["pain in arms and legs", "eyes"]
+
+
+def test_of_two_labels_the_first_or_the_likelier_is_kept(tmp_path: Path):
+    two = (Entity.of(0, 4, "A", score=0.2), Entity.of(0, 4, "B", score=0.7))
+    changes = write([Document("Oslo", two)], tmp_path / "a.jsonl", unfit="flatten")
+    assert [change.lost for change in changes] == [1]
+    assert [entity.label for entity in read(tmp_path / "a.jsonl")[0].entities] == ["B"]
+
+
+def test_drop_and_flatten_exclude_each_other(apart: Path):
+    assert isinstance(run(apart, apart.with_name("out.conll"), "--drop", "--flatten").exception, ConfigError)
 
 
 def test_labels_can_be_chosen(source: Path):

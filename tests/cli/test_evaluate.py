@@ -7,7 +7,7 @@ import pytest
 
 import nearspan
 
-KEYS = {"precision", "recall", "f1", "macro_f1", "labels", "coverage"}
+KEYS = {"precision", "recall", "f1", "macro_f1", "labels", "coverage", "calibration_error"}
 
 
 @pytest.fixture

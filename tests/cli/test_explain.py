@@ -19,10 +19,16 @@ def explain(nearspan_command, folders):
     return run
 
 
+def test_piped_evidence_marks_the_words_of_a_training_span(explain):
+    rows = [line for line in explain(TEXT, "--span", "Oslo").out.splitlines() if " #" in line]
+    assert rows
+    assert all(line.count("«") == line.count("»") == 1 for line in rows)
+
+
 def test_the_terminal_view(explain):
     ran = explain(TEXT, "-k", "2")
     assert ran.code == 0
-    for part in ("Ada⟨PERSON⟩ lives in Oslo⟨PLACE⟩", "exact", "add up", "0."):
+    for part in ("«Ada»⟨PERSON⟩ lives in «Oslo»⟨PLACE⟩", "exact", "add up", "0."):
         assert part in ran.out
 
 

@@ -22,7 +22,7 @@ def memory(nearspan_command, folders, tmp_path):
 
 
 def test_sentences_are_listed_with_ids_and_labels(memory):
-    assert "0  Ada⟨PERSON⟩ lives in Oslo⟨PLACE⟩" in memory("list").out
+    assert "0  «Ada»⟨PERSON⟩ lives in «Oslo»⟨PLACE⟩" in memory("list").out
     found = json.loads(memory("list", "--text", "MARCH", "--json").out)
     assert [(one["id"], one["document"], one["entities"]) for one in found["sentences"]] == [(5, "d5", [])]
     assert (
@@ -43,7 +43,7 @@ def test_add_search_relabel_remove_undo_log(memory):
     memory("relabel", "--sentence", "12", "--span", "Zed", "--label", "PLACE")
     memory("relabel", "--sentence", "12", "--span", "lives", "--label", "PERSON")
     memory("remove", "--sentence", "12", "--span", "in")
-    assert "Zed⟨PLACE⟩ lives⟨PERSON⟩ in⟨removed⟩ Bergen⟨PLACE⟩" in memory("list", "--document", "mine").out
+    assert "«Zed»⟨PLACE⟩ «lives»⟨PERSON⟩ «in»⟨removed⟩ «Bergen»⟨PLACE⟩" in memory("list", "--document", "mine").out
     receipt = memory("remove", "--document", "mine").out
     assert "Zed lives in Bergen" in receipt
     assert "added after training" in receipt

@@ -8,7 +8,7 @@ import nearspan
 from nearspan.errors import CorpusError
 
 COMMANDS = {  # {m}: a model folder, {gold}: what is read, {out}: what is written
-    "annotate": "annotate {m} {gold} --out {out}",
+    "annotate": "annotate {m} {gold} --to jsonl --out {out}",
     "annotate to conll": "annotate {m} {gold} --to conll --out {out}",
     "audit": "audit {m} {gold} --out {out}",
     "audit --html": "audit {m} {gold} --html {out}",

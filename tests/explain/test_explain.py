@@ -143,6 +143,8 @@ def test_evidence_is_json(instance: Model):
             "end",
             "fragments",
             "label",
+            "score",
+            "stranger",
             "strength",
             "probabilities",
             "neighbours",

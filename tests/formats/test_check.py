@@ -16,7 +16,7 @@ def count(*texts: str):
 def test_the_keys():
     assert set(count("a")) == {
         *("documents", "sentences", "tokens", "entities", "types", "nested", "overlapping", "discontinuous"),
-        *("widths", "problems", "docstarts", "format"),
+        *("widths", "problems", "docstarts", "format", "lost"),
     }
 
 
@@ -54,6 +54,13 @@ def test_an_annotation_given_twice_counts_twice():
     counts = statistics(jsonl.read(Source(Path("a.jsonl"), line)))
     assert (counts["entities"], counts["types"], counts["widths"]) == (2, {"LOC": 2}, {1: 2})
     assert [problem["kind"] for problem in counts["problems"]] == ["duplicate"]
+    assert counts["lost"] == 0
+
+
+@pytest.mark.parametrize("line", ['{"text": "Oslo", "entities": [[0, 9, "LOC"]]}', '{"text": "Oslo", "entities"'])
+def test_what_cannot_be_read_is_counted_as_lost(line: str):
+    counts = statistics(jsonl.read(Source(Path("a.jsonl"), line)))
+    assert (counts["lost"], len(counts["problems"])) == (1, 1)
 
 
 def test_an_entity_that_ends_inside_a_word_is_misaligned_with_file_and_line():

@@ -196,6 +196,49 @@ def test_unknown_tags_are_listed_and_read_as_outside():
     assert kinds(text) == [("unknown tag", 2)]
 
 
+def test_several_tags_of_a_word_are_several_entities():
+    assert to_markup("Ada B-group,B-person\nLee I-person\nand O\nEve B-person|B-group\n") == [
+        "[[Ada](group) Lee](person) and [[Eve](person)](group)"
+    ]
+    assert kinds("Ada B-group,B-person\nLee I-person\n") == []
+
+
+def test_a_tag_that_goes_on_stays_with_its_label():
+    text = "a B-X,B-Y\nb I-Y,I-X\nc I-Y\nd I-X,B-Z\n"
+    assert [(entity.label, entity.text) for entity in read_corpus(text)[0].entities] == [
+        ("X", "a b"),
+        ("Y", "a b c"),
+        ("X", "d"),
+        ("Z", "d"),
+    ]
+    assert kinds(text) == [("bad sequence", 4)]
+
+
+def test_a_comma_in_a_label_is_part_of_it():
+    assert to_markup("a B-x,y\n") == ["[a](x,y)"]
+
+
+def test_a_label_that_would_be_read_as_two_is_not_written(tmp_path: Path):
+    with pytest.raises(CorpusError, match=r"the label 'X,B-Y' would be read as several"):
+        write(Corpus((Document("a", (Entity.of(0, 1, "X,B-Y"),)),)), tmp_path / "a.conll")
+
+
+def test_labels_without_a_prefix_are_read_and_said():
+    text = "Ada PERSON\nLovelace PERSON\nsaw O\nOslo CITY\nagain O\nand O\nso O\n"
+    assert to_markup(text) == ["[Ada Lovelace](PERSON) saw [Oslo](CITY) again and so"]
+    [problem] = read_corpus(text).problems
+    assert str(problem) == (
+        "news.conll:1: no prefix: labels without B- or I-: words in a row with the same label are read as one entity"
+    )
+
+
+@pytest.mark.parametrize("tag", ["B_PER", "PER-B", "Q-PER", "B/PER"])
+def test_tags_of_an_unknown_scheme_are_lost_and_said(tag: str):
+    corpus = read_corpus(f"Ada {tag}\nslept O\nlong O\n")
+    assert [(problem.kind, problem.lost) for problem in corpus.problems] == [("unknown tag", 1)]
+    assert corpus.entity_count == 0
+
+
 def test_lines_with_too_few_or_too_many_columns_are_listed():
     text = "a N B-X\nb B-Y\nc\nd N N O\ne N O\nf N O\n"
     assert to_markup(text) == ["[a](X) [b](Y) c d e f"]

@@ -3,12 +3,14 @@ import json
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import BaseModel, ValidationError
 
 from nearspan.errors import ConfigError
 from nearspan.server import Limits, create_app
 from nearspan.server.access import LOOPBACK
 from nearspan.server.guard import Guard
 from nearspan.server.limits import Refusal
+from nearspan.server.schemas import AnnotateIn, DocumentIn
 from nearspan.server.worker import Worker
 
 
@@ -147,3 +149,16 @@ def test_a_busy_server_says_when_to_come_back(service, monkeypatch):
 def test_limits_are_checked(setting, word):
     with pytest.raises(ConfigError, match=word):
         Limits().override([setting])
+
+
+@pytest.mark.parametrize(
+    ("schema", "body"),
+    [
+        (AnnotateIn, {"texts": [1] * 9}),
+        *((DocumentIn, {"text": "", name: [1] * 9}) for name in ("entities", "words", "sentences")),
+    ],
+)
+def test_a_list_is_read_to_its_first_error(schema: type[BaseModel], body: dict):
+    with pytest.raises(ValidationError) as error:
+        schema.model_validate(body)
+    assert error.value.error_count() == 1

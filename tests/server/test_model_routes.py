@@ -57,9 +57,9 @@ def test_answers_are_written_in_the_models_thread(client, monkeypatch):
     threads: list[str] = []
     dump = ExplainOut.model_dump_json
 
-    def note_thread(self) -> str:
+    def note_thread(self, **options) -> str:
         threads.append(threading.current_thread().name)
-        return dump(self)
+        return dump(self, **options)
 
     monkeypatch.setattr(ExplainOut, "model_dump_json", note_thread)
     answer = client.post("/explain", json={"text": TEXT})
@@ -178,3 +178,17 @@ def test_recalled_words_are_listed(tiny, documents, tmp_path):
     assert (word["text"], word["weight"]) == ("Ada", pytest.approx(0.3))
     assert [neighbour["text"] for neighbour in word["neighbours"]] == ["Ada", "Ada"]
     assert sum(neighbour["weight"] for neighbour in word["neighbours"]) + word["unlisted"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/json"])
+def test_a_body_is_read_as_json_whatever_it_is_called(client: TestClient, kind: str | None):
+    request = client.build_request("POST", "/annotate", content='{"text": "Ada lives in Oslo"}')
+    request.headers.pop("content-type", None)
+    if kind:
+        request.headers["content-type"] = kind
+    assert client.send(request).json()["documents"][0]["entities"][0]["text"] == "Ada"
+
+
+def test_a_body_that_is_no_json_is_said(client: TestClient):
+    answer = client.post("/annotate", content="text=Ada")
+    assert (answer.status_code, answer.json()["error"][:26]) == (422, "the request is not JSON: E")

@@ -15,14 +15,14 @@ from nearspan.cli.terminal import discard_output, name_options, terminal
 from nearspan.document import Document
 from nearspan.errors import ConfigError
 from nearspan.formats import known_formats, write
+from nearspan.formats.files import writable_format
 from nearspan.formats.jsonl import json_line
-from nearspan.io.atomic import write_file
+from nearspan.io.atomic import descriptor, write_file
 from nearspan.io.outputs import check_outputs
+from nearspan.io.paths import exists, is_file, is_folder
 from nearspan.io.printing import printable_json
 
 logger = logging.getLogger(__name__)
-
-FLAT = {"conll": "CoNLL columns", "pubtator": "PubTator"}  # formats that cannot hold discontinuous entities
 
 
 def annotate(
@@ -32,9 +32,17 @@ def annotate(
         typer.Argument(help="Text files or corpora; `-` or nothing: lines of standard input, a text each."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; standard output if not given.")] = None,
-    to: Annotated[str, typer.Option(help="The format to write: jsonl, conll, brat, pubtator.")] = "jsonl",
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="The format to write: jsonl, conll, brat, pubtator; found from the ending of --out if not given."
+        ),
+    ] = None,
+    drop: options.Drop = False,
+    flatten: options.Flatten = False,
     search: options.Search = "",
     interpolate: options.Interpolate = None,
+    threshold: options.Thresholds = None,
     device: options.Device = "",
     format: Annotated[
         str | None,
@@ -47,13 +55,18 @@ def annotate(
     A model for span classification gives the entities that a corpus has new labels.
 
     Example: echo 'Marie Curie worked in Paris.' | nearspan annotate runs/mine
+
+    Example: nearspan annotate runs/mine notes.txt --out notes.conll
     """
     files = files or ["-"]
+    unfit = options.unfit(drop, flatten)
     writable = sorted(name for name, known in known_formats().items() if known.write)
-    if to not in writable:
+    if to is not None and to not in writable:
         raise ConfigError(f"--to takes a format that can be written, found {to!r}; known: {', '.join(writable)}")
-    if to != "jsonl" and out is None:
+    if out is None and (to or "jsonl") != "jsonl":
         raise ConfigError(f"--to {to} needs --out: only JSON lines go to standard output")
+    if out is None and unfit != "refuse":
+        raise ConfigError("--drop and --flatten need --out: JSON lines, which go to standard output, hold every entity")
     if format and "-" in files:
         raise ConfigError("--format is for files: on standard input each line is a text, whatever it looks like")
     if "-" in files and sys.stdin is None:
@@ -61,22 +74,32 @@ def annotate(
     if out is None and sys.stdout is None:
         raise ConfigError("standard output is closed: say with --out where to write")
     check_outputs([out], ["/dev/stdin" if name == "-" else name for name in files], force=force)
-    loaded = options.load_model(model, device, search, interpolate)
-    if to in FLAT and loaded.network.fragment_linker is not None:
+    is_stream = out is None or (to is None and _is_stream(out))
+    with name_options({"format": "--to"}):
+        target = known_formats()["jsonl"] if out is None or is_stream else writable_format(out, to)
+    loaded = options.load_model(model, device, search, interpolate, threshold)
+    if not target.discontinuous and unfit == "refuse" and loaded.network.fragment_linker is not None:
         logger.warning(
             "this model can find discontinuous entities, which %s cannot hold: if it finds one, nothing is "
-            "written. --to jsonl and --to brat keep them",
-            FLAT[to],
+            "written. jsonl and brat keep them, --drop leaves them out and --flatten makes them contiguous",
+            target.name,
         )
     annotated = loaded.pipe(_documents(files, format, spans_are_given=loaded.classifies_given_spans))
     if out is None:
         _print_lines(annotated)
         return
-    with name_options({"format": "--to"}):
-        if to == "jsonl":  # a line at a time, so that there may be millions
-            write_file(out, (json_line(document) + "\n" for document in _with_progress(annotated)))
-        else:
-            options.warn_of_problems(write(_with_progress(annotated), out, to, force=force))
+    if target.name == "jsonl" and unfit == "refuse" and out.suffix.lower() != ".json":
+        # a line at a time, so that there may be millions
+        write_file(out, (json_line(document) + "\n" for document in _with_progress(annotated)))
+        return
+    with name_options({"format": "--to", "unfit": "--drop or --flatten"}):
+        problems = write(_with_progress(annotated), out, target.name, force=force, unfit=unfit)
+    options.warn_of_problems(problems)
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path leads to a pipe, a device or an open file such as /dev/stdout, whose name has no ending."""
+    return descriptor(path) is not None or (exists(path) and not is_file(path) and not is_folder(path))
 
 
 def _documents(files: list[str], format: str | None, *, spans_are_given: bool) -> Iterator[Document]:

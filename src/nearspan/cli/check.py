@@ -1,6 +1,7 @@
 """`nearspan check`: what is in a corpus, and what is wrong with it."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +10,14 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from nearspan.cli import options
-from nearspan.cli.terminal import name_options, number_table, terminal
+from nearspan.cli.terminal import echo, name_options, number_table, terminal
 from nearspan.formats import Problem, Statistics, read, statistics
+from nearspan.formats.corpus import ProblemRecord
 from nearspan.formats.synonyms import SynonymCoverage
 from nearspan.formats.synonyms import read as read_synonyms
 
 BAR = 40  # characters of the longest bar
+MOST_PROBLEMS = 20  # listed, unless all are asked for
 MOST_WIDTHS = 20  # widths with a bar of their own
 
 
@@ -30,22 +33,27 @@ def check(
         str | None, typer.Option(help="tsv, obo, umls or wordnet; found from the content if not given.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are problems.")] = False,
+    show_all: Annotated[
+        bool, typer.Option("--all", help=f"List all problems, not the first {MOST_PROBLEMS}; --json has them always.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are any problems.")] = False,
 ) -> None:
-    """Count what is in a corpus and list every problem in it.
+    """Count what is in a corpus and list the problems in it.
 
-    Problems come with file and line.
+    Problems come with file and line. The exit code is 1 if annotations could not be read.
 
     Example: nearspan check train.conll dev.conll
     """
     with name_options({"format": "--synonyms-format"}):
         table = read_synonyms(synonyms, synonyms_format) if synonyms else None
     counts = statistics(read(paths, format, columns=options.label_columns(columns)), table)
+    problems = [*(counts["synonyms"]["problems"] if "synonyms" in counts else ()), *counts["problems"]]
     if as_json:
         typer.echo(json.dumps(counts, ensure_ascii=True))
     else:
         _print(counts)
-    if strict and (counts["problems"] or ("synonyms" in counts and counts["synonyms"]["problems"])):
+        _print_problems(problems if show_all else problems[:MOST_PROBLEMS], len(problems))
+    if counts["lost"] or (strict and problems):
         raise typer.Exit(1)
 
 
@@ -58,19 +66,25 @@ def _print(counts: Statistics) -> None:
     for name in ("tokens", "entities", "nested", "overlapping", "discontinuous"):
         table.add_row(name, f"{counts[name]:,}")
     table.add_row("problems", f"{len(counts['problems']):,}")
+    if counts["lost"]:
+        table.add_row("annotations that could not be read", f"{counts['lost']:,}")
     console.print(table)
     _print_bars(console, "label", counts["types"])
     widths = {str(width): count for width, count in counts["widths"].items() if width < MOST_WIDTHS}
     if wide := sum(count for width, count in counts["widths"].items() if width >= MOST_WIDTHS):
         widths[f"{MOST_WIDTHS} or more"] = wide
     _print_bars(console, "words in entity", widths)
-    problems = counts["problems"]
     if "synonyms" in counts:
         _print_synonyms(console, counts["synonyms"])
-        problems = counts["synonyms"]["problems"] + problems
+
+
+def _print_problems(problems: Sequence[ProblemRecord], total: int) -> None:
+    """The problems a line each, and how many there are beside them."""
     for problem in problems:
         line = Problem(problem["kind"], problem["message"], problem["file"], problem["line"])
-        console.print(str(line), markup=False, highlight=False, soft_wrap=True)
+        terminal().print(str(line), markup=False, highlight=False, soft_wrap=True)
+    if total > len(problems):
+        echo(f"and {total - len(problems):,} more problems: --all lists them")
 
 
 def _print_bars(console: Console, name: str, counts: dict[str, int]) -> None:

@@ -23,23 +23,27 @@ def convert(
     ] = None,
     columns: options.Columns = None,
     labels: Annotated[str, typer.Option(help="Keep the entities of these labels alone: PER,LOC.")] = "",
+    drop: options.Drop = False,
+    flatten: options.Flatten = False,
     force: options.Force = False,
 ) -> None:
     """Write a corpus in another format.
 
-    What could not be read or kept is listed on standard error.
+    What could not be read or kept is listed on standard error. An entity that DST cannot hold is an error, unless
+    --drop or --flatten says what becomes of it.
 
     Example: nearspan convert news.conll news.jsonl
     """
     check_outputs([target], [source], force=force)
+    unfit = options.unfit(drop, flatten)
     with name_options({"format": "--from"}):
         corpus = read(source, from_format, columns=options.label_columns(columns))
     if labels:
         corpus = corpus.with_labels(label.strip() for label in labels.split(","))
-    with name_options({"format": "--to"}):
-        changes = write(corpus, target, to_format, force=force)
+    with name_options({"format": "--to", "unfit": "--drop or --flatten"}):
+        changes = write(corpus, target, to_format, force=force, unfit=unfit)
     for problem in (*corpus.problems, *changes):
         echo(str(problem), err=True)
-    entities = sum(len(document.entities) for document in corpus)
     is_stream = descriptor(target) is not None  # the corpus itself may be in standard output
+    entities = corpus.entity_count - sum(change.lost for change in changes)
     echo(f"{len(corpus):,} documents with {entities:,} entities written to {target}", err=is_stream)

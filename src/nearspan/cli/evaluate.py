@@ -26,6 +26,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     search: options.Search = "",
     interpolate: options.Interpolate = None,
+    threshold: options.Thresholds = None,
     device: options.Device = "",
     format: options.Format = None,
     columns: options.Columns = None,
@@ -40,7 +41,7 @@ def evaluate(
     from nearspan.evaluation import evaluate
 
     documents = options.read_documents(corpus, format, columns)
-    loaded = options.load_model(model, device, search, interpolate)
+    loaded = options.load_model(model, device, search, interpolate, threshold)
     evaluation = evaluate(loaded, documents)
     if as_json:
         print_json(evaluation.to_dict())

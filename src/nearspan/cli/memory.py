@@ -137,9 +137,19 @@ def add(
 ) -> None:
     """Remember sentences with their entities, so that the model reads them so.
 
-    --search and --interpolate are how the model will be asked.
+    Mark the entities of a text with their labels. What is not marked is remembered as no entity. Nested and
+    discontinuous ones, whose fragments have a number, are marked as in the examples. Weights are found by trying the
+    model out, as --search and --interpolate have it.
 
     Example: nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections
+
+    Example: nearspan memory runs/mine add 'The [University of [Oslo](PLACE)](ORG) opened.'
+
+    Example: nearspan memory runs/mine add '[pain in](SYMPTOM#1) arms and [legs](SYMPTOM#1)'
+
+    Example: nearspan memory runs/mine add 'She may leave in May.' --weight 3
+
+    Example: nearspan memory runs/mine add --corpus corrected.conll
     """
     from nearspan.formats.markup import parse
 

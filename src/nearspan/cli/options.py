@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearspan.document import Document
-from nearspan.errors import CorpusError
+from nearspan.errors import ConfigError, CorpusError
 from nearspan.io.paths import display_path
 from nearspan.recipes import names
 
 if TYPE_CHECKING:
     from nearspan.config import Recipe
     from nearspan.formats import Problem
+    from nearspan.formats.flatten import Unfit
     from nearspan.model import Model
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,14 @@ Interpolate = Annotated[
         help="The memory's weight (lambda) beside a head with weights of its own; as saved if not given.",
     ),
 ]
+Thresholds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--threshold",
+        help="Leave out entities with lower scores: 0.7, or by label PERSON=0.8; may be given several times. As saved "
+        "if not given; 0 leaves out none.",
+    ),
+]
 Synonyms = Annotated[
     list[Path] | None,
     typer.Option(
@@ -67,6 +76,13 @@ EncoderName = Annotated[
     str, typer.Option("--encoder", help="A pretrained encoder: minilm, a folder or a hub id; encoder.transformer.name.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Drop = Annotated[bool, typer.Option("--drop", help="Leave out discontinuous entities where the format has none.")]
+Flatten = Annotated[
+    bool,
+    typer.Option(
+        "--flatten", help="Keep the widest of entities that share words, and make discontinuous ones contiguous."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -79,19 +95,39 @@ def load_recipe(name: str, settings: Sequence[str] | None, vectors: str, encoder
     return config.load(name).override([*named, *(settings or ())])
 
 
-def load_model(folder: Path, device: str, search: str, interpolate: float | None) -> Model:
-    """The model of a folder, using its memory as the options say."""
+def load_model(
+    folder: Path, device: str, search: str, interpolate: float | None, thresholds: Sequence[str] | None = None
+) -> Model:
+    """The model of a folder, using its memory and leaving out entities as the options say."""
     from nearspan.model import Model
 
     model = Model.load(folder, device)
     logger.info("loaded %r to %s", model, model.device)
-    return apply_to(model, search, interpolate)
+    return apply_to(model, search, interpolate, thresholds)
 
 
-def apply_to(model: Model, search: str, interpolate: float | None) -> Model:
-    """A model that uses its memory as the options say."""
+def apply_to(model: Model, search: str, interpolate: float | None, thresholds: Sequence[str] | None = None) -> Model:
+    """A model that uses its memory and leaves out entities as the options say."""
     model = model.set_search(search) if search else model
-    return model if interpolate is None else model.interpolate(interpolate)
+    model = model if interpolate is None else model.interpolate(interpolate)
+    return model.set_threshold(parse_thresholds(thresholds, model.labels[1:])) if thresholds else model
+
+
+def parse_thresholds(thresholds: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
+    """The values of --threshold by label; a label's own counts before that of all.
+
+    >>> parse_thresholds(["PER=0.8", "0.5"], ["PER", "LOC"])
+    {'PER': 0.8, 'LOC': 0.5}
+    """
+    by_label: dict[str, float] = {}
+    for text in thresholds:
+        label, _, number = text.rpartition("=")
+        try:
+            by_label[label] = float(number)
+        except ValueError:
+            raise ConfigError(f"--threshold takes a score such as 0.7 or PERSON=0.8, found {text!r}") from None
+    overall = by_label.pop("", None)
+    return by_label if overall is None else dict.fromkeys(labels, overall) | by_label
 
 
 def read_documents(
@@ -114,6 +150,13 @@ def warn_of_problems(problems: Sequence[Problem], more: str = "") -> None:
         logger.warning("%s", problem)
     if len(problems) > SHOWN:
         logger.warning("and %s more problems%s", f"{len(problems) - SHOWN:,}", more)
+
+
+def unfit(drop: bool, flatten: bool) -> Unfit:
+    """What --drop and --flatten ask for."""
+    if drop and flatten:
+        raise ConfigError("--drop and --flatten exclude each other: entities are left out, or made flat")
+    return "drop" if drop else "flatten" if flatten else "refuse"
 
 
 def label_columns(columns: str | None) -> list[int] | None:

@@ -51,6 +51,7 @@ def serve(
     ] = None,
     search: options.Search = "",
     interpolate: options.Interpolate = None,
+    threshold: options.Thresholds = None,
     device: options.Device = "",
     format: options.Format = None,
     columns: options.Columns = None,
@@ -76,7 +77,7 @@ def serve(
     hosts = allowed_hosts(host, allow_host or ())
     documents = options.read_documents(corpus, format, columns)
     editor = Editor.open(model, device, PATIENCE)
-    options.apply_to(editor.model, search, interpolate)
+    options.apply_to(editor.model, search, interpolate, threshold)
     service = server.Service(editor.model, documents)
     secret, read_secret = token or secrets.token_urlsafe(24), read_token
     if not is_loopback(host):

@@ -41,15 +41,25 @@ _ARGUMENT = re.compile(r"`([a-z_]+)`")
 def terminal(*, stderr: bool = False) -> Console:
     """The console of a stream, which shows no control characters of texts.
 
-    It leaves emoji names alone: `a.conll:100:` and labels such as `:key:` are none.
+    Underlined words stand in «...» where a pipe or a file loses their style. It leaves emoji names alone:
+    `a.conll:100:` and labels such as `:key:` are none.
     """
     from rich.console import Console
     from rich.segment import Segment
 
     class CleanConsole(Console):
+        is_rendering = False  # a table renders its cells by the same method
+
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-            for segment in super().render(renderable, options):
-                yield segment if segment.control else Segment(printable(segment.text), segment.style)
+            is_outermost, self.is_rendering = not self.is_rendering, True
+            loses_style = is_outermost and self.color_system is None
+            try:
+                for text, style, control in super().render(renderable, options):
+                    shown = text if control else printable(text)
+                    is_marked = loses_style and style is not None and style.underline and text.strip()
+                    yield Segment(f"«{shown}»" if is_marked else shown, style, control)
+            finally:
+                self.is_rendering = self.is_rendering and not is_outermost
 
     return CleanConsole(stderr=stderr, emoji=False)
 

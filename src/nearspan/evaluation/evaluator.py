@@ -12,8 +12,10 @@ from nearspan.evaluation.scores import ClassificationScores, Scores
 from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
 from nearspan.formats import Documents, as_documents
 from nearspan.model import Model
+from nearspan.model.calibration import expected_calibration_error, score_entities
 from nearspan.model.decode import decode
-from nearspan.model.predict import SentenceWindows
+from nearspan.model.predict import Predictor, SentenceWindows
+from nearspan.model.thresholds import Scored, Threshold, above_thresholds
 from nearspan.segment import Coverage, Fragments, LabelledSpan, Sentence
 from nearspan.spans import align_to_candidates
 
@@ -29,6 +31,7 @@ class Evaluation:
     predicted: Sequence[Document]
     discontinuous: Mapping[str, Scores] = field(default_factory=dict)  # of these `entities`, of `sentences` with them
     baseline: ClassificationScores | None = None  # the majority by string, where spans were given and it is known
+    scored: Sequence[Scored] = ()  # the score of each predicted entity, and whether it is right
 
     @property
     def measure(self) -> str:
@@ -40,12 +43,18 @@ class Evaluation:
         """The number by which the best epoch is chosen."""
         return self.scores.value
 
+    @property
+    def calibration_error(self) -> float:
+        """ECE: how far scores are from the share of the entities that are right."""
+        return expected_calibration_error(self.scored)
+
     def __repr__(self) -> str:
         return f"Evaluation({self.measure} {100 * self.value:.2f}, {self.coverage})"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         content = {**self.scores.to_dict(), "coverage": self.coverage.to_dict()}
+        content["calibration_error"] = self.calibration_error
         if self.discontinuous:
             content["discontinuous"] = {name: part.total.to_dict() for name, part in self.discontinuous.items()}
         if self.baseline is not None:
@@ -63,25 +72,26 @@ class Evaluator:
     accuracy, beside that of the majority by string.
     """
 
-    def __init__(self, model: Model, documents: Documents) -> None:
+    def __init__(self, model: Model, documents: Documents, threshold: Threshold | None = None) -> None:
         self.model = model
         self.documents = as_documents(documents)
         encode = _encode_given_spans if model.classifies_given_spans else _encode_sentences
-        self._evaluate = encode(model, self.documents)
+        self._evaluate = encode(Predictor(model, threshold), self.documents)
 
     def evaluate(self) -> Evaluation:
         """Score the model as it is now."""
         return self._evaluate()
 
 
-def evaluate(model: Model, documents: Documents) -> Evaluation:
+def evaluate(model: Model, documents: Documents, *, threshold: Threshold | None = None) -> Evaluation:
     """Score a model on gold documents.
 
         nearspan.evaluate(nearspan.load("runs/mine"), "test.conll").scores.f1
 
-    The documents are a path of any format, a corpus, or a list of documents.
+    The documents are a path of any format, a corpus, or a list of documents. Entities with a score below the
+    `threshold`, for all labels or by label, are left out.
     """
-    return Evaluator(model, documents).evaluate()
+    return Evaluator(model, documents, threshold).evaluate()
 
 
 def score_labels(gold: Sequence[str], predicted: Sequence[str | None]) -> ClassificationScores:
@@ -102,36 +112,46 @@ def linked_labels(model: Model) -> set[str]:
     return {model.labels[number] for number in linker.labels} if linker is not None else set()
 
 
-def _encode_sentences(model: Model, documents: Sequence[Document]) -> Callable[[], Evaluation]:
+def _encode_sentences(predictor: Predictor, documents: Sequence[Document]) -> Callable[[], Evaluation]:
     """What gives precision, recall and F1 of the entities that the model finds when it is called."""
+    model = predictor.model
     sentences = [model.split(document) for document in documents]
     windows = SentenceWindows.of(model.network, list(chain.from_iterable(sentences)))
     coverage = sum(map(partial(_coverage, model), sentences, documents), Coverage())
 
     def evaluate() -> Evaluation:
-        spans = model.predictor.predict_spans(windows.corpus)
-        entities = iter(model.predictor.decode_windows(windows, spans))  # by sentence
+        spans = predictor.predict_spans(windows.corpus)
+        entities = iter(predictor.decode_windows(windows, spans))  # by sentence
         predicted = [
             document.with_entities(entity for _ in parts for entity in next(entities))
             for document, parts in zip(documents, sentences, strict=True)
         ]
-        return Evaluation(score(documents, predicted), coverage, predicted, _discontinuous_scores(documents, predicted))
+        return Evaluation(
+            score(documents, predicted),
+            coverage,
+            predicted,
+            _discontinuous_scores(documents, predicted),
+            scored=score_entities(documents, predicted),
+        )
 
     return evaluate
 
 
-def _encode_given_spans(model: Model, documents: Sequence[Document]) -> Callable[[], Evaluation]:
+def _encode_given_spans(predictor: Predictor, documents: Sequence[Document]) -> Callable[[], Evaluation]:
     """What gives the accuracy of the labels that the model gives when it is called, and of the majority by string."""
-    given, corpus = model.predictor.encode_given(documents)
+    model = predictor.model
+    given, corpus = predictor.encode_given(documents)
     # the entities with their documents' positions; an entity that is listed twice comes once
     places = [(i, entity) for i, document in enumerate(documents) for entity in dict.fromkeys(document.entities)]
     gold = [entity.label for _, entity in places]
 
     def evaluate() -> Evaluation:
         relabelled: list[dict[Entity, Entity]] = [{} for _ in documents]  # an entity to itself with a new label
-        classified = model.predictor.classify_given(given, corpus)
+        classified = predictor.classify_given(given, corpus)
+        thresholds = predictor.thresholds
         for (position, entity), relabelled_entity in zip(given.entities, classified, strict=True):
-            relabelled[position][entity] = relabelled_entity
+            if above_thresholds([relabelled_entity], thresholds):
+                relabelled[position][entity] = relabelled_entity
         predictions = (relabelled[position].get(entity) for position, entity in places)
         labels = [prediction.label if prediction else None for prediction in predictions]
         predicted = [
@@ -140,7 +160,8 @@ def _encode_given_spans(model: Model, documents: Sequence[Document]) -> Callable
         ]
         strings = model.strings
         majority = score_labels(gold, [strings.label(entity.text) for _, entity in places]) if strings else None
-        return Evaluation(score_labels(gold, labels), given.coverage, predicted, baseline=majority)
+        scored = score_entities(documents, predicted)
+        return Evaluation(score_labels(gold, labels), given.coverage, predicted, baseline=majority, scored=scored)
 
     return evaluate
 

@@ -78,6 +78,9 @@ class RecalledWord:
 class Evidence:
     """Why a span got its label.
 
+    `probabilities` are the model's own. `score` is what the entity's score says: the label's probability after
+    calibration, and the same where the model is not calibrated. Evidence explains the probability.
+
     `exact`: the neighbours' weights add up to the probabilities; those of one label, with `unlisted` for the neighbours
     not listed, to that label's probability.
     `attended`: what each of the span's words recalled from the training data stands in `recalled`; it is a part of the
@@ -98,6 +101,8 @@ class Evidence:
     weight: float = 0.0  # of the datastore in the probabilities: 1 where it alone decides
     knn_probabilities: dict[str, float] = field(default_factory=dict)  # by label, where the datastore is interpolated
     recalled: list[RecalledWord] = field(default_factory=list)  # for each word, where the encoder recalls words
+    score: float | None = None  # of the label: its probability after calibration; None: no entity
+    stranger: bool = False  # whether it is far from all entities of the memory
 
     def __repr__(self) -> str:
         probability = self.probabilities.get(self.label, 0.0)
@@ -115,6 +120,8 @@ class Evidence:
             "label": self.label or None,
             "strength": self.strength,
             "probabilities": _by_name(self.probabilities),
+            "score": self.score,
+            "stranger": self.stranger,
             "neighbours": _by_name(
                 {label: [neighbour.to_dict() for neighbour in group] for label, group in self.neighbours.items()}
             ),

@@ -24,6 +24,10 @@ def render(evidence: Evidence, colours: LabelColours | None = None) -> Renderabl
     colours = colours or LabelColours(sorted(evidence.probabilities))
     title = Text.assemble((printable(evidence.text), "bold"), "  ", label_text(evidence.label, colours))
     title.append(f"  {evidence.probabilities[evidence.label]:.3f}", "bold")
+    if evidence.score is not None and abs(evidence.score - evidence.probabilities[evidence.label]) >= 0.0005:
+        title.append(f" (score after calibration {evidence.score:.3f})")
+    if evidence.stranger:
+        title.append("  stranger: far from all entities of the memory", "yellow")
     less = [(label, value) for label, value in evidence.probabilities.items() if label != evidence.label]
     next_best = [f"{_name(label)} {value:.3f}" for label, value in less[:3] if value >= 0.0005]
     if next_best:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import excerpt
 from nearspan.formats.source import Source
-from nearspan.formats.tags import is_labelled, parse
+from nearspan.formats.tags import is_bare_label, is_labelled, parse
 
 DOCSTART = "-DOCSTART-"
 NO_ID = frozenset({"O", "-X-", "_", DOCSTART})
@@ -40,7 +40,7 @@ class Columns:
     A label column is one most of whose values are `O` or PREFIX-LABEL. If all columns after the word are label columns,
     each is a layer of (nested) entities; otherwise only the last column is read, so the part of speech and chunk
     columns of CoNLL-2003 are left alone. The word is in the first column, or in the second if most lines of the first
-    count the words of their sentence.
+    count the words of their sentence. A label column is bare if it has `O` and labels, but no label with a prefix.
 
     >>> rows = [(1, ["EU", "NNP", "I-NP", "I-ORG"]), (2, ["rejects", "VBZ", "I-VP", "O"])]
     >>> Columns.detect([Block("", 1, [rows])]).labels
@@ -51,6 +51,7 @@ class Columns:
     word: int
     labels: tuple[int, ...]
     layered: bool
+    bare: frozenset[int] = frozenset()  # which of `labels`, from 0
 
     @classmethod
     def detect(cls, blocks: list[Block], labels: Sequence[int] | None = None, name: str = "") -> Columns:
@@ -68,10 +69,13 @@ class Columns:
                 if not -size <= index < size or index % size == word:
                     message = f"{name} has {size} columns and its words in column {word}"
                     raise CorpusError(f"{message}, so column {index} cannot hold labels")
-            return cls(size, word, tuple(index % size for index in labels), True)
-        rest = tuple(range(word + 1, size))
-        layered = len(rest) > 1 and label_columns == list(rest)
-        return cls(size, word, rest if layered else rest[-1:], layered)
+            chosen, layered = tuple(index % size for index in labels), True
+        else:
+            rest = tuple(range(word + 1, size))
+            layered = len(rest) > 1 and label_columns == list(rest)
+            chosen = rest if layered else rest[-1:]
+        bare = frozenset(layer for layer, index in enumerate(chosen) if _is_bare(usual, index))
+        return cls(size, word, chosen, layered, bare)
 
     def tags(self, cells: list[str]) -> list[str]:
         """The tags of a line, also of one with too many columns or too few."""
@@ -186,3 +190,9 @@ def _usual_size(rows: Iterable[list[str]]) -> int:
 def _holds_labels(rows: list[list[str]], index: int) -> bool:
     values = Counter(cells[index] for cells in rows)
     return 2 * sum(count for value, count in values.items() if is_labelled(value)) > len(rows)
+
+
+def _is_bare(rows: list[list[str]], index: int) -> bool:
+    """Whether a column holds `O` and labels without a prefix, and nothing else."""
+    values = {cells[index] for cells in rows}
+    return "O" in values and len(values) > 1 and all(map(is_bare_label, values - {"O"}))

@@ -24,7 +24,7 @@ from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus, word_offsets
 from nearspan.formats.format import Format, count_scores, list_changes, refuse_entities, unwritable
 from nearspan.formats.source import Source
-from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, count_entities, fault, parse, scheme
+from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, count_entities, fault, layers, parse_all, scheme
 from nearspan.io.atomic import write_file
 from nearspan.segment import Sentence, split
 
@@ -36,6 +36,9 @@ def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
     blocks, docstarts = read_blocks(source)
     layout = Columns.detect(blocks, columns, source.name)
     drafts = [_draft(block, layout, source) for block in blocks]
+    if layout.bare:
+        message = "labels without B- or I-: words in a row with the same label are read as one entity"
+        source.add_problem("no prefix", message, blocks[0].line)
     _add_entities(blocks, drafts, layout)
     source.problems.sort(key=lambda problem: problem.line)
     return to_corpus(drafts, source, "conll", docstarts)
@@ -102,22 +105,17 @@ def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> 
     for block, draft in zip(blocks, drafts, strict=True):
         first = 0
         for rows in block.sentences:
-            for texts in zip_longest(*(layout.tags(cells) for _, cells in rows), fillvalue=""):
+            for layer, texts in enumerate(zip_longest(*(layout.tags(cells) for _, cells in rows), fillvalue="")):
                 if texts.count("O") == len(texts):
                     continue
-                tags: list[Tag] = []
-                for text, (number, cells) in zip(texts, rows, strict=True):
-                    tag = parse(text)
-                    if tag is None and (text or len(cells) == layout.size > 1):
-                        message = f"{excerpt(text)} at {excerpt(cells[0])}; expected O, B-LABEL, I-LABEL, ..."
-                        draft.add_problem("unknown tag", message, number)
-                    elif tag is not None and len(text) > 2 and text[2:] != tag.label:
-                        message = f"the tag {excerpt(text)} is read as '{tag.prefix}-{tag.label}'"
-                        draft.add_problem("malformed", message, number)
-                    tags.append(tag or OUTSIDE)
-                draft.source.count(count_entities(tags))
-                prefixes.update(tag.prefix for tag in tags)
-                tagged.append((draft, [number for number, _ in rows], first, chunks(tags)))
+                tags_by_word = [
+                    _tags_of(text, *row, layout, draft, layer in layout.bare)
+                    for text, row in zip(texts, rows, strict=True)
+                ]
+                for tags in layers(tags_by_word):
+                    draft.source.count(count_entities(tags))
+                    prefixes.update(tag.prefix for tag in tags)
+                    tagged.append((draft, [number for number, _ in rows], first, chunks(tags)))
             first += len(rows)
     one_word = all(len(rows) == 1 for block in blocks for rows in block.sentences)
     if one_word and (tails := prefixes.keys() & {"I", "M", "E", "L"}):
@@ -132,6 +130,20 @@ def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> 
                 draft.add_problem("bad sequence", f"{wrong} in a file tagged as {name}; the entity is kept", number)
             fragment = (words[first + chunk.first][0], words[first + chunk.stop - 1][1])
             draft.add([fragment], chunk.label, number)
+
+
+def _tags_of(text: str, number: int, cells: list[str], layout: Columns, draft: Draft, bare: bool) -> tuple[Tag, ...]:
+    """The tags of a word; what is none is listed as lost, and what is read otherwise than it is written is listed."""
+    tags = parse_all(text, bare)
+    if not tags and (text or len(cells) == layout.size > 1):
+        lost = any(map(str.isalpha, text))
+        draft.source.count(lost)
+        message = f"{excerpt(text)} at {excerpt(cells[0])}; expected O, B-LABEL, I-LABEL, ..."
+        draft.add_problem("unknown tag", message, number, lost)
+    elif len(tags) == 1 and not bare and len(text) > 2 and text[2:] != tags[0].label:
+        message = f"the tag {excerpt(text)} is read as '{tags[0].prefix}-{tags[0].label}'"
+        draft.add_problem("malformed", message, number)
+    return tags or (OUTSIDE,)
 
 
 @dataclass(frozen=True)
@@ -165,6 +177,8 @@ class _Grid:
             first, stop = bisect_right(ends, entity.start), bisect_left(starts, entity.end)
             if first >= stop:
                 raise _unwritable(document, f"the entity {excerpt(entity.text)} holds no word")
+            if len(parse_all(f"B-{entity.label}")) > 1:
+                raise _unwritable(document, f"the label {excerpt(entity.label)} would be read as several")
             entities.add((first, stop, entity.label))
             trimmed += (starts[first], ends[stop - 1]) != (entity.start, entity.end)
             inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
@@ -251,4 +265,6 @@ def _refuse_words(document: Document, words: Iterable[Fragment]) -> None:
             raise _unwritable(document, f"the word {excerpt(word)} begins with {DOCSTART}")
 
 
-FORMAT = Format("conll", read, detect, write, endings=(".conll", ".iob", ".iob2", ".bio", ".tsv"), columns=True)
+FORMAT = Format(
+    "conll", read, detect, write, endings=(".conll", ".iob", ".iob2", ".bio", ".tsv"), columns=True, discontinuous=False
+)

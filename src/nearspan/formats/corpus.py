@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+DUPLICATE = "duplicate"
+"""The kind of problem that an annotation which is given twice is; the document holds it once."""
+
+
 class ProblemRecord(TypedDict):
     """A problem as JSON."""
 

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 
 from nearspan.document import Document, Entity, Fragment, Span
-from nearspan.formats.corpus import Corpus, Place, clean_label, excerpt
+from nearspan.formats.corpus import DUPLICATE, Corpus, Place, clean_label, excerpt
 from nearspan.formats.source import Source
 
 
@@ -44,6 +44,7 @@ class Draft:
         *,
         text: str | None = None,
         score: float | None = None,
+        stranger: bool = False,
     ) -> None:
         """Add an annotation; `text` is what the file says that its characters are."""
         clean = clean_label(label)
@@ -63,13 +64,13 @@ class Draft:
         if clean != label:
             self.add_problem("malformed", f"the label {excerpt(label)} is read as {excerpt(clean)}", line)
         span = self._span(fragments, name, line)
-        entity = Entity(span, clean, score, span.text(self.text))
+        entity = Entity(span, clean, score, span.text(self.text), stranger)
         if text is not None and not have_same_words(text, entity.text, any_order=span.discontinuous):
             message = f"{name} is {excerpt(entity.text)} in the text, not {excerpt(text)}"
             self.add_problem("misaligned", message, line)
         if entity in self._entities:
             self._duplicates.append(entity)
-            return self.add_problem("duplicate", f"{name} is also in line {self._entities[entity]}", line, lost=1)
+            return self.add_problem(DUPLICATE, f"{name} is also in line {self._entities[entity]}", line, lost=1)
         self._entities[entity] = line or self.line
         return None
 

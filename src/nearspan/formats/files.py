@@ -1,5 +1,6 @@
 """Corpora in files: read any known format, write any of them; formats are found by name, by content or by ending."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -9,7 +10,8 @@ from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
 from nearspan.formats import brat, conll, indexed, jsonl, pubtator
 from nearspan.formats.corpus import Corpus, Problem
-from nearspan.formats.format import Format, refuse_loss
+from nearspan.formats.flatten import Unfit, drop_discontinuous, flatten
+from nearspan.formats.format import Format, list_changes, refuse_loss
 from nearspan.formats.source import Source, refuse_unreadable
 from nearspan.io.atomic import name_in_errors, resolve_target
 from nearspan.io.outputs import check_outputs
@@ -63,7 +65,7 @@ def read(
 
 
 def write(
-    documents: Documents, path: AnyPath, format: str | None = None, *, force: bool = False
+    documents: Documents, path: AnyPath, format: str | None = None, *, force: bool = False, unfit: Unfit = "refuse"
 ) -> tuple[Problem, ...]:
     """Write a corpus; the format is found from the ending of `path` unless it is named.
 
@@ -72,11 +74,20 @@ def write(
     The file is written whole or not at all, and over another one only with `force`; the files that the documents
     were read from are never written over. What the format cannot keep besides entities (words, sentences) is returned
     as problems; an entity that it cannot keep is a CorpusError.
+
+    With `unfit="drop"` discontinuous entities are left out where the format has none. With `unfit="flatten"` no two
+    entities share a character in any format: the widest stay, and discontinuous ones become contiguous. What was left
+    out or changed is returned as problems too.
     """
     target = Path(fspath(path))
     chosen = writable_format(target, format)
     check_outputs([target], _sources(documents), force=force)
-    return tuple(chosen.write(as_documents(documents), target)) if chosen.write else ()
+    corpus, changes = as_documents(documents), Counter[str]()
+    if unfit == "flatten":
+        corpus, changes = flatten(corpus)
+    elif unfit == "drop" and not chosen.discontinuous:
+        corpus, changes = drop_discontinuous(corpus)
+    return (*list_changes(target, changes), *(chosen.write(corpus, target) if chosen.write else ()))
 
 
 def writable_format(target: Path, format: str | None = None) -> Format:

@@ -10,6 +10,8 @@ from nearspan.formats.corpus import Corpus, Problem, clean_label, excerpt
 from nearspan.formats.source import Source
 from nearspan.io.paths import display_path
 
+LEFT_OUT = "entities left out"
+
 
 @dataclass(frozen=True)
 class Format:
@@ -31,6 +33,7 @@ class Format:
         folder: whether a corpus is a folder of files. `detect` and `read` then look at `source.path`, which is the
             folder or one of its files, and `write` makes a new folder.
         columns: whether `read` takes the numbers of label columns as a second argument.
+        discontinuous: whether discontinuous entities can be written.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Format:
     endings: tuple[str, ...] = ()
     folder: bool = False
     columns: bool = False
+    discontinuous: bool = True
 
     def __post_init__(self) -> None:
         # The registry tells parts of the same name apart by their module; that of a format is its reader's.
@@ -59,9 +63,16 @@ def refuse_loss(corpus: Corpus, source: Source) -> Corpus:
 
 
 def list_changes(path: Path, counts: Mapping[str, int]) -> tuple[Problem, ...]:
-    """What a format could not keep, as problems of the kind "changed": one for each change that was made."""
+    """What a format could not keep, as problems of the kind "changed": one for each change that was made.
+
+    Changes that begin with `LEFT_OUT` have cost as many entities.
+    """
     name = display_path(path)
-    return tuple(Problem("changed", f"{change}: {count}", name) for change, count in counts.items() if count)
+    return tuple(
+        Problem("changed", f"{change}: {count}", name, lost=count if change.startswith(LEFT_OUT) else 0)
+        for change, count in counts.items()
+        if count
+    )
 
 
 def plain_text_changes(corpus: Corpus, ids: Iterable[str], format: str) -> dict[str, int]:
@@ -79,18 +90,17 @@ def count_scores(corpus: Corpus) -> int:
     return sum(entity.score is not None for document in corpus for entity in document.entities)
 
 
-def unwritable(document: Document, reason: str, format: str, instead: str = "jsonl or brat") -> CorpusError:
+def unwritable(document: Document, reason: str, format: str, instead: str = "jsonl or brat instead") -> CorpusError:
     """The error for a document that a format cannot hold."""
-    return CorpusError(
-        f"document {excerpt(document.id)}: {reason}, which {format} cannot hold; write {instead} instead"
-    )
+    return CorpusError(f"document {excerpt(document.id)}: {reason}, which {format} cannot hold; write {instead}")
 
 
 def refuse_entities(document: Document, format: str, *, discontinuous: bool = False) -> None:
     """Refuse entities that would not be read again from a line of a file."""
     for entity in document.entities:
         if entity.span.discontinuous and not discontinuous:
-            raise unwritable(document, f"the entity {excerpt(entity.text)} is discontinuous", format)
+            instead = "jsonl or brat instead, or say with `unfit` what becomes of such entities"
+            raise unwritable(document, f"the entity {excerpt(entity.text)} is discontinuous", format, instead)
         if not entity.label or entity.label != clean_label(entity.label) or set(entity.label) & set("\t\r\n"):
             reason = f"the label {excerpt(entity.label)} is empty, has blanks at its ends, or holds a tab or a line end"
-            raise unwritable(document, reason, format, "jsonl")
+            raise unwritable(document, reason, format, "jsonl instead")

@@ -69,7 +69,8 @@ def _read_text(record: dict[str, Any], draft: Draft) -> Draft:
     for item, place, label in _read_entities(_entities(record, draft), "fragments", draft):
         fragments = [place] if isinstance(place, tuple) else [(start, end) for start, end in place]
         _list_differing_values(item, label, fragments, "index", draft)
-        draft.add(fragments, label, score=_score(item, draft), text=_text(item))
+        stranger = isinstance(item, dict) and item.get("stranger") is True
+        draft.add(fragments, label, score=_score(item, draft), text=_text(item), stranger=stranger)
     _list_differing_tags(record, draft.words, draft)
     return draft
 

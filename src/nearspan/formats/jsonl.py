@@ -91,7 +91,7 @@ def _lines(source: Source) -> Iterator[tuple[int, Any]]:
         try:
             yield number, _decode(line, None, source, number)[0]
         except (ValueError, RecursionError) as error:
-            source.add_problem("malformed", f"not JSON: {_reason(error)}; the line is not read", number)
+            _add_lost(source, f"not JSON: {_reason(error)}; the line is not read", number)
 
 
 def _array(source: Source) -> Iterator[tuple[int, Any]]:
@@ -114,9 +114,15 @@ def _array(source: Source) -> Iterator[tuple[int, Any]]:
             record, at = _decode(text, at, source, line)
             yield line, record
         except (ValueError, RecursionError) as error:
-            source.add_problem("malformed", f"not JSON: {_reason(error)}; the file is not read from here on", line)
+            _add_lost(source, f"not JSON: {_reason(error)}; the file is not read from here on", line)
             return
         expected = "a comma"
+
+
+def _add_lost(source: Source, message: str, line: int) -> None:
+    """List what is not JSON, and so may hold any number of annotations, as one that is lost."""
+    source.count(1)
+    source.add_problem("malformed", message, line, lost=1)
 
 
 def _decode(text: str, at: int | None, source: Source, line: int) -> tuple[Any, int]:

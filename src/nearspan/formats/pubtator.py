@@ -139,4 +139,4 @@ def _pieces(corpus: Corpus, ids: Iterable[str]) -> Iterator[str]:
         yield "\n"
 
 
-FORMAT = Format("pubtator", read, detect, write, endings=(".pubtator",))
+FORMAT = Format("pubtator", read, detect, write, endings=(".pubtator",), discontinuous=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NotRequired, TypedDict
 
 from nearspan.document import Document, Entity, Span
-from nearspan.formats.corpus import Place, Problem, ProblemRecord, excerpt
+from nearspan.formats.corpus import DUPLICATE, Place, Problem, ProblemRecord, excerpt
 from nearspan.formats.files import Documents, as_documents
 from nearspan.formats.synonyms import SynonymCoverage, Synonyms, coverage
 from nearspan.segment import split
@@ -20,7 +20,8 @@ class Statistics(TypedDict):
     as the statistics of the CoNLL-2003 shared task do (14,987 for its training file: 14,041 sentences and
     946 -DOCSTART- lines); `tokens` does not count them. `nested`: entities that lie in another one or have
     the same span as another. `overlapping`: entities that share characters with another while neither lies
-    in the other. `widths`: entities by their number of words. `synonyms` is there where it was asked for.
+    in the other. `widths`: entities by their number of words. `lost`: annotations that could not be read, and are in no
+    document. `synonyms` is there where it was asked for.
     """
 
     format: str
@@ -34,6 +35,7 @@ class Statistics(TypedDict):
     overlapping: int
     discontinuous: int
     widths: dict[int, int]
+    lost: int
     problems: list[ProblemRecord]
     synonyms: NotRequired[SynonymCoverage]
 
@@ -82,6 +84,7 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
         overlapping=overlapping,
         discontinuous=discontinuous,
         widths=dict(sorted(widths.items())),
+        lost=sum(problem.lost for problem in problems if problem.kind != DUPLICATE),
         problems=[problem.to_dict() for problem in problems],
     )
     if synonyms is not None:

@@ -5,6 +5,7 @@ An entity begins at a `B`, `S` or `U`, or at any other tag where none of its lab
 by this, and wrong ones lose nothing.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -16,6 +17,9 @@ from nearspan.formats.corpus import clean_label
 BARE = "ENTITY"
 """The label of tags without one, such as `B`, `I` and `O` in corpora of one type."""
 
+_SEPARATOR = re.compile("[,|]")
+_BARE = re.compile(r"[^\W\d_][^\W_]")
+_SUFFIX = re.compile("[-_][BIESMLUO]$")
 _OPENERS = frozenset("BSU")
 _CLOSERS = frozenset("ELSU")
 _PREFIXES = frozenset("BIESMLU")
@@ -54,6 +58,57 @@ def parse(tag: str) -> Tag | None:
         return Tag(tag, BARE)
     label = clean_label(tag[2:])
     return Tag(tag[0], label) if label and tag[1] == "-" and tag[0] in _PREFIXES else None
+
+
+@lru_cache(maxsize=4096)
+def parse_all(text: str, bare: bool = False) -> tuple[Tag, ...]:
+    """The tags of a word, several where a comma or a bar parts them; none if that is no tag.
+
+    `bare` labels have no prefix: words in a row with the same one are one entity.
+
+    >>> parse_all("B-group,I-person")
+    (Tag(prefix='B', label='group'), Tag(prefix='I', label='person'))
+    >>> parse_all("B-a,b"), parse_all("PERSON", bare=True), parse_all("PERSON")
+    ((Tag(prefix='B', label='a,b'),), (Tag(prefix='I', label='PERSON'),), ())
+    """
+    if bare and is_bare_label(text):
+        return (Tag("I", clean_label(text)),)
+    several = [parse(part) for part in _SEPARATOR.split(text) if part]
+    tags = [tag for tag in several if tag is not None and tag.label]
+    if len(tags) == len(several) > 1:
+        return tuple(tags)
+    tag = parse(text)
+    return () if tag is None else (tag,)
+
+
+def is_bare_label(text: str) -> bool:
+    """Whether a text may be a label without a prefix: it has a letter, and is no tag nor like one of another scheme.
+
+    >>> [is_bare_label(text) for text in ("PERSON", "O", "Q-PER", "B_PER", "PER-B", "_")]
+    [True, False, False, False, False, False]
+    """
+    return _BARE.match(text) is not None and _SUFFIX.search(text) is None
+
+
+def layers(words: Sequence[tuple[Tag, ...]]) -> list[list[Tag]]:
+    """The tags of a sentence whose words may have several, as sentences of which each word has one.
+
+    A tag that goes on stays in the layer of the word before it that has its label.
+
+    >>> rows = layers([parse_all("B-group,B-person"), parse_all("I-person"), parse_all("O")])
+    >>> [[tag.label for tag in row] for row in rows]
+    [['group', '', ''], ['person', 'person', '']]
+    """
+    if all(len(tags) == 1 for tags in words):
+        return [[tag for (tag,) in words]]
+    rows = [[OUTSIDE] * len(words) for _ in range(max(map(len, words), default=1))]
+    for index, tags in enumerate(words):
+        free = list(rows)
+        for tag in sorted(tags, key=lambda tag: tag.prefix in _OPENERS):  # those that go on choose first
+            before = [row[index - 1].label if index and tag.prefix not in _OPENERS else "" for row in free]
+            row = free.pop(before.index(tag.label) if tag.label in before else 0)
+            row[index] = tag
+    return rows
 
 
 def is_labelled(tag: str) -> bool:

@@ -18,6 +18,7 @@ from nearspan.io.atomic import sync
 from nearspan.io.paths import exists, open_regular
 
 CONFIG, WEIGHTS, CARD = "config.toml", "model.safetensors", "README.md"
+CALIBRATION = "calibration.json"  # how probabilities become scores, and thresholds, where there are any
 VOCABULARIES, ENCODER = "vocabularies", "encoder"
 CHECKPOINT, RESULT = "checkpoint.safetensors", "result.json"  # of a training under way, and of one that is finished
 FORMAT = 11

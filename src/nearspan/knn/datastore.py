@@ -126,6 +126,17 @@ class Datastore:
             return self.vectors.lengths(self.max_width).flatten()[self._cells]
         return torch.cat([vectors.float().norm(dim=1) for vectors in self.vectors.split(PART)])
 
+    @cached_property
+    def entity_rows(self) -> Tensor:
+        """The rows [E] of the spans that have a label."""
+        return (self.labels > 0).nonzero().flatten()
+
+    @cached_property
+    def entity_directions(self) -> Tensor:
+        """The vectors [E, H] of the spans that have a label, of length 1."""
+        parts = [self.rows(rows).float() for rows in self.entity_rows.split(PART)]
+        return functional.normalize(torch.cat(parts), dim=1)
+
     @property
     def _cells(self) -> Tensor:
         """Where the spans [N] are among those by the row of their first word and their width."""

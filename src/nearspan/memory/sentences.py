@@ -45,6 +45,7 @@ class SentenceView:
                     "start": entity.start,
                     "end": entity.end,
                     "fragments": entity.span.fragments,
+                    "score": None,
                 }
                 for entity in self.entities
             ],

@@ -15,10 +15,11 @@ from safetensors import SafetensorError
 
 from nearspan.config import Recipe
 from nearspan.encoders import Encoder
-from nearspan.errors import ConfigError, ModelError, first_line, is_memory_full
-from nearspan.io.atomic import replace_file, sync
+from nearspan.errors import ConfigError, ModelError, NearspanError, first_line, is_memory_full
+from nearspan.io.atomic import replace_file, sync, write_file
 from nearspan.io.memory_files import ALL_FILES, clear_memory, current_file
 from nearspan.io.model_folder import (
+    CALIBRATION,
     CARD,
     CHECKPOINT,
     CONFIG,
@@ -40,8 +41,10 @@ from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tenso
 from nearspan.knn.storage import save_datastore
 from nearspan.losses import Vocabulary
 from nearspan.model.build import build_network
+from nearspan.model.calibration import Calibration
 from nearspan.model.decode import Overlap
 from nearspan.model.network import Network
+from nearspan.model.thresholds import thresholds_by_label
 from nearspan.spans import StringMajority
 from nearspan.version import __version__
 
@@ -68,6 +71,7 @@ def save(model: Model, path: Path, card: str) -> None:
         clear_memory(path)
         if model.datastore is not None:
             save_datastore(model.datastore, path, weights)
+        save_calibration(model, path)
         if card:
             replace_file(path / CARD, [card.encode("utf-8")])
         linker = model.network.fragment_linker
@@ -83,6 +87,33 @@ def save(model: Model, path: Path, card: str) -> None:
         sync(path)
     except (OSError, SafetensorError, UnicodeError) as error:
         raise ModelError(f"cannot save the model to {path}: {error}") from error
+
+
+def save_calibration(model: Model, path: Path) -> None:
+    """Write the calibration of a model and its thresholds, or remove the file where it has none."""
+    if model.calibration is None and not model.thresholds:
+        (path / CALIBRATION).unlink(missing_ok=True)
+        return
+    scores = model.calibration.to_dict() if model.calibration is not None else None
+    content = {"weights": weights_id(path), "calibration": scores, "thresholds": model.thresholds}
+    write_file(path / CALIBRATION, [json.dumps(content, indent=1, ensure_ascii=False), "\n"])
+
+
+def _read_calibration(path: Path, labels: list[str], weights: Any) -> dict[str, Any]:
+    """The calibration and the thresholds of a model folder, where it has any."""
+    file = path / CALIBRATION
+    if not file.exists():
+        return {}
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        known_by, scores, thresholds = content["weights"], content["calibration"], dict(content["thresholds"])
+        calibration = Calibration.from_dict(scores) if scores is not None else None
+        thresholds = thresholds_by_label(thresholds, labels)
+    except (ValueError, KeyError, TypeError, RecursionError, NearspanError) as error:
+        raise ModelError(f"{file} is damaged: {first_line(error)}; remove it, and calibrate the model again") from error
+    if known_by != weights:
+        raise ModelError(f"{file} is of another model: remove it, and calibrate this one")
+    return {"calibration": calibration, "thresholds": thresholds}
 
 
 def save_weights(network: Network, path: Path) -> str:
@@ -145,6 +176,7 @@ def _read(path: Path, config: dict[str, Any], files: Digests) -> dict[str, Any]:
         "overlap": levels[0],
         "linked_overlap": levels[1],
         "strings": StringMajority.from_dict(strings) if strings is not None else None,
+        **_read_calibration(path, labels, head.get("weights")),
     }
 
 

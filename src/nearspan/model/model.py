@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,20 +18,27 @@ from nearspan.document import Document, Span
 from nearspan.encoders import EncodedCorpus, Encoder
 from nearspan.errors import ConfigError, EditError, ModelError, did_you_mean
 from nearspan.explain import NULL, Evidence, explain_span, locate
+from nearspan.formats import Documents, as_documents
 from nearspan.heads import Query
 from nearspan.knn import Datastore, MemorySentence
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.losses import Vocabulary
 from nearspan.model import folder
 from nearspan.model.build import build_network
+from nearspan.model.calibration import Calibration, CalibrationFit, score_entities
 from nearspan.model.decode import Overlap
 from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
+from nearspan.model.strangers import least_cosine, nearest_cosines
+from nearspan.model.thresholds import Scored, Threshold, thresholds_by_label
 from nearspan.segment import Sentence, WordEntity
 from nearspan.spans import LabelledSentences, StringMajority, WordSums
 
+logger = logging.getLogger(__name__)
+
 if TYPE_CHECKING:
+    from nearspan.explain.question import Question
     from nearspan.memory.editor import Editor
 
 
@@ -54,6 +62,8 @@ class Model:
         linked_overlap: Overlap = "any",
         strings: StringMajority | None = None,
         path: Path | None = None,
+        calibration: Calibration | None = None,
+        thresholds: Mapping[str, float] | None = None,
     ) -> None:
         self.recipe = recipe
         self.labels = [NULL, *labels]
@@ -63,6 +73,8 @@ class Model:
         self.datastore = datastore  # after the network, whose encoder masks what the datastore has forgotten
         self.strings = strings  # of the training data, for a model that classifies given spans
         self.path = path  # the folder that it was loaded from or saved to
+        self.calibration = calibration  # from probabilities to scores; None: scores are probabilities
+        self.thresholds = dict(thresholds or {})  # by label: entities with lower scores are left out
         self._editor: Editor | None = None
         transformer = network.encoder.transformer
         self.split = recipe.splitter(transformer.tokenizer if transformer is not None else None)
@@ -177,6 +189,8 @@ class Model:
             raise ConfigError(f"this model's head, {self.recipe.head.kind!r}, does not search its datastore")
         if search not in head.search_modes:
             raise ConfigError(f"`search` is {search!r}; {did_you_mean(search, head.search_modes)}")
+        if search != head.search:
+            self._drop_calibration()
         self.recipe = self.recipe.override([f"head.search={search}"])
         head.search = search
         return self
@@ -194,22 +208,77 @@ class Model:
             )
         values = [f"interpolation.{setting}" for setting in (f"weight={weight}", *settings)]
         self.recipe = self.recipe.override(values if weight else ["interpolation=none"], "interpolate")
+        if self.network.interpolation != self.recipe.interpolation:
+            self._drop_calibration()
         self.network.interpolation = self.recipe.interpolation
         return self
 
-    def __call__(self, text: Document | str) -> Document:
-        """One text, or document, with its entities."""
-        [document] = Predictor(self).annotate([text])
+    def _drop_calibration(self) -> None:
+        """Forget calibration and thresholds: they were for other probabilities."""
+        if self.calibration is not None or self.thresholds:
+            logger.warning("scores are not calibrated for this use of the memory, and no thresholds are set for it")
+        self.calibration, self.thresholds = None, {}
+
+    def __call__(self, text: Document | str, *, threshold: Threshold | None = None) -> Document:
+        """One text, or document, with its entities; those with a score below the `threshold` are left out.
+
+        model("Marie Curie studied in Paris.", threshold={"PERSON": 0.8})
+        """
+        [document] = Predictor(self, threshold).annotate([text])
         return document
 
-    def pipe(self, texts: Iterable[Document | str]) -> Iterator[Document]:
+    def pipe(self, texts: Iterable[Document | str], *, threshold: Threshold | None = None) -> Iterator[Document]:
         """Many texts, or documents, with their entities, in order; reads on only as results are taken.
 
+        Entities with a score below the `threshold`, for all labels or by label, are left out.
         A model that classifies given spans gives the entities that documents have new labels; those out of reach go.
         """
         if isinstance(texts, str | Document):
             raise TypeError("pipe takes several texts or documents: give it a list, or call the model with one text")
-        return Predictor(self).annotate(texts)
+        return Predictor(self, threshold).annotate(texts)
+
+    def set_threshold(self, threshold: Threshold) -> Model:
+        """Leave out entities with lower scores from now on; for all labels, or by label. 0: leave out none.
+
+            model.set_threshold({"PERSON": 0.8})
+
+        A call's own `threshold` counts instead where it is given.
+        """
+        self.thresholds = thresholds_by_label(threshold, self.labels[1:])
+        return self
+
+    def to_score(self, probability: float) -> float:
+        """The score of an entity that has a probability: the same, unless this model is calibrated."""
+        return probability if self.calibration is None else self.calibration.score(probability)
+
+    def calibrate(self, documents: Documents) -> CalibrationFit:
+        """Make scores say how likely an entity is right, as measured on gold documents that training has not seen.
+
+            fit = model.calibrate("dev.conll")
+            model.save_calibration()
+
+        Which entities are found stays the same, and so does their order by score. Entities far from all that the memory
+        holds are marked as strangers from now on. Thresholds go, as they were for other scores.
+        """
+        gold = as_documents(documents).documents
+        self.calibration, self.thresholds = None, {}
+        texts = gold if self.classifies_given_spans else [document.with_entities(()) for document in gold]
+        scored = score_entities(gold, self.pipe(texts))
+        return self.fit_calibration(scored, sum(len(set(document.entities)) for document in gold))
+
+    def fit_calibration(self, scored: Sequence[Scored], gold: int) -> CalibrationFit:
+        """The same, where a model that is not calibrated has predicted entities already, of `gold` that there are."""
+        calibration = Calibration.fit(scored)
+        if self.datastore is not None and not self.classifies_given_spans:
+            calibration = replace(calibration, least_cosine=least_cosine(self.datastore, self.labels))
+        self.calibration = calibration
+        return CalibrationFit(calibration, scored, gold)
+
+    def save_calibration(self) -> None:
+        """Keep the calibration and the thresholds that this model has now in its folder."""
+        if self.path is None:
+            raise ModelError("this model has no folder yet: `save` keeps its calibration too")
+        folder.save_calibration(self, self.path)
 
     @property
     def predictor(self) -> Predictor:
@@ -296,6 +365,22 @@ class Model:
             corpus = self.encode([window.sentence], [places])
             queries[key] = Query(network, corpus.batch(torch.tensor([0])), datastore)
         return [
-            explain_span(network, queries[question.key], question, datastore, self.labels, k, label)
+            self._score_evidence(
+                explain_span(network, queries[question.key], question, datastore, self.labels, k, label),
+                queries[question.key],
+                question,
+                datastore,
+            )
             for question, (_, label) in zip(questions, spans, strict=True)
         ]
+
+    def _score_evidence(self, evidence: Evidence, query: Query, question: Question, datastore: Datastore) -> Evidence:
+        """Evidence with the score of its label, and whether its span is a stranger."""
+        if not evidence.label:
+            return evidence
+        evidence = replace(evidence, score=self.to_score(evidence.probabilities[evidence.label]))
+        least = self.calibration.least_cosine if self.calibration is not None else None
+        rows = question.candidate_rows(query)
+        if least is None or len(rows) != 1 or question.span.discontinuous:
+            return evidence
+        return replace(evidence, stranger=bool(nearest_cosines(query.vectors[rows], datastore) < least))

@@ -11,11 +11,13 @@ import torch
 from torch import Tensor
 
 from nearspan.document import Document, Entity, Span
-from nearspan.encoders import EncodedCorpus
+from nearspan.encoders import Batch, EncodedCorpus
 from nearspan.errors import NearspanError
 from nearspan.heads import Query
 from nearspan.model.decode import decode
 from nearspan.model.network import Network
+from nearspan.model.strangers import mark_strangers
+from nearspan.model.thresholds import Threshold, above_thresholds, thresholds_by_label
 from nearspan.segment import LabelledSpan, Sentence
 from nearspan.segment.windows import LONGEST, Window, balanced_runs, split_windows
 from nearspan.spans import GivenEntities
@@ -56,6 +58,7 @@ class Predictor:
     """A model at work, with the weights and the datastore that it has at the time."""
 
     model: Model
+    threshold: Threshold | None = None  # on scores; None: the model's own
 
     def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """The documents with their entities, in order; reads on only as results are taken."""
@@ -89,19 +92,29 @@ class Predictor:
             by_document: list[list[Entity]] = [[] for _ in block]
             for (position, _), entity in zip(given.entities, self.classify_given(given, corpus), strict=True):
                 by_document[position].append(entity)
+            thresholds = self.thresholds
             for document, entities in zip(block, by_document, strict=True):
-                yield document.with_entities(dict.fromkeys(entities))
+                yield document.with_entities(above_thresholds(dict.fromkeys(entities), thresholds))
 
     @torch.inference_mode()
     def predict_spans(self, corpus: EncodedCorpus) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a corpus the spans that may be entities, before decoding chooses among them."""
         spans: list[list[LabelledSpan[int]]] = [[] for _ in corpus.lengths]
-        network, datastore = self.model.network.eval(), self.model._datastore
         for batch in corpus.reading_batches():
-            by_sentence = network.predict(Query(network, batch, datastore))
+            by_sentence = self.predict_batch(batch)
             for number, predicted in zip(batch.ids.tolist(), by_sentence, strict=True):
                 spans[number] = predicted
         return spans
+
+    @torch.inference_mode()
+    def predict_batch(self, batch: Batch) -> list[list[LabelledSpan[int]]]:
+        """For each sentence of a batch the spans that may be entities, those marked that are strangers."""
+        network, datastore, calibration = self.model.network.eval(), self.model._datastore, self.model.calibration
+        query = Query(network, batch, datastore)
+        spans = network.predict(query)
+        if datastore is None or calibration is None or calibration.least_cosine is None:
+            return spans
+        return mark_strangers(query, spans, datastore, calibration.least_cosine)
 
     def decode_windows(
         self, windows: SentenceWindows, by_window: Sequence[Sequence[LabelledSpan[int]]]
@@ -123,8 +136,19 @@ class Predictor:
             words = windows.sentences[position].words
             for span in decode(spans, self.model.overlap, self.model.linked_overlap):
                 characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
-                entities[position].append(Entity(characters, self.model.labels[span.label], span.score))
-        return entities
+                entities[position].append(self._entity(characters, span.label, span.score, span.stranger))
+        thresholds = self.thresholds
+        return [above_thresholds(of_sentence, thresholds) for of_sentence in entities]
+
+    def _entity(self, span: Span, label: int, probability: float, stranger: bool) -> Entity:
+        return Entity(span, self.model.labels[label], self.model.to_score(probability), stranger=stranger)
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The threshold of each label that has one."""
+        if self.threshold is None:
+            return self.model.thresholds
+        return thresholds_by_label(self.threshold, self.model.labels[1:])
 
     def encode_given(self, documents: Sequence[Document]) -> tuple[GivenEntities, EncodedCorpus]:
         """The entities of documents as spans that are given, and the sentences that hold them."""
@@ -138,7 +162,7 @@ class Predictor:
             return []
         labels, scores = given.classify(self._given_probabilities(corpus))
         return [
-            Entity(entity.span, self.model.labels[label], score)
+            self._entity(entity.span, label, score, False)
             for (_, entity), label, score in zip(given.entities, labels, scores, strict=True)
         ]
 

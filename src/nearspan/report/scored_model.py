@@ -1,7 +1,7 @@
 """The models of a report, each with a name and its scores on the corpus."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +10,7 @@ from nearspan.document import Document
 from nearspan.evaluation import Counts, Error, Evaluation, Scores, evaluate, find_errors
 from nearspan.evaluation.slices import by_structure, by_vocabulary, by_width
 from nearspan.model import Model
+from nearspan.model.calibration import Bin, reliability
 
 WIDEST = 10  # words; wider entities are counted together
 STRUCTURES = ("flat", "nested", "covering", "both")
@@ -61,6 +62,11 @@ class ScoredModel:
         return _totals(self.evaluation.discontinuous)
 
     @cached_property
+    def reliability(self) -> list[Bin]:
+        """Predicted entities by their scores, and the share of them that is right."""
+        return reliability(self.evaluation.scored)
+
+    @cached_property
     def errors(self) -> list[Error]:
         """Everything it got wrong."""
         return find_errors(self.documents, self.predicted)
@@ -77,6 +83,8 @@ class ScoredModel:
             "recipe": self.model.recipe.model_dump(exclude_none=True),
             "labels": self.model.labels[1:],
             "overlap": self.model.overlap,
+            "calibrated": self.model.calibration is not None,
+            "reliability": [asdict(part) for part in self.reliability],
             "memory": {"sentences": len(store.sentences), "spans": len(store)} if store else None,
             **self.evaluation.to_dict(),
         } | ({} if self.model.classifies_given_spans else slices)

@@ -1,6 +1,6 @@
 """A labelled span of a sentence: words, a label and, where a model predicts it, its probability."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Self, TypeVar
 
 from nearspan.document import Fragment
@@ -24,6 +24,7 @@ class LabelledSpan(Generic[Label]):
     fragments: Fragments
     label: Label
     score: float = 1.0  # its probability; gold spans are certain
+    stranger: bool = False  # whether it is far from all entities of the memory
 
     @classmethod
     def of(cls, first: int, stop: int, label: Label, score: float = 1.0) -> Self:
@@ -52,4 +53,4 @@ class LabelledSpan(Generic[Label]):
 
     def shift(self, by: int) -> Self:
         """The same words in a sentence that begins `by` words earlier."""
-        return type(self)(tuple((first + by, stop + by) for first, stop in self.fragments), self.label, self.score)
+        return replace(self, fragments=tuple((first + by, stop + by) for first, stop in self.fragments))

@@ -1,8 +1,10 @@
 """Routes: questions to the model, and its memory to read and edit."""
 
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.routing import APIRoute
 
 from nearspan import __version__
 from nearspan.document import Span
@@ -45,9 +47,24 @@ async def client_address(request: Request) -> str:
 Client = Annotated[str, Depends(client_address)]
 
 
+class JsonRoute(APIRoute):
+    """A route that reads every body as JSON, whatever its Content-Type is: `curl -d` sends a form's, others none."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What answers a request."""
+        handler = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            others = [(name, value) for name, value in request.scope["headers"] if name != b"content-type"]
+            headers = [*others, (b"content-type", b"application/json")]
+            return await handler(Request({**request.scope, "headers": headers}, request.receive))
+
+        return handle
+
+
 def model_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     """Questions to the model."""
-    router = APIRouter()
+    router = APIRouter(route_class=JsonRoute)
 
     @router.get("/health", summary="Whether the server is up, and what it serves")
     async def health() -> HealthOut:
@@ -102,7 +119,7 @@ def model_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
 
 def memory_routes(service: Service, worker: Worker) -> APIRouter:
     """Reading the memory."""
-    router = APIRouter(prefix="/memory", responses=refusals(409, 422, 504))
+    router = APIRouter(prefix="/memory", route_class=JsonRoute, responses=refusals(409, 422, 504))
 
     @router.get("", summary="Sentences of the memory: all, or those with a text, a label or from a document")
     async def sentences(
@@ -127,7 +144,7 @@ def memory_routes(service: Service, worker: Worker) -> APIRouter:
 
 def edit_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     """Editing the memory."""
-    router = APIRouter(prefix="/memory", responses=refusals(409, 422, 504))
+    router = APIRouter(prefix="/memory", route_class=JsonRoute, responses=refusals(409, 422, 504))
 
     @router.post("", summary="Remember the sentences of a document with their entities")
     async def add(body: DocumentIn, client: Client) -> EditOut:

@@ -35,7 +35,11 @@ Weight = Annotated[
 
 
 class Body(BaseModel):
-    """A request's body; unknown keys are refused."""
+    """A request's body; unknown keys are refused.
+
+    Its lists are read to their first error (`fail_fast`): half a million errors, which is what 1 MB has room for, would
+    keep all other requests waiting for seconds.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,7 +48,7 @@ class AnnotateIn(Body):
     """One text, or a batch of them."""
 
     text: Text | None = None
-    texts: list[Text] | None = None
+    texts: list[Text] | None = Field(default=None, fail_fast=True)
 
     @model_validator(mode="after")
     def _check_one_is_given(self) -> Self:
@@ -129,16 +133,20 @@ class EntityIn(SpanIn):
     label: Label
     text: Text | None = Field(default=None, description="checked against the offsets where given")
     score: float | None = Field(default=None, description="not used: what is remembered is certain")
+    stranger: bool = Field(default=False, description="not used: what is remembered is known")
 
 
 class DocumentIn(Body):
     """A document to remember."""
 
     text: Text
-    entities: list[EntityIn] = Field(default=[], max_length=10_000)
+    entities: list[EntityIn] = Field(default=[], max_length=10_000, fail_fast=True)
     id: Text = Field(default="", max_length=500, description="its name; one is made where left out")
-    words: list[Pair] | None = Field(default=None, description="found by the model's own rules where left out")
-    sentences: list[Pair] | None = Field(default=None, description="likewise")
+    words: list[Pair] | None = Field(
+        default=None, fail_fast=True, description="found by the model's own rules where left out"
+    )
+    sentences: list[Pair] | None = Field(default=None, fail_fast=True, description="likewise")
+    stranger: bool = Field(default=False, description="not used")
     weight: Weight = "enough"
 
     @model_validator(mode="after")
@@ -174,6 +182,7 @@ class EntityOut(SpanOut):
 
     label: str
     score: float | None = None
+    stranger: bool = Field(default=False, description="there where it is true: far from all entities of the memory")
 
 
 class DocumentOut(BaseModel):
@@ -182,6 +191,7 @@ class DocumentOut(BaseModel):
     id: str
     text: str
     entities: list[EntityOut]
+    stranger: bool = Field(default=False, description="there where it is true: many of the entities are strangers")
 
 
 class AnnotateOut(BaseModel):
@@ -231,7 +241,9 @@ class EvidenceOut(SpanOut):
         description="exact: the weights add up to the probability; attended: what the span's words recalled from "
         "training, a part of what the head read; nearest: look-alikes by cosine"
     )
-    probabilities: dict[str, float]
+    probabilities: dict[str, float] = Field(description="by the model itself; exact evidence adds up to these")
+    score: float | None = Field(description="of the label: its probability after calibration; null: no entity")
+    stranger: bool = Field(description="whether it is far from all entities of the memory")
     neighbours: dict[str, list[NeighbourOut]]
     unlisted: dict[str, float] = Field(description="exact: the weight of the neighbours not listed")
     against: list[NeighbourOut] = Field(description="the nearest spans that do not have the label")

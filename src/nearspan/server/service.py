@@ -17,7 +17,6 @@ from nearspan.evaluation import Error, evaluate, find_errors
 from nearspan.explain import Evidence
 from nearspan.explain.evidence import neighbour_at
 from nearspan.formats import Documents, as_documents
-from nearspan.heads import Query
 from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import Editor
@@ -98,10 +97,12 @@ class Service:
 
     def neighbours(self, text: str, span: Span, label: str, count: int) -> Evidence:
         """Evidence for a span, for one of its labels where a label is given."""
-        evidence = self.model.explain_span(text, span, count)
+        model = self.model
+        evidence = model.explain_span(text, span, count)
         if label in ("", evidence.label):
             return evidence
-        return replace(evidence, label=label, against=[], counter_evidence=None)
+        score = model.to_score(evidence.probabilities[label])
+        return replace(evidence, label=label, score=score, against=[], counter_evidence=None)
 
     def list_errors(self, kind: str, label: str, limit: int, offset: int) -> ErrorsOut:
         """A page of the errors on the corpus."""
@@ -126,16 +127,15 @@ def _annotate(model: Model, texts: Sequence[str]) -> Pieces[list[Document]]:
     sentences = [model.split(document) for document in documents]
     windows = SentenceWindows.of(model.network, [sentence for views in sentences for sentence in views])
     spans: list[list[LabelledSpan[int]]] = [[] for _ in windows.windows]
-    corpus = windows.corpus
+    corpus, predictor = windows.corpus, model.predictor
     by_size = sorted(range(len(corpus.passages)), key=corpus.sizes.__getitem__)
     for first, stop in balanced_runs([corpus.sizes[number][0] for number in by_size], PIECE):
         yield
         ids = [window for number in by_size[first:stop] for window in corpus.passages[number]]
-        with torch.inference_mode():
-            predicted = model.network.predict(Query(model.network, corpus.batch(torch.tensor(ids)), model.datastore))
+        predicted = predictor.predict_batch(corpus.batch(torch.tensor(ids)))
         for window, of_window in zip(ids, predicted, strict=True):
             spans[window] = of_window
-    entities = iter(model.predictor.decode_windows(windows, spans))
+    entities = iter(predictor.decode_windows(windows, spans))
     return [
         replace(document, entities=tuple(sorted(entity for _ in views for entity in next(entities))))
         for document, views in zip(documents, sentences, strict=True)

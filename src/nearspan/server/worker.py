@@ -164,4 +164,4 @@ def _pieces(schema: type[BaseModel], work: Callable[[], Any]) -> Pieces[str]:
     result = work()
     if isinstance(result, Generator):
         result = yield from result
-    return schema.model_validate(result).model_dump_json()
+    return schema.model_validate(result).model_dump_json(exclude_unset=True)  # marks are there where they are true

@@ -22,6 +22,7 @@ from nearspan.model.decode import least_linked_overlap, least_overlap
 from nearspan.spans import CandidateRules, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.budget import plan_epochs
+from nearspan.training.calibration import calibrate_scores
 from nearspan.training.callbacks import MetricsFile, ProgressBar, TrainingCallback
 from nearspan.training.checkpoint import Progress
 from nearspan.training.data import TrainingData, digest, fingerprint, refuse_unwritable
@@ -114,6 +115,8 @@ def train(
                 if evaluator is not None and head.tunable_thresholds is not None and not model.classifies_given_spans:
                     fit_thresholds(evaluator, head.tunable_thresholds)
                 scores = evaluator.evaluate() if evaluator else None
+            if scores is not None:
+                calibrate_scores(model, dev, scores)
             tested = Evaluator(model, test).evaluate() if test else None
             place = (progress.best_epoch, progress.epoch, progress.seconds)
             processes = (accelerator.num_processes, accelerator.is_main_process)

@@ -1,0 +1,230 @@
+"""How far a model's scores can be trusted: calibrated on a development set, measured on a test set.
+
+    python benchmarks/calibration.py MODEL --dev dev.conll --test test.conll [--other ncbi=test.tsv ...] [--out x.json]
+
+Records the calibration error (ECE, 15 bins) of predicted entities before and after, for temperature scaling, which
+nearspan uses, Platt scaling and isotonic regression; what precision is measured where 0.90 and 0.95 are promised; and
+how well strangers are told: the AUROC of the distance to the memory between predicted entities of the test set and
+those of other corpora, and how many are marked. Texts are runs of ten sentences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import nearspan
+from nearspan.document import Document
+from nearspan.heads import Query
+from nearspan.model import Model
+from nearspan.model.calibration import EDGE, Calibration, CalibrationFit, expected_calibration_error
+from nearspan.model.decode import decode
+from nearspan.model.predict import SentenceWindows
+from nearspan.model.strangers import USUAL, candidate_rows, nearest_cosines
+from nearspan.model.thresholds import Scored
+
+TARGETS = (0.90, 0.95)
+SENTENCES = 10  # of a text
+Array = NDArray[np.float64]
+Map = Callable[[Array], Array]
+
+
+def main() -> None:
+    """Measure one model and print, or add to a file, one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--corpus", default="", help="the name of the corpus in the record")
+    parser.add_argument("--dev", required=True)
+    parser.add_argument("--test", required=True)
+    parser.add_argument("--other", action="append", default=[], help="name=file of another domain")
+    parser.add_argument("--out", type=Path, help="a JSON file of a list, to which the record is added")
+    arguments = parser.parse_args()
+    model = nearspan.load(arguments.model, device="cpu")
+    others = dict(each.split("=", 1) for each in arguments.other)
+    record = {"corpus": arguments.corpus, **measure(model, arguments.dev, arguments.test, others)}
+    record |= {"hardware": platform.machine(), "torch": torch.__version__}
+    if arguments.out is None:
+        json.dump(record, sys.stdout, indent=1)
+        return
+    records = json.loads(arguments.out.read_text()) if arguments.out.exists() else []
+    arguments.out.write_text(json.dumps([*records, record], indent=1) + "\n")
+
+
+def measure(model: Model, dev: str, test: str, others: dict[str, str]) -> dict[str, Any]:
+    """Calibrate on the one, measure once on the other."""
+    fit = model.calibrate(dev)
+    calibration, model.calibration = model.calibration, None
+    gold = nearspan.read(test)
+    raw = nearspan.evaluate(model, gold)
+    model.calibration = calibration
+    scored = {name: rescore(give(fit.before), raw.scored) for name, give in METHODS.items()}
+    record: dict[str, Any] = {
+        "recipe": model.recipe.name,
+        "epochs": model.recipe.training.epochs,
+        "test": raw.scores.total.to_dict(),
+        "dev_entities": len(fit.before),
+        "temperature": fit.calibration.temperature,
+        "dev_ece": {"before": fit.ece_before, "after, cross-validated": fit.ece_after},
+        "test_ece": {"before": raw.calibration_error}
+        | {name: expected_calibration_error(pairs) for name, pairs in scored.items()},
+        "precision": [promise(model, gold.documents, fit.threshold_for(target)) for target in TARGETS],
+    }
+    record["within_test"] = measure_halves(raw.scored)
+    if others:
+        record["strangers"] = measure_strangers(model, gold.documents, others)
+    return record
+
+
+def measure_halves(scored: Sequence[Scored]) -> dict[str, Any]:
+    """The same within the test set, fitted to every second entity and measured on the others: what drift costs."""
+    halves = scored[::2], scored[1::2]
+    after: list[Scored] = []
+    kept: dict[float, list[bool]] = {target: [] for target in TARGETS}
+    for fitted, measured in (halves, halves[::-1]):
+        fit = CalibrationFit(Calibration.fit(fitted), fitted, len(fitted))
+        rescored = rescore(temperature(fitted), measured)
+        after += rescored
+        for target, right in kept.items():
+            right += [r for score, r in rescored if score >= fit.threshold_for(target).threshold]
+    precision = {str(target): sum(right) / len(right) for target, right in kept.items()}
+    return {"ece": expected_calibration_error(after), "precision": precision}
+
+
+def promise(model: Model, gold: Sequence[Document], choice: Any) -> dict[str, float]:
+    """What a threshold promises, and what it keeps on other documents."""
+    measured = nearspan.evaluate(model, gold, threshold=choice.threshold).scores
+    full = nearspan.evaluate(model, gold, threshold=0).scores
+    return {
+        "promised": choice.target,
+        "threshold": choice.threshold,
+        "dev_precision": choice.precision,
+        "measured": measured.precision,
+        "recall": measured.recall,
+        "precision_without": full.precision,
+        "recall_without": full.recall,
+    }
+
+
+def measure_strangers(model: Model, gold: Sequence[Document], others: dict[str, str]) -> dict[str, Any]:
+    """The AUROC of distances between a test set and other corpora, and the shares that are marked."""
+    home, limit = cosines_by_sentence(model, gold), model.calibration.least_cosine if model.calibration else None
+    record: dict[str, Any] = {"usual": USUAL, "least_cosine": limit, "test": marked(home, limit or -1)}
+    for name, file in others.items():
+        away = cosines_by_sentence(model, nearspan.read(file).documents)
+        record[name] = marked(away, limit or -1) | {
+            "auroc_entities": auroc(-np.concatenate(home), -np.concatenate(away)),
+            "auroc_texts": auroc(*(np.array([far(text) for text in texts_of(side)]) for side in (home, away))),
+        }
+    return record
+
+
+def far(cosines: Array) -> float:
+    """How far the entities of a text are from the memory: the mean logarithm of 1 - cosine."""
+    return float(np.log(1 + 1e-4 - cosines).mean())
+
+
+def texts_of(sentences: Sequence[Array]) -> list[Array]:
+    """The cosines of each text that has an entity."""
+    runs = [np.concatenate(sentences[first : first + SENTENCES]) for first in range(0, len(sentences), SENTENCES)]
+    return [run for run in runs if len(run)]
+
+
+def marked(sentences: Sequence[Array], limit: float) -> dict[str, float]:
+    """How many entities, and texts, are marked as strangers."""
+    entities, texts = np.concatenate(sentences), texts_of(sentences)
+    strange = [(text < limit).mean() > 0.25 for text in texts]
+    return {
+        "entities": len(entities),
+        "marked_entities": float((entities < limit).mean()),
+        "texts": len(texts),
+        "marked_texts": float(np.mean(strange)),
+    }
+
+
+@torch.inference_mode()
+def cosines_by_sentence(model: Model, documents: Sequence[Document]) -> list[Array]:
+    """For each sentence the cosines of its predicted entities with the nearest entity of the memory."""
+    assert model.datastore is not None
+    sentences = [sentence for document in documents for sentence in model.split(document)]
+    corpus = SentenceWindows.of(model.network, sentences).corpus
+    cosines: list[Array] = [np.empty(0) for _ in corpus.lengths]
+    for batch in corpus.reading_batches():
+        query = Query(model.network, batch, model.datastore)
+        spans = [decode(row, model.overlap, model.linked_overlap) for row in model.network.predict(query)]
+        for number, row in enumerate(spans):
+            places = [(number, *span.fragments[0]) for span in row if not span.discontinuous]
+            if places:
+                rows, real = candidate_rows(query, places)
+                near = nearest_cosines(query.vectors[rows[real]], model.datastore)
+                cosines[int(batch.ids[number])] = near.double().numpy()
+    return cosines
+
+
+def auroc(home: Array, away: Array) -> float:
+    """How often a stranger is farther than one from home; equal ones count a half."""
+    values, places = np.unique(np.concatenate([home, away]), return_inverse=True)
+    counts = np.bincount(places, minlength=len(values))
+    ranks = (counts.cumsum() - (counts - 1) / 2)[places]
+    return float((ranks[len(home) :].sum() - len(away) * (len(away) + 1) / 2) / (len(home) * len(away)))
+
+
+def rescore(change: Map, scored: Sequence[Scored]) -> list[Scored]:
+    """Entities with other scores."""
+    probabilities, right = zip(*scored, strict=True)
+    return list(zip(change(np.array(probabilities, dtype=np.float64)).tolist(), right, strict=True))
+
+
+def temperature(scored: Sequence[Scored]) -> Map:
+    """What nearspan does."""
+    calibration = Calibration.fit(scored)
+    return lambda probabilities: np.array([calibration.score(float(p)) for p in probabilities])
+
+
+def platt(scored: Sequence[Scored]) -> Map:
+    """sigmoid(a logit(p) + b) with the least log loss, by Newton's method."""
+    probabilities, right = (np.array(column, dtype=np.float64) for column in zip(*scored, strict=True))
+    inputs = np.stack([logit(probabilities), np.ones(len(right))], axis=1)
+    weights = np.array([1.0, 0.0])
+    for _ in range(50):
+        shares = 1 / (1 + np.exp(-inputs @ weights))
+        curvature = (inputs * (shares * (1 - shares))[:, None]).T @ inputs
+        weights = weights - np.linalg.solve(curvature, inputs.T @ (shares - right))
+    return lambda p: 1 / (1 + np.exp(-weights[0] * logit(p) - weights[1]))
+
+
+def isotonic(scored: Sequence[Scored]) -> Map:
+    """The rising steps with the least squared error, by pooling adjacent violators."""
+    blocks: list[list[float]] = []  # right, count, first probability
+    for probability, right in sorted(scored):
+        blocks.append([float(right), 1.0, probability])
+        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
+            hits, count, _ = blocks.pop()
+            blocks[-1][0] += hits
+            blocks[-1][1] += count
+    starts, values = np.array([b[2] for b in blocks]), np.array([b[0] / b[1] for b in blocks])
+    return lambda p: values[np.clip(np.searchsorted(starts, p, side="right") - 1, 0, None)]
+
+
+def logit(probabilities: Array) -> Array:
+    """Log odds, within bounds."""
+    inside = probabilities.clip(EDGE, 1 - EDGE)
+    return np.log(inside / (1 - inside))
+
+
+METHODS: dict[str, Callable[[Sequence[Scored]], Map]] = {
+    "temperature": temperature,
+    "platt": platt,
+    "isotonic": isotonic,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""`nearspan calibrate`: scores that say how likely an entity is right, and the threshold that keeps a precision."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nearspan.cli import options
+from nearspan.cli.terminal import echo, print_json
+from nearspan.document import count_of
+from nearspan.errors import ConfigError
+from nearspan.io.model_folder import CALIBRATION
+
+
+def calibrate(
+    model: options.ModelFolder,
+    corpus: Annotated[list[Path], typer.Argument(help="Gold documents that training has not seen, any format.")],
+    target_precision: Annotated[
+        float | None, typer.Option(help="Also find the lowest threshold that keeps this precision, such as 0.95.")
+    ] = None,
+    save_threshold: Annotated[
+        bool, typer.Option("--save-threshold", help="Keep that threshold in the model: it counts from then on.")
+    ] = False,
+    as_json: options.Json = False,
+    device: options.Device = "",
+    format: options.Format = None,
+    columns: options.Columns = None,
+) -> None:
+    """Make a model's scores say how likely an entity is right.
+
+    What the model finds stays the same. Training does this too where it has a development set.
+
+    Example: nearspan calibrate runs/mine dev.conll --target-precision 0.95
+    """
+    from nearspan.model import Model
+
+    if save_threshold and target_precision is None:
+        raise ConfigError("--save-threshold keeps the threshold of --target-precision: give that too")
+    documents = options.read_documents(corpus, format, columns)
+    loaded = Model.load(model, device)
+    fit = loaded.calibrate(documents)
+    choice = None if target_precision is None else fit.threshold_for(target_precision)
+    if choice is not None and save_threshold:
+        loaded.set_threshold(choice.threshold)
+    loaded.save_calibration()
+    if as_json:
+        content = {**fit.calibration.to_dict(), "ece_before": fit.ece_before, "ece_after": fit.ece_after}
+        content["threshold"] = choice.to_dict() if choice is not None else None
+        print_json(content)
+        return
+    echo(
+        f"calibrated on {count_of(len(fit.before), 'predicted entity', 'predicted entities')}: calibration error (ECE) "
+        f"{fit.ece_before:.4f} before, {fit.ece_after:.4f} after, by cross-validation\nkept in {model / CALIBRATION}"
+    )
+    if choice is not None:
+        echo(f"{choice} keeps a precision of {choice.target:g}")
+        use = (
+            "it counts from now on; --threshold 0 leaves it out"
+            if save_threshold
+            else _example(model, choice.threshold)
+        )
+        echo(use)
+
+
+def _example(model: Path, threshold: float) -> str:
+    return f"use it:  nearspan annotate {shlex.quote(str(model))} notes.txt --threshold {threshold:.4g}"

@@ -1,0 +1,75 @@
+"""Strangers: entities that are farther from all entities of the memory than those are from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from nearspan.heads import Query
+from nearspan.knn import Datastore, LeaveOneOut
+from nearspan.segment import LabelledSpan
+
+USUAL = 0.95  # of the memory's entities are nearer than the limit to another one
+SAMPLE = 2_000  # of these entities are compared with all others
+FEWEST = 100  # entities of a memory from which a limit is taken
+PART = 256  # spans that are compared with the memory's entities at once
+
+
+@torch.inference_mode()
+def least_cosine(datastore: Datastore, labels: Sequence[str]) -> float | None:
+    """The cosine that an entity usually has with the nearest other one; None for a memory of few entities.
+
+    Of each entity its sentence, and every copy of that, is left out.
+    """
+    rows, directions = datastore.entity_rows, datastore.entity_directions
+    if len(rows) < FEWEST:
+        return None
+    groups = LeaveOneOut.of(datastore, labels).duplicate_group[datastore.sentence[rows]]  # [E]
+    sample = torch.linspace(0, len(rows) - 1, min(SAMPLE, len(rows)), device=rows.device).long()
+    cosines = torch.cat(
+        [
+            (directions[part] @ directions.T).masked_fill_(groups[part, None] == groups, -1.0).amax(1)
+            for part in sample.split(PART)
+        ]
+    )
+    return float(cosines.quantile(1 - USUAL))
+
+
+def nearest_cosines(vectors: Tensor, datastore: Datastore) -> Tensor:
+    """The cosines [n] of span vectors [n, H] with the nearest entity of the datastore; -1 where it has none."""
+    directions = datastore.entity_directions
+    if not len(directions):
+        return torch.full((len(vectors),), -1.0, device=vectors.device)
+    parts = functional.normalize(vectors.float(), dim=1).split(PART)
+    return torch.cat([(part @ directions.T).amax(1) for part in parts])
+
+
+def candidate_rows(query: Query, spans: Sequence[tuple[int, int, int]]) -> tuple[Tensor, Tensor]:
+    """Rows [n] of the candidates that spans (sentence, first, stop) are, and which of them are candidates."""
+    candidates = query.candidates
+    size = int(candidates.lengths.max()) + 1
+    keys = (candidates.sentence * size + candidates.first) * size + candidates.stop  # [S] rising
+    wanted = torch.tensor([(i * size + first) * size + stop for i, first, stop in spans], device=keys.device)
+    rows = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
+    return rows, keys[rows] == wanted
+
+
+def mark_strangers(
+    query: Query, spans: list[list[LabelledSpan[int]]], datastore: Datastore, least: float
+) -> list[list[LabelledSpan[int]]]:
+    """The spans of each sentence, those marked that are strangers; only contiguous ones that are candidates can be."""
+    places = [(i, j) for i, of_sentence in enumerate(spans) for j in range(len(of_sentence))]
+    places = [(i, j) for i, j in places if not spans[i][j].discontinuous]
+    if not places:
+        return spans
+    rows, real = candidate_rows(query, [(i, *spans[i][j].fragments[0]) for i, j in places])
+    strange = (nearest_cosines(query.vectors[rows], datastore) < least) & real
+    marked = [list(of_sentence) for of_sentence in spans]
+    for (i, j), stranger in zip(places, strange.tolist(), strict=True):
+        if stranger:
+            marked[i][j] = replace(marked[i][j], stranger=True)
+    return marked

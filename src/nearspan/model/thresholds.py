@@ -1,0 +1,87 @@
+"""Thresholds on scores: entities below theirs are left out, and the threshold that keeps a precision is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from nearspan.document import Entity
+from nearspan.errors import ConfigError, did_you_mean
+
+Scored = tuple[float, bool]  # the probability or score of an entity that was predicted, and whether it is right
+Threshold = float | Mapping[str, float]  # for all labels, or by label; a label that is not named has none
+FEWEST = 20  # entities that a promise rests on
+
+
+def thresholds_by_label(threshold: Threshold, labels: Sequence[str]) -> dict[str, float]:
+    """The threshold of each label that has one.
+
+    >>> thresholds_by_label(0.7, ["PER", "LOC"]), thresholds_by_label({"PER": 0.8}, ["PER", "LOC"])
+    ({'PER': 0.7, 'LOC': 0.7}, {'PER': 0.8})
+    """
+    if not isinstance(threshold, Mapping):
+        threshold = dict.fromkeys(labels, threshold)
+    for label, value in threshold.items():
+        if label not in labels:
+            raise ConfigError(f"`threshold` names the label {label!r}; {did_you_mean(label, labels)}")
+        if not 0 <= value <= 1:
+            raise ConfigError(f"`threshold` is a score from 0 to 1, found {value!r}")
+    return {label: float(value) for label, value in threshold.items() if value > 0}
+
+
+def above_thresholds(entities: Iterable[Entity], thresholds: Mapping[str, float]) -> list[Entity]:
+    """The entities whose scores are not below the thresholds of their labels."""
+    return [entity for entity in entities if (entity.score or 0.0) >= thresholds.get(entity.label, 0.0)]
+
+
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """The lowest threshold that keeps a precision on some documents, and what it keeps of their entities."""
+
+    target: float
+    threshold: float
+    precision: float
+    recall: float
+    full_recall: float  # without a threshold
+    entities: int  # predicted ones that are kept
+
+    def to_dict(self) -> dict[str, float]:
+        """For JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"threshold {self.threshold:.4g}: precision {100 * self.precision:.2f}, recall {100 * self.recall:.2f} "
+            f"(without a threshold {100 * self.full_recall:.2f})"
+        )
+
+
+def choose_threshold(scored: Sequence[Scored], gold: int, target: float) -> ThresholdChoice:
+    """The lowest threshold above which the share `target` of the predicted entities is right.
+
+    `gold` is how many entities there are. The threshold lies half-way between the last score that is kept and the next.
+
+    >>> choice = choose_threshold([(0.9, True)] * 30 + [(0.6, False)] * 10, gold=40, target=0.95)
+    >>> choice.threshold, choice.precision, choice.recall
+    (0.75, 1.0, 0.75)
+    """
+    if not 0 < target < 1:
+        raise ConfigError(f"`target_precision` is a share between 0 and 1, found {target!r}")
+    ranked = sorted(scored, reverse=True)
+    hits = kept = kept_hits = 0
+    highest = 0.0
+    for count, (score, right) in enumerate(ranked, start=1):
+        hits += right
+        if count < len(ranked) and ranked[count][0] == score:  # equal scores stay or go together
+            continue
+        if count >= FEWEST:
+            highest = max(highest, hits / count)
+            if hits >= target * count:
+                kept, kept_hits = count, hits
+    if not kept:
+        raise ConfigError(
+            f"no threshold keeps a `target_precision` of {target:g} on these documents: the highest precision of "
+            f"{FEWEST} entities or more is {highest:.4f}"
+        )
+    threshold = (ranked[kept - 1][0] + ranked[kept][0]) / 2 if kept < len(ranked) else 0.0
+    return ThresholdChoice(target, threshold, kept_hits / kept, kept_hits / max(1, gold), hits / max(1, gold), kept)

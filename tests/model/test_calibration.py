@@ -1,0 +1,236 @@
+"""Scores to trust: calibration, thresholds, the precision that is promised, strangers."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import nearspan
+from nearspan.document import Document, Entity
+from nearspan.errors import ConfigError, ModelError
+from nearspan.model import Model
+from nearspan.model.calibration import (
+    Calibration,
+    CalibrationFit,
+    cross_validate,
+    expected_calibration_error,
+    score_entities,
+)
+from nearspan.model.strangers import least_cosine, nearest_cosines
+from nearspan.model.thresholds import choose_threshold
+
+TEXT = "Ada lives in Oslo"
+
+
+def overconfident(count: int, temperature: float, seed: int = 0) -> list[tuple[float, bool]]:
+    """Probabilities of entities that are right as often as their scores at a temperature say."""
+    draw, truth = random.Random(seed), Calibration(temperature)
+    probabilities = [draw.uniform(0.5, 0.999) for _ in range(count)]
+    return [(p, draw.random() < truth.score(p)) for p in probabilities]
+
+
+@pytest.fixture
+def model(folders: dict[str, Path]) -> Model:
+    return nearspan.load(folders["instance"], device="cpu")
+
+
+@pytest.fixture
+def dev(documents: list[Document]) -> list[Document]:
+    return documents * 4  # as many predicted entities as a calibration needs
+
+
+def test_ece_is_that_of_a_naive_loop():
+    scored = [(p, r) for p, r in overconfident(500, 2.0)] + [(0.0, False), (1.0, True), (1.0, False)]
+    total = 0.0
+    for number in range(15):
+        low, high = number / 15, (number + 1) / 15
+        inside = [(p, r) for p, r in scored if low <= p < high or (number == 14 and p == 1.0)]
+        if inside:
+            confidence, accuracy = (sum(column) / len(inside) for column in zip(*inside, strict=True))
+            total += len(inside) / len(scored) * abs(confidence - accuracy)
+    assert expected_calibration_error(scored) == pytest.approx(total)
+
+
+def test_the_temperature_that_made_the_scores_is_found():
+    assert Calibration.fit(overconfident(20_000, 2.5)).temperature == pytest.approx(2.5, rel=0.05)
+
+
+def test_calibration_lowers_the_error_of_entities_that_it_has_not_seen():
+    seen, unseen = overconfident(500, 3.0), overconfident(5_000, 3.0, seed=1)
+    calibration = Calibration.fit(seen)
+    after = [(calibration.score(p), right) for p, right in unseen]
+    assert expected_calibration_error(after) < expected_calibration_error(unseen) / 2
+    assert expected_calibration_error(cross_validate(seen)) < expected_calibration_error(seen) / 2
+
+
+def test_scores_keep_the_order_of_probabilities():
+    scores = [Calibration(3.0).score(p) for p in (0.0, 0.1, 0.3, 0.5, 0.9, 0.99, 0.9999, 1.0)]
+    assert scores == sorted(set(scores))
+    assert (scores[0] > 0, scores[3], scores[-1] < 1) == (True, 0.5, True)
+
+
+def test_entities_that_are_all_right_can_be_calibrated():
+    assert 0 < Calibration.fit([(0.9, True)] * 60).temperature < 1
+
+
+def test_too_few_entities_are_refused():
+    with pytest.raises(ConfigError, match=r"50 predicted entities at least, and there are 3"):
+        Calibration.fit([(0.9, True)] * 3)
+
+
+@pytest.mark.parametrize("target", [0.8, 0.9, 0.95])
+def test_the_promised_precision_is_kept_on_other_entities(target: float):
+    fit = CalibrationFit(Calibration(1.0), overconfident(5_000, 2.0), 5_000)
+    choice = fit.threshold_for(target)
+    kept = [right for score, right in overconfident(20_000, 2.0, seed=1) if score >= choice.threshold]
+    assert choice.precision >= target
+    assert sum(kept) / len(kept) == pytest.approx(target, abs=0.02)
+    assert choice.recall < choice.full_recall
+
+
+def test_no_threshold_is_needed_where_all_entities_together_have_the_precision():
+    choice = choose_threshold([(0.6, True)] * 30, gold=40, target=0.9)
+    assert (choice.threshold, choice.precision, choice.recall) == (0.0, 1.0, 0.75)
+
+
+def test_a_precision_out_of_reach_says_what_can_be_had():
+    scored = [(0.9, True), (0.9, False)] * 30
+    with pytest.raises(ConfigError, match=r"no threshold keeps a `target_precision` of 0.95 .* is 0.5000"):
+        choose_threshold(scored, gold=60, target=0.95)
+
+
+def test_equal_scores_stay_or_go_together():
+    scored = [(0.9, True)] * 20 + [(0.8, True)] * 5 + [(0.8, False)] * 5
+    assert choose_threshold(scored, gold=30, target=0.95).threshold == pytest.approx(0.85)
+
+
+def test_right_entities_are_those_of_the_gold():
+    gold = [Document("Ada in Oslo", (Entity.of(0, 3, "PERSON"), Entity.of(7, 11, "PLACE")))]
+    predicted = [gold[0].with_entities([Entity.of(0, 3, "PLACE", 0.6), Entity.of(7, 11, "PLACE", 0.9)])]
+    assert score_entities(gold, predicted) == [(0.6, False), (0.9, True)]
+
+
+def test_a_model_is_calibrated_saved_and_loaded(model: Model, dev: list[Document], tmp_path: Path):
+    before = model(TEXT)
+    fit = model.calibrate(dev)
+    after = model(TEXT)
+    assert after.entities == before.entities
+    assert [e.score for e in after.entities] == [fit.calibration.score(e.score or 0) for e in before.entities]
+    model.set_threshold({"PERSON": 0.5}).save(tmp_path / "saved")
+    loaded = Model.load(tmp_path / "saved", "cpu")
+    assert (loaded.calibration, loaded.thresholds) == (fit.calibration, {"PERSON": 0.5})
+    assert [e.score for e in loaded(TEXT).entities] == [e.score for e in after.entities]
+
+
+def test_calibration_alone_is_kept_in_the_folder(model: Model, dev: list[Document], tmp_path: Path):
+    model.save(tmp_path / "saved")
+    assert not (tmp_path / "saved" / "calibration.json").exists()
+    model.calibrate(dev)
+    model.save_calibration()
+    assert Model.load(tmp_path / "saved", "cpu").calibration == model.calibration
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": "0"}, "is of another model"),
+        ({"calibration": {"temperature": -1}}, "a temperature above 0"),
+        ({"calibration": {"temperature": "hot"}}, "a temperature above 0"),
+        ({"thresholds": {"NOBODY": 0.5}}, "NOBODY"),
+        ({"thresholds": 7}, "damaged"),
+    ],
+)
+def test_a_calibration_that_is_not_sound_is_refused(
+    model: Model, dev: list[Document], tmp_path: Path, change: dict[str, object], message: str
+):
+    model.calibrate(dev)
+    model.save(tmp_path / "saved")
+    file = tmp_path / "saved" / "calibration.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(ModelError, match=message):
+        Model.load(tmp_path / "saved", "cpu")
+
+
+def test_evidence_stays_exact_after_calibration(model: Model, dev: list[Document]):
+    model.calibrate(dev)
+    document = model(TEXT)
+    assert document.entities
+    for entity, evidence in zip(document.entities, model.explain(document, k=1000), strict=True):
+        probability = evidence.probabilities[entity.label]
+        shares = [near.weight for near in evidence.neighbours[entity.label]]
+        assert sum(shares) + evidence.unlisted[entity.label] == pytest.approx(probability)
+        assert evidence.score == pytest.approx(entity.score)
+        assert evidence.score == pytest.approx(model.to_score(probability))
+        assert evidence.score != pytest.approx(probability)
+
+
+def test_thresholds_leave_out_entities_by_label(model: Model):
+    labels = {entity.label: entity.score for entity in model(TEXT).entities}
+    assert set(labels) == {"PERSON", "PLACE"}
+    assert [entity.label for entity in model(TEXT, threshold={"PERSON": 1.0}).entities] == ["PLACE"]
+    assert model(TEXT, threshold=1.0).entities == ()
+    assert [document.entities for document in model.pipe([TEXT], threshold=1.0)] == [()]
+    assert len(model.set_threshold(1.0)(TEXT, threshold=0).entities) == 2
+    assert model(TEXT).entities == ()
+
+
+@pytest.mark.parametrize(("threshold", "message"), [({"PERSN": 0.5}, "PERSON"), (1.5, "from 0 to 1")])
+def test_thresholds_are_checked(model: Model, threshold: object, message: str):
+    with pytest.raises(ConfigError, match=message):
+        model(TEXT, threshold=threshold)
+
+
+def test_evaluation_counts_what_thresholds_leave(model: Model, documents: list[Document]):
+    full, none = (nearspan.evaluate(model, documents, threshold=value) for value in (0, 1.0))
+    assert (full.scores.recall > 0.9, none.scores.recall) == (True, 0.0)
+    assert full.to_dict()["calibration_error"] == expected_calibration_error(full.scored)
+
+
+def test_another_use_of_the_memory_needs_another_calibration(model: Model, dev: list[Document]):
+    model.calibrate(dev)
+    model.set_search("nearest")
+    assert model.calibration is not None
+    model.set_search("whole")
+    assert model.calibration is None
+
+
+def test_strangers_are_spans_with_no_entity_near(model: Model):
+    datastore = model.datastore
+    assert datastore is not None
+    vectors = datastore.rows(datastore.entity_rows[:3]).float()
+    assert nearest_cosines(vectors, datastore).tolist() == pytest.approx([1.0] * 3)
+    assert max(nearest_cosines(-vectors, datastore).tolist()) < 0.99
+    assert least_cosine(datastore, model.labels) is None  # too few entities to say what is usual
+
+
+def test_the_usual_distance_leaves_out_an_entitys_own_sentence(model: Model, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("nearspan.model.strangers.FEWEST", 1)
+    datastore = model.datastore
+    assert datastore is not None
+    rows, sentences = datastore.entity_rows.tolist(), datastore.sentence.tolist()
+    best = [
+        max(
+            float(torch.cosine_similarity(*datastore.rows(torch.tensor([a, b])).float(), dim=0))
+            for b in rows
+            if sentences[a] != sentences[b]
+        )
+        for a in rows
+    ]
+    assert least_cosine(datastore, model.labels) == pytest.approx(float(torch.tensor(best).quantile(0.05)), abs=1e-5)
+
+
+def test_strangers_are_marked_on_entities_and_texts(model: Model):
+    model.calibration = Calibration(1.0, least_cosine=1.1)  # nothing is so near
+    document = model(TEXT)
+    assert [entity.stranger for entity in document.entities] == [True, True]
+    assert (document.stranger, document.to_dict()["stranger"]) == (True, True)
+    assert document.to_dict()["entities"][0]["stranger"] is True
+    assert all(evidence.stranger for evidence in model.explain(document))
+    model.calibration = replace(model.calibration, least_cosine=-1.0)
+    assert not any("stranger" in entity.to_dict() for entity in model(TEXT).entities)
+    assert "stranger" not in model(TEXT).to_dict()

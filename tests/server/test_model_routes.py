@@ -148,7 +148,7 @@ def test_every_status_is_described_with_the_refusal(client, guarded):
 
 def test_a_model_without_a_memory_is_served_and_says_what_it_lacks(folders, tmp_path):
     folder = shutil.copytree(folders["classifier"], tmp_path / "bare")
-    for file in folder.glob("memory.*"):
+    for file in (*folder.glob("memory.*"), *folder.glob("journal.*")):
         file.unlink()
     with TestClient(create_app(Service(nearspan.load(folder, "cpu")), "t"), "http://localhost") as client:
         assert client.get("/health").json()["sentences"] == 0

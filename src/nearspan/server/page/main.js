@@ -8,7 +8,7 @@ import { Reader } from "./reader.js";
 
 const EXAMPLES = {
   "A university": "Marie Curie studied physics at the University of Paris. She was born in Warsaw.",
-  "A museum": "The Museum of Modern Art in New York sent Guernica to Spain in 1981, as Picasso had wished.",
+  "A museum": "The British Museum in London bought the drawings that Merian had made in Suriname.",
   "A complaint": "I took ibuprofen for the pain in my knee, and now my stomach hurts.",
 };
 

@@ -43,8 +43,9 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     starts: dict[int, tuple[int, int]] = {}
     stops: dict[int, tuple[int, int]] = {}
     for position, sentence in enumerate(sentences):
-        starts |= {start: (position, first) for start, first in sentence.starts.items()}
-        stops |= {end: (position, stop) for end, stop in sentence.stops.items()}
+        for first, stop in sentence.runs:
+            starts[sentence.words[first][0]] = (position, first)
+            stops[sentence.words[stop - 1][1]] = (position, stop)
     golds: list[list[LabelledSpan[str]]] = [[] for _ in sentences]
     sources: list[list[Entity]] = [[] for _ in sentences]
     unreachable: list[tuple[Entity, str]] = []

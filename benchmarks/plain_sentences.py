@@ -4,8 +4,8 @@
 
 `plain_sentences.txt` has a sentence a line in nearspan's markup, written by hand after the rules of the sample, before
 any model had read them. `shown_sentences.txt` has those that the README, the docs, the page's buttons and the demo's
-own advice propose. Printed for each list are the share of the entities that are right (characters and label),
-precision, F1, and every sentence with an error.
+advice propose. Printed are every sentence with an error, and for each list how many entities are right (characters and
+label), precision, recall and F1.
 """
 
 from __future__ import annotations

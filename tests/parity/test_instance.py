@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from nearspan.encoders import EncodedCorpus
 from nearspan.heads import HeadInputs, NearestHead, SoftmaxHead, Targets
 from nearspan.heads.nearest import NearestSettings
 from nearspan.heads.softmax import SoftmaxSettings
@@ -19,6 +20,7 @@ from nearspan.knn import (
 )
 from nearspan.knn.prefix_products import WordScores, row_sums, window_sums
 from nearspan.knn.word_sums import span_probabilities
+from nearspan.model.span_vectors import corpus_vectors
 from nearspan.spans import EndSums, LstmMinus, WordSums, enumerate_spans
 from nearspan.spans.lstm_minus import LstmMinusSettings
 
@@ -228,10 +230,11 @@ def test_vectors_as_sums_over_words_are_those_of_spans(form):
     torch.nn.init.normal_(representation.minus.bias)
     states = torch.randn(1, 7, 8)
     spans = enumerate_spans(torch.tensor([7]), max_width=3)
-    vectors, sums = representation(SimpleNamespace(states=states), spans), representation.word_sums(states)
-    begins = sums.begins.expand_as(sums.steps) if form == "flat" else sums.begins
+    vectors, sums = representation(SimpleNamespace(states=states), spans), word_sums(representation, states)
+    assert len(sums.begins) == (1 if form == "flat" else 7)
+    begins = sums.begins.expand_as(sums.steps)
     for row, (first, stop) in enumerate(zip(spans.first, spans.stop, strict=True)):
-        expected = begins[0, first] + sums.steps[0, first:stop].sum(0)
+        expected = begins[first] + sums.steps[first:stop].sum(0)
         torch.testing.assert_close(vectors[row], expected, atol=1e-5, rtol=1e-5)
 
 
@@ -247,8 +250,14 @@ def span_vectors(sums, length, max_width):
     )
 
 
-def only_sentence(sums):
-    return WordSums(sums.begins if sums.begins.dim() == 2 else sums.begins[0], sums.steps[0])
+def word_sums(representation, states):
+    """What a datastore keeps of a sentence with these states [1, T, H]."""
+    encoder = SimpleNamespace(sentence_vectors=lambda encoded: encoded.states.mean(1))
+    network = SimpleNamespace(encoder=encoder, representation=representation, span_size=representation.size)
+    network.is_additive, network.eval = True, representation.eval
+    corpus = EncodedCorpus.of([states.shape[1]], {})
+    query = SimpleNamespace(batch=corpus.batch(torch.tensor([0])), encoded=SimpleNamespace(states=states))
+    return corpus_vectors(network, corpus, [query])[0]
 
 
 def memory_sentence(length, weight=1.0):
@@ -267,7 +276,7 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     torch.manual_seed(7)
     representation = LstmMinus(LstmMinusSettings(form=form, size=6), 8)
     torch.nn.init.normal_(representation.minus.bias)
-    kept = [only_sentence(representation.word_sums(scale * torch.randn(1, length, 8))) for length in lengths]
+    kept = [word_sums(representation, scale * torch.randn(1, length, 8)) for length in lengths]
     vectors = torch.cat([span_vectors(part, len(part), max_width) for part in kept])
     spans = enumerate_spans(torch.tensor(lengths), max_width)
     labels = torch.randint(1, 4, (len(spans),)) * (torch.rand(len(spans)) < 0.2)
@@ -278,7 +287,7 @@ def test_sums_by_words_equal_sums_by_spans(form, scale, lengths, max_width):
     for words in (1, 2, 7):
         states = scale * torch.randn(1, words, 8)
         spans_of_sentence = enumerate_spans(torch.tensor([words]), max_width)
-        scores = span_vectors(only_sentence(representation.word_sums(states)), words, max_width) @ vectors.T
+        scores = span_vectors(word_sums(representation, states), words, max_width) @ vectors.T
         expected = scores.softmax(1) @ torch.nn.functional.one_hot(labels, 4).double()
         asked, highest = representation.end_sums(states), float(scores.abs().max())
         # vectors come in float32, rounded to 2**-24 in another way by every processor: scores differ by as much of them

@@ -53,7 +53,7 @@ def page(browser, server: str) -> Iterator[object]:
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.goto(server)
-    page.get_by_role("button", name="A museum").wait_for()
+    page.locator("#examples button").first.wait_for()
     yield page
     origin = server.split("#")[0]
     assert [url for url in urls if not url.startswith(origin)] == []
@@ -246,7 +246,7 @@ def test_without_a_token_it_is_asked_for(browser, server):
     context = browser.new_context()
     page = context.new_page()
     page.goto(server.split("#")[0])
-    page.get_by_role("button", name="A museum").wait_for()
+    page.locator("#examples button").first.wait_for()
     annotate(page, TEXT)
     mark_of(page, "Ada").click()
     page.get_by_role("button", name="Relabel").click()
@@ -256,6 +256,19 @@ def test_without_a_token_it_is_asked_for(browser, server):
         page.wait_for_function("document.getElementById('token-value').value === ''")
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("dialog").wait_for(state="hidden")
+    page.get_by_role("status").get_by_text("Nothing was changed: editing needs the token.").wait_for()
+    context.close()
+
+
+def test_a_wrong_token_in_the_address_is_said_at_once(browser, server):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.split("#")[0] + "#token=wrong")
+    page.get_by_role("status").get_by_text("This token is wrong. You can read").wait_for()
+    annotate(page, TEXT)
+    mark_of(page, "Ada").click()
+    page.get_by_role("button", name="Not an entity").click()
+    page.get_by_role("dialog", name="Editing needs the token").wait_for()
     context.close()
 
 
@@ -272,7 +285,7 @@ def test_where_reading_needs_a_token_the_page_asks_for_it_and_again_for_editing(
         give_token(page, "Reading needs the token", "wrong")
         page.get_by_role("alert").get_by_text("This token is wrong.").wait_for()
         give_token(page, "Reading needs the token", "poppy")
-        page.get_by_role("button", name="A museum").wait_for()
+        page.locator("#examples button").first.wait_for()
         annotate(page, TEXT)
         mark_of(page, "Oslo, PLACE").click()
         page.get_by_role("button", name="Not an entity").click()
@@ -312,6 +325,145 @@ def test_errors(page):
     assert row.locator(".mark").all_inner_texts() == ["gold PLACE", "predicted PERSON"]
     row.get_by_role("button", name="Open in Text").click()
     mark_of(page, "Ada, PERSON").wait_for()
+
+
+def test_an_error_is_fixed_in_one_click_and_the_corpus_scored_again(page):
+    page.get_by_role("tab", name="Errors").click()
+    rows = page.locator("#view-errors .errors li").filter(has_text="gold PLACE “Ada”")
+    rows.get_by_role("button", name="Open in Text").click()
+    assert mark_of(page, "Ada, gold PLACE").inner_text() == "gold PLACE"
+    page.get_by_role("button", name="Fix it: “Ada” is PLACE").click()
+    page.locator("#gold").get_by_text("It is as in the corpus now").wait_for()
+    page.get_by_role("status").get_by_text("“Ada” is PLACE in the memory now.").wait_for()
+    mark_of(page, "Ada, PLACE").wait_for()
+    with page.expect_response("**/errors?*"):
+        page.get_by_role("tab", name="Errors").click()
+    rows.wait_for(state="detached")
+    assert "edited" not in page.locator("#view-errors").inner_text()
+    page.get_by_role("tab", name="Text").click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Fix it: “Ada” is PLACE").wait_for()
+    page.get_by_role("tab", name="Errors").click()
+    rows.wait_for()
+
+
+def test_the_corpus_is_scored_in_several_answers_where_it_is_large(page):
+    answers = iter([0.25, 1.0])
+
+    def answer(route) -> None:
+        content = route.fetch().json()
+        route.fulfill(json=content | {"scored": next(answers)})
+
+    page.route("**/errors?*", answer)
+    page.get_by_role("tab", name="Errors").click()
+    page.get_by_text("Scoring the corpus again: 25%").wait_for()
+    page.locator("#scoring:empty").wait_for(state="attached")
+
+
+def test_examples_are_sentences_of_the_memory(page, documents):
+    buttons = page.locator("#examples button")
+    titles = buttons.evaluate_all("buttons => buttons.map(button => button.title)")
+    assert len(titles) == 3
+    assert set(titles) <= {document.text for document in documents}
+    buttons.first.click()
+    page.locator("#passage .mark").first.wait_for()
+    assert page.get_by_label("Your text").input_value() == titles[0]
+
+
+def test_scores_stand_beside_the_labels(page):
+    annotate(page, TEXT)
+    assert re.fullmatch(r"PLACE [01]\.\d\d", mark_of(page, "Oslo, PLACE").inner_text())
+
+
+def test_the_label_that_an_entity_has_is_not_offered(page):
+    annotate(page, TEXT)
+    mark_of(page, "Oslo, PLACE").click()
+    page.get_by_role("heading", name="Oslo").wait_for()
+    assert page.locator("#relabel option").all_inner_texts() == ["PERSON"]
+    page.get_by_label("Ask about other words").fill("lives")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("heading", name="lives").wait_for()
+    assert page.locator("#relabel option").all_inner_texts() == ["PERSON", "PLACE"]
+
+
+def test_the_memory_is_searched_opened_and_a_sentence_removed(page):
+    page.get_by_role("tab", name="Memory").click()
+    rows = page.get_by_role("list", name="Sentences of the memory").get_by_role("listitem")
+    rows.first.wait_for()
+    assert rows.count() == 10
+    page.get_by_role("button", name="Later").click()
+    page.get_by_text("11 to 12").wait_for()
+    page.get_by_label("Text", exact=True).last.fill("new york")
+    page.get_by_label("Label", exact=True).first.select_option("PLACE")
+    rows.filter(has_text="New York").first.wait_for()
+    page.get_by_text("1 to 2", exact=True).wait_for()
+    before = rows.count()
+    assert "PLACE" in rows.first.locator(".mark").all_inner_texts()
+    rows.first.get_by_role("button", name="Remove").click()
+    page.get_by_role("status").get_by_text("is out of the memory").wait_for()
+    assert rows.count() == before - 1
+    page.get_by_role("tab", name="Edits").click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("It is undone").wait_for()
+    page.get_by_role("tab", name="Memory").click()
+    rows.nth(before - 1).wait_for()
+    rows.first.get_by_role("button", name="Open in Text").click()
+    mark_of(page, "New York, PLACE").first.wait_for()
+
+
+def test_an_edit_is_undone_after_a_reload_by_the_keyboard_alone(page):
+    annotate(page, TEXT)
+    mark_of(page, "Oslo, PLACE").click()
+    page.get_by_role("button", name="Relabel").click()
+    mark_of(page, "Oslo, PERSON").wait_for()
+    page.reload()
+    page.locator("#examples button").first.wait_for()
+    annotate(page, TEXT)
+    mark_of(page, "Oslo, PERSON").wait_for()
+    page.get_by_role("tab", name="Text").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    edits = page.get_by_role("list", name="Edits").get_by_role("listitem")
+    edits.first.get_by_text("Oslo").wait_for()
+    assert page.get_by_role("button", name="Undo").count() == 1  # the last that stands
+    page.keyboard.press("Tab")
+    while page.evaluate("document.activeElement.textContent") != "Undo":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_text("It is undone").wait_for()
+    page.get_by_role("tab", name="Text").click()
+    mark_of(page, "Oslo, PLACE").wait_for()
+
+
+def test_on_a_phone_the_evidence_opens_beside_the_finger(browser, server):
+    context = browser.new_context(viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(server)
+    page.locator("#examples button").first.wait_for()
+    annotate(page, "\n".join(["Nobody was there."] * 30) + "\n" + TEXT)
+    mark = mark_of(page, "Oslo, PLACE")
+    mark.tap()
+    title = page.get_by_role("heading", name="Oslo")
+    title.wait_for()
+    shown = page.evaluate(
+        """() => {
+          const sheet = document.getElementById("panel").getBoundingClientRect();
+          const words = document.querySelector("#passage .bar[data-entity='1']").getBoundingClientRect();
+          return { top: sheet.top, bottom: sheet.bottom, words: words.bottom, screen: innerHeight };
+        }"""
+    )
+    assert shown["bottom"] == pytest.approx(shown["screen"], abs=1)
+    assert 0 < shown["words"] <= shown["top"]
+    assert shown["top"] >= 0.4 * shown["screen"]
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.get_by_role("button", name="Close the evidence").tap()
+    page.locator("#panel:not(.open)").wait_for()
+    mark.tap()
+    page.locator("#panel.open").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("#panel:not(.open)").wait_for()
+    assert focused(page).startswith("Oslo, PLACE")
+    context.close()
 
 
 def focused(page) -> str:
@@ -405,6 +557,6 @@ def test_the_page_does_not_scroll_sideways_on_a_phone(page, scheme):
     annotate(page, TEXT + " " + "x" * 200)
     mark_of(page, "Ada").click()
     page.get_by_role("heading", name="Ada").wait_for()
-    for tab in ("Text", "Map", "Errors"):
+    for tab in ("Text", "Map", "Memory", "Edits", "Errors"):
         page.get_by_role("tab", name=tab).click()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), tab

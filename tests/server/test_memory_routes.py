@@ -76,11 +76,27 @@ def test_remove_takes_both_ends_of_a_span_or_none(editor):
     assert editor.delete("/memory/0?start=0&end=3").json()["kind"] == "remove"
 
 
-def test_the_map_and_the_errors_know_of_edits(editor):
+def test_the_map_knows_of_edits(editor):
     before = editor.get("/map").json()["entities"]
     editor.delete("/memory/0")
     assert editor.get("/map").json()["entities"] == before - 2
-    assert editor.get("/errors").json()["edited"] is True
+
+
+def test_errors_are_scored_with_the_memory_as_it_is(editor):
+    before = editor.get("/errors").json()
+    body = {"text": "Ada lives in Oslo", "fragments": [[0, 3]], "label": "PLACE"}
+    editor.post("/memory/corrections", json=body)
+    after = editor.get("/errors").json()
+    assert (before["scored"], after["scored"]) == (1, 1)
+    assert after["scores"]["f1"] < before["scores"]["f1"]
+    editor.post("/memory/undo")
+    assert editor.get("/errors").json() == before
+
+
+def test_the_token_can_be_tried(editor):
+    assert editor.get("/memory/access").json() == {"edits": True}
+    editor.headers["Authorization"] = "Bearer wrong"
+    assert editor.get("/memory/access").status_code == 401
 
 
 def test_another_process_may_edit_the_folder(client, folder):
@@ -92,7 +108,11 @@ def test_the_log_lists_the_last_edit_first(editor):
     editor.delete("/memory/0")
     editor.delete("/memory/1")
     log = editor.get("/memory/log?limit=1").json()
-    assert (log["total"], [edit["number"] for edit in log["edits"]]) == (2, [2])
+    assert (log["total"], [edit["number"] for edit in log["edits"]], log["undoable"]) == (2, [2], 2)
+    editor.post("/memory/undo")
+    assert editor.get("/memory/log").json()["undoable"] == 1
+    editor.post("/memory/undo")
+    assert editor.get("/memory/log").json()["undoable"] is None
 
 
 def test_what_is_added_or_relabelled_may_have_a_weight(editor):

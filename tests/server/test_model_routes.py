@@ -95,7 +95,7 @@ def test_map_holds_the_memorys_entities(client, documents):
 def test_errors_show_gold_and_predicted(client):
     answer = client.get("/errors").json()
     assert answer["total"] == sum(answer["kinds"].values()) == len(answer["errors"])
-    assert answer["edited"] is False
+    assert answer["scored"] == 1
 
 
 def test_errors_without_a_corpus_say_how_to_get_them(service, client):
@@ -115,7 +115,7 @@ def test_health_says_what_is_served(client, limits):
 
 def test_every_route_is_described(client):
     paths = client.get("/openapi.json").json()["paths"]
-    memory = ("", "/log", "/corrections", "/undo", "/{sentence}", "/{sentence}/label")
+    memory = ("", "/access", "/log", "/corrections", "/undo", "/{sentence}", "/{sentence}/label")
     reading = ("/annotate", "/explain", "/neighbours", "/map", "/errors", "/health")
     assert set(paths) == {*reading, *(f"/memory{path}" for path in memory)}
     assert all(route["summary"] for methods in paths.values() for route in methods.values())
@@ -148,7 +148,7 @@ def test_every_status_is_described_with_the_refusal(client, guarded):
 
 def test_a_model_without_a_memory_is_served_and_says_what_it_lacks(folders, tmp_path):
     folder = shutil.copytree(folders["classifier"], tmp_path / "bare")
-    for file in folder.glob("memory.*"):
+    for file in (*folder.glob("memory.*"), *folder.glob("journal.*")):
         file.unlink()
     with TestClient(create_app(Service(nearspan.load(folder, "cpu")), "t"), "http://localhost") as client:
         assert client.get("/health").json()["sentences"] == 0

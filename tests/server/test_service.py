@@ -1,3 +1,5 @@
+from copy import copy
+
 import pytest
 
 import nearspan
@@ -8,16 +10,30 @@ GOLD = "It rained. [Ada](PLACE) lives in [Oslo](PLACE)"
 
 def test_an_error_stands_in_its_sentence(instance):
     browser = ErrorBrowser(instance, [nearspan.markup(GOLD, id="d")])
-    (error,) = browser.page("wrong label", "", limit=10, offset=0, edited=False).errors
+    (error,) = browser.page("wrong label", "", limit=10, offset=0, scored=1.0).errors
     assert error.text == "Ada lives in Oslo"
     assert (error.gold.label, error.predicted.label, error.gold.fragments) == ("PLACE", "PERSON", [(0, 3)])
 
 
 def test_errors_are_chosen_by_kind_and_label(instance):
     browser = ErrorBrowser(instance, [nearspan.markup(GOLD, id="d")])
-    assert browser.page("missed", "", 10, 0, False).total == 0
-    assert browser.page("", "PERSON", 10, 0, False).total == 1
-    assert browser.page("", "", 10, 1, False).errors == []
+    assert browser.page("missed", "", 10, 0, 1.0).total == 0
+    assert browser.page("", "PERSON", 10, 0, 1.0).total == 1
+    assert browser.page("", "", 10, 1, 1.0).errors == []
+
+
+def test_a_large_corpus_is_scored_again_a_part_at_a_time(folders, monkeypatch: pytest.MonkeyPatch):
+    model = nearspan.load(folders["instance"], "cpu")
+    browser = ErrorBrowser(model, [nearspan.markup(GOLD, id=str(number)) for number in range(5)])
+    monkeypatch.setattr("nearspan.server.service.DOCUMENTS", 2)
+    clock = iter(range(100))  # seconds: one request reads two documents
+    monkeypatch.setattr("nearspan.server.service.monotonic", lambda: next(clock))
+    assert finish(browser.score_again(model)) == 1
+    before = browser.errors
+    model.datastore = copy(model.datastore)
+    assert [finish(browser.score_again(model)) for _ in range(4)] == [0.4, 0.8, 1, 1]
+    assert browser.errors == before
+    assert browser.errors is not before
 
 
 def finish(pieces) -> dict:

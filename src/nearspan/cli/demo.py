@@ -14,6 +14,7 @@ from nearspan.document import Document
 from nearspan.io.model_folder import RESULT
 
 RECIPE: Path | str = ""  # that which a training has where none is named
+SETTINGS = ("training.minutes=0", "training.epochs=24", "training.batch=8")  # the same on any machine
 QUESTION = "Marie Curie studied physics at the University of Paris. I took ibuprofen for the pain in my knee."
 
 
@@ -30,7 +31,7 @@ def demo(
 
     console = terminal()
     documents = [read(sample.path(split)).documents for split in ("train", "dev", "test")]
-    recipe = config.load(RECIPE or training.first_recipe()).override(["training.minutes=0"])  # the same on any machine
+    recipe = config.load(RECIPE or training.first_recipe()).override(SETTINGS)
     if _is_demo(out, documents[0]):
         # all else that is its own is written over, and what is not stays; the record of what it is goes last
         for name in sorted(training.REFUSED, key=lambda name: name == RESULT):

@@ -46,7 +46,9 @@ def locate(sentences: Sequence[Sentence], span: Span, text: str, rules: Candidat
         if not sentence.start <= span.start < span.end <= sentence.end:
             continue
         for window in split_windows(sentence, rules.max_width):
-            starts, stops = window.sentence.starts, window.sentence.stops
+            words, whole_words = window.sentence.words, window.sentence.runs
+            starts = {words[first][0]: first for first, _ in whole_words}
+            stops = {words[stop - 1][1]: stop for _, stop in whole_words}
             edges = [(starts.get(start), stops.get(end)) for start, end in span.fragments]
             places = [(first, stop) for first, stop in edges if first is not None and stop is not None]
             if len(places) < len(edges) or not window.owns(places[0][0]):

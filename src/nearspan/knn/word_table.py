@@ -125,9 +125,7 @@ class WordTable:
         )
 
     def with_own_begins(self) -> WordTable:
-        """The same with a begin for each word; where there is but one word, all spans begin alike at first."""
-        if not self.alike:
-            return self
+        """The same with a begin for each word, where all spans begin alike; as they do where there is but one word."""
         steps, entities = self.table.tensor_split([len(self.gaps)])
         begins = (self.gaps == 0)[:, None] * self.shared
         table = torch.cat([steps, entities + self.shared, begins])
@@ -137,7 +135,7 @@ class WordTable:
     def concatenate(cls, tables: Sequence[WordTable]) -> WordTable:
         """The words and entities of several tables one after the other."""
         if not all(table.alike and torch.equal(table.shared, tables[0].shared) for table in tables):
-            tables = [table.with_own_begins() for table in tables]
+            tables = [table.with_own_begins() if table.alike else table for table in tables]
         words, entities = [len(table.gaps) for table in tables], [len(table.labels) for table in tables]
         parts = [table.table.tensor_split([a, a + b]) for table, a, b in zip(tables, words, entities, strict=True)]
         steps, vectors, begins = (list(column) for column in zip(*parts, strict=True))

@@ -54,11 +54,12 @@ def corpus_vectors(
             rows = starts[batch.ids.to(device)][candidates.sentence] + candidates.number
             vectors[rows] = query.vectors.half()
             continue
-        sums, rows = network.representation.word_sums(query.encoded.states), batch.rows[batch.mask]
-        vectors[rows] = sums.steps[batch.mask].float()
-        if sums.begins.dim() == 2:  # all spans begin alike
-            begins = sums.begins.float()
-        else:
+        ends, rows = network.representation.end_sums(query.encoded.states), batch.rows[batch.mask]
+        if ends.shared is not None:  # all spans begin with c: step(t) = left(t) + right(t) - c
+            begins, steps = ends.shared[None].float(), ends.left + ends.right - ends.shared
+        else:  # begin(a) = left(a) + right(a - 1), step(t) = right(t) - right(t - 1)
+            before = functional.pad(ends.right, (0, 0, 1, 0))[:, :-1]
             begins = begins if len(begins) == len(vectors) else torch.empty_like(vectors)
-            begins[rows] = sums.begins[batch.mask].float()
+            begins[rows], steps = (ends.left + before)[batch.mask].float(), ends.right - before
+        vectors[rows] = steps[batch.mask].float()
     return WordSums(begins, vectors) if is_additive else vectors, functional.normalize(sentence_vectors, dim=1)

@@ -36,15 +36,16 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     >>> document = Document("Ann left Oslo.", (Entity.of(0, 3, "PER"), Entity.of(9, 12, "LOC")))
     >>> alignment = align(split(document), document.entities)
     >>> alignment.golds
-    [[LabelledSpan(fragments=((0, 1),), label='PER', score=1.0)]]
+    [[LabelledSpan(fragments=((0, 1),), label='PER', score=1.0, stranger=False)]]
     >>> [reason for entity, reason in alignment.unreachable]
     ['misaligned']
     """
     starts: dict[int, tuple[int, int]] = {}
     stops: dict[int, tuple[int, int]] = {}
     for position, sentence in enumerate(sentences):
-        starts |= {start: (position, first) for start, first in sentence.starts.items()}
-        stops |= {end: (position, stop) for end, stop in sentence.stops.items()}
+        for first, stop in sentence.runs:
+            starts[sentence.words[first][0]] = (position, first)
+            stops[sentence.words[stop - 1][1]] = (position, stop)
     golds: list[list[LabelledSpan[str]]] = [[] for _ in sentences]
     sources: list[list[Entity]] = [[] for _ in sentences]
     unreachable: list[tuple[Entity, str]] = []

@@ -78,16 +78,6 @@ class Sentence:
         """For each whole word which of `words` it is made of, half-open."""
         return [(i, i + 1) for i in range(len(self.words))] if self.wholes is None else self.wholes
 
-    @property
-    def starts(self) -> dict[int, int]:
-        """By the character at which a whole word begins, which of `words` that is."""
-        return {self.words[first][0]: first for first, _ in self.runs}
-
-    @property
-    def stops(self) -> dict[int, int]:
-        """By the character at which a whole word ends, one past its last of `words`."""
-        return {self.words[stop - 1][1]: stop for _, stop in self.runs}
-
     def part(self, first: int, stop: int) -> Self:
         """Some whole words as a sentence of their own, with nothing around."""
         words, wholes = self.words[first:stop], self.wholes

@@ -9,9 +9,11 @@ from fastapi.routing import APIRoute
 from nearspan import __version__
 from nearspan.document import Span
 from nearspan.errors import did_you_mean
+from nearspan.memory.edits import standing_edits
 from nearspan.server.correction import correct
 from nearspan.server.limits import Limits, Refusal
 from nearspan.server.schemas import (
+    AccessOut,
     AnnotateIn,
     AnnotateOut,
     CorrectionIn,
@@ -135,7 +137,12 @@ def memory_routes(service: Service, worker: Worker) -> APIRouter:
     async def log(client: Client, limit: Limit = 20, offset: Offset = 0) -> LogOut:
         def work() -> dict[str, Any]:
             edits = service.memory.log()
-            return {"total": len(edits), "edits": [edit.to_dict() for edit in edits[::-1][offset : offset + limit]]}
+            standing = standing_edits(edits)
+            return {
+                "total": len(edits),
+                "edits": [edit.to_dict() for edit in edits[::-1][offset : offset + limit]],
+                "undoable": standing[-1].number if standing else None,
+            }
 
         return await worker.answer(client, LogOut, work)
 
@@ -145,6 +152,10 @@ def memory_routes(service: Service, worker: Worker) -> APIRouter:
 def edit_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     """Editing the memory."""
     router = APIRouter(prefix="/memory", route_class=JsonRoute, responses=refusals(409, 422, 504))
+
+    @router.get("/access", summary="Whether the token that is sent lets edit")
+    async def access() -> AccessOut:
+        return AccessOut(edits=True)  # others are refused before
 
     @router.post("", summary="Remember the sentences of a document with their entities")
     async def add(body: DocumentIn, client: Client) -> EditOut:

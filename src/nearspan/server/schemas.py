@@ -291,7 +291,12 @@ class ErrorsOut(BaseModel):
     kinds: dict[str, int]
     total: int = Field(description="errors of the kind and label asked for")
     errors: list[ErrorOut]
-    edited: bool = Field(description="whether the memory has been edited since the corpus was scored")
+    scored: float = Field(
+        ge=0,
+        le=1,
+        description="the share of the corpus that has been scored with the memory as it is; below 1 all else is as it "
+        "was before the last edit, and asking again goes on",
+    )
 
 
 class HealthOut(BaseModel):
@@ -363,6 +368,13 @@ class LogOut(BaseModel):
 
     total: int
     edits: list[EditOut]
+    undoable: int | None = Field(description="the edit that an undo would take back; null where none stands")
+
+
+class AccessOut(BaseModel):
+    """What the token that was sent is for."""
+
+    edits: bool
 
 
 class RefusalOut(BaseModel):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
+from time import monotonic
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ import torch
 from nearspan.colours import LabelColours
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
-from nearspan.evaluation import Error, evaluate, find_errors
+from nearspan.evaluation import Error, evaluate, find_errors, score
 from nearspan.explain import Evidence
 from nearspan.explain.evidence import neighbour_at
 from nearspan.formats import Documents, as_documents
@@ -30,6 +31,8 @@ from nearspan.server.schemas import EntityOut, ErrorOut, ErrorsOut, MapOut, Poin
 from nearspan.server.worker import Pieces
 
 PIECE = 256  # words that are read before others have their turn
+DOCUMENTS = 32  # of the corpus that are scored at a time
+SECONDS = 2.0  # for which one request scores the corpus
 
 
 class Service:
@@ -40,7 +43,6 @@ class Service:
 
     def __init__(self, model: Model, corpus: Documents = ()) -> None:
         self._model, self._memory = model, model.memory
-        self._scored = model.datastore  # as it was when the corpus was scored
         documents = as_documents(corpus)
         self.error_browser = ErrorBrowser(model, documents) if len(documents) else None
         self._map: tuple[Datastore, MapOut] | None = None
@@ -77,13 +79,13 @@ class Service:
 
     def annotate(self, texts: Sequence[str]) -> Pieces[dict[str, Any]]:
         """The texts with their entities."""
-        documents = yield from _annotate(self._snapshot(), texts)
+        documents = yield from _annotate(self._snapshot(), [Document(text) for text in texts])
         return {"documents": [document.to_dict() for document in documents]}
 
     def explain(self, text: str, count: int, limits: Limits) -> Pieces[dict[str, Any]]:
         """Evidence for each entity of a text; refused where there are too many to explain at once."""
         model, evidence = self._snapshot(), list[Evidence]()
-        [document] = yield from _annotate(model, [text])
+        [document] = yield from _annotate(model, [Document(text)])
         limits.check_explained(len(document.entities))
         starts = [sentence.start for sentence in model.split(document)]
         for _, entities in groupby(document.entities, lambda entity: bisect(starts, entity.start)):
@@ -104,12 +106,12 @@ class Service:
         score = model.to_score(evidence.probabilities[label])
         return replace(evidence, label=label, score=score, against=[], counter_evidence=None)
 
-    def list_errors(self, kind: str, label: str, limit: int, offset: int) -> ErrorsOut:
-        """A page of the errors on the corpus."""
+    def list_errors(self, kind: str, label: str, limit: int, offset: int) -> Pieces[ErrorsOut]:
+        """A page of the errors on the corpus, which is scored again where the memory was edited."""
         if self.error_browser is None:
             raise Refusal(404, "no corpus to score: start the server with a corpus")
-        edited = self.model.datastore is not self._scored
-        return self.error_browser.page(kind, label, limit, offset, edited)
+        scored = yield from self.error_browser.score_again(self._snapshot())
+        return self.error_browser.page(kind, label, limit, offset, scored)
 
     def map(self, points: int) -> MapOut:
         """The memory's entities in two dimensions; drawn once for each state of the memory."""
@@ -121,9 +123,8 @@ class Service:
         return self._map[1]
 
 
-def _annotate(model: Model, texts: Sequence[str]) -> Pieces[list[Document]]:
-    """The texts with their entities, read a few sentences at a time, as `Model.pipe` gives them."""
-    documents = [Document(text) for text in texts]
+def _annotate(model: Model, documents: Sequence[Document]) -> Pieces[list[Document]]:
+    """The documents with their entities, read a few sentences at a time, as `Model.pipe` gives them."""
     sentences = [model.split(document) for document in documents]
     windows = SentenceWindows.of(model.network, [sentence for views in sentences for sentence in views])
     spans: list[list[LabelledSpan[int]]] = [[] for _ in windows.windows]
@@ -160,16 +161,38 @@ def _draw_map(datastore: Datastore, labels: list[str], most: int) -> MapOut:
 
 
 class ErrorBrowser:
-    """A model's errors on a corpus, as they were when it was scored."""
+    """A model's errors on a corpus, found again after each edit of its memory."""
 
     def __init__(self, model: Model, documents: Sequence[Document]) -> None:
-        evaluation = evaluate(model, documents)
-        self.split = model.split
-        self.scores = evaluation.scores.to_dict()
-        self.errors = find_errors(documents, evaluation.predicted)
+        self.documents, self.split = documents, model.split
+        self._datastore = model.datastore  # with which these were predicted
+        self._predicted = list(evaluate(model, documents).predicted)
+        self._compare()
+
+    def _compare(self) -> None:
+        self.scores = score(self.documents, self._predicted).to_dict()
+        self.errors = find_errors(self.documents, self._predicted)
         self.kinds: dict[str, int] = dict(Counter(str(error.kind) for error in self.errors).most_common())
 
-    def page(self, kind: str, label: str, limit: int, offset: int, edited: bool) -> ErrorsOut:
+    def score_again(self, model: Model) -> Pieces[float]:
+        """Read on in the corpus if the memory is another; the share that has been read with it.
+
+        It ends after some seconds, so that the client hears of it, and goes on with the next call.
+        """
+        if self._datastore is not model.datastore:
+            self._datastore, self._predicted = model.datastore, []
+        deadline = monotonic() + SECONDS
+        while (done := len(self._predicted)) < len(self.documents) and monotonic() < deadline:
+            predicted = yield from _annotate(model, self.documents[done : done + DOCUMENTS])
+            if self._datastore is not model.datastore:
+                return 0.0  # edited meanwhile
+            if len(self._predicted) == done:  # no other client was here before
+                self._predicted += predicted
+                if len(self._predicted) == len(self.documents):
+                    self._compare()
+        return len(self._predicted) / len(self.documents)
+
+    def page(self, kind: str, label: str, limit: int, offset: int, scored: float) -> ErrorsOut:
         """A page of the errors of a kind and with a label; "" is any."""
         errors = [
             error
@@ -177,7 +200,7 @@ class ErrorBrowser:
             if kind in ("", error.kind) and (not label or label in {entity.label for entity in _entities(error)})
         ]
         page = [self._in_context(error) for error in errors[offset : offset + limit]]
-        return ErrorsOut(scores=self.scores, kinds=self.kinds, total=len(errors), errors=page, edited=edited)
+        return ErrorsOut(scores=self.scores, kinds=self.kinds, total=len(errors), errors=page, scored=scored)
 
     def _in_context(self, error: Error) -> ErrorOut:
         """An error with the sentences that it is in."""

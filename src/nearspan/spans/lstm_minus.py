@@ -12,7 +12,7 @@ from nearspan.encoders import Encoded, Encoder
 from nearspan.errors import ConfigError
 from nearspan.registry import register
 from nearspan.settings import Settings
-from nearspan.spans.additive_spans import EndSums, WordSums
+from nearspan.spans.additive_spans import EndSums
 from nearspan.spans.candidates import Candidates
 from nearspan.spans.representation import Representation
 
@@ -83,17 +83,6 @@ class LstmMinus(Representation):
             both = self.plus(states)
             return EndSums(left + both, right + both)
         return EndSums(left, right, bias)
-
-    def word_sums(self, states: Tensor) -> WordSums:
-        """The same vectors as sums over words: step(t) = right(t) - right(t - 1), begin(a) = left(a) + right(a - 1).
-
-        In the flat form h_s = c + step(a) + ... + step(b) with a word's own left(t) + right(t) - c for its step.
-        """
-        ends = self.end_sums(states)
-        if ends.shared is not None:
-            return WordSums(ends.shared[None], ends.left + ends.right - ends.shared)
-        before = functional.pad(ends.right, (0, 0, 1, 0))[:, :-1]
-        return WordSums(ends.left + before, ends.right - before)
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, size]."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from nearspan.encoders import Encoded, Encoder
 from nearspan.settings import Settings
-from nearspan.spans.additive_spans import EndSums, WordSums
+from nearspan.spans.additive_spans import EndSums
 from nearspan.spans.candidates import Candidates
 
 
@@ -37,7 +37,7 @@ class Representation(nn.Module):
     """
 
     Settings: ClassVar[type[Settings]]
-    is_additive: ClassVar[bool] = False  # whether span vectors are sums over words: `word_sums` and `end_sums`
+    is_additive: ClassVar[bool] = False  # whether span vectors are sums over words: it needs `end_sums` then
     may_skip_weights: ClassVar[bool] = False  # whether a batch may leave weights without a gradient
     size: int  # of a span's vector
     end_size: int = 0  # of each of the two ends that a vector begins with, where it does; the biaffine head needs them
@@ -57,10 +57,6 @@ class Representation(nn.Module):
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """Weights that began as a pretrained encoder's."""
         return []
-
-    def word_sums(self, states: Tensor) -> WordSums:
-        """The vectors as sums over words, where they are additive."""
-        raise NotImplementedError
 
     def end_sums(self, states: Tensor) -> EndSums:
         """The vectors as sums of two ends, where they are additive."""

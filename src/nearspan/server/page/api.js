@@ -16,6 +16,14 @@ export const post = (path, body) => read("POST", path, body);
 /** A request that edits. Null where the user gives no token. */
 export const edit = (method, path, body) => send(method, path, body, "Editing needs the token");
 
+/** Whether there is a token and the server does not know it; it is forgotten then. */
+export async function isTokenWrong() {
+  const token = sessionStorage.getItem(TOKEN);
+  if (!token || (await request("GET", "/memory/access", undefined, token)).status !== 401) return false;
+  sessionStorage.removeItem(TOKEN);
+  return true;
+}
+
 async function read(method, path, body) {
   const answer = await send(method, path, body, "Reading needs the token");
   if (answer === null) throw new Error("Reading needs the token. Load the page again to be asked for it.");

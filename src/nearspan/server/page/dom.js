@@ -31,6 +31,13 @@ export function chip(label, colour) {
 
 export const number = (value) => value.toLocaleString("en");
 
+/** Buttons to the pages before and after; `go` is called with the offset of the first item. */
+export function pager({ offset, size, isLast, caption, go }) {
+  const button = (name, to, disabled) => make("button", { type: "button", disabled, onclick: () => go(to) }, name);
+  return make("nav", { class: "row", "aria-label": "Pages" },
+    button("Earlier", Math.max(0, offset - size), offset === 0), make("span", { class: "soft" }, caption), button("Later", offset + size, isLast));
+}
+
 /** One tab stop for several controls: the arrow keys, Home and End go from one to the next. */
 export function useArrowKeys(container, selector, onMove = () => {}) {
   container.addEventListener("keydown", (event) => {

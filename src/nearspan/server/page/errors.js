@@ -1,12 +1,13 @@
 // The error browser: gold against predicted, error by error.
 
 import { get } from "./api.js";
-import { announce, make, number } from "./dom.js";
+import { announce, make, number, pager } from "./dom.js";
 import { Lanes } from "./lanes.js";
 
 const PAGE = 10;
+const WAIT = 500; // milliseconds until the server is asked how far it has come
 
-/** The errors' view; `open` is called with a sentence to annotate. */
+/** The errors' view; `open` is called with a sentence to annotate and the error in it. */
 export class ErrorBrowser {
   constructor(view, { colour, labels, open, corpus }) {
     Object.assign(this, { view, colour, labels, open, corpus, kind: "", label: "", offset: 0 });
@@ -32,11 +33,12 @@ export class ErrorBrowser {
     const rows = page.errors.map((error) => this.#row(error));
     this.view.replaceChildren(
       make("div", { class: "tiles" }, tile("F1", f1), tile("precision", precision), tile("recall", recall)),
-      page.edited ? make("p", { class: "soft" }, "The memory was edited after the corpus was scored. Restart the server to score it again.") : "",
+      make("p", { class: "soft", id: "scoring" }, page.scored < 1 ? `The memory was edited. Scoring the corpus again: ${Math.floor(100 * page.scored)}%.` : ""),
       make("div", { class: "row" }, this.#kinds(page.kinds), this.#labelChoice()),
       make("ol", { class: "errors", start: this.offset + 1 }, rows.map(({ item }) => item)),
       this.#pages(page.total),
     );
+    if (page.scored < 1 && !this.view.hidden) setTimeout(() => this.show(), WAIT);
     for (const { draw } of rows) draw(); // now that they have a width
     announce(`${number(page.total)} errors.`);
   }
@@ -69,17 +71,14 @@ export class ErrorBrowser {
     const summary = roles.map(([role, entity]) => `${role} ${entity.label} “${entity.text}”`).join(", ");
     const text = make("div", {});
     const lanes = new Lanes(text, { colour: (entity) => entity.classes, describe: (entity) => entity.label });
-    const open = make("button", { type: "button", class: "quiet last", onclick: () => this.open(error.text) }, "Open in Text");
+    const open = make("button", { type: "button", class: "quiet last", onclick: () => this.open(error.text, error) }, "Open in Text");
     const heading = make("p", { class: "row" }, make("b", {}, error.kind), make("span", { class: "soft" }, summary), make("span", { class: "source" }, error.document), open);
     return { item: make("li", { class: "card" }, heading, text), draw: () => lanes.show(error.text, entities) };
   }
 
   #pages(total) {
     const last = Math.min(this.offset + PAGE, total);
-    const button = (name, offset, disabled) => make("button", { type: "button", disabled, onclick: () => this.#go({ offset }) }, name);
-    return make("nav", { class: "row", "aria-label": "Pages" },
-      button("Earlier", Math.max(0, this.offset - PAGE), this.offset === 0),
-      make("span", { class: "soft" }, total ? `${number(this.offset + 1)} to ${number(last)} of ${number(total)}` : "none"),
-      button("Later", this.offset + PAGE, last >= total));
+    const caption = total ? `${number(this.offset + 1)} to ${number(last)} of ${number(total)}` : "none";
+    return pager({ offset: this.offset, size: PAGE, isLast: last >= total, caption, go: (offset) => this.#go({ offset }) });
   }
 }

@@ -12,7 +12,7 @@ const TEXT = 26; // a line's height without lanes
 
 const ruler = document.createElement("canvas").getContext("2d");
 
-/** A drawn text. `colour` gives an entity's classes, `describe` what is read aloud for it, `open` is called with its index. */
+/** A drawn text. `colour` gives an entity's classes, `describe` what is read aloud for it, its `caption` or else its label stands below it, `open` is called with its index. */
 export class Lanes {
   constructor(root, { colour, describe, open = null }) {
     Object.assign(this, { root, colour, describe, open, text: "", entities: [], selected: null, width: 0 });
@@ -68,6 +68,17 @@ export class Lanes {
   /** Put the focus on an entity. */
   focus(index) {
     this.root.querySelector(`button[data-entity="${index}"]`)?.focus();
+  }
+
+  /** The box of some characters on the screen; null where they are in no paragraph. */
+  boxOf(fragments) {
+    const [at, to] = [this.offsets.unit(fragments[0][0]), this.offsets.unit(fragments.at(-1)[1])];
+    const first = this.paragraphs.find(({ start, end }) => start <= at && at <= end);
+    if (!first) return null;
+    const range = document.createRange();
+    range.setStart(first.words, at - first.start);
+    range.setEnd(first.words, Math.min(to, first.end) - first.start);
+    return range.getBoundingClientRect();
   }
 
   /** The selected words as UTF-16 offsets, or null. */
@@ -139,7 +150,7 @@ export class Lanes {
           lines.get(line).push([rect.left - box.left, rect.right - box.left]);
         }
       }
-      const width = Math.ceil(ruler.measureText(entity.label).width) + 4;
+      const width = Math.ceil(ruler.measureText(entity.caption ?? entity.label).width) + 4;
       const places = [...lines].sort(([before], [after]) => before - after).map(([line, boxes], at) => {
         const bars = merge(boxes);
         let [left, right] = [bars[0][0], Math.max(...bars.map(([, edge]) => edge))];
@@ -192,8 +203,8 @@ export class Lanes {
       if (at > 0) return;
       const title = this.describe(entity);
       const mark = this.open
-        ? make("button", { class: `mark ${colour}`, type: "button", tabIndex: -1, "aria-label": title, "aria-pressed": "false", title, ...owner }, entity.label)
-        : make("span", { class: `mark ${colour}`, title, ...owner }, entity.label);
+        ? make("button", { class: `mark ${colour}`, type: "button", tabIndex: -1, "aria-label": title, "aria-pressed": "false", title, ...owner }, entity.caption ?? entity.label)
+        : make("span", { class: `mark ${colour}`, title, ...owner }, entity.caption ?? entity.label);
       mark.classList.toggle("leftward", leftward);
       marks.append(position(mark, left, right, top, LANE - 1));
     });

@@ -1,16 +1,15 @@
 // The page: its tabs, and the views behind them.
 
-import { get } from "./api.js";
+import { get, isTokenWrong } from "./api.js";
 import { announce, byId, make, number, useArrowKeys } from "./dom.js";
+import { EditLog } from "./edits.js";
 import { ErrorBrowser } from "./errors.js";
 import { MemoryMap } from "./map.js";
+import { MemoryBrowser } from "./memory.js";
 import { Reader } from "./reader.js";
 
-const EXAMPLES = {
-  "A university": "Marie Curie studied physics at the University of Paris. She was born in Warsaw.",
-  "A museum": "The Museum of Modern Art in New York sent Guernica to Spain in 1981, as Picasso had wished.",
-  "A complaint": "I took ibuprofen for the pain in my knee, and now my stomach hurts.",
-};
+const EXAMPLES = 3;
+const SHORT = 36; // characters of an example on its button
 
 async function start() {
   let health;
@@ -26,14 +25,21 @@ async function start() {
     byId("model").textContent = `${recipe}, ${number(sentences)} sentences in its memory`;
   };
   showModel(health);
-  const reader = new Reader({ health, colour, onEdit: async () => showModel(await get("/health")) });
-  const open = (text) => {
+  const onEdit = async () => showModel(await get("/health"));
+  const reader = new Reader({ health, colour, onEdit });
+  const open = (text, error = null) => {
     selectTab(byId("tab-text"));
     byId("text").value = text;
-    return reader.annotate();
+    return reader.annotate(text, error);
   };
-  const parts = { colour, labels: health.labels, corpus: health.corpus, open };
-  const views = { "tab-map": new MemoryMap(byId("view-map"), parts), "tab-errors": new ErrorBrowser(byId("view-errors"), parts) };
+  const parts = { colour, labels: health.labels, corpus: health.corpus, open, onEdit: () => Promise.all([onEdit(), reader.setStale()]) };
+  const views = {
+    "tab-text": reader,
+    "tab-map": new MemoryMap(byId("view-map"), parts),
+    "tab-memory": new MemoryBrowser(byId("view-memory"), parts),
+    "tab-edits": new EditLog(byId("view-edits"), parts),
+    "tab-errors": new ErrorBrowser(byId("view-errors"), parts),
+  };
   const tabs = document.querySelector("[role=tablist]");
 
   function selectTab(selected) {
@@ -42,13 +48,38 @@ async function start() {
       tab.tabIndex = tab === selected ? 0 : -1;
       byId(tab.getAttribute("aria-controls")).hidden = tab !== selected;
     }
-    views[selected.id]?.show();
+    views[selected.id].show();
   }
   tabs.addEventListener("click", (event) => event.target.role === "tab" && selectTab(event.target));
   useArrowKeys(tabs, "[role=tab]", selectTab);
-  byId("examples").append(
-    ...Object.entries(EXAMPLES).map(([name, text]) => make("button", { type: "button", class: "quiet", onclick: () => open(text) }, name)),
-  );
+  if (await isTokenWrong()) announce("This token is wrong. You can read; whoever edits is asked for the right one.", { wrong: true });
+  const button = (text) => make("button", { type: "button", class: "quiet", title: text, onclick: () => open(text) }, shorten(text));
+  byId("examples").append(...(await examples()).map(button));
+}
+
+/** Sentences of the memory that show as many labels as a few can. */
+async function examples() {
+  let sentences = [];
+  try {
+    ({ sentences } = await get("/memory?limit=100"));
+  } catch {
+    return []; // this model has no memory
+  }
+  const labels = ({ entities }) => [...new Set(entities.map(({ label }) => label))];
+  let left = sentences.filter(({ text, entities }) => entities.length && text.length < 200);
+  const [chosen, shown] = [[], new Set()];
+  while (chosen.length < EXAMPLES && left.length) {
+    const news = (sentence) => labels(sentence).filter((label) => !shown.has(label)).length;
+    const best = left.reduce((best, sentence) => (news(sentence) > news(best) ? sentence : best));
+    chosen.push(best.text);
+    labels(best).forEach((label) => shown.add(label));
+    left = left.filter(({ text }) => text !== best.text);
+  }
+  return chosen;
+}
+
+function shorten(text) {
+  return text.length <= SHORT ? text : `${text.slice(0, SHORT).replace(/\s+\S*$/, "").toWellFormed()} …`;
 }
 
 start();

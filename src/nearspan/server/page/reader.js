@@ -8,11 +8,11 @@ import { Offsets, nextPlace, wholeWords } from "./offsets.js";
 
 export class Reader {
   constructor({ health, colour, onEdit }) {
-    Object.assign(this, { health, colour, onEdit, text: "", turn: 0, search: { words: "", at: -1 }, editing: false });
+    Object.assign(this, { health, colour, onEdit, text: "", turn: 0, error: null, search: { words: "", at: -1 }, editing: false, stale: false });
     this.panel = byId("panel");
     this.panel.replaceChildren(...emptyPanel());
     const passage = byId("passage");
-    this.lanes = new Lanes(passage, { colour: ({ label }) => colour(label), describe, open: (index) => this.#explainEntity(index) });
+    this.lanes = new Lanes(passage, { colour: ({ label, role }) => `${colour(label)} ${role ?? ""}`, describe, open: (index) => this.#explainEntity(index) });
     useArrowKeys(passage, "button[data-entity]");
     let pressed = null; // the mark that the pointer went down on: choosing an entity selects no words
     passage.addEventListener("pointerdown", (event) => (pressed = event.target.closest("[data-entity]")));
@@ -26,13 +26,23 @@ export class Reader {
     });
     byId("text").addEventListener("input", () => this.#showSize());
     this.panel.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.lanes.selected !== null) this.lanes.focus(this.lanes.selected);
+      if (event.key === "Escape") this.#close();
     });
     this.#showSize();
   }
 
-  /** Find the entities of a text, by default of the one in the box. */
-  async annotate(text = byId("text").value.toWellFormed()) {
+  /** The memory was edited elsewhere on this page. */
+  setStale() {
+    this.stale = this.text !== "";
+  }
+
+  /** Read the text again if the memory was edited elsewhere. */
+  show() {
+    if (this.stale) this.annotate(this.text, this.error);
+  }
+
+  /** Find the entities of a text, by default of the one in the box; `error` is what a corpus says of them. */
+  async annotate(text = byId("text").value.toWellFormed(), error = null) {
     if (!text.trim()) {
       announce("Type or paste a text first.", { visible: true });
       byId("text").focus();
@@ -45,10 +55,12 @@ export class Reader {
       const [{ entities }] = (await post("/annotate", { text })).documents;
       if (turn !== this.turn) return; // something else was asked meanwhile
       if (text !== this.text) this.search = { words: "", at: -1 };
-      Object.assign(this, { text, entities });
+      Object.assign(this, { text, entities, error, stale: false });
       byId("result").hidden = false;
-      this.lanes.show(text, entities);
+      this.lanes.show(text, [...entities.map((entity) => ({ ...entity, caption: caption(entity) })), ...this.#gold()]);
       this.#showLegend();
+      this.#showError();
+      this.panel.classList.remove("open");
       this.panel.replaceChildren(...emptyPanel(), this.#searchForm());
       announce(entities.length === 1 ? "1 entity found." : `${number(entities.length)} entities found.`);
     } catch (error) {
@@ -74,7 +86,56 @@ export class Reader {
     byId("legend").replaceChildren(...(chips.length ? chips : [make("span", { class: "soft" }, "No entity found. Select words to ask about them.")]));
   }
 
+  /** What the corpus has and the model lacks, as marks behind those of the entities. */
+  #gold() {
+    const { gold } = this.error ?? {};
+    return gold && !this.#has(gold) ? [{ ...gold, score: null, role: "gold", caption: `gold ${gold.label}` }] : [];
+  }
+
+  /** Whether the model reads an entity so. */
+  #has({ fragments, label }) {
+    return this.entities.some((entity) => entity.label === label && String(entity.fragments) === String(fragments));
+  }
+
+  /** What the corpus says of the text that was opened from an error, and one button to have it so. */
+  #showError() {
+    const { gold, predicted } = this.error ?? {};
+    const box = byId("gold");
+    box.hidden = !this.error;
+    if (!this.error) return;
+    const isRight = (!gold || this.#has(gold)) && (!predicted || !this.#has(predicted));
+    const wanted = gold ? `“${gold.text}” is ${gold.label}` : `“${predicted.text}” is no entity`;
+    const fix = make("button", { type: "button", class: "primary", id: "fix", onclick: () => this.#fix() }, `Fix it: ${wanted}`);
+    box.replaceChildren(make("p", {}, isRight ? `It is as in the corpus now: ${wanted}.` : `In the corpus ${wanted}.`), ...(isRight ? [] : [fix]));
+  }
+
+  /** Correct what the corpus says is wrong: the gold entity first, then the predicted one if it still stands. */
+  #fix() {
+    const { gold, predicted } = this.error;
+    const work = async () => {
+      const edits = [];
+      const correct = async ({ fragments }, label) => {
+        const answer = await edit("POST", "/memory/corrections", { text: this.text, fragments, label });
+        if (answer) edits.push(answer.edit.number);
+        return answer;
+      };
+      let answer = gold ? await correct(gold, gold.label) : null;
+      if (gold && !answer) return null;
+      const [{ entities }] = (await post("/annotate", { text: this.text })).documents;
+      const stands = predicted && entities.some((entity) => entity.label === predicted.label && String(entity.fragments) === String(predicted.fragments));
+      if (stands) answer = (await correct(predicted, null)) ?? answer;
+      return answer && { ...answer, edits };
+    };
+    const { text, fragments, label } = gold ?? { ...predicted, label: null };
+    return this.#edit(work, fragments, () => {
+      const kept = `“${text}” is ${label ?? "no entity"} in the memory now.`;
+      const isRight = label ? this.#has({ fragments, label }) : !this.#has(predicted);
+      return isRight ? kept : `${kept} The model still reads it otherwise.`;
+    });
+  }
+
   async #explainEntity(index) {
+    if (index >= this.entities.length) return this.#explain(this.error.gold.fragments, "");
     this.lanes.select(index);
     document.getSelection().removeAllRanges(); // the panel is no longer about words selected before
     const { fragments, label } = this.entities[index];
@@ -101,22 +162,42 @@ export class Reader {
       if (turn !== this.turn) return;
       const remove = (neighbour) => this.#remove(neighbour, evidence);
       const elements = evidencePanel(evidence, this.colour, this.#actions(evidence, label), remove);
-      this.panel.replaceChildren(...elements.filter(Boolean), this.#searchForm());
-      byId("evidence-title").focus({ preventScroll: window.innerWidth > 900 });
+      const close = make("button", { type: "button", class: "close", "aria-label": "Close the evidence", onclick: () => this.#close() }, "×");
+      this.panel.replaceChildren(close, ...elements.filter(Boolean), this.#searchForm());
+      this.#openSheet(fragments);
+      byId("evidence-title").focus({ preventScroll: true });
       announce(`${evidence.text}: ${evidence.label ?? "no entity"}, ${evidence.strength} evidence.`);
     } catch (error) {
       announce(error.message, { wrong: true });
     }
   }
 
-  /** Controls that correct a span: another label, or none. */
+  /** On a narrow screen the panel is a sheet over the page's lower half: scroll the words out from under it. */
+  #openSheet(fragments) {
+    this.panel.classList.add("open");
+    this.panel.scrollTop = 0;
+    if (getComputedStyle(this.panel).position !== "fixed") return;
+    const box = this.lanes.boxOf(fragments);
+    const hidden = box ? box.bottom - this.panel.getBoundingClientRect().top + 28 : 0; // with the label below the words
+    if (hidden > 0) window.scrollBy({ top: hidden });
+  }
+
+  /** Put the evidence away where it is a sheet, and go back to the entity it is about. */
+  #close() {
+    this.panel.classList.remove("open");
+    if (this.lanes.selected !== null) this.lanes.focus(this.lanes.selected);
+  }
+
+  /** Controls that correct a span: another label than it has, or none. */
   #actions(evidence, label) {
-    const choice = make("select", { id: "relabel" }, this.health.labels.map((name) => make("option", { value: name }, name)));
-    choice.value = evidence.label ?? this.health.labels[0];
+    const has = label || (this.#has(evidence) ? evidence.label : "");
+    const labels = this.health.labels.filter((name) => name !== has);
+    const choice = make("select", { id: "relabel" }, labels.map((name) => make("option", { value: name }, name)));
+    if (labels.includes(evidence.label)) choice.value = evidence.label;
     const button = (name, corrected) => make("button", { type: "button", onclick: () => this.#correct(evidence, corrected()) }, name);
     return make("div", { class: "actions" },
-      make("label", { htmlFor: "relabel" }, label ? "Correct it" : "It is"),
-      make("span", { class: "row" }, choice, button(label ? "Relabel" : "Add", () => choice.value), label ? button("Not an entity", () => null) : null),
+      labels.length ? make("label", { htmlFor: "relabel" }, has ? "Correct it" : "It is") : null,
+      make("span", { class: "row" }, ...(labels.length ? [choice, button(has ? "Relabel" : "Add", () => choice.value)] : []), has ? button("Not an entity", () => null) : null),
       this.health.datastore_weight ? null : make("p", { class: "soft" }, "This model predicts without its memory. A correction is kept, but counts only where the server was started with --vote."));
   }
 
@@ -141,19 +222,24 @@ export class Reader {
   #edit(work, fragments, report) {
     return this.#withoutButtons(async () => {
       const answer = await work();
-      if (answer === null) return; // no token
+      if (answer === null) {
+        announce("Nothing was changed: editing needs the token.", { wrong: true });
+        return;
+      }
       if (!(await this.#refresh(fragments))) return;
-      const { number: edited } = answer.edit ?? answer;
-      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments, edited) }, "Undo");
+      const edits = answer.edits ?? [(answer.edit ?? answer).number];
+      const undo = make("button", { type: "button", id: "undo", onclick: () => this.#undo(fragments, edits) }, "Undo");
       this.panel.prepend(make("div", { class: "edited row" }, make("p", {}, report(answer)), undo));
       undo.focus();
       announce(report(answer));
     });
   }
 
-  #undo(fragments, edited) {
+  #undo(fragments, edits) {
     return this.#withoutButtons(async () => {
-      if ((await edit("POST", `/memory/undo?only=${edited}`)) === null) return;
+      for (const edited of edits.toReversed()) {
+        if ((await edit("POST", `/memory/undo?only=${edited}`)) === null) return;
+      }
       if (await this.#refresh(fragments)) announce("It is undone.", { visible: true });
     });
   }
@@ -162,7 +248,7 @@ export class Reader {
   async #refresh(fragments) {
     const { text } = this; // not what is in the box, which may have been changed since
     await this.onEdit();
-    await this.annotate(this.text);
+    await this.annotate(this.text, this.error);
     if (this.text !== text) return false;
     const index = this.entities.findIndex((entity) => String(entity.fragments) === String(fragments));
     await (index >= 0 ? this.#explainEntity(index) : this.#explain(fragments, ""));
@@ -174,7 +260,7 @@ export class Reader {
     if (this.editing) return;
     this.editing = true;
     const focused = document.activeElement;
-    const buttons = [...this.panel.querySelectorAll("button:enabled")];
+    const buttons = [...this.panel.querySelectorAll("button:enabled"), ...byId("gold").querySelectorAll("button")];
     for (const button of buttons) button.disabled = true;
     try {
       await work();
@@ -206,6 +292,10 @@ export class Reader {
   }
 }
 
-function describe({ text, label, score }) {
-  return `${text}, ${label}${score === null ? "" : `, ${score.toFixed(2)}`}`;
+function caption({ label, score }) {
+  return score === null ? label : `${label} ${score.toFixed(2)}`;
+}
+
+function describe({ text, label, score, role }) {
+  return `${text}, ${role ? `${role} ` : ""}${label}${score === null ? "" : `, ${score.toFixed(2)}`}`;
 }

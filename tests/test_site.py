@@ -79,8 +79,8 @@ def requirements(extra: str) -> Iterator[str]:
 
 
 def test_the_versions_of_the_floor_are_the_lowest_that_are_allowed():
-    lowest = [line.replace("==", ">=") for line in (ROOT / "constraints-floor.txt").read_text().splitlines()]
-    assert lowest == sorted([*PROJECT["dependencies"], *requirements("test")])
+    lowest = sorted(name.replace(">=", "==") for name in [*PROJECT["dependencies"], *requirements("test")])
+    assert (ROOT / "constraints-floor.txt").read_text().splitlines() == lowest
 
 
 def test_the_workflow_tests_the_floor_with_the_oldest_python():

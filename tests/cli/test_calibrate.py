@@ -46,6 +46,18 @@ def test_the_threshold_can_be_kept_with_the_model(nearspan_command, model: Path,
     assert nearspan.evaluate(loaded, gold, threshold=0).scores.precision < 1
 
 
+def test_a_calibration_is_kept_where_no_threshold_keeps_the_precision(nearspan_command, model: Path, dev: Path):
+    gold = [document.with_entities(document.entities[:1]) for document in nearspan.read(dev)]
+    nearspan.write(gold, dev, force=True)
+    loaded = nearspan.load(model, device="cpu")
+    loaded.set_threshold(0.01)
+    loaded.save_calibration()
+    ran = nearspan_command("calibrate", model, dev, "--target-precision", "0.999", "--device", "cpu")
+    assert ran.code == 2
+    assert "thresholds that the model had are dropped" in ran.err
+    assert nearspan.load(model, device="cpu").calibration is not None
+
+
 def test_a_threshold_to_keep_needs_a_precision(nearspan_command, model: Path, dev: Path):
     ran = nearspan_command("calibrate", model, dev, "--save-threshold")
     assert ran.code == 2

@@ -39,6 +39,18 @@ def test_a_demo_is_replaced_and_what_is_not_its_own_stays(nearspan_command, tmp_
     assert (out / "vocabularies" / "mine.json").exists()
 
 
+def test_the_encoder_of_a_demo_that_is_replaced_goes_first(nearspan_command, tmp_path: Path):
+    out = tmp_path / "demo"
+    assert nearspan_command("-q", "demo", "--out", out).code == 0
+    (out / "encoder").mkdir()
+    (out / "encoder" / "config.json").write_text("{}")
+    (out / "encoder" / "mine.txt").write_text("mine")
+    config = (out / "config.toml").read_text()
+    (out / "config.toml").write_text(config.replace("[model.files]\n", '[model.files]\n"encoder/config.json" = "0"\n'))
+    assert nearspan_command("-q", "demo", "--out", out).code == 0
+    assert [file.name for file in (out / "encoder").iterdir()] == ["mine.txt"]
+
+
 def test_a_demo_that_was_stopped_goes_on(nearspan_command, tmp_path: Path):
     assert nearspan_command("demo", "--out", tmp_path / "m").code == 0
     (tmp_path / "m" / "config.toml").unlink()

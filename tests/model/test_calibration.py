@@ -83,6 +83,15 @@ def test_as_few_entities_as_a_calibration_takes_are_cross_validated_too(model: M
     assert 0 <= fit.ece_after < 1
 
 
+def test_a_calibration_that_fails_leaves_the_last_one(model: Model, dev: list[Document]):
+    model.calibrate(dev)
+    model.set_threshold(0.7)
+    before = model.calibration, dict(model.thresholds)
+    with pytest.raises(ConfigError, match="50 predicted entities at least"):
+        model.calibrate(dev[:2])
+    assert (model.calibration, model.thresholds) == before
+
+
 def test_too_few_entities_are_refused(model: Model):
     with pytest.raises(ConfigError, match=r"50 predicted entities at least, and there are 49"):
         model.fit_calibration([(0.9, True)] * 49, 49)

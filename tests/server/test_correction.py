@@ -27,7 +27,7 @@ def predictions(editor: Editor, text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("label", ["PLACE", "PERSON"])
-def test_the_sentence_is_read_ascorrections(editor, label):
+def test_the_sentence_is_read_as_corrected(editor, label):
     done = correct(editor, "It rained. " + TEXT, Span.of(24, 28), label)
     assert done.label == label
     assert predictions(editor, TEXT)["Oslo"] == label
@@ -35,6 +35,14 @@ def test_the_sentence_is_read_ascorrections(editor, label):
 
 def test_a_new_sentence_is_remembered_with_what_was_found_in_it(editor):
     before = predictions(editor, TEXT)
+    correct(editor, TEXT, Span.of(0, 3), "PLACE")
+    assert corrections(editor)[0] == [("Zoe", "PLACE"), ("Oslo", before["Oslo"])]
+
+
+def test_what_a_threshold_leaves_out_is_remembered_too(editor):
+    before = predictions(editor, TEXT)
+    editor.model.set_threshold(1.0)
+    assert predictions(editor, TEXT) == {}
     correct(editor, TEXT, Span.of(0, 3), "PLACE")
     assert corrections(editor)[0] == [("Zoe", "PLACE"), ("Oslo", before["Oslo"])]
 
@@ -78,7 +86,7 @@ def test_where_the_memory_decides_nothing_the_correction_is_kept(folders, tmp_pa
     assert "predicts without its memory" in done.edit.summary
 
 
-def test_what_is_right_already_is_notcorrections(editor):
+def test_what_is_right_already_is_not_corrected(editor):
     with pytest.raises(EditError, match="already"):
         correct(editor, "Ada lives in Oslo", Span.of(13, 17), "PLACE")
     assert editor.log() == []

@@ -1,6 +1,7 @@
 """A training that is told little: its recipe, its development data, and its epochs by the time it has."""
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +9,7 @@ import nearspan
 from nearspan.encoders import packaged
 from nearspan.errors import ConfigError
 from nearspan.training import TrainingCallback, budget, first_recipe
+from nearspan.training.budget import plan_epochs
 from nearspan.training.start import hold_out
 
 
@@ -96,6 +98,24 @@ def test_nothing_is_held_out_of_too_little_or_where_it_is_given(tiny, documents,
     recipe = tiny("classifier", "training.dev_share=0.25", "training.epochs=1")
     nearspan.train(recipe, many, documents[:4], out=tmp_path / "m", device="cpu", callbacks=[listener])
     assert not listener.messages
+
+
+def test_sentences_count_where_documents_are_few_and_come_without_them():
+    few = [nearspan.markup("[Ada](PERSON) slept.\nIt rained.\n" * 5, id=str(number)) for number in range(15)]
+    assert [len(part) for part in hold_out(few, 0.1, seed=0)] == [14, 1]
+
+
+def test_that_nothing_is_held_out_is_said(tiny, documents, tmp_path):
+    listener, recipe = Listener(), tiny("classifier", "training.dev_share=0.25", "training.epochs=1")
+    run = nearspan.train(recipe, documents[:3], out=tmp_path / "m", device="cpu", callbacks=[listener])
+    assert run.dev is None
+    assert listener.messages == ["too few sentences to hold some out for development: the last epoch's model is kept"]
+
+
+def test_time_is_left_for_the_head_after_generators_have_learned_alone(pace, tiny):
+    settings = tiny("classifier", "training.minutes=1", "training.epochs=9").training
+    assert plan_epochs(SimpleNamespace(settings=settings, pretraining=4), None, 0, 0)[0] == 5
+    assert plan_epochs(SimpleNamespace(settings=settings, pretraining=0), None, 0, 0)[0] == 1
 
 
 def test_what_is_held_out_is_another_with_another_seed_and_the_same_with_the_same(documents):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,8 @@ from nearspan.cli.terminal import echo, print_json
 from nearspan.document import count_of
 from nearspan.errors import ConfigError
 from nearspan.io.model_folder import CALIBRATION
+
+logger = logging.getLogger(__name__)
 
 
 def calibrate(
@@ -41,11 +44,15 @@ def calibrate(
         raise ConfigError("--save-threshold keeps the threshold of --target-precision: give that too")
     documents = options.read_documents(corpus, format, columns)
     loaded = Model.load(model, device)
+    had_thresholds = bool(loaded.thresholds)
     fit = loaded.calibrate(documents)
+    loaded.save_calibration()  # it holds whether or not a threshold keeps the precision
+    if had_thresholds:
+        logger.warning("the thresholds that the model had are dropped: they were for other scores")
     choice = None if target_precision is None else fit.threshold_for(target_precision)
     if choice is not None and save_threshold:
         loaded.set_threshold(choice.threshold)
-    loaded.save_calibration()
+        loaded.save_calibration()
     if as_json:
         content = {**fit.calibration.to_dict(), "ece_before": fit.ece_before, "ece_after": fit.ece_after}
         content["threshold"] = choice.to_dict() if choice is not None else None
@@ -66,4 +73,4 @@ def calibrate(
 
 
 def _example(model: Path, threshold: float) -> str:
-    return f"use it:  nearspan annotate {shlex.quote(str(model))} notes.txt --threshold {threshold:.4g}"
+    return f"use it:  nearspan annotate {shlex.quote(str(model))} notes.txt --threshold {threshold}"

@@ -11,7 +11,7 @@ import typer
 from nearspan.cli.explain import show_evidence
 from nearspan.cli.terminal import terminal
 from nearspan.document import Document
-from nearspan.io.model_folder import RESULT
+from nearspan.io.model_folder import CONFIG, ENCODER, RESULT, listed_files, read_config
 
 RECIPE: Path | str = ""  # that which a training has where none is named
 SETTINGS = ("training.minutes=0", "training.epochs=24", "training.batch=8")  # the same on any machine
@@ -34,7 +34,7 @@ def demo(
     recipe = config.load(RECIPE or training.first_recipe()).override(SETTINGS)
     if _is_demo(out, documents[0]):
         # all else that is its own is written over, and what is not stays; the record of what it is goes last
-        for name in sorted(training.REFUSED, key=lambda name: name == RESULT):
+        for name in [*_encoder_files(out), *sorted(training.REFUSED, key=lambda name: name == RESULT)]:
             (out / name).unlink(missing_ok=True)
     stopped = (out / training.CHECKPOINT).is_file() and not (out / RESULT).exists()
     callbacks = [training.ProgressBar(console)]
@@ -49,6 +49,14 @@ def demo(
     console.print(ask, markup=False, highlight=False)
     for command in (f"explain {folder} 'Darwin sailed to Brazil with a sore throat.'", f"serve {folder}"):
         console.print(f"  nearspan {command}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _encoder_files(folder: Path) -> list[str]:
+    """What the config of a model names of a pretrained encoder."""
+    if not (folder / CONFIG).exists():  # a demo was being replaced
+        return []
+    files = listed_files(folder, read_config(folder / CONFIG)["model"].get("files"))
+    return [name for name in files if name.startswith(f"{ENCODER}/")]
 
 
 def _is_demo(folder: Path, documents: Sequence[Document]) -> bool:

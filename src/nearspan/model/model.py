@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -261,9 +262,10 @@ class Model:
         holds are marked as strangers from now on. Thresholds go, as they were for other scores.
         """
         gold = as_documents(documents).documents
-        self.calibration, self.thresholds = None, {}
+        plain = copy(self)
+        plain.calibration, plain.thresholds = None, {}
         texts = gold if self.classifies_given_spans else [document.with_entities(()) for document in gold]
-        scored = score_entities(gold, self.pipe(texts))
+        scored = score_entities(gold, plain.pipe(texts))
         return self.fit_calibration(scored, sum(len(set(document.entities)) for document in gold))
 
     def fit_calibration(self, scored: Sequence[Scored], gold: int) -> CalibrationFit:
@@ -276,7 +278,7 @@ class Model:
         calibration = Calibration.fit(scored)
         if self.datastore is not None and not self.classifies_given_spans:
             calibration = replace(calibration, least_cosine=least_cosine(self.datastore, self.labels))
-        self.calibration = calibration
+        self.calibration, self.thresholds = calibration, {}
         return CalibrationFit(calibration, scored, gold)
 
     def save_calibration(self) -> None:

@@ -51,7 +51,7 @@ class ThresholdChoice:
 
     def __str__(self) -> str:
         return (
-            f"threshold {self.threshold:.4g}: precision {100 * self.precision:.2f}, recall {100 * self.recall:.2f} "
+            f"threshold {self.threshold}: precision {100 * self.precision:.2f}, recall {100 * self.recall:.2f} "
             f"(without a threshold {100 * self.full_recall:.2f})"
         )
 
@@ -59,7 +59,7 @@ class ThresholdChoice:
 def choose_threshold(scored: Sequence[Scored], gold: int, target: float) -> ThresholdChoice:
     """The lowest threshold above which the share `target` of the predicted entities is right.
 
-    `gold` is how many entities there are. The threshold lies half-way between the last score that is kept and the next.
+    `gold` is how many entities there are. The threshold lies between the last score that is kept and the next.
 
     >>> choice = choose_threshold([(0.9, True)] * 30 + [(0.6, False)] * 10, gold=40, target=0.95)
     >>> choice.threshold, choice.precision, choice.recall
@@ -83,5 +83,15 @@ def choose_threshold(scored: Sequence[Scored], gold: int, target: float) -> Thre
             f"no threshold keeps a `target_precision` of {target:g} on these documents: the highest precision of "
             f"{FEWEST} entities or more is {highest:.4f}"
         )
-    threshold = (ranked[kept - 1][0] + ranked[kept][0]) / 2 if kept < len(ranked) else 0.0
+    threshold = _between(ranked[kept][0], ranked[kept - 1][0]) if kept < len(ranked) else 0.0
     return ThresholdChoice(target, threshold, kept_hits / kept, kept_hits / max(1, gold), hits / max(1, gold), kept)
+
+
+def _between(low: float, high: float) -> float:
+    """A number above `low` and not above `high`, near their middle, with no more digits than that takes.
+
+    >>> _between(0.6, 0.9), _between(0.99998, 0.99999)
+    (0.75, 0.99999)
+    """
+    rounded = (round((low + high) / 2, digits) for digits in range(2, 18))
+    return next((value for value in rounded if low < value <= high), high)

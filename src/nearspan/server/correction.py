@@ -48,7 +48,7 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
     else:
         predictions = [
             Entity(entity.span.shift(-sentence.start), entity.label)
-            for entity in model(document).entities
+            for entity in model(document, threshold=0).entities
             if sentence.start <= entity.start and entity.end <= sentence.end
         ]
         entities = _replace_entity(predictions, local, label, (model.overlap, model.linked_overlap))

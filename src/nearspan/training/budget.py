@@ -46,7 +46,8 @@ def plan_epochs(trainer: Trainer, evaluator: Evaluator | None, tested: float, be
     whole = 60 * settings.minutes
     pace = _measure(trainer, evaluator, tested, SHARE * whole)
     spent = time.perf_counter() - began
-    epochs = min(settings.epochs, pace.epochs_within(whole - spent))
+    least = trainer.pretraining + 1  # an epoch for the head
+    epochs = min(settings.epochs, max(least, pace.epochs_within(whole - spent)))
     plan = [epochs, spent + pace.seconds_for(epochs)]
     broadcast_object_list(plan)  # all processes take as many steps
     return int(plan[0]), float(plan[1])

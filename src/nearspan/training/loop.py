@@ -85,11 +85,12 @@ def train(
     refuse_spoiling(folder, recipe, resume)
     if not dev:
         train, dev = hold_out(train, recipe.training.dev_share, seed)
-        for callback in hooks if dev else ():
-            count = sum(len(document.entities) for document in dev)
-            callback.on_message(
-                f"held out for development: {len(dev):,} documents with {count:,} entities, seed {seed}"
-            )
+        count = sum(len(document.entities) for document in dev)
+        message = f"held out for development: {len(dev):,} documents with {count:,} entities, seed {seed}"
+        if not dev:
+            message = "too few sentences to hold some out for development: the last epoch's model is kept"
+        for callback in hooks if recipe.training.dev_share else ():
+            callback.on_message(message)
     busy = f"another process is training in {folder}: wait for it, or give another `out`"
     lock = lock_folder(folder, LOCK, busy) if accelerator.is_main_process else nullcontext()
     try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from nearspan.document import Document
 from nearspan.encoders.packaged import INSTALL, is_installed
 from nearspan.formats.split import split
+from nearspan.segment import split as sentences
 
 logger = logging.getLogger("nearspan.training")
 
@@ -27,8 +28,7 @@ def first_recipe() -> str:
 
 def hold_out(documents: Sequence[Document], share: float, seed: int) -> tuple[Sequence[Document], Sequence[Document]]:
     """Training and development documents: a share of them, with all labels in both; none where there are too few."""
-    sentences = sum(len(document.sentences or (document.text,)) for document in documents)
-    if not share or max(len(documents), sentences) < FEWEST:
+    if not share or (len(documents) < FEWEST and sum(len(sentences(document)) for document in documents) < FEWEST):
         return documents, ()
     parts = split(documents, {"train": None, "dev": share}, seed=seed)
     return parts["train"].documents, parts["dev"].documents

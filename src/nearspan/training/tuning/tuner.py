@@ -20,7 +20,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from nearspan.config import Recipe, load
+from nearspan.config import Recipe, TrainingSettings, load
 from nearspan.device import usable_device, usable_seed
 from nearspan.document import Document
 from nearspan.errors import ConfigError, NearspanError, ResourceError
@@ -203,6 +203,10 @@ class TrialCallback(TrainingCallback):
     def on_train_begin(self, recipe: Recipe, data: TrainingData, folder: Path, accelerator: Accelerator) -> None:  # noqa: ARG002
         """Take the number of epochs."""
         self.epochs = recipe.training.epochs
+
+    def on_plan(self, settings: TrainingSettings, seconds: float) -> None:  # noqa: ARG002
+        """Take the number of epochs that the time allows."""
+        self.epochs = settings.epochs
 
     def on_step(self, progress: Progress, steps: int) -> None:
         """Move the bar."""

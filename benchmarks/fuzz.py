@@ -655,7 +655,7 @@ def main() -> None:
     arguments.add_argument("--folders", type=int, default=50_000, help="inputs over model folders")
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--show", nargs=2, metavar=("NAME", "NUMBER"))
-    arguments.add_argument("--out", type=Path, help="what was recorded there stays, but for the names that are run")
+    arguments.add_argument("--out", type=Path, help="what was recorded there stays, but for the same names and seed")
     options = arguments.parse_args()
     limit_memory()
     # three times as many corpora as synonyms, as these have more to lose
@@ -677,7 +677,7 @@ def main() -> None:
             if count:
                 result = fuzz_name(fuzz, name, count)
                 print(name, result, flush=True)
-                results[name] = about | result
+                results[f"{name}, seed {options.seed}"] = about | result
                 if options.out:
                     options.out.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -84,7 +84,7 @@ def test_a_report_has_no_score_of_recognition(nearspan_command, model: Path, cor
     page, papers = ((tmp_path / f"report/{name}.html").read_text() for name in ("report", "papers"))
     assert "majority by string" in page
     assert "F1</th>" not in page
-    assert re.findall(r'<section id="(\w+)"', page) == ["scores", "confusion", "errors", "coverage", "model"]
+    assert re.findall(r'<section id="(\w+)"', page) == ["scores", "trust", "confusion", "errors", "coverage", "model"]
     assert re.findall(r'<section id="(\w+)"', papers) == ["loss", "outputs"]
     (content,) = json.loads((tmp_path / "report/report.json").read_text())["models"]
     assert "f1" not in content

@@ -271,11 +271,12 @@ def test_entities_are_whole_words_though_predicted_spans_are_not(encoders, corpu
     for document in model.pipe(texts):
         [view] = model.split(document)
         [spans] = model.predictor.predict_spans(model.encode([view]))
-        whole = [span for span in spans if span.first in view.starts.values() and span.stop in view.stops.values()]
+        firsts, stops = zip(*view.runs, strict=True)  # of whole words, in pieces
+        whole = [span for span in spans if span.first in firsts and span.stop in stops]
         inside += len(spans) - len(whole)
         assert len(document.entities) == len(whole) > 0
-        words = nearspan.segment.split(document)[0]
-        assert all(entity.start in words.starts and entity.end in words.stops for entity in document.entities)
+        starts, ends = zip(*nearspan.segment.split(document)[0].words, strict=True)
+        assert all(entity.start in starts and entity.end in ends for entity in document.entities)
     assert inside > 0
 
 

@@ -46,8 +46,8 @@ def test_words_become_characters():
         "id": 0,
         "text": "Ada met Bob",
         "entities": [
-            {"text": "Ada", "label": "PERSON", "start": 0, "end": 3, "fragments": ((0, 3),)},
-            {"text": "Bob", "label": "PERSON", "start": 8, "end": 11, "fragments": ((8, 11),)},
+            {"text": "Ada", "label": "PERSON", "start": 0, "end": 3, "fragments": ((0, 3),), "score": None},
+            {"text": "Bob", "label": "PERSON", "start": 8, "end": 11, "fragments": ((8, 11),), "score": None},
         ],
         "removed": [{"start": 4, "end": 7}],
         "document": "a",

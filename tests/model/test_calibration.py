@@ -78,9 +78,14 @@ def test_entities_that_are_all_right_can_be_calibrated():
     assert 0 < Calibration.fit([(0.9, True)] * 60).temperature < 1
 
 
-def test_too_few_entities_are_refused():
-    with pytest.raises(ConfigError, match=r"50 predicted entities at least, and there are 3"):
-        Calibration.fit([(0.9, True)] * 3)
+def test_as_few_entities_as_a_calibration_takes_are_cross_validated_too(model: Model):
+    fit = model.fit_calibration([(0.9, True)] * 40 + [(0.8, False)] * 10, 50)
+    assert 0 <= fit.ece_after < 1
+
+
+def test_too_few_entities_are_refused(model: Model):
+    with pytest.raises(ConfigError, match=r"50 predicted entities at least, and there are 49"):
+        model.fit_calibration([(0.9, True)] * 49, 49)
 
 
 @pytest.mark.parametrize("target", [0.8, 0.9, 0.95])

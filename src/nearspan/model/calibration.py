@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearspan.document import Document
-from nearspan.errors import ConfigError, ModelError
+from nearspan.errors import ModelError
 from nearspan.model.thresholds import Scored, ThresholdChoice, choose_threshold
 
 BINS = 15
@@ -87,11 +87,6 @@ class Calibration:
     @classmethod
     def fit(cls, scored: Sequence[Scored]) -> Self:
         """The temperature with the least log loss on predicted entities: where its slope, which rises, is 0."""
-        if len(scored) < FEWEST:
-            raise ConfigError(
-                f"scores are calibrated on {FEWEST} predicted entities at least, and there are {len(scored)}: "
-                "give more documents"
-            )
         probabilities, right = _columns(scored)
         inside = probabilities.clip(EDGE, 1 - EDGE)
         logits = np.log(inside / (1 - inside))

@@ -25,7 +25,7 @@ from nearspan.knn.storage import NO_MEMORY
 from nearspan.losses import Vocabulary
 from nearspan.model import folder
 from nearspan.model.build import build_network
-from nearspan.model.calibration import Calibration, CalibrationFit, score_entities
+from nearspan.model.calibration import FEWEST, Calibration, CalibrationFit, score_entities
 from nearspan.model.decode import Overlap
 from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
@@ -268,6 +268,11 @@ class Model:
 
     def fit_calibration(self, scored: Sequence[Scored], gold: int) -> CalibrationFit:
         """The same, where a model that is not calibrated has predicted entities already, of `gold` that there are."""
+        if len(scored) < FEWEST:
+            raise ConfigError(
+                f"scores are calibrated on {FEWEST} predicted entities at least, and there are {len(scored)}: "
+                "give more documents"
+            )
         calibration = Calibration.fit(scored)
         if self.datastore is not None and not self.classifies_given_spans:
             calibration = replace(calibration, least_cosine=least_cosine(self.datastore, self.labels))

@@ -115,7 +115,8 @@ def test_a_journal_without_its_manifest_and_a_manifest_without_its_journal_are_r
 
 
 @pytest.mark.parametrize(
-    "change", [{"edits": -1}, {"edits": "3"}, {"edits": True}, {"chain": 3}, {"base": None}, {"more": 1}]
+    "change",
+    [{"edits": -1}, {"edits": "3"}, {"edits": True}, {"chain": 3}, {"base": None}, {"base": "\ud800"}, {"more": 1}],
 )
 def test_a_manifest_with_other_values_is_refused(folder: Path, change: dict):
     content = json.loads((folder / MANIFEST).read_text())

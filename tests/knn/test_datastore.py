@@ -153,6 +153,10 @@ def test_damage_is_a_model_error(make_memory, tmp_path: Path, damage: str, kept:
         ('{"words": []}', "no 'entities'"),
         ("{", "Expecting property name"),
         ("", "Expecting value"),
+        (
+            '{"entities": [], "words": [[0, 1e400]], "document": "", "number": 0, "text": "a"}',
+            "cannot convert float inf",
+        ),
     ],
 )
 def test_a_damaged_line_is_named(make_memory, tmp_path: Path, line: str, message: str):

@@ -261,7 +261,12 @@ def test_a_digest_that_is_none_is_seen(folders, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", r"vectors\.json is damaged: Expecting"), ('{"trained": ["a"], "frozen": []}', "first trained word is not")],
+    [
+        ("{", r"vectors\.json is damaged: Expecting"),
+        ('{"trained": ["a"], "frozen": []}', "first trained word is not"),
+        ('{"trained": ["<unknown>"], "frozen": [], "size": 0, "own": 1, "seen": []}', "is damaged: .*division by zero"),
+        ('{"trained": ["<unknown>"], "frozen": [], "size": 1e400, "own": 1, "seen": []}', "is damaged"),
+    ],
 )
 def test_words_that_are_none_are_seen_though_their_digest_is_right(folders, tmp_path: Path, content: str, message: str):
     folder = shutil.copytree(folders["classifier"], tmp_path / "m")

@@ -82,8 +82,8 @@ class Manifest:
         try:
             manifest = cls(**json.loads(content))
             types = tuple(type(value) for value in asdict(manifest).values())
-            if types != (str, str, int, bool) or manifest.edits < 0:
-                raise TypeError("its values are of other types than they should be")
+            if types != (str, str, int, bool) or manifest.edits < 0 or not (manifest.base + manifest.chain).isascii():
+                raise TypeError("its values are of other kinds than they should be")
             return manifest
         except (ValueError, TypeError, RecursionError) as error:
             raise ModelError(f"{path} is damaged: {error}. {_advice(path.parent)}") from error

@@ -70,7 +70,7 @@ def _read_sentences(path: Path) -> list[MemorySentence]:
     for number, line in enumerate(lines, start=1):
         try:
             sentences.append(MemorySentence.from_dict(json.loads(line)))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else first_line(error)
             raise ModelError(f"{path}:{number} is damaged: {reason}") from error
     return sentences

@@ -161,6 +161,8 @@ def revise_datastore(model: Model, datastore: Datastore, revision: Revision) -> 
         sources = [datastore, *_added(model, datastore, revision)]
     finally:  # at once: others may be reading with this model
         model.datastore = model.datastore  # masks what it has forgotten
+    if len({source.sentence_vectors.shape[1] for source in sources}) > 1:
+        raise ModelError("the memory is damaged: its sentence vectors are of another size than those of this model")
     assembled = assemble_datastore(sources, revision.sentences, model.labels[1:], model.network.suggester)
     return replace(assembled, forgotten=revision.forgotten)
 

@@ -186,6 +186,10 @@ def versions() -> dict[str, str]:
     return {"nearspan": __version__, "python": platform.python_version(), **packages}
 
 
+# RuntimeError: weights of other shapes or names than the settings ask for; ArithmeticError: 1e400 is read as infinite
+DAMAGED = (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, ArithmeticError)
+
+
 @contextmanager
 def _as_model_errors(path: Path, written: Any = None) -> Iterator[None]:
     """Turn what goes wrong into a ModelError, which names the versions that have `written` it if they are others."""
@@ -193,11 +197,9 @@ def _as_model_errors(path: Path, written: Any = None) -> Iterator[None]:
         yield
     except (ConfigError, ModelError) as error:
         raise ModelError(f"{error}{_other_versions(written)}") from error
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
-        # RuntimeError: weights of other shapes or names than the settings ask for
-        if is_memory_full(error):
-            raise
-        message = f"the model in {path} is damaged: {first_line(error)}{_other_versions(written)}"
+    except (*DAMAGED, MemoryError) as error:
+        reason = "takes more memory than there is, if it is not damaged" if is_memory_full(error) else "is damaged"
+        message = f"the model in {path} {reason}: {first_line(error)}{_other_versions(written)}"
         raise ModelError(message) from error
 
 

@@ -4,8 +4,10 @@ import json
 import re
 
 import pytest
+from rich.text import Text
 
 from nearspan.cli.explain import span_at
+from nearspan.cli.terminal import terminal
 from nearspan.document import Span
 
 TEXT = "Ada lives in Oslo"
@@ -23,6 +25,13 @@ def test_piped_evidence_marks_the_words_of_a_training_span(explain):
     rows = [line for line in explain(TEXT, "--span", "Oslo").out.splitlines() if " #" in line]
     assert rows
     assert all(line.count("«") == line.count("»") == 1 for line in rows)
+
+
+def test_the_marks_of_piped_words_push_nothing_off_a_full_line(capsys):
+    console = terminal.__wrapped__()
+    console.width = len("Ada lives in Oslo.")
+    console.print(Text.assemble(("Ada", "underline"), " lives in Oslo."))
+    assert capsys.readouterr().out == "«Ada» lives in Oslo.\n"
 
 
 def test_the_terminal_view(explain):

@@ -50,6 +50,10 @@ def terminal(*, stderr: bool = False) -> Console:
     class CleanConsole(Console):
         is_rendering = False  # a table renders its cells by the same method
 
+        def print(self, *objects: Any, **options: Any) -> None:
+            options.setdefault("crop", self.color_system is not None)  # «...» come after lines were broken
+            super().print(*objects, **options)
+
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
             is_outermost, self.is_rendering = not self.is_rendering, True
             loses_style = is_outermost and self.color_system is None

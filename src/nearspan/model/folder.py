@@ -198,8 +198,10 @@ def _as_model_errors(path: Path, written: Any = None) -> Iterator[None]:
     except (ConfigError, ModelError) as error:
         raise ModelError(f"{error}{_other_versions(written)}") from error
     except (*DAMAGED, MemoryError) as error:
-        reason = "takes more memory than there is, if it is not damaged" if is_memory_full(error) else "is damaged"
-        message = f"the model in {path} {reason}: {first_line(error)}{_other_versions(written)}"
+        if is_memory_full(error):  # numbers of a damaged folder may ask for any size
+            full = "the computer's memory is full: load a smaller model, or close other programs"
+            raise ModelError(f"{full} (the model in {path}: {first_line(error)})") from error
+        message = f"the model in {path} is damaged: {first_line(error)}{_other_versions(written)}"
         raise ModelError(message) from error
 
 

@@ -7,7 +7,7 @@ JOBS.toml holds `[[job]]` tables: `name`, `recipe`, `train`, `dev`, `test` and `
 (true: benchmarks/slices.py on the test set), `bleu` (true: benchmarks/bleu.py on the development set), `gradients`
 (true: benchmarks/gradient_ratio.py), `whole` (true: the instance head's scores once more, with its whole memory instead
 of the nearest sentences), `ways` (true: benchmarks/neighbours.py with fifty sentences, nearest, drawn and half and
-half), `vectors` (a file: benchmarks/search_vectors.py with it).
+half), `vectors` (a file: benchmarks/search_vectors.py with it), `keep` (true: with `--scratch` the model stays there).
 Runs begin in the order of the file, which is read again whenever one ends: what is added to it is run too.
 OUT gets `results.jsonl` (one `result.json` a run, with its name, its curve and the commit) and no models; a run that it
 has a record of is not made again. A run that is not ready after `--seconds` is stopped, and only its curve is kept.
@@ -91,7 +91,7 @@ def run(
         record["vectors"] = json_line(
             [str(scripts / "search_vectors.py"), *files, "--vectors", job["vectors"]], environment
         )
-    if code == 0 or not resumable:
+    if not resumable or (code == 0 and not job.get("keep")):
         shutil.rmtree(scratch / name, ignore_errors=True)
     with (out / "results.jsonl").open("a") as file:
         file.write(json.dumps(record) + "\n")

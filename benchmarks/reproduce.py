@@ -6,8 +6,9 @@
 `benchmarks/papers/PAPER.toml` lists tables and figures: `[[table]]` with `id`, `title`, `columns` and rows, each with
 `cells` (what the row is), `paper` (the paper's figure) and one of
 
-- `job`: the name of a job in the files that `jobs` lists; the cell is the mean ± deviation over its recorded runs, of
-  `split` (test unless told) and `metric` (f1 unless told: a path into the record, as `bleu.bleu2`)
+- `job`: the name of a job in the files that `jobs` lists, or a list of several with the same settings; the cell is the
+  mean ± deviation over their recorded runs, of `split` (test unless told) and `metric` (f1 unless told: a path into the
+  record, as `bleu.bleu2`)
 - `here`: a figure from another record, which `record` names (a file below benchmarks/results)
 - neither: not run; `why` says what it would need
 
@@ -57,7 +58,17 @@ def read_jobs(paper: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         tomllib.loads((BENCHMARKS / "jobs" / f"{name}.toml").read_text(encoding="utf-8")) for name in paper["jobs"]
     ]
     known = {job["name"]: job for file in files for job in file["job"]}
-    return {row["job"]: known[row["job"]] for table in paper["table"] for row in table["row"] if "job" in row}
+    return {name: known[name] for table in paper["table"] for row in table["row"] for name in job_names(row)}
+
+
+def job_names(row: Mapping[str, Any]) -> list[str]:
+    """The jobs whose runs a row's figure is the mean of.
+
+    >>> job_names({"job": "base"}), job_names({"why": "no such corpus"})
+    (['base'], [])
+    """
+    names = row.get("job", [])
+    return [names] if isinstance(names, str) else list(names)
 
 
 def read_records(files: Iterable[Path]) -> Records:
@@ -85,7 +96,7 @@ def cell(row: Mapping[str, Any], records: Records) -> str:
     """What stands beside the paper's figure."""
     if "here" in row:
         return str(row["here"])
-    runs = records.get(row.get("job", ""), [])
+    runs = [run for name in job_names(row) for run in records.get(name, [])]
     scores = [score(run, row.get("split", "test"), row.get("metric", "f1")) for run in runs]
     known = [value for value in scores if value is not None]
     if not known:

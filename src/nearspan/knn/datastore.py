@@ -16,7 +16,7 @@ from torch.nn import functional
 from nearspan.errors import ModelError
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import PART, WordTable
-from nearspan.segment import LabelledSpan, digests
+from nearspan.segment import Fragments, LabelledSpan, contiguous, digests
 from nearspan.spans import AllSpans, Candidates, WordSums, candidate_number
 
 TIE = 1e-6  # cosines that differ by less are taken to be the same
@@ -61,7 +61,7 @@ class Datastore:
         The sentences are numbered from 0 where no `ids` are given.
         """
         lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
-        spans = suggester.candidates(lengths, [[entity[:2] for entity in sentence.entities] for sentence in sentences])
+        spans = suggester.candidates(lengths, [sentence.entities for sentence in sentences])
         if isinstance(vectors, WordSums):
             kind, count, expected = "words", len(vectors.steps), int(lengths.sum())
         else:
@@ -172,13 +172,13 @@ class Datastore:
 
     def labels_of(self, row: int) -> list[str]:
         """All labels of the span at a row; `labels` holds the first of them."""
-        sentence, span = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
-        return [label for first, stop, label in sentence.entities if (first, stop) == span]
+        sentence, span = self.sentences[int(self.sentence[row])], ((int(self.first[row]), int(self.stop[row])),)
+        return [gold.label for gold in sentence.entities if gold.fragments == span]
 
     def fragments(self) -> Iterator[tuple[int, LabelledSpan[str]]]:
         """The rows of the fragments of discontinuous entities, each with its entity."""
         for number, sentence in enumerate(self.sentences):
-            for gold in sentence.discontinuous:
+            for gold in (gold for gold in sentence.entities if gold.discontinuous):
                 first, stop = torch.tensor(gold.fragments).unbind(1)
                 numbers = candidate_number(first, stop, torch.tensor(len(sentence.words)), self.max_width)
                 yield from ((int(self.starts[number]) + row, gold) for row in numbers.tolist())
@@ -208,10 +208,10 @@ def label_spans(
     label_marks: list[tuple[int, int, int, int, int]] = []  # sentence, first, stop, how many labels before, label
     weight_marks: list[tuple[int, int, int, float]] = []
     for m, sentence in enumerate(sentences):
-        before: Counter[tuple[int, int]] = Counter()
-        for first, stop, label in sentence.entities:
-            label_marks.append((m, first, stop, before[first, stop], number[label]))
-            before[first, stop] += 1
+        before: Counter[Fragments] = Counter()
+        for gold in contiguous(sentence.entities):
+            label_marks.append((m, gold.first, gold.stop, before[gold.fragments], number[gold.label]))
+            before[gold.fragments] += 1
         label_marks += [(m, *span, 0, -1) for span in sentence.removed]
         weight_marks += [(m, first, stop, math.log(times)) for first, stop, times in sentence.span_weights]
     size = max((len(sentence.words) for sentence in sentences), default=0) + 1

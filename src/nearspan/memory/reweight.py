@@ -24,7 +24,7 @@ from nearspan.memory.edits import SpanWeights
 from nearspan.model import Model
 from nearspan.model.decode import decode
 from nearspan.model.predict import of_whole_words
-from nearspan.segment import Sentence
+from nearspan.segment import LabelledSpan, Sentence, contiguous
 from nearspan.segment.windows import LONGEST
 
 Weight = float | Literal["enough"]
@@ -157,11 +157,9 @@ class _Trial:
                 words, remembered = self.target.sentences[i], self.remembered[i]
                 whole = spans if words.wholes is None else of_whole_words(words, spans)
                 decoded = decode(whole, self.model.overlap, self.model.linked_overlap)
-                read = {
-                    (*span.fragments[0], self.model.labels[span.label]) for span in decoded if len(span.fragments) == 1
-                }
-                for first, stop, _ in read ^ set(remembered.entities):
-                    if stop - first <= datastore.max_width and (first, stop) not in remembered.removed:
+                read = {LabelledSpan(span.fragments, self.model.labels[span.label]) for span in decoded}
+                for span in contiguous(read ^ set(remembered.entities)):
+                    if span.width <= datastore.max_width and span.fragments[0] not in remembered.removed:
                         wrong[i] = step  # of what the datastore has a part in, something is read otherwise
         return wrong
 

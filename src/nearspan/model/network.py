@@ -12,7 +12,7 @@ from nearspan.errors import ModelError
 from nearspan.heads import FragmentLinker, Head, Query, Targets
 from nearspan.knn import InterpolationSettings, Pool, knn_probabilities
 from nearspan.losses import Generators, Loss, SpanTexts, zero_loss
-from nearspan.segment import LabelledSpan, Sentence, WordEntity
+from nearspan.segment import LabelledSpan, Sentence
 from nearspan.spans import (
     AllSpans,
     Bottleneck,
@@ -100,7 +100,7 @@ class Network(nn.Module):
     def encode(
         self,
         sentences: Sequence[Sentence],
-        entities: Sequence[Sequence[WordEntity]] | None = None,
+        entities: Sequence[Sequence[LabelledSpan[str]]] | None = None,
         training: bool = False,
     ) -> EncodedCorpus:
         """Sentences as tensors on the network's device; `training`: the very ones it was trained on.

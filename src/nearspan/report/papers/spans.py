@@ -12,7 +12,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Batch
 from nearspan.heads import Query
 from nearspan.model import Model
-from nearspan.segment import Sentence, WordEntity, align
+from nearspan.segment import LabelledSpan, Sentence, align, contiguous
 from nearspan.segment.windows import Window, split_windows
 from nearspan.spans import Candidates, enumerate_spans
 
@@ -101,7 +101,7 @@ def negative_spans(
         parts = model.split(document)
         sentences += parts
         aligned = align(parts, document.entities).golds
-        entities += [{gold.fragments[0] for gold in golds if not gold.discontinuous} for golds in aligned]
+        entities += [{gold.fragments[0] for gold in contiguous(golds)} for golds in aligned]
     candidates = enumerate_spans(torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long), widest)
     total = len(candidates.sentence)
     enough = min(total, most + sum(map(len, entities)))  # `most` are left without the gold ones
@@ -122,9 +122,9 @@ def span_batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[SpanBatch]
     sentences = {_sentence_key(span.sentence): span.sentence for span in spans}
     number = {key: i for i, key in enumerate(sentences)}
     places = torch.tensor([(number[_sentence_key(span.sentence)], span.first, span.stop) for span in spans])  # [N, 3]
-    entities: list[list[WordEntity]] = [[] for _ in sentences]
+    entities: list[list[LabelledSpan[str]]] = [[] for _ in sentences]
     for sentence, first, stop in places.tolist():
-        entities[sentence].append((first, stop, ""))
+        entities[sentence].append(LabelledSpan.of(first, stop, ""))
     corpus = model.encode(list(sentences.values()), entities)
     for batch in corpus.reading_batches():
         position = torch.full((len(sentences),), -1)

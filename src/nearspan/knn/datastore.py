@@ -16,7 +16,7 @@ from torch.nn import functional
 from nearspan.errors import ModelError
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import PART, WordTable
-from nearspan.segment import Fragments, LabelledSpan, contiguous, digests
+from nearspan.segment import Fragments, LabelledSpan, digests
 from nearspan.spans import AllSpans, Candidates, WordSums, candidate_number
 
 TIE = 1e-6  # cosines that differ by less are taken to be the same
@@ -209,9 +209,10 @@ def label_spans(
     weight_marks: list[tuple[int, int, int, float]] = []
     for m, sentence in enumerate(sentences):
         before: Counter[Fragments] = Counter()
-        for gold in contiguous(sentence.entities):
-            label_marks.append((m, gold.first, gold.stop, before[gold.fragments], number[gold.label]))
-            before[gold.fragments] += 1
+        for gold in sentence.entities:
+            if not gold.discontinuous:
+                label_marks.append((m, *gold.fragments[0], before[gold.fragments], number[gold.label]))
+                before[gold.fragments] += 1
         label_marks += [(m, *span, 0, -1) for span in sentence.removed]
         weight_marks += [(m, first, stop, math.log(times)) for first, stop, times in sentence.span_weights]
     size = max((len(sentence.words) for sentence in sentences), default=0) + 1

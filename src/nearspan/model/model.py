@@ -369,7 +369,7 @@ class Model:
         queries = {}
         for key, window in windows.items():  # each is read once
             places = [LabelledSpan((place,), NULL) for each in questions if each.key == key for place in each.places]
-            corpus = self.encode([window.sentence], [places])
+            corpus = network.encode([window.sentence], [places])
             queries[key] = Query(network, corpus.batch(torch.tensor([0])), datastore)
         return [
             self._score_evidence(

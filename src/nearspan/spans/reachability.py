@@ -68,8 +68,9 @@ def align_to_candidates(
                 reasons[reason] = reasons.get(reason, 0) + 1
                 continue
             reached[-1].append(gold)
-            spans.add(gold.fragments)
-            words.update(range(gold.first, gold.stop))
+            if not linked:
+                spans.add(gold.fragments)
+                words.update(range(*gold.fragments[0]))
         reached[-1].sort(key=lambda gold: gold.discontinuous)
     return Reachability(reached, replace(alignment.coverage, unreachable=reasons))
 

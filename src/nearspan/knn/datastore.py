@@ -215,17 +215,13 @@ def label_spans(
                 before[gold.fragments] += 1
         label_marks += [(m, *span, 0, -1) for span in sentence.removed]
         weight_marks += [(m, first, stop, math.log(times)) for first, stop, times in sentence.span_weights]
-    size = max((len(sentence.words) for sentence in sentences), default=0) + 1
-    keys = (spans.sentence * size + spans.first) * size + spans.stop  # [N] rising
     places = torch.tensor([mark[:3] for mark in (*label_marks, *weight_marks)], dtype=torch.long).view(-1, 3)
-    wanted = (places[:, 0] * size + places[:, 1]) * size + places[:, 2]
-    rows = torch.searchsorted(keys, wanted)
-    real = functional.pad(keys, (0, 1), value=-1)[rows] == wanted  # wider ones are no candidates
+    rows, real = spans.find(places)  # wider ones are no candidates
     label_rows, label_real = rows[: len(label_marks)], real[: len(label_marks)]
     rank, label_numbers = torch.tensor([mark[3:] for mark in label_marks], dtype=torch.long).view(-1, 2).unbind(1)
-    table = torch.zeros(int(rank.max()) + 1 if label_marks else 1, len(keys), dtype=torch.long)
+    table = torch.zeros(int(rank.max()) + 1 if label_marks else 1, len(spans), dtype=torch.long)
     table[rank[label_real], label_rows[label_real]] = label_numbers[label_real]
-    logs = torch.zeros(len(keys))
+    logs = torch.zeros(len(spans))
     if weighted:
         logs = torch.tensor([math.log(sentence.weight) for sentence in sentences])[spans.sentence]
         times, weight_real = torch.tensor([mark[3] for mark in weight_marks]), real[len(label_marks) :]

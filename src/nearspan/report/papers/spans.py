@@ -14,7 +14,7 @@ from nearspan.heads import Query
 from nearspan.model import Model
 from nearspan.segment import LabelledSpan, Sentence, align, contiguous
 from nearspan.segment.windows import Window, split_windows
-from nearspan.spans import Candidates, enumerate_spans
+from nearspan.spans import enumerate_spans
 
 EntityKey = tuple[int, Entity]  # the document's position in the corpus, and the entity in it
 
@@ -58,14 +58,6 @@ class SpanBatch:
     batch: Batch
     numbers: Tensor  # [N] the spans, by their place in the sequence that was given
     places: Tensor  # [N, 3] sentence in the batch, first and stop, on the CPU
-
-    def rows(self, candidates: Candidates) -> Tensor:
-        """Where the spans are among the batch's candidates [N]."""
-        longest = int(self.batch.lengths.max()) + 1
-        # candidates are sorted by sentence, first and stop, and so are these keys
-        keys = (candidates.sentence * longest + candidates.first) * longest + candidates.stop
-        sentence, first, stop = self.places.unbind(1)
-        return torch.searchsorted(keys, ((sentence * longest + first) * longest + stop).to(keys.device))
 
 
 def gold_spans(model: Model, documents: Sequence[Document]) -> dict[EntityKey, GoldSpan]:
@@ -157,7 +149,7 @@ def _gather_rows(
     rows = torch.empty(len(spans), size, device=model.device)
     for batch in span_batches(model, spans):
         query = Query(model.network, batch.batch, model.datastore if with_datastore else None)
-        rows[batch.numbers] = read(query)[batch.rows(query.candidates)].float()
+        rows[batch.numbers] = read(query)[query.candidates.find(batch.places)[0]].float()
     return rows
 
 

@@ -32,7 +32,7 @@ from nearspan.model import Model
 from nearspan.model.calibration import EDGE, Calibration, CalibrationFit, expected_calibration_error
 from nearspan.model.decode import decode
 from nearspan.model.predict import SentenceWindows
-from nearspan.model.strangers import USUAL, candidate_rows, nearest_cosines
+from nearspan.model.strangers import USUAL, nearest_cosines
 from nearspan.model.thresholds import Scored
 
 TARGETS = (0.90, 0.95)
@@ -166,7 +166,7 @@ def cosines_by_sentence(model: Model, documents: Sequence[Document]) -> list[Arr
         for number, row in enumerate(spans):
             places = [(number, *span.fragments[0]) for span in row if not span.discontinuous]
             if places:
-                rows, real = candidate_rows(query, places)
+                rows, real = query.candidates.find(torch.tensor(places))
                 near = nearest_cosines(query.vectors[rows[real]], model.datastore)
                 cosines[int(batch.ids[number])] = near.double().numpy()
     return cosines

@@ -27,7 +27,8 @@ def sentences(path: Path) -> list[tuple[str, Entities]]:
     both = []
     for sentence, entities in zip(labelled.sentences, labelled.entities, strict=True):
         starts = [0, *accumulate(len(word) for word in sentence.tokens)]
-        both.append(("".join(sentence.tokens).lower(), {(starts[a], starts[b], label) for a, b, label in entities}))
+        places = {(starts[gold.first], starts[gold.stop], gold.label) for gold in entities}
+        both.append(("".join(sentence.tokens).lower(), places))
     return both
 
 

@@ -25,6 +25,7 @@ from nearspan.document import Document
 from nearspan.evaluation import evaluate
 from nearspan.knn import Datastore, nearest_sentences
 from nearspan.model import Model
+from nearspan.segment import contiguous
 
 CHANCE = torch.Generator()
 
@@ -68,19 +69,19 @@ def absent(model: Model, documents: list[Document], count: int) -> dict[str, flo
     for batch in model.encode(labelled.sentences).reading_batches():
         ids = nearest_sentences(memory, encoder.sentence_vectors(encoder(batch)), count)
         nearest |= zip(batch.ids.tolist(), ids.tolist(), strict=True)
-    labels = [{label for _, _, label in sentence.entities} for sentence in memory.sentences]
+    labels = [{gold.label for gold in sentence.entities} for sentence in memory.sentences]
     texts = [
-        {" ".join(sentence.text[a:b] for a, b in sentence.words[first:stop]) for first, stop, _ in sentence.entities}
+        {" ".join(sentence.tokens[gold.first : gold.stop]) for gold in contiguous(sentence.entities)}
         for sentence in memory.sentences
     ]
     total = no_label = no_text = 0
     for place, (sentence, golds) in enumerate(zip(labelled.sentences, labelled.entities, strict=True)):
         near_labels = set().union(*(labels[number] for number in nearest[place]))
         near_texts = set().union(*(texts[number] for number in nearest[place]))
-        for first, stop, label in golds:
+        for gold in contiguous(golds):
             total += 1
-            no_label += label not in near_labels
-            no_text += " ".join(sentence.tokens[first:stop]) not in near_texts
+            no_label += gold.label not in near_labels
+            no_text += " ".join(sentence.tokens[gold.first : gold.stop]) not in near_texts
     return {"label absent": round(100 * no_label / total, 2), "text absent": round(100 * no_text / total, 2)}
 
 

@@ -130,9 +130,7 @@ def strings(name: str, options: argparse.Namespace) -> dict[str, Any]:
         entity.span.text(document.text) for document in train for entity in dict.fromkeys(document.entities)
     )
     labelled = LabelledSentences.of(train, split, CandidateRules(WIDEST))
-    overlap = least_overlap(
-        [[((first, stop),) for first, stop, _ in entities_of_sentence] for entities_of_sentence in labelled.entities]
-    )
+    overlap = least_overlap([[gold.fragments for gold in of_sentence] for of_sentence in labelled.entities])
     said = []
     for document in test:
         by_sentence: dict[int, list[LabelledSpan[int]]] = {}

@@ -8,6 +8,7 @@ import torch
 
 from nearspan.heads import HeadInputs, Targets
 from nearspan.heads.crf import CrfHead, CrfSettings, bioes_tags, entities_of, grammar
+from nearspan.segment import LabelledSpan
 
 LENGTHS = (4, 1, 3)
 
@@ -92,7 +93,8 @@ def test_words_taken_in_pairs_have_the_same_partition_and_gradient(head: CrfHead
 
 @torch.no_grad()
 def test_the_loss_is_the_surprise_of_the_gold_tags_summed_over_sentences(head: CrfHead, batch):
-    entities = [[(0, 3, 1)], [], [(0, 1, 1), (1, 3, head.emissions.out_features // 4)]]
+    last = LabelledSpan.of(1, 3, head.emissions.out_features // 4)
+    entities = [[LabelledSpan.of(0, 3, 1)], [], [LabelledSpan.of(0, 1, 1), last]]
     flat = bioes_tags(LENGTHS, entities).tolist()
     gold = [tuple(flat[:4]), tuple(flat[4:5]), tuple(flat[5:])]
     padded = torch.zeros(3, 4, dtype=torch.long)
@@ -180,10 +182,9 @@ def test_a_long_sentence_stays_finite():
 
 
 def test_tags_and_spans_are_each_others_reverse():
-    entities = [[(0, 1, 2), (1, 4, 1)], [(2, 4, 3)]]
+    entities = [[LabelledSpan.of(0, 1, 2), LabelledSpan.of(1, 4, 1)], [LabelledSpan.of(2, 4, 3)]]
     tags = bioes_tags([5, 5], entities).view(2, 5)
-    expected = [[m, *entity] for m, entities_of_sentence in enumerate(entities) for entity in entities_of_sentence]
-    assert entities_of(tags).tolist() == expected
+    assert entities_of(tags).tolist() == [[0, 0, 1, 2], [0, 1, 4, 1], [1, 2, 4, 3]]
     assert entities_of(torch.zeros(2, 3, dtype=torch.long)).tolist() == []
 
 

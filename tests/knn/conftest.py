@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from nearspan.knn import Datastore, MemorySentence
+from nearspan.segment import LabelledSpan
 from nearspan.spans import AllSpans, WordSums, count_candidates
 
 
@@ -13,7 +14,7 @@ def made(lengths: list[int], max_width: int = 3, size: int = 5, seed: int = 0, k
     sentences = []
     for number, length in enumerate(lengths):
         words = tuple((3 * word, 3 * word + 2) for word in range(length))
-        entities = ((0, 1, "A"), (length - 1, length, "B")) if length > 1 else ()
+        entities = (LabelledSpan.of(0, 1, "A"), LabelledSpan.of(length - 1, length, "B")) if length > 1 else ()
         sentences.append(MemorySentence(f"d{number}", number, "ab " * length, words, entities))
     spans = int(count_candidates(torch.tensor(lengths), max_width).sum())
     means = torch.nn.functional.normalize(torch.randn(len(lengths), 4, generator=generator), dim=1)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from nearspan.knn import Datastore, WordTable, assemble_datastore
+from nearspan.segment import LabelledSpan
 from nearspan.spans import AllSpans, WordSums
 
 LENGTHS = [4, 1, 7, 2, 2, 5]
@@ -59,8 +60,9 @@ def test_sentences_that_are_not_wanted_are_left_out(make_memory, kept: str):
 def test_labels_removed_spans_and_second_labels_change_in_place(make_memory, kept: str):
     memory = make_memory(LENGTHS, kept=kept)
     sentences = list(memory.sentences)
-    sentences[0] = replace(sentences[0], entities=((0, 1, "B"), (0, 1, "A"), (1, 3, "A")))
-    sentences[2] = replace(sentences[2], entities=((0, 1, "A"),), removed=((6, 7), (2, 4)))
+    first = LabelledSpan.of(0, 1, "A")
+    sentences[0] = replace(sentences[0], entities=(LabelledSpan.of(0, 1, "B"), first, LabelledSpan.of(1, 3, "A")))
+    sentences[2] = replace(sentences[2], entities=(first,), removed=((6, 7), (2, 4)))
     changed = assemble_datastore([memory], dict(enumerate(sentences)), LABELS, AllSpans(3))
     same(changed, some(memory, list(range(6)), sentences))
     assert int((changed.labels < 0).sum()) == 2

@@ -26,7 +26,7 @@ def test_rows_know_where_they_come_from(make_memory):
     assert memory.stop.tolist() == spans.stop.tolist()
     for row in range(len(memory)):
         sentence = memory.sentences[int(memory.sentence[row])]
-        labels = {(first, stop): label for first, stop, label in sentence.entities}
+        labels = {gold.fragments[0]: gold.label for gold in sentence.entities}
         expected = labels.get((int(memory.first[row]), int(memory.stop[row])), "")
         assert ["", "A", "B"][int(memory.labels[row])] == expected
 
@@ -37,7 +37,7 @@ def test_it_says_what_it_holds(make_memory):
 
 def test_the_fragments_of_discontinuous_entities_are_found_among_the_spans(make_memory):
     memory, gold = make_memory(LENGTHS), LabelledSpan(((1, 2), (3, 5)), "A")
-    memory.sentences[2] = replace(memory.sentences[2], discontinuous=(gold,))
+    memory.sentences[2] = replace(memory.sentences[2], entities=(*memory.sentences[2].entities, gold))
     places = [
         (int(memory.sentence[row]), int(memory.first[row]), int(memory.stop[row])) for row, _ in memory.fragments()
     ]
@@ -69,7 +69,7 @@ def test_vectors_kept_by_words_add_up_to_those_of_spans(make_memory, kept: str):
 
 
 def test_a_span_of_words_is_a_span_of_characters():
-    sentence = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"),))
+    sentence = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), (LabelledSpan.of(0, 1, "A"),))
     assert sentence.span(1, 3).text(sentence.text) == "met Bob"
     assert MemorySentence.from_dict(json.loads(json.dumps(sentence.to_dict()))) == sentence
 
@@ -87,7 +87,7 @@ def test_saved_and_read_back_it_is_the_same(make_memory, tmp_path: Path, kept: s
 
 def test_any_unicode_survives(tmp_path: Path):
     text = "القاهرة 北京 e\u0301 👩‍🚀 \u2028 x"
-    sentence = MemorySentence("d\n", 0, text, ((0, 7),), ((0, 1, "A"),))
+    sentence = MemorySentence("d\n", 0, text, ((0, 7),), (LabelledSpan.of(0, 1, "A"),))
     datastore = Datastore.of([sentence], ["A"], AllSpans(2), torch.randn(1, 3), torch.randn(1, 2))
     save_datastore(datastore, tmp_path, "w")
     assert load_datastore(tmp_path, "w", ["A"], AllSpans(2)).sentences[0] == sentence
@@ -189,10 +189,10 @@ def test_sentences_that_have_changed_places_are_refused(make_memory, tmp_path: P
 
 def test_discontinuous_entities_are_kept_and_checked():
     words = ((0, 3), (4, 7), (8, 11))
-    sentence = MemorySentence("d", 0, "Ada met Bob", words, (), (LabelledSpan(((0, 1), (2, 3)), "A"),))
+    sentence = MemorySentence("d", 0, "Ada met Bob", words, (LabelledSpan(((0, 1), (2, 3)), "A"),))
     line = json.loads(json.dumps(sentence.to_dict()))
     assert MemorySentence.from_dict(line) == sentence
-    assert sentence.linked(sentence.discontinuous[0].fragments).text(sentence.text) == "Ada Bob"
+    assert sentence.characters(sentence.entities[0].fragments).text(sentence.text) == "Ada Bob"
     line["discontinuous"][0][0][1] = [2, 4]
     with pytest.raises(ValueError, match="outside its sentence"):
         MemorySentence.from_dict(line)

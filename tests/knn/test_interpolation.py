@@ -5,6 +5,7 @@ import torch
 from pydantic import ValidationError
 
 from nearspan.knn import Datastore, InterpolationSettings, MemorySentence, knn_probabilities
+from nearspan.segment import LabelledSpan
 from nearspan.spans import AllSpans
 
 
@@ -60,7 +61,7 @@ def test_what_is_no_vote_is_refused(settings):
 
 
 def test_a_span_with_two_labels_says_yes_to_both():
-    sentence = MemorySentence("d", 0, "ab", ((0, 2),), ((0, 1, "A"), (0, 1, "B")))
+    sentence = MemorySentence("d", 0, "ab", ((0, 2),), (LabelledSpan.of(0, 1, "A"), LabelledSpan.of(0, 1, "B")))
     memory = Datastore.of([sentence], ["A", "B"], AllSpans(2), torch.ones(1, 3), torch.ones(1, 2))
     assert knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings(), 3).tolist() == [[0.0, 1.0, 1.0]]
 
@@ -93,7 +94,8 @@ def test_a_neighbour_that_counts_three_times_votes_three_times(make_memory, simi
 
 def test_of_equal_spans_the_one_made_to_count_more_is_asked():
     sentences = [
-        MemorySentence(f"d{number}", 0, "ab", ((0, 2),), ((0, 1, label),)) for number, label in enumerate("AAB")
+        MemorySentence(f"d{number}", 0, "ab", ((0, 2),), (LabelledSpan.of(0, 1, label),))
+        for number, label in enumerate("AAB")
     ]
     memory = Datastore.of(sentences, ["A", "B"], AllSpans(2), torch.ones(3, 3), torch.ones(3, 2))
     memory.log_weights[2] = 1.0

@@ -8,7 +8,8 @@ from nearspan.knn import MemorySentence
 from nearspan.memory.edits import Edit, Revision, read_document, relabel, word_runs, write_document
 from nearspan.segment import LabelledSpan
 
-ONE = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "A"), (0, 1, "B"), (2, 3, "A")))
+ADA_A, ADA_B, BOB = LabelledSpan.of(0, 1, "A"), LabelledSpan.of(0, 1, "B"), LabelledSpan.of(2, 3, "A")
+ONE = MemorySentence("d", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), (ADA_A, ADA_B, BOB))
 
 
 def read(document: Document) -> list[MemorySentence]:
@@ -16,14 +17,14 @@ def read(document: Document) -> list[MemorySentence]:
 
 
 def test_a_relabelled_span_has_this_label_alone():
-    assert relabel(ONE, ((0, 1),), "C").entities == ((0, 1, "C"), (2, 3, "A"))
-    assert relabel(ONE, ((0, 1),), "").entities == ((2, 3, "A"),)
-    assert relabel(ONE, ((1, 3),), "B").entities == (*ONE.entities[:2], (1, 3, "B"), ONE.entities[2])
+    assert relabel(ONE, ((0, 1),), "C").entities == (LabelledSpan.of(0, 1, "C"), BOB)
+    assert relabel(ONE, ((0, 1),), "").entities == (BOB,)
+    assert relabel(ONE, ((1, 3),), "B").entities == (ADA_A, ADA_B, LabelledSpan.of(1, 3, "B"), BOB)
 
 
 def test_a_removed_span_is_no_entity_and_comes_back_with_a_label():
     gone = relabel(ONE, ((0, 1),), None)
-    assert (gone.entities, gone.removed) == (((2, 3, "A"),), ((0, 1),))
+    assert (gone.entities, gone.removed) == ((BOB,), ((0, 1),))
     assert relabel(gone, ((0, 1),), "A").removed == ()
     assert relabel(gone, ((0, 1),), "").removed == ()
 
@@ -43,8 +44,8 @@ def test_fragments_are_one_entity_or_nothing():
     runs = word_runs(ONE, 7, Span(((0, 3), (8, 11))))
     assert runs == ((0, 1), (2, 3))
     one = relabel(ONE, runs, "A")
-    assert (one.discontinuous, one.entities) == ((LabelledSpan(runs, "A"),), ONE.entities)
-    assert relabel(one, runs, "B").discontinuous == (LabelledSpan(runs, "B"),)
+    assert one.entities == (*ONE.entities, LabelledSpan(runs, "A"))
+    assert relabel(one, runs, "B").entities == (*ONE.entities, LabelledSpan(runs, "B"))
     assert relabel(one, runs, "") == relabel(one, runs, None) == ONE
     with pytest.raises(EditError, match="not made of runs of whole words of sentence 7"):
         word_runs(ONE, 7, Span(((0, 2), (8, 11))))

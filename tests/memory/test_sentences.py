@@ -9,9 +9,11 @@ from nearspan.memory.receipts import sentence_line
 from nearspan.memory.sentences import SentenceView, as_document, by_document, matching
 from nearspan.segment import LabelledSpan, split
 
-ADA = MemorySentence("a", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), ((0, 1, "PERSON"), (2, 3, "PERSON")))
-OSLO = MemorySentence("b", 0, "Oslo is cold", ((0, 4), (5, 7), (8, 12)), ((0, 1, "PLACE"),))
-PAIN = MemorySentence("b", 1, "Pain in legs", ((0, 4), (5, 7), (8, 12)), (), (LabelledSpan(((0, 1), (2, 3)), "ADR"),))
+ADA = MemorySentence(
+    "a", 0, "Ada met Bob", ((0, 3), (4, 7), (8, 11)), (LabelledSpan.of(0, 1, "PERSON"), LabelledSpan.of(2, 3, "PERSON"))
+)
+OSLO = MemorySentence("b", 0, "Oslo is cold", ((0, 4), (5, 7), (8, 12)), (LabelledSpan.of(0, 1, "PLACE"),))
+PAIN = MemorySentence("b", 1, "Pain in legs", ((0, 4), (5, 7), (8, 12)), (LabelledSpan(((0, 1), (2, 3)), "ADR"),))
 SENTENCES = {0: ADA, 4: OSLO, 5: PAIN}
 
 

@@ -126,7 +126,7 @@ def test_training_data_in_windows_and_fragments_too_far_apart():
     touching = Entity(Span((at(20), at(21))), "A")
     recipe = nearspan.recipe("classifier")
     data = TrainingData.of([Document(text, (near, far, touching))], recipe, recipe.splitter())
-    assert [[gold.fragments for gold in entities_of_sentence] for entities_of_sentence in data.discontinuous] == [
+    assert [[gold.fragments for gold in entities_of_sentence] for entities_of_sentence in data.entities] == [
         [((950, 951), (952, 953))],
         [((50, 51), (52, 53))],
     ]

@@ -64,7 +64,7 @@ def test_a_batch_tells_the_texts_of_its_gold_spans_and_of_no_others(texts, data,
     lengths = torch.tensor([len(data.sentences[i]) for i in ids])
     candidates = enumerate_spans(lengths, 6)
     batch_texts = texts.batch(torch.tensor(ids), candidates)
-    golds = [(b, first, stop) for b, i in enumerate(ids) for first, stop, _ in data.entities[i]]
+    golds = [(b, entity.first, entity.stop) for b, i in enumerate(ids) for entity in data.entities[i]]
     places = [
         (int(candidates.sentence[r]), int(candidates.first[r]), int(candidates.stop[r])) for r in batch_texts.rows
     ]

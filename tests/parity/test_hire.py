@@ -154,9 +154,9 @@ def test_labels_begin_as_the_mean_of_their_entities_words(build, data):
         vectors = [
             words.trained[words.index[sentence.tokens[word].lower()]]
             for sentence, entities in zip(data.sentences, data.entities, strict=True)
-            for first, stop, name in entities
-            if name == label
-            for word in range(first, stop)
+            for entity in entities
+            if entity.label == label
+            for word in range(entity.first, entity.stop)
         ]
         torch.testing.assert_close(vector, torch.stack(vectors).mean(0))
 

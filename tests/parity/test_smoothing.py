@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearspan.losses import BoundarySmoothingSettings, smooth_targets
+from nearspan.segment import LabelledSpan
 from nearspan.spans import SpanLabels, enumerate_spans
 
 
@@ -38,7 +39,9 @@ def paper_grid(length, entities, max_width, labels, epsilon, distance):
 
 def check(sentences, max_width, epsilon, distance, labels=4):
     lengths = torch.tensor([length for length, _ in sentences])
-    gold = SpanLabels.of_all_spans(lengths, [entities for _, entities in sentences], max_width)
+    gold = SpanLabels.of_all_spans(
+        lengths, [[LabelledSpan.of(*entity) for entity in entities] for _, entities in sentences], max_width
+    )
     candidates = enumerate_spans(lengths, max_width)
     one_hot = gold.one_hot_targets(torch.arange(len(lengths)), candidates, labels)
     targets = smooth_targets(one_hot, candidates, BoundarySmoothingSettings(epsilon=epsilon, distance=distance))

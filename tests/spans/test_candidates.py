@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearspan
-from nearspan.segment import split
+from nearspan.segment import LabelledSpan, split
 from nearspan.spans import CandidateRules, LabelledSentences, SpanLabels, count_candidates, enumerate_spans
 
 lengths_ = st.lists(st.integers(0, 12), min_size=1, max_size=6)
@@ -41,12 +41,12 @@ def test_targets_are_the_labels_of_the_entities_and_null_elsewhere(lengths, max_
     for length in lengths:
         spans = [(first, stop) for first in range(length) for stop in range(first + 1, length + 1)]
         chosen = data.draw(st.lists(st.sampled_from(spans), unique=True, max_size=4))
-        gold.append([(first, stop, data.draw(st.integers(1, 3))) for first, stop in chosen])
+        gold.append([LabelledSpan.of(*span, data.draw(st.integers(1, 3))) for span in chosen])
     table = SpanLabels.of_all_spans(torch.tensor(lengths), gold, max_width)
     labels = {
-        (s, first, stop): label
+        (s, entity.first, entity.stop): entity.label
         for s, entities_of_sentence in enumerate(gold)
-        for first, stop, label in entities_of_sentence
+        for entity in entities_of_sentence
     }
     assert table.labels.tolist() == [labels.get(place, 0) for place in naive(lengths, max_width)]
     ids = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=4))
@@ -60,19 +60,21 @@ def test_hot_targets_hold_all_labels_of_a_span(lengths, max_width: int, data: st
     gold = []
     for length in lengths:
         spans = [(first, stop) for first in range(length) for stop in range(first + 1, length + 1)]
-        triples = st.tuples(st.sampled_from(spans), st.integers(1, 3)).map(lambda pair: (*pair[0], pair[1]))
-        gold.append(data.draw(st.lists(triples, unique=True, max_size=6)))
+        labelled = st.tuples(st.sampled_from(spans), st.integers(1, 3)).map(
+            lambda pair: LabelledSpan.of(*pair[0], pair[1])
+        )
+        gold.append(data.draw(st.lists(labelled, unique=True, max_size=6)))
     table = SpanLabels.of_all_spans(torch.tensor(lengths), gold, max_width)
     ids = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=4))
     batch = [lengths[i] for i in ids]
     targets = table.one_hot_targets(torch.tensor(ids), enumerate_spans(torch.tensor(batch), max_width), 4)
     for row, (s, first, stop) in zip(targets.tolist(), naive(batch, max_width), strict=True):
-        labels = {label for *place, label in gold[ids[s]] if place == [first, stop]} or {0}
+        labels = {entity.label for entity in gold[ids[s]] if entity.fragments == ((first, stop),)} or {0}
         assert row == [float(label in labels) for label in range(4)]
     first = {
-        (s, *place): label
+        (s, entity.first, entity.stop): entity.label
         for s, entities_of_sentence in enumerate(gold)
-        for *place, label in reversed(entities_of_sentence)
+        for entity in reversed(entities_of_sentence)
     }
     assert table.labels.tolist() == [first.get(place, 0) for place in naive(lengths, max_width)]
 
@@ -95,4 +97,4 @@ def test_no_sentences_have_no_candidates():
 def test_no_labelled_sentences_can_be_selected_too():
     labelled = LabelledSentences.of([nearspan.markup("[Ada](PER) left")], split, CandidateRules(2))
     assert labelled.select([]).sentences == []
-    assert labelled.select([0]).entities == [[(0, 1, "PER")]]
+    assert labelled.select([0]).entities == [[LabelledSpan.of(0, 1, "PER")]]

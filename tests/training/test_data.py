@@ -2,7 +2,7 @@
 
 import nearspan
 from nearspan.document import Document, Entity
-from nearspan.segment import split
+from nearspan.segment import LabelledSpan, split
 from nearspan.training.data import TrainingData, digest
 
 
@@ -14,7 +14,8 @@ def training_data(document: Document, max_width: int = 6) -> TrainingData:
 
 def test_entities_are_placed_on_words_and_counted():
     data = training_data(nearspan.markup("[Ada](B) met [New York](A). [Bob](B) left."))
-    assert data.entities == [[(0, 1, "B"), (2, 4, "A")], [(0, 1, "B")]]
+    bob = LabelledSpan.of(0, 1, "B")
+    assert data.entities == [[bob, LabelledSpan.of(2, 4, "A")], [bob]]
     assert data.labels == ["A", "B"]
     assert data.coverage.entities == 3
 
@@ -25,7 +26,7 @@ def test_windows_of_a_long_sentence_share_what_lies_in_both():
     at = text.index("w950")
     data = training_data(Document(text, (Entity.of(at, at + 4, "A"),)))
     assert [len(sentence) for sentence in data.sentences] == [1000, 600]
-    assert data.entities == [[(950, 951, "A")], [(50, 51, "A")]]
+    assert data.entities == [[LabelledSpan.of(950, 951, "A")], [LabelledSpan.of(50, 51, "A")]]
     assert data.coverage.entities == 1
 
 
@@ -49,5 +50,5 @@ def test_an_entity_as_wide_as_a_window_overlaps_is_in_a_window_wherever_it_stand
     entities = [Entity.of(start, end, "A") for start, end in zip(starts, ends, strict=True)]  # 140 words each
     data = training_data(Document(text, tuple(entities)), max_width=150)
     assert data.coverage.reachable == len(entities)
-    assert {stop - first for entities in data.entities for first, stop, _ in entities} == {140}
+    assert {gold.width for entities in data.entities for gold in entities} == {140}
     assert sum(map(len, data.entities)) >= len(entities)

@@ -5,12 +5,14 @@ Shapes: B sentences in a batch, T words in its longest sentence, M sentences and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from nearspan.segment import LabelledSpan, contiguous
 
 CPU_WORDS, GPU_WORDS = 2048, 8192  # padded words in a batch that is only read
 PIECES = 4  # padded pieces that it may have for each of them: words of many pieces are rare
@@ -24,7 +26,8 @@ class SpanTable:
 
     They are sorted within a sentence, and each is there once.
 
-    >>> table = SpanTable.of([[(1, 2), (0, 2)], [], [(0, 1)]])
+    >>> entities = [[LabelledSpan.of(1, 2, "A"), LabelledSpan.of(0, 2, "B")], [], [LabelledSpan.of(0, 1, "A")]]
+    >>> table = SpanTable.of(entities)
     >>> table.first.tolist(), table.counts.tolist(), table.starts.tolist()
     ([0, 1, 0], [2, 0, 1], [0, 2, 2])
     """
@@ -35,9 +38,9 @@ class SpanTable:
     starts: Tensor  # [M]
 
     @classmethod
-    def of(cls, spans: Sequence[Iterable[tuple[int, int]]]) -> SpanTable:
-        """The spans (first, stop) of each sentence."""
-        distinct = [sorted(set(spans_of_sentence)) for spans_of_sentence in spans]
+    def of(cls, entities: Sequence[Sequence[LabelledSpan[str]]]) -> SpanTable:
+        """The spans of the contiguous entities of each sentence."""
+        distinct = [sorted({span.fragments[0] for span in contiguous(of_sentence)}) for of_sentence in entities]
         flat = torch.tensor([span for spans_of_sentence in distinct for span in spans_of_sentence], dtype=torch.long)
         first, stop = flat.view(-1, 2).unbind(1)
         counts = torch.tensor([len(spans_of_sentence) for spans_of_sentence in distinct], dtype=torch.long)

@@ -22,7 +22,7 @@ from nearspan.encoders.transformer import Transformer, TransformerSettings
 from nearspan.encoders.word_feature import WordFeature, first_named
 from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySettings
 from nearspan.errors import ConfigError
-from nearspan.segment import Sentence, WordEntity
+from nearspan.segment import LabelledSpan, Sentence, contiguous
 from nearspan.settings import PartField, PartName, PartSettings, Settings, drop_none
 
 KEYS = ("transformer", "vectors", "characters")  # the features that words are recalled by: the first that there is
@@ -109,7 +109,7 @@ class Encoder(nn.Module):
         settings: EncoderSettings,
         train: Sequence[Sentence],
         others: Sequence[Sentence] = (),
-        entities: Sequence[Sequence[WordEntity]] = (),
+        entities: Sequence[Sequence[LabelledSpan[str]]] = (),
     ) -> Self:
         """Build an encoder for a corpus: vocabularies from `train`, pretrained vectors for `others` too.
 
@@ -119,7 +119,7 @@ class Encoder(nn.Module):
             name: registry.part("word_feature", feature.kind).from_corpus(feature, train, others)
             for name, feature in settings.word_features().items()
         }
-        labels = sorted({label for entities_of_sentence in entities for _, _, label in entities_of_sentence})
+        labels = sorted({gold.label for of_sentence in entities for gold in contiguous(of_sentence)})
         encoder = cls(settings, features, labels)
         if encoder.sentence_context is not None and encoder.sentence_context.names:
             encoder._initialize_labels(encoder.sentence_context, train, entities)
@@ -243,7 +243,7 @@ class Encoder(nn.Module):
 
     @torch.no_grad()
     def _initialize_labels(
-        self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[WordEntity]]
+        self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[LabelledSpan[str]]]
     ) -> None:
         """Put each label's vector where the mean of its entities' words is."""
         chosen = example_entities(entities, context.names)

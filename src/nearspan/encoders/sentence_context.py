@@ -13,7 +13,7 @@ from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
 from nearspan.encoders.character_cnn import CharacterFeature
 from nearspan.encoders.static_vectors import StaticVectors
 from nearspan.encoders.word_feature import WordFeature, first_named
-from nearspan.segment import WordEntity
+from nearspan.segment import LabelledSpan, contiguous
 from nearspan.settings import Settings
 
 MOST = 300  # entities of a label whose words make its first vector
@@ -91,11 +91,11 @@ class SentenceContext(nn.Module):
 
 
 def example_entities(
-    entities: Sequence[Sequence[WordEntity]], labels: Sequence[str]
+    entities: Sequence[Sequence[LabelledSpan[str]]], labels: Sequence[str]
 ) -> dict[str, list[tuple[int, int, int]]]:
-    """For each label some of its entities, evenly from the whole corpus: sentence, first word, stop."""
+    """For each label some of its contiguous entities, evenly from the whole corpus: sentence, first word, stop."""
     spans: dict[str, list[tuple[int, int, int]]] = {label: [] for label in labels}
-    for sentence, entities_of_sentence in enumerate(entities):
-        for first, stop, label in entities_of_sentence:
-            spans[label].append((sentence, first, stop))
+    for sentence, of_sentence in enumerate(entities):
+        for gold in contiguous(of_sentence):
+            spans[gold.label].append((sentence, gold.first, gold.stop))
     return {label: places[:: -(-len(places) // MOST) or 1] for label, places in spans.items()}

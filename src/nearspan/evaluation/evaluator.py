@@ -16,7 +16,7 @@ from nearspan.model.calibration import expected_calibration_error, score_entitie
 from nearspan.model.decode import decode
 from nearspan.model.predict import Predictor, SentenceWindows
 from nearspan.model.thresholds import Scored, Threshold, above_thresholds
-from nearspan.segment import Coverage, Fragments, LabelledSpan, Sentence
+from nearspan.segment import Coverage, LabelledSpan, Sentence
 from nearspan.spans import align_to_candidates
 
 UNKNOWN_LABEL = "with a label unknown to the model"
@@ -181,16 +181,14 @@ def _coverage(model: Model, sentences: Sequence[Sentence], document: Document) -
     never_linked = "discontinuous, of a label that was not so in training"
     overlapping = f"overlapping more than {model.overlap} decoding allows"
     reasons = {UNKNOWN_LABEL: 0, never_linked: 0, overlapping: 0}
-    for contiguous, discontinuous in zip(reached.entities, reached.discontinuous, strict=True):
-        spans: list[tuple[Fragments, str]] = [(((first, stop),), label) for first, stop, label in contiguous]
-        spans += [(gold.fragments, gold.label) for gold in discontinuous]
-        known = [(fragments, label) for fragments, label in spans if label in model.labels]
+    for entities in reached.entities:
+        known = [gold for gold in entities if gold.label in model.labels]
         predictable = [
-            LabelledSpan(fragments, 1, -sum(stop - first for first, stop in fragments))  # the narrower stand
-            for fragments, label in known
-            if len(fragments) == 1 or label in linked
+            LabelledSpan(gold.fragments, 1, -gold.width)  # the narrower stand
+            for gold in known
+            if not gold.discontinuous or gold.label in linked
         ]
-        reasons[UNKNOWN_LABEL] += len(spans) - len(known)
+        reasons[UNKNOWN_LABEL] += len(entities) - len(known)
         reasons[never_linked] += len(known) - len(predictable)
         reasons[overlapping] += len(predictable) - len(decode(predictable, model.overlap, model.linked_overlap))
     return reached.coverage + Coverage(unreachable={reason: count for reason, count in reasons.items() if count})

@@ -14,7 +14,7 @@ from nearspan.explain.evidence import NULL, Evidence, Neighbour, RecalledWord, S
 from nearspan.explain.question import Question
 from nearspan.heads import Contributions, FragmentLinker, Head, Query
 from nearspan.knn import Datastore, similarities
-from nearspan.segment import LabelledSpan
+from nearspan.segment import LabelledSpan, contiguous
 
 
 class ExplainedNetwork(Protocol):
@@ -155,7 +155,7 @@ def _occurrence(datastore: Datastore, memory: WordMemory, slot: int, weight: flo
     if position is None:
         return None
     sentence = datastore.sentences[position]
-    around = [(stop - first, label) for first, stop, label in sentence.entities if first <= word < stop]
+    around = [(gold.width, gold.label) for gold in contiguous(sentence.entities) if gold.first <= word < gold.stop]
     label = min(around)[1] if around else NULL  # of the narrowest entity that the word is in
     place = (sentence.span(word, word + 1), sentence.text, sentence.document, slot, datastore.ids[position])
     return Neighbour(label, weight, *place)
@@ -196,7 +196,7 @@ def _nearest_entities(
         row, gold = fragments[position]
         number = int(datastore.sentence[row])
         sentence = datastore.sentences[number]
-        place = (sentence.linked(gold.fragments), sentence.text, sentence.document, row, datastore.ids[number])
+        place = (sentence.characters(gold.fragments), sentence.text, sentence.document, row, datastore.ids[number])
         nearest.setdefault((number, gold), Neighbour(gold.label, weight, *place))
     return _group_by_label(nearest.values())
 

@@ -19,7 +19,6 @@ from nearspan.knn import Pool
 from nearspan.registry import register
 from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import WordTarget
 
 OUT, BEGIN, INSIDE, END, SINGLE = 0, 0, 1, 2, 3  # the tag of no entity; where in its label's four a tag stands
 NEVER = -1e4  # the score of a transition that may not be: no sentence's other scores make up for it
@@ -202,7 +201,7 @@ class CrfHead(Head):
         wide = index[:, 2] - index[:, 1] > query.network.suggester.max_width
         return _spans_by_sentence(index[wide], scores[wide], len(query.batch.ids))
 
-    def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[WordTarget]]) -> Tensor:
+    def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[LabelledSpan[int]]]) -> Tensor:
         """The BIOES tags [R] of all words of a corpus."""
         return bioes_tags(lengths, entities)
 
@@ -240,17 +239,18 @@ def grammar(labels: int) -> tuple[Tensor, Tensor, Tensor]:
     return within | (closes[:, None] & opens), opens, closes
 
 
-def bioes_tags(lengths: Sequence[int], entities: Sequence[Sequence[tuple[int, int, int]]]) -> Tensor:
-    """The BIOES tags [R] of all words of sentences with flat entities (first, stop, label from 1 on).
+def bioes_tags(lengths: Sequence[int], entities: Sequence[Sequence[LabelledSpan[int]]]) -> Tensor:
+    """The BIOES tags [R] of all words of sentences with flat entities, whose labels are from 1 on.
 
-    >>> bioes_tags([4, 1], [[(0, 3, 1)], [(0, 1, 2)]]).tolist()  # B I E O of label 1, S of label 2
+    >>> entities = [[LabelledSpan.of(0, 3, 1)], [LabelledSpan.of(0, 1, 2)]]
+    >>> bioes_tags([4, 1], entities).tolist()  # B I E O of label 1, S of label 2
     [1, 2, 3, 0, 8]
     """
     tags = [[OUT] * length for length in lengths]
     for sentence, spans in zip(tags, entities, strict=True):
-        for first, stop, label in spans:
-            places = [SINGLE] if stop - first == 1 else [BEGIN, *[INSIDE] * (stop - first - 2), END]
-            sentence[first:stop] = [1 + 4 * (label - 1) + place for place in places]
+        for span in spans:
+            places = [SINGLE] if span.width == 1 else [BEGIN, *[INSIDE] * (span.width - 2), END]
+            sentence[span.first : span.stop] = [1 + 4 * (span.label - 1) + place for place in places]
     return torch.tensor([tag for sentence in tags for tag in sentence], dtype=torch.long)
 
 

@@ -22,7 +22,7 @@ from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.knn import Datastore, Pool
 from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation, WordTarget
+from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation
 
 
 class SpanEncoder(Protocol):
@@ -205,7 +205,7 @@ class Head(nn.Module):
         del query, row
         return None
 
-    def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[WordTarget]]) -> Tensor | None:
+    def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[LabelledSpan[int]]]) -> Tensor | None:
         """What a head that reads words has to learn of each word of a corpus [R]."""
         del lengths, entities
         return None

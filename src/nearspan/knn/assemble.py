@@ -79,9 +79,7 @@ def relabel(
     device = datastore.labels.device
     changed_sentences = [kept[place] for place in changed]
     lengths = torch.tensor([len(sentence.words) for sentence in changed_sentences])
-    spans = suggester.candidates(
-        lengths, [[entity[:2] for entity in sentence.entities] for sentence in changed_sentences]
-    )
+    spans = suggester.candidates(lengths, [sentence.entities for sentence in changed_sentences])
     columns = label_spans(changed_sentences, labels, spans, suggester.has_null)
     new_labels, new_further, new_weights = (column.to(device) for column in columns)
     places = torch.tensor(changed, device=device)

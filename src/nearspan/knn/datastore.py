@@ -16,7 +16,7 @@ from torch.nn import functional
 from nearspan.errors import ModelError
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import PART, WordTable
-from nearspan.segment import LabelledSpan, digests
+from nearspan.segment import Fragments, LabelledSpan, digests
 from nearspan.spans import AllSpans, Candidates, WordSums, candidate_number
 
 TIE = 1e-6  # cosines that differ by less are taken to be the same
@@ -61,7 +61,7 @@ class Datastore:
         The sentences are numbered from 0 where no `ids` are given.
         """
         lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
-        spans = suggester.candidates(lengths, [[entity[:2] for entity in sentence.entities] for sentence in sentences])
+        spans = suggester.candidates(lengths, [sentence.entities for sentence in sentences])
         if isinstance(vectors, WordSums):
             kind, count, expected = "words", len(vectors.steps), int(lengths.sum())
         else:
@@ -172,13 +172,13 @@ class Datastore:
 
     def labels_of(self, row: int) -> list[str]:
         """All labels of the span at a row; `labels` holds the first of them."""
-        sentence, span = self.sentences[int(self.sentence[row])], (int(self.first[row]), int(self.stop[row]))
-        return [label for first, stop, label in sentence.entities if (first, stop) == span]
+        sentence, span = self.sentences[int(self.sentence[row])], ((int(self.first[row]), int(self.stop[row])),)
+        return [gold.label for gold in sentence.entities if gold.fragments == span]
 
     def fragments(self) -> Iterator[tuple[int, LabelledSpan[str]]]:
         """The rows of the fragments of discontinuous entities, each with its entity."""
         for number, sentence in enumerate(self.sentences):
-            for gold in sentence.discontinuous:
+            for gold in (gold for gold in sentence.entities if gold.discontinuous):
                 first, stop = torch.tensor(gold.fragments).unbind(1)
                 numbers = candidate_number(first, stop, torch.tensor(len(sentence.words)), self.max_width)
                 yield from ((int(self.starts[number]) + row, gold) for row in numbers.tolist())
@@ -208,23 +208,20 @@ def label_spans(
     label_marks: list[tuple[int, int, int, int, int]] = []  # sentence, first, stop, how many labels before, label
     weight_marks: list[tuple[int, int, int, float]] = []
     for m, sentence in enumerate(sentences):
-        before: Counter[tuple[int, int]] = Counter()
-        for first, stop, label in sentence.entities:
-            label_marks.append((m, first, stop, before[first, stop], number[label]))
-            before[first, stop] += 1
+        before: Counter[Fragments] = Counter()
+        for gold in sentence.entities:
+            if not gold.discontinuous:
+                label_marks.append((m, *gold.fragments[0], before[gold.fragments], number[gold.label]))
+                before[gold.fragments] += 1
         label_marks += [(m, *span, 0, -1) for span in sentence.removed]
         weight_marks += [(m, first, stop, math.log(times)) for first, stop, times in sentence.span_weights]
-    size = max((len(sentence.words) for sentence in sentences), default=0) + 1
-    keys = (spans.sentence * size + spans.first) * size + spans.stop  # [N] rising
     places = torch.tensor([mark[:3] for mark in (*label_marks, *weight_marks)], dtype=torch.long).view(-1, 3)
-    wanted = (places[:, 0] * size + places[:, 1]) * size + places[:, 2]
-    rows = torch.searchsorted(keys, wanted)
-    real = functional.pad(keys, (0, 1), value=-1)[rows] == wanted  # wider ones are no candidates
+    rows, real = spans.find(places)  # wider ones are no candidates
     label_rows, label_real = rows[: len(label_marks)], real[: len(label_marks)]
     rank, label_numbers = torch.tensor([mark[3:] for mark in label_marks], dtype=torch.long).view(-1, 2).unbind(1)
-    table = torch.zeros(int(rank.max()) + 1 if label_marks else 1, len(keys), dtype=torch.long)
+    table = torch.zeros(int(rank.max()) + 1 if label_marks else 1, len(spans), dtype=torch.long)
     table[rank[label_real], label_rows[label_real]] = label_numbers[label_real]
-    logs = torch.zeros(len(keys))
+    logs = torch.zeros(len(spans))
     if weighted:
         logs = torch.tensor([math.log(sentence.weight) for sentence in sentences])[spans.sentence]
         times, weight_real = torch.tensor([mark[3] for mark in weight_marks]), real[len(label_marks) :]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearspan.document import Fragment, Span
-from nearspan.segment import LabelledSpan
+from nearspan.segment import LabelledSpan, contiguous
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,7 @@ class MemorySentence:
     number: int  # position in the document
     text: str
     words: tuple[Fragment, ...]
-    entities: tuple[tuple[int, int, str], ...]  # first word, stop, label
-    discontinuous: tuple[LabelledSpan[str], ...] = ()
+    entities: tuple[LabelledSpan[str], ...]  # contiguous ones first
     removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
     weight: float = 1.0  # so many copies does the sentence count as
     span_weights: tuple[tuple[int, int, float], ...] = ()  # spans, first word and stop, that count so many times
@@ -29,8 +28,8 @@ class MemorySentence:
         """The characters of words `first` to `stop`, half-open."""
         return Span.of(self.words[first][0], self.words[stop - 1][1])
 
-    def linked(self, fragments: Iterable[Fragment]) -> Span:
-        """The characters of several runs of words."""
+    def characters(self, fragments: Iterable[Fragment]) -> Span:
+        """The characters of runs of words, such as the fragments of an entity."""
         return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
 
     @property
@@ -40,14 +39,14 @@ class MemorySentence:
 
     def to_dict(self) -> dict[str, Any]:
         """One line of `memory.jsonl`."""
-        discontinuous = [(gold.fragments, gold.label) for gold in self.discontinuous]
+        linked = [(gold.fragments, gold.label) for gold in self.entities if gold.discontinuous]
         content: dict[str, Any] = {
             "document": self.document,
             "number": self.number,
             "text": self.text,
             "words": self.words,
-            "entities": self.entities,
-            **({"discontinuous": discontinuous} if discontinuous else {}),
+            "entities": [(gold.first, gold.stop, gold.label) for gold in contiguous(self.entities)],
+            **({"discontinuous": linked} if linked else {}),
         }
         content |= {"removed": self.removed} if self.removed else {}
         content |= {"weight": self.weight} if self.weight != 1 else {}
@@ -59,10 +58,10 @@ class MemorySentence:
         if not isinstance(content, dict):
             raise TypeError(f"found {content!r}, expected an object")
         words = tuple((int(a), int(b)) for a, b in content["words"])
-        entities = tuple((int(a), int(b), str(label)) for a, b, label in content["entities"])
-        discontinuous = tuple(
+        runs = [(((first, stop),), label) for first, stop, label in content["entities"]]
+        entities = tuple(
             LabelledSpan(tuple((int(a), int(b)) for a, b in fragments), str(label))
-            for fragments, label in content.get("discontinuous", ())
+            for fragments, label in [*runs, *content.get("discontinuous", ())]
         )
         removed = tuple((int(a), int(b)) for a, b in content.get("removed", ()))
         span_weights = tuple((int(a), int(b), float(times)) for a, b, times in content.get("span_weights", ()))
@@ -70,8 +69,8 @@ class MemorySentence:
             *((*place, "removed span") for place in removed),
             *((a, b, "weighted span") for a, b, _ in span_weights),
         ]
-        places = [(first, stop, gold.label) for gold in discontinuous for first, stop in gold.fragments]
-        for first, stop, label in (*entities, *places, *others):
+        places = [(*fragment, gold.label) for gold in entities for fragment in gold.fragments]
+        for first, stop, label in (*places, *others):
             if not 0 <= first < stop <= len(words):
                 raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
         weight = float(content.get("weight", 1.0))
@@ -79,4 +78,4 @@ class MemorySentence:
             if not 0 < number < math.inf:
                 raise ValueError(f"a weight is {number}, not a number above 0")
         where = (str(content["document"]), int(content["number"]), str(content["text"]))
-        return cls(*where, words, entities, discontinuous, removed, weight, span_weights)
+        return cls(*where, words, entities, removed, weight, span_weights)

@@ -46,7 +46,7 @@ def load_datastore(folder: Path, weights: str, labels: Sequence[str], suggester:
     try:
         sentences = _read_sentences(current_file(folder, SENTENCES))
         _refuse_foreign(folder, weights)
-        if unknown := {label for sentence in sentences for *_, label in sentence.entities} - set(labels):
+        if unknown := {gold.label for sentence in sentences for gold in sentence.entities} - set(labels):
             raise ModelError(
                 f"{current_file(folder, SENTENCES)} has labels that the model does not know: "
                 f"{', '.join(sorted(unknown))}"

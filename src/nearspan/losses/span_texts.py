@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from nearspan.segment import Sentence, WordEntity
+from nearspan.segment import LabelledSpan, Sentence, contiguous
 from nearspan.segment.words import words
 from nearspan.spans import Candidates, candidate_number
 
@@ -96,7 +96,7 @@ class SpanTexts:
     def from_corpus(
         cls,
         sentences: Sequence[Sentence],
-        entities: Sequence[Sequence[WordEntity]],
+        entities: Sequence[Sequence[LabelledSpan[str]]],
         max_width: int,
         source: SynonymSource | None = None,
         most: int = 10,
@@ -112,7 +112,7 @@ class SpanTexts:
 
         spans, texts, synonyms, synonym_counts, counts = [], [], [], [], []
         for sentence, golds in zip(sentences, entities, strict=True):
-            places = list(dict.fromkeys((first, stop) for first, stop, _ in golds))
+            places = list(dict.fromkeys(gold.fragments[0] for gold in contiguous(golds)))
             counts.append(len(places))
             for first, stop in places:
                 text = sentence.span(first, stop).text(sentence.document.text)

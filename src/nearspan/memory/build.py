@@ -41,8 +41,7 @@ def check_labels(model: Model, labels: Iterable[str]) -> None:
 def build(model: Model, documents: Iterable[Document]) -> tuple[Coverage, Datastore]:
     """A datastore of documents, which the model has from now on, and what of them could not be reached."""
     labelled = model.label_documents(documents)
-    check_labels(model, (label for entities in labelled.entities for *_, label in entities))
-    check_labels(model, (gold.label for golds in labelled.discontinuous for gold in golds))
+    check_labels(model, (gold.label for entities in labelled.entities for gold in entities))
     if not labelled.sentences:
         raise EditError("the documents hold no words, so there is nothing to remember")
     return labelled.coverage, model.build_datastore(labelled)

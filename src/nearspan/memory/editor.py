@@ -335,11 +335,9 @@ class Editor:
     def _labels(self, sentence: int, span: Span) -> list[str] | None:
         """The labels of a span of a remembered sentence, none where it is no entity; None where it was removed."""
         remembered, runs = self._locate(sentence, span)
-        if span.discontinuous:
-            return [gold.label for gold in remembered.discontinuous if gold.fragments == runs]
-        if runs[0] in remembered.removed:
+        if len(runs) == 1 and runs[0] in remembered.removed:
             return None
-        return [label for first, stop, label in remembered.entities if (first, stop) == runs[0]]
+        return [gold.label for gold in remembered.entities if gold.fragments == runs]
 
     def _make(self, kind: Kind, summary: str, change: Mapping[str, Any], receipt: Sequence[str] = ()) -> Edit:
         """Make an edit that the sentences and documents at hand are enough for."""

@@ -160,15 +160,14 @@ def relabel(sentence: MemorySentence, runs: Fragments, label: str | None) -> Mem
 
     Only a run of words is remembered as no entity; fragments are either an entity together, or nothing.
     """
-    if len(runs) > 1:
-        others = [gold for gold in sentence.discontinuous if gold.fragments != runs]
-        return replace(sentence, discontinuous=tuple([*others, LabelledSpan(runs, label)] if label else others))
-    span = runs[0]
-    entities = [entity for entity in sentence.entities if entity[:2] != span]
+    entities = [gold for gold in sentence.entities if gold.fragments != runs]
     if label:
-        entities.append((*span, label))
-    removed = {place for place in sentence.removed if place != span} | ({span} if label is None else set())
-    return replace(sentence, entities=tuple(sorted(entities)), removed=tuple(sorted(removed)))
+        entities.append(LabelledSpan(runs, label))
+    entities.sort(key=lambda gold: (gold.discontinuous, gold.fragments, gold.label))
+    removed = set(sentence.removed)
+    if len(runs) == 1:
+        removed = removed | {runs[0]} if label is None else removed - {runs[0]}
+    return replace(sentence, entities=tuple(entities), removed=tuple(sorted(removed)))
 
 
 def word_runs(sentence: MemorySentence, number: int, span: Span) -> Fragments:

@@ -54,14 +54,12 @@ def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> 
 
 def sentence_line(number: int, sentence: MemorySentence) -> str:
     """A sentence that came or went."""
-    contiguous = [(((first, stop),), label) for first, stop, label in sentence.entities]
-    linked = [(gold.fragments, gold.label) for gold in sentence.discontinuous]
-    text, words, names = sentence.text, sentence.words, []
-    for fragments, label in sorted([*contiguous, *linked]):
-        parts = [text[words[first][0] : words[stop - 1][1]] for first, stop in fragments]
-        names.append(f"{' '.join(parts)!r} {label}")
+    entities = sorted(sentence.entities, key=lambda gold: (gold.fragments, gold.label))
+    names = [f"{sentence.characters(gold.fragments).text(sentence.text)!r} {gold.label}" for gold in entities]
     weight = f", weight {sentence.weight:g}" if sentence.weight != 1 else ""
-    return f"sentence {number} of {sentence.document!r}: {text!r} ({', '.join(names) or 'no entities'}){weight}"
+    return (
+        f"sentence {number} of {sentence.document!r}: {sentence.text!r} ({', '.join(names) or 'no entities'}){weight}"
+    )
 
 
 def forgotten_words_lines(slots: int) -> list[str]:

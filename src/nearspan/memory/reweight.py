@@ -24,7 +24,7 @@ from nearspan.memory.edits import SpanWeights
 from nearspan.model import Model
 from nearspan.model.decode import decode
 from nearspan.model.predict import of_whole_words
-from nearspan.segment import Sentence
+from nearspan.segment import LabelledSpan, Sentence
 from nearspan.segment.windows import LONGEST
 
 Weight = float | Literal["enough"]
@@ -149,7 +149,7 @@ class _Trial:
             steps = (rival.log() - right.log()).clamp(math.log(LEAST), math.log(LIMIT))
             steps *= (chosen[:, 1:] != gold[:, 1:]).any(1) & (labels >= 0)  # not of those that were removed
             # no contiguous entity gives way to a discontinuous one where these may overlap as they like
-            by_sentence = network.select(query, probabilities, link=self.model.linked_overlap != "any")
+            by_sentence = network.predict(query, probabilities, link=self.model.linked_overlap != "any")
             split = steps.split(query.candidates.counts.tolist())
             for i, spans, step in zip(numbers, by_sentence, split, strict=True):
                 if i not in checked:
@@ -157,11 +157,11 @@ class _Trial:
                 words, remembered = self.target.sentences[i], self.remembered[i]
                 whole = spans if words.wholes is None else of_whole_words(words, spans)
                 decoded = decode(whole, self.model.overlap, self.model.linked_overlap)
-                read = {
-                    (*span.fragments[0], self.model.labels[span.label]) for span in decoded if len(span.fragments) == 1
-                }
-                for first, stop, _ in read ^ set(remembered.entities):
-                    if stop - first <= datastore.max_width and (first, stop) not in remembered.removed:
+                read = {LabelledSpan(span.fragments, self.model.labels[span.label]) for span in decoded}
+                for span in read ^ set(remembered.entities):
+                    first, stop = place = span.fragments[0]
+                    reachable = not span.discontinuous and stop - first <= datastore.max_width
+                    if reachable and place not in remembered.removed:
                         wrong[i] = step  # of what the datastore has a part in, something is read otherwise
         return wrong
 

@@ -26,12 +26,11 @@ class SentenceView:
     @classmethod
     def of(cls, number: int, sentence: MemorySentence) -> SentenceView:
         """A remembered sentence with characters for words."""
-        contiguous = [Entity(sentence.linked([(first, stop)]), label) for first, stop, label in sentence.entities]
-        linked = [Entity(sentence.linked(gold.fragments), gold.label) for gold in sentence.discontinuous]
+        entities = tuple(sorted(Entity(sentence.characters(gold.fragments), gold.label) for gold in sentence.entities))
         removed = tuple(sentence.span(*span) for span in sentence.removed)
         weights = tuple((sentence.span(first, stop), weight) for first, stop, weight in sentence.span_weights)
         place = (sentence.document, sentence.weight, weights)
-        return cls(number, sentence.text, tuple(sorted([*contiguous, *linked])), removed, *place)
+        return cls(number, sentence.text, entities, removed, *place)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -66,8 +65,7 @@ def matching(
     for number, sentence in sentences.items():
         if document and sentence.document != document:
             continue
-        labels = [*(label for *_, label in sentence.entities), *(gold.label for gold in sentence.discontinuous)]
-        if label and label not in labels:
+        if label and all(gold.label != label for gold in sentence.entities):
             continue
         if folded and folded not in sentence.text.casefold():
             continue

@@ -33,7 +33,7 @@ from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
 from nearspan.model.strangers import least_cosine, nearest_cosines
 from nearspan.model.thresholds import Scored, Threshold, thresholds_by_label
-from nearspan.segment import Sentence, WordEntity
+from nearspan.segment import LabelledSpan, Sentence, contiguous
 from nearspan.spans import LabelledSentences, StringMajority, WordSums
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class Model:
         vocabulary: Vocabulary | None = None,
         linked: Sequence[str] = (),
         linked_overlap: Overlap = "any",
-        entities: Sequence[Sequence[WordEntity]] = (),
+        entities: Sequence[Sequence[LabelledSpan[str]]] = (),
     ) -> Model:
         """An untrained model: vocabularies from the training sentences, fresh weights.
 
@@ -99,7 +99,7 @@ class Model:
         are those of the training sentences, which only label vectors (`encoder.sentence_context`) need.
         """
         context = recipe.encoder.sentence_context
-        if context is not None and context.pooling == "labels" and not any(entities):
+        if context is not None and context.pooling == "labels" and not any(map(contiguous, entities)):
             raise ConfigError(
                 "label vectors begin as means over the contiguous entities of the training data, and there are none: "
                 "set encoder.sentence_context.pooling to mean"
@@ -295,7 +295,7 @@ class Model:
     def encode(
         self,
         sentences: Sequence[Sentence],
-        entities: Sequence[Sequence[WordEntity]] | None = None,
+        entities: Sequence[Sequence[LabelledSpan[str]]] | None = None,
         training: bool = False,
     ) -> EncodedCorpus:
         """Sentences as tensors on the model's device; `training`: the very ones it was trained on.
@@ -368,8 +368,8 @@ class Model:
         windows = {question.key: question.window for question in questions}
         queries = {}
         for key, window in windows.items():  # each is read once
-            places = [(*place, NULL) for question in questions if question.key == key for place in question.places]
-            corpus = self.encode([window.sentence], [places])
+            places = [LabelledSpan((place,), NULL) for each in questions if each.key == key for place in each.places]
+            corpus = network.encode([window.sentence], [places])
             queries[key] = Query(network, corpus.batch(torch.tensor([0])), datastore)
         return [
             self._score_evidence(

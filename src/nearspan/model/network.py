@@ -12,7 +12,7 @@ from nearspan.errors import ModelError
 from nearspan.heads import FragmentLinker, Head, Query, Targets
 from nearspan.knn import InterpolationSettings, Pool, knn_probabilities
 from nearspan.losses import Generators, Loss, SpanTexts, zero_loss
-from nearspan.segment import LabelledSpan, Sentence, WordEntity
+from nearspan.segment import LabelledSpan, Sentence
 from nearspan.spans import (
     AllSpans,
     Bottleneck,
@@ -100,7 +100,7 @@ class Network(nn.Module):
     def encode(
         self,
         sentences: Sequence[Sentence],
-        entities: Sequence[Sequence[WordEntity]] | None = None,
+        entities: Sequence[Sequence[LabelledSpan[str]]] | None = None,
         training: bool = False,
     ) -> EncodedCorpus:
         """Sentences as tensors on the network's device; `training`: the very ones it was trained on.
@@ -135,24 +135,23 @@ class Network(nn.Module):
             return None
         return knn_probabilities(query.datastore, query.vectors, self.interpolation, self.labels)
 
-    def predict(self, query: Query) -> list[list[LabelledSpan[int]]]:
-        """For each sentence of a batch the spans that may be entities, before decoding chooses among them."""
-        if self.interpolation is not None and query.datastore is not None:
-            return self.select(query, self.predict_proba(query))
-        return self._link(query, self.head.predict(query))
+    def predict(
+        self, query: Query, probabilities: Tensor | None = None, *, link: bool = True
+    ) -> list[list[LabelledSpan[int]]]:
+        """For each sentence of a batch the spans that may be entities, before decoding chooses among them.
 
-    def select(self, query: Query, probabilities: Tensor, *, link: bool = True) -> list[list[LabelledSpan[int]]]:
-        """The same, given P(y|s) [S, 1 + Y] of the candidates; the contiguous ones alone unless they `link`."""
-        spans = self.head.select(query, probabilities)
-        if self.interpolation is not None and query.datastore is not None:
-            weight = 1 - self.interpolation.weight  # the datastore holds no span that is wider than a candidate
+        P(y|s) [S, 1 + Y] of the candidates may be given; unless they `link`, no discontinuous ones are looked for.
+        """
+        interpolation = self.interpolation if query.datastore is not None else None
+        if probabilities is None and interpolation is None:
+            spans = self.head.predict(query)
+        else:
+            spans = self.head.select(query, self.predict_proba(query) if probabilities is None else probabilities)
+        if interpolation is not None:
+            weight = 1 - interpolation.weight  # the datastore holds no span that is wider than a candidate
             for sentence, wide in zip(spans, self.head.predict_beyond_candidates(query), strict=True):
                 sentence += [LabelledSpan(span.fragments, span.label, span.score * weight) for span in wide]
-        return self._link(query, spans) if link else spans
-
-    def _link(self, query: Query, spans: list[list[LabelledSpan[int]]]) -> list[list[LabelledSpan[int]]]:
-        """The spans of each sentence, and the discontinuous ones that its fragments make."""
-        if self.fragment_linker is None:
+        if self.fragment_linker is None or not link:
             return spans
         linked = self.fragment_linker.link(query.vectors, query.candidates)
         return [contiguous + more for contiguous, more in zip(spans, linked, strict=True)]

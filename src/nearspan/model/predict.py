@@ -132,16 +132,15 @@ class Predictor:
             if sentence.wholes is not None:
                 by_sentence[position] = of_whole_words(sentence, by_sentence[position])
         entities: list[list[Entity]] = [[] for _ in windows.sentences]
+        thresholds = self.thresholds
         for position, spans in enumerate(by_sentence):
             words = windows.sentences[position].words
             for span in decode(spans, self.model.overlap, self.model.linked_overlap):
-                characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
-                entities[position].append(self._entity(characters, span.label, span.score, span.stranger))
-        thresholds = self.thresholds
-        return [above_thresholds(of_sentence, thresholds) for of_sentence in entities]
-
-    def _entity(self, span: Span, label: int, probability: float, stranger: bool) -> Entity:
-        return Entity(span, self.model.labels[label], self.model.to_score(probability), stranger=stranger)
+                label, score = self.model.labels[span.label], self.model.to_score(span.score)
+                if score >= thresholds.get(label, 0.0):
+                    characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
+                    entities[position].append(Entity(characters, label, score, stranger=span.stranger))
+        return entities
 
     @property
     def thresholds(self) -> dict[str, float]:
@@ -162,7 +161,7 @@ class Predictor:
             return []
         labels, scores = given.classify(self._given_probabilities(corpus))
         return [
-            self._entity(entity.span, label, score, False)
+            Entity(entity.span, self.model.labels[label], self.model.to_score(score))
             for (_, entity), label, score in zip(given.entities, labels, scores, strict=True)
         ]
 

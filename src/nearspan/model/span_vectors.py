@@ -16,13 +16,11 @@ from nearspan.spans import LabelledSentences, WordSums
 def memory_sentences(labelled: LabelledSentences) -> list[MemorySentence]:
     """Labelled sentences as a datastore keeps them, with offsets into their own texts."""
     sentences = []
-    for sentence, entities, discontinuous in zip(
-        labelled.sentences, labelled.entities, labelled.discontinuous, strict=True
-    ):
+    for sentence, entities in zip(labelled.sentences, labelled.entities, strict=True):
         begin, end = sentence.words[0][0], sentence.words[-1][1]
         text, words = sentence.document.text[begin:end], tuple((a - begin, b - begin) for a, b in sentence.words)
         place = (sentence.document.id, sentence.index, text)
-        sentences.append(MemorySentence(*place, words, tuple(entities), tuple(discontinuous)))
+        sentences.append(MemorySentence(*place, words, tuple(entities)))
     return sentences
 
 

@@ -48,16 +48,6 @@ def nearest_cosines(vectors: Tensor, datastore: Datastore) -> Tensor:
     return torch.cat([(part @ directions.T).amax(1) for part in parts])
 
 
-def candidate_rows(query: Query, spans: Sequence[tuple[int, int, int]]) -> tuple[Tensor, Tensor]:
-    """Rows [n] of the candidates that spans (sentence, first, stop) are, and which of them are candidates."""
-    candidates = query.candidates
-    size = int(candidates.lengths.max()) + 1
-    keys = (candidates.sentence * size + candidates.first) * size + candidates.stop  # [S] rising
-    wanted = torch.tensor([(i * size + first) * size + stop for i, first, stop in spans], device=keys.device)
-    rows = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
-    return rows, keys[rows] == wanted
-
-
 def mark_strangers(
     query: Query, spans: list[list[LabelledSpan[int]]], datastore: Datastore, least: float
 ) -> list[list[LabelledSpan[int]]]:
@@ -66,7 +56,7 @@ def mark_strangers(
     places = [(i, j) for i, j in places if not spans[i][j].discontinuous]
     if not places:
         return spans
-    rows, real = candidate_rows(query, [(i, *spans[i][j].fragments[0]) for i, j in places])
+    rows, real = query.candidates.find(torch.tensor([(i, *spans[i][j].fragments[0]) for i, j in places]))
     strange = (nearest_cosines(query.vectors[rows], datastore) < least) & real
     marked = [list(of_sentence) for of_sentence in spans]
     for (i, j), stranger in zip(places, strange.tolist(), strict=True):

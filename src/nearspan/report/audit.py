@@ -80,7 +80,7 @@ def audit(
     sentences, coverage = split_corpus(model, as_documents(documents))
     if not sentences:
         raise NearspanError("the corpus holds no words, so there is nothing to audit")
-    unknown = sum(label not in model.labels for sentence in sentences for _, _, label in sentence.entities)
+    unknown = sum(gold.label not in model.labels for sentence in sentences for gold in sentence.entities)
     coverage += Coverage(unreachable={UNKNOWN_LABEL: unknown} if unknown else {})
     predictions = predict_leave_one_out(model, sentences, store, progress or (lambda *_: None))
     issues = find_label_issues(model, predictions)

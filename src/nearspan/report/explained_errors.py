@@ -15,7 +15,7 @@ from nearspan.evaluation.evaluator import linked_labels
 from nearspan.explain import Evidence, Neighbour
 from nearspan.model import Model
 from nearspan.report.scored_model import ScoredModel
-from nearspan.segment import LabelledSpan, align
+from nearspan.segment import align
 from nearspan.spans import align_to_candidates
 
 UNREACHABLE = "out of reach"
@@ -118,7 +118,6 @@ def reachable_entities(model: Model, document: Document) -> set[Entity]:
     reached = align_to_candidates(sentences, document.entities, model.network.rules)
     entities: set[Entity] = set()
     for position, (golds, sources) in enumerate(zip(aligned.golds, aligned.sources, strict=True)):
-        known = {LabelledSpan(((first, stop),), label) for first, stop, label in reached.entities[position]}
-        known.update(gold for gold in reached.discontinuous[position] if gold.label in linked)
+        known = {gold for gold in reached.entities[position] if not gold.discontinuous or gold.label in linked}
         entities.update(entity for gold, entity in zip(golds, sources, strict=True) if gold in known)
     return entities

@@ -110,9 +110,9 @@ def _settle(model: Model, sentence: AuditedSentence, changes: list[_Change]) -> 
     probable ones of those that may not stand together.
     """
     wrong = [change for change in changes if change.annotated and not change.suggested]
-    no_entities = {(change.first, change.stop, model.labels[change.annotated]) for change in wrong}
-    stands = [((first, stop),) for first, stop, label in sentence.entities if (first, stop, label) not in no_entities]
-    unknown = (((first, stop),) for first, stop, label in sentence.entities if label not in model.labels)
+    no_entities = {LabelledSpan.of(change.first, change.stop, model.labels[change.annotated]) for change in wrong}
+    stands = [gold.fragments for gold in sentence.entities if gold not in no_entities]
+    unknown = (gold.fragments for gold in sentence.entities if gold.label not in model.labels)
     unasked = {*unknown, *sentence.unasked}
     new = [change for change in changes if not change.annotated]
     missing = [change for change in new if ((change.first, change.stop),) not in unasked]

@@ -12,7 +12,7 @@ from nearspan.heads import Query
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.model import Model
 from nearspan.report.progress import Progress
-from nearspan.segment import Coverage, Fragments, LabelledSpan, WordEntity, align
+from nearspan.segment import Coverage, Fragments, LabelledSpan, align, contiguous
 from nearspan.segment.windows import Window, split_windows
 from nearspan.spans import Candidates, SpanLabels, align_to_candidates
 
@@ -27,7 +27,7 @@ class AuditedSentence:
 
     document: int  # its position in the corpus
     window: Window
-    entities: Sequence[WordEntity]  # over the window's words, those that candidates equal
+    entities: Sequence[LabelledSpan[str]]  # over the window's words, those that candidates equal
     unasked: Sequence[Fragments] = ()  # annotations that no candidate equals, such as discontinuous and wide ones
 
 
@@ -52,8 +52,8 @@ def split_corpus(model: Model, documents: Sequence[Document]) -> tuple[list[Audi
     for number, document in enumerate(documents):
         parts = model.split(document)
         reached = align_to_candidates(parts, document.entities, model.network.rules)
-        narrow = [[gold for gold in golds if gold[1] - gold[0] <= width] for golds in reached.entities]
-        lost = sum(map(len, reached.entities)) - sum(map(len, narrow)) + sum(map(len, reached.discontinuous))
+        narrow = [[gold for gold in contiguous(golds) if gold.width <= width] for golds in reached.entities]
+        lost = sum(map(len, reached.entities)) - sum(map(len, narrow))
         coverage += reached.coverage + Coverage(unreachable={NO_CANDIDATE: lost})
         for sentence, entities, golds in zip(parts, narrow, align(parts, document.entities).golds, strict=True):
             windows = split_windows(sentence, width)
@@ -62,12 +62,11 @@ def split_corpus(model: Model, documents: Sequence[Document]) -> tuple[list[Audi
 
 
 def _audited_sentence(
-    document: int, window: Window, entities: Sequence[WordEntity], golds: Sequence[LabelledSpan[str]]
+    document: int, window: Window, entities: Sequence[LabelledSpan[str]], golds: Sequence[LabelledSpan[str]]
 ) -> AuditedSentence:
-    length = len(window.sentence)
-    moved = [(first - window.start, stop - window.start, label) for first, stop, label in entities]
-    inside = [(first, stop, label) for first, stop, label in moved if first >= 0 and stop <= length]
-    spans = {((first, stop),) for first, stop, _ in inside}
+    moved = [gold.shift(-window.start) for gold in entities]
+    inside = [gold for gold in moved if gold.first >= 0 and gold.stop <= len(window.sentence)]
+    spans = {gold.fragments for gold in inside}
     fragments = [gold.shift(-window.start).fragments for gold in golds]
     return AuditedSentence(document, window, inside, [gold for gold in fragments if gold not in spans])
 
@@ -83,7 +82,10 @@ def predict_leave_one_out(
     groups = torch.tensor(numbers, device=model.device)  # [M]
     corpus = model.encode(texts)
     number = {label: i for i, label in enumerate(model.labels)}
-    known = [[(a, b, number[label]) for a, b, label in audited.entities if label in number] for audited in sentences]
+    known = [
+        [LabelledSpan(gold.fragments, number[gold.label]) for gold in audited.entities if gold.label in number]
+        for audited in sentences
+    ]
     labels = SpanLabels.of_all_spans(corpus.lengths, known, network.max_width).to(model.device)
     kept: list[tuple[Tensor, ...]] = []
     for batch in corpus.reading_batches():

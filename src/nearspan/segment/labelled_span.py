@@ -1,11 +1,11 @@
 """A labelled span of a sentence: words, a label and, where a model predicts it, its probability."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, Self, TypeVar
 
 from nearspan.document import Fragment
 
-WordEntity = tuple[int, int, str]  # a contiguous entity where speed counts: first word, stop, label
 Fragments = tuple[Fragment, ...]  # over words, in order
 Label = TypeVar("Label", str, int)  # a name, or for the network its number from 1 on
 
@@ -54,3 +54,8 @@ class LabelledSpan(Generic[Label]):
     def shift(self, by: int) -> Self:
         """The same words in a sentence that begins `by` words earlier."""
         return replace(self, fragments=tuple((first + by, stop + by) for first, stop in self.fragments))
+
+
+def contiguous(spans: Iterable[LabelledSpan[Label]]) -> list[LabelledSpan[Label]]:
+    """Those that are one run of words: what a candidate can equal, and what labels of candidates come from."""
+    return [span for span in spans if not span.discontinuous]

@@ -13,7 +13,7 @@ from nearspan.spans.pooling import Pooling
 from nearspan.spans.reachability import CandidateRules, align_to_candidates
 from nearspan.spans.representation import Representation
 from nearspan.spans.span_bilstm import SpanBiLSTM
-from nearspan.spans.span_labels import SpanLabels, WordTarget, one_hot_labels
+from nearspan.spans.span_labels import SpanLabels, one_hot_labels
 from nearspan.spans.span_transformer import SpanTransformer
 from nearspan.spans.string_majority import StringMajority
 from nearspan.spans.suggesters import AllSpans, GivenSpans, SuggesterSettings
@@ -42,7 +42,6 @@ __all__ = [
     "StringMajority",
     "SuggesterSettings",
     "WordSums",
-    "WordTarget",
     "align_to_candidates",
     "candidate_number",
     "count_candidates",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,20 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.first)
+
+    def find(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows [n] of the candidates that places [n, 3] are (sentence, first, stop), and which of them are candidates.
+
+        >>> spans = enumerate_spans(torch.tensor([3]), max_width=2)
+        >>> spans.find(torch.tensor([[0, 1, 3], [0, 0, 3]]))
+        (tensor([3, 2]), tensor([ True, False]))
+        """
+        size = int(self.lengths.max()) + 1 if len(self.lengths) else 1
+        keys = (self.sentence * size + self.first) * size + self.stop  # [S] rising
+        sentence, first, stop = places.to(keys.device).unbind(1)
+        wanted = (sentence * size + first) * size + stop
+        rows = torch.searchsorted(keys, wanted)
+        return rows.clamp(max=len(keys) - 1), functional.pad(keys, (0, 1), value=-1)[rows] == wanted
 
 
 def count_candidates(lengths: Tensor, max_width: int) -> Tensor:

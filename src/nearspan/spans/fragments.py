@@ -35,17 +35,18 @@ class GoldFragments:
 
     @classmethod
     def of(cls, lengths: Tensor, entities: Sequence[Sequence[LabelledSpan[str]]], max_width: int) -> GoldFragments:
-        """Lay out the discontinuous entities of sentences of these lengths; fragments that entities share are one.
+        """Lay out the discontinuous ones of sentences' entities; fragments that entities share are one.
 
         >>> gold = LabelledSpan(((0, 1), (2, 3)), "A")
         >>> gold_fragments = GoldFragments.of(torch.tensor([3]), [[gold]], max_width=2)
         >>> gold_fragments.fragments.tolist(), gold_fragments.pairs.tolist()
         ([[0, 0], [4, 0]], [[0, 4, 0]])
         """
-        names = tuple(sorted({gold.label for golds in entities for gold in golds}))
+        linked = [[gold for gold in of_sentence if gold.discontinuous] for of_sentence in entities]
+        names = tuple(sorted({gold.label for golds in linked for gold in golds}))
         position = {name: number for number, name in enumerate(names)}
         fragments, pairs, counts = [], [], []
-        for number, golds in enumerate(entities):
+        for number, golds in enumerate(linked):
             singles = dict.fromkeys((number, *part, position[gold.label]) for gold in golds for part in gold.fragments)
             doubles = dict.fromkeys(
                 (number, *left, *right, position[gold.label])

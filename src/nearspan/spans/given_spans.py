@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nearspan.document import Document, Entity
-from nearspan.segment import Coverage, Sentence, WordEntity, align
+from nearspan.segment import Coverage, LabelledSpan, Sentence, align
 from nearspan.segment.windows import split_windows
 
 
@@ -64,11 +64,11 @@ class GivenEntities:
         return replace(placed, coverage=coverage)
 
     @property
-    def labels_by_sentence(self) -> list[list[WordEntity]]:
+    def labels_by_sentence(self) -> list[list[LabelledSpan[str]]]:
         """For each sentence the fragments with the labels of their entities, each once."""
-        labelled: list[dict[WordEntity, None]] = [{} for _ in self.sentences]
+        labelled: list[dict[LabelledSpan[str], None]] = [{} for _ in self.sentences]
         for entity, sentence, first, stop in self.fragments:
-            labelled[sentence][first, stop, self.entities[entity][1].label] = None
+            labelled[sentence][LabelledSpan.of(first, stop, self.entities[entity][1].label)] = None
         return [list(fragments) for fragments in labelled]
 
     def classify(self, probabilities: Tensor) -> tuple[list[int], list[float]]:

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 
 from nearspan.document import Document
-from nearspan.segment import Coverage, LabelledSpan, Sentence, WordEntity
+from nearspan.segment import Coverage, LabelledSpan, Sentence
 from nearspan.segment.windows import LONGEST, split_windows
 from nearspan.spans.given_spans import GivenEntities
 from nearspan.spans.reachability import CandidateRules, align_to_candidates
@@ -21,44 +21,40 @@ class LabelledSentences:
     """Sentences (very long ones in windows), their entities over words, and what could not be reached."""
 
     sentences: list[Sentence]
-    entities: list[list[WordEntity]]
-    discontinuous: list[list[LabelledSpan[str]]]
+    entities: list[list[LabelledSpan[str]]]
     coverage: Coverage
 
     @classmethod
     def of(cls, documents: Iterable[Document], split: Split, rules: CandidateRules) -> LabelledSentences:
         """Split documents and place their entities on words, or on pieces, as far as the rules allow."""
-        labelled: list[tuple[Sentence, list[WordEntity], list[LabelledSpan[str]]]] = []
+        labelled: list[tuple[Sentence, list[LabelledSpan[str]]]] = []
         coverages: list[Coverage] = []
         for document in documents:
             sentences = split(document)
             reached = align_to_candidates(sentences, document.entities, rules)
             coverages.append(reached.coverage)
-            for row in zip(sentences, reached.entities, reached.discontinuous, strict=True):
+            for row in zip(sentences, reached.entities, strict=True):
                 labelled += [row] if len(row[0].words) <= LONGEST else _label_windows(*row, rules.max_width)
         coverage = reduce(add, coverages) if coverages else Coverage()
-        entities, discontinuous = [row[1] for row in labelled], [row[2] for row in labelled]
-        return cls([row[0] for row in labelled], entities, discontinuous, coverage)
+        return cls([row[0] for row in labelled], [row[1] for row in labelled], coverage)
 
     def select(self, numbers: Iterable[int]) -> LabelledSentences:
         """Some of the sentences."""
         chosen = list(numbers)
-        entities, discontinuous = [self.entities[i] for i in chosen], [self.discontinuous[i] for i in chosen]
-        return LabelledSentences([self.sentences[i] for i in chosen], entities, discontinuous, self.coverage)
+        entities = [self.entities[i] for i in chosen]
+        return LabelledSentences([self.sentences[i] for i in chosen], entities, self.coverage)
 
     @classmethod
     def of_given_spans(cls, documents: Iterable[Document], split: Split, rules: CandidateRules) -> LabelledSentences:
         """The sentences that have entities; each fragment of an entity is a span of its own."""
         given = GivenEntities.of(documents, split, rules.max_width)
-        return cls(given.sentences, given.labels_by_sentence, [[] for _ in given.sentences], given.coverage)
+        return cls(given.sentences, given.labels_by_sentence, given.coverage)
 
 
 def _label_windows(
-    sentence: Sentence, entities: list[WordEntity], discontinuous: list[LabelledSpan[str]], max_width: int
-) -> Iterator[tuple[Sentence, list[WordEntity], list[LabelledSpan[str]]]]:
+    sentence: Sentence, entities: list[LabelledSpan[str]], max_width: int
+) -> Iterator[tuple[Sentence, list[LabelledSpan[str]]]]:
     """The windows of a very long sentence, each with the entities that it holds."""
     for window in split_windows(sentence, max_width):
         start, end = window.start, window.start + len(window.sentence)
-        inside = [(a - start, b - start, label) for a, b, label in entities if start <= a and b <= end]
-        linked = [gold.shift(-start) for gold in discontinuous if start <= gold.first and gold.stop <= end]
-        yield window.sentence, inside, linked
+        yield window.sentence, [gold.shift(-start) for gold in entities if start <= gold.first and gold.stop <= end]

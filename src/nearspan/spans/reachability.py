@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from nearspan.document import Entity
-from nearspan.segment import Coverage, LabelledSpan, Sentence, WordEntity, align
+from nearspan.segment import Coverage, Fragments, LabelledSpan, Sentence, align
 from nearspan.segment.windows import split_windows
 
 
@@ -23,8 +23,9 @@ class CandidateRules:
 class Reachability:
     """For each sentence the entities that can be predicted, over its words; and what was left out why."""
 
-    entities: list[list[WordEntity]]  # those that a candidate can equal
-    discontinuous: list[list[LabelledSpan[str]]]  # those whose fragments candidates can equal
+    entities: list[
+        list[LabelledSpan[str]]
+    ]  # those that candidates can equal, or their fragments; contiguous ones first
     coverage: Coverage
 
 
@@ -37,21 +38,18 @@ def align_to_candidates(
     >>> from nearspan.segment import split
     >>> document = parse("[Bank of [England](PLACE)](ORG)")
     >>> reached = align_to_candidates(split(document), document.entities, CandidateRules(max_width=2))
-    >>> reached.entities, str(reached.coverage)
-    ([[(2, 3, 'PLACE')]], '2 entities in 1 sentence; 1 unreachable (1 wider than 2 words)')
+    >>> [(gold.first, gold.stop, gold.label) for gold in reached.entities[0]], str(reached.coverage)
+    ([(2, 3, 'PLACE')], '2 entities in 1 sentence; 1 unreachable (1 wider than 2 words)')
     """
     alignment = align(sentences, entities)
     reasons = dict(alignment.coverage.unreachable)
-    contiguous: list[list[WordEntity]] = []
-    discontinuous: list[list[LabelledSpan[str]]] = []
+    reached: list[list[LabelledSpan[str]]] = []
     for sentence, golds in zip(sentences, alignment.golds, strict=True):
-        contiguous.append([])
-        discontinuous.append([])
-        spans: set[tuple[int, int]] = set()
+        reached.append([])
+        spans: set[Fragments] = set()
         words: set[int] = set()  # of entities that are kept
         for gold in sorted(golds, key=lambda gold: -gold.width) if rules.tags_words else golds:
-            span, reason = (gold.fragments[0][0], gold.fragments[-1][1]), ""
-            linked = len(gold.fragments) > 1
+            linked, reason = gold.discontinuous, ""
             if linked and not rules.links_fragments:
                 reason = "discontinuous"
             elif max(b - a for a, b in gold.fragments) > rules.max_width and (linked or not rules.tags_words):
@@ -60,21 +58,21 @@ def align_to_candidates(
                 reason = "of fragments that touch"
             elif linked and _is_cut(gold, sentence, rules.max_width):
                 reason = "of fragments too far apart"
-            elif not linked and span in spans and not rules.multilabel:
+            elif not linked and gold.fragments in spans and not rules.multilabel:
                 reason = "second label on a span"
-            elif not linked and rules.tags_words and not words.isdisjoint(range(*span)):
+            elif not linked and rules.tags_words and not words.isdisjoint(range(gold.first, gold.stop)):
                 reason = "overlapping a wider entity"
             elif not linked and rules.tags_words and _is_cut(gold, sentence, rules.max_width):
                 reason = "cut by the windows of a very long sentence"
             if reason:
                 reasons[reason] = reasons.get(reason, 0) + 1
-            elif linked:
-                discontinuous[-1].append(gold)
-            else:
-                contiguous[-1].append((*span, gold.label))
-                spans.add(span)
-                words.update(range(*span))
-    return Reachability(contiguous, discontinuous, replace(alignment.coverage, unreachable=reasons))
+                continue
+            reached[-1].append(gold)
+            if not linked:
+                spans.add(gold.fragments)
+                words.update(range(*gold.fragments[0]))
+        reached[-1].sort(key=lambda gold: gold.discontinuous)
+    return Reachability(reached, replace(alignment.coverage, unreachable=reasons))
 
 
 def _is_cut(gold: LabelledSpan[str], sentence: Sentence, max_width: int) -> bool:

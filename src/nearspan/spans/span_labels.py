@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nearspan.segment import Fragments, LabelledSpan
 from nearspan.spans.candidates import Candidates, candidate_number, count_candidates
-
-WordTarget = tuple[int, int, int]  # first word, stop, label; label 0 is null
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,17 @@ class SpanLabels:
     further: Tensor  # [W, N] the second and later labels of spans that have several, 0 elsewhere
 
     @classmethod
-    def of_all_spans(cls, lengths: Tensor, entities: Sequence[Sequence[WordTarget]], max_width: int) -> SpanLabels:
+    def of_all_spans(
+        cls, lengths: Tensor, entities: Sequence[Sequence[LabelledSpan[int]]], max_width: int
+    ) -> SpanLabels:
         """Label all spans of sentences of these lengths; the labels of a span keep their order."""
         counts = count_candidates(lengths, max_width)
         starts = counts.cumsum(0) - counts
-        rows = [(rank, m, *entity) for m, spans in enumerate(entities) for rank, entity in _rank_labels(spans)]
+        rows = [
+            (rank, m, span.first, span.stop, span.label)
+            for m, spans in enumerate(entities)
+            for rank, span in _rank_labels(spans)
+        ]
         rank, sentence, first, stop, label = torch.tensor(rows, dtype=torch.long).view(-1, 5).unbind(1)
         labels = torch.zeros(int(rank.max()) + 1 if rows else 1, int(counts.sum()), dtype=torch.long)
         number = candidate_number(first, stop, lengths[sentence], max_width)
@@ -37,14 +42,14 @@ class SpanLabels:
         return cls(labels[0], starts, labels[1:])
 
     @classmethod
-    def of_given_spans(cls, entities: Sequence[Sequence[WordTarget]]) -> SpanLabels:
+    def of_given_spans(cls, entities: Sequence[Sequence[LabelledSpan[int]]]) -> SpanLabels:
         """Label the spans of some entities, sentence after sentence, each once and sorted."""
-        spans = [sorted({entity[:2] for entity in sentence}) for sentence in entities]
+        spans = [sorted({span.fragments for span in of_sentence}) for of_sentence in entities]
         counts = torch.tensor([len(sentence) for sentence in spans], dtype=torch.long)
         starts = counts.cumsum(0) - counts
-        row_of = {(m, *span): int(starts[m]) + i for m, sentence in enumerate(spans) for i, span in enumerate(sentence)}
-        ranked = [(m, rank, entity) for m, sentence in enumerate(entities) for rank, entity in _rank_labels(sentence)]
-        rows = [(rank, row_of[m, first, stop], label) for m, rank, (first, stop, label) in ranked]
+        row_of = {(m, span): int(starts[m]) + i for m, sentence in enumerate(spans) for i, span in enumerate(sentence)}
+        ranked = [(m, *pair) for m, of_sentence in enumerate(entities) for pair in _rank_labels(of_sentence)]
+        rows = [(rank, row_of[m, span.fragments], span.label) for m, rank, span in ranked]
         rank, row, label = torch.tensor(rows, dtype=torch.long).view(-1, 3).unbind(1)
         labels = torch.zeros(int(rank.max()) + 1 if rows else 1, len(row_of), dtype=torch.long)
         labels[rank, row] = label
@@ -76,9 +81,9 @@ def one_hot_labels(labels: Tensor, further: Tensor, count: int) -> Tensor:
     return one_hot
 
 
-def _rank_labels(entities: Sequence[WordTarget]) -> Iterator[tuple[int, WordTarget]]:
+def _rank_labels(entities: Sequence[LabelledSpan[int]]) -> Iterator[tuple[int, LabelledSpan[int]]]:
     """A sentence's entities, each with how many before it are on the same span."""
-    before: Counter[tuple[int, int]] = Counter()
+    before: Counter[Fragments] = Counter()
     for entity in entities:
-        yield before[entity[:2]], entity
-        before[entity[:2]] += 1
+        yield before[entity.fragments], entity
+        before[entity.fragments] += 1

@@ -1,6 +1,6 @@
 """Suggesters: which spans of a sentence are candidates. All of them up to a width, or those that documents give."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -10,13 +10,13 @@ from torch import Tensor
 
 from nearspan.encoders import EncodedCorpus, SpanTable
 from nearspan.registry import register
-from nearspan.segment import WordEntity
+from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates, count_candidates, enumerate_spans
 from nearspan.spans.labelled_sentences import LabelledSentences
-from nearspan.spans.span_labels import SpanLabels, WordTarget
+from nearspan.spans.span_labels import SpanLabels
 
-Given = SpanTable | Sequence[Iterable[tuple[int, int]]] | None  # spans of each sentence, first word and stop
+Given = SpanTable | Sequence[Sequence[LabelledSpan[str]]] | None  # the spans of each sentence, or its entities
 Device = torch.device | str
 
 
@@ -46,11 +46,11 @@ class AllSpans:
         """How many candidates each sentence of a corpus has [M]."""
         return count_candidates(corpus.lengths, self.max_width)
 
-    def with_spans(self, corpus: EncodedCorpus, entities: Sequence[Sequence[WordEntity]]) -> EncodedCorpus:  # noqa: ARG002
+    def with_spans(self, corpus: EncodedCorpus, entities: Sequence[Sequence[LabelledSpan[str]]]) -> EncodedCorpus:  # noqa: ARG002
         """The corpus with what `candidates` needs of its sentences' entities: nothing."""
         return corpus
 
-    def span_labels(self, lengths: Tensor, entities: Sequence[Sequence[WordTarget]]) -> SpanLabels:
+    def span_labels(self, lengths: Tensor, entities: Sequence[Sequence[LabelledSpan[int]]]) -> SpanLabels:
         """The labels of all candidates of sentences of these lengths."""
         return SpanLabels.of_all_spans(lengths, entities, self.max_width)
 
@@ -78,11 +78,11 @@ class GivenSpans(AllSpans):
             raise ValueError("the corpus was encoded without the spans that are given: call `with_spans`")
         return corpus.given_spans.counts
 
-    def with_spans(self, corpus: EncodedCorpus, entities: Sequence[Sequence[WordEntity]]) -> EncodedCorpus:
+    def with_spans(self, corpus: EncodedCorpus, entities: Sequence[Sequence[LabelledSpan[str]]]) -> EncodedCorpus:
         """The corpus with the spans of its sentences' entities as candidates."""
-        return replace(corpus, given_spans=SpanTable.of([[entity[:2] for entity in sentence] for sentence in entities]))
+        return replace(corpus, given_spans=SpanTable.of(entities))
 
-    def span_labels(self, lengths: Tensor, entities: Sequence[Sequence[WordTarget]]) -> SpanLabels:  # noqa: ARG002
+    def span_labels(self, lengths: Tensor, entities: Sequence[Sequence[LabelledSpan[int]]]) -> SpanLabels:  # noqa: ARG002
         """The labels of the given spans."""
         return SpanLabels.of_given_spans(entities)
 

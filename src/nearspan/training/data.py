@@ -13,8 +13,8 @@ from nearspan.config import Recipe
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.losses import SpanTexts, SynonymSource
-from nearspan.segment import Coverage, Fragments, LabelledSpan, Sentence, WordEntity
-from nearspan.spans import GoldFragments, LabelledSentences, WordTarget
+from nearspan.segment import Coverage, Fragments, LabelledSpan, Sentence, contiguous
+from nearspan.spans import GoldFragments, LabelledSentences
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,7 @@ class TrainingData:
 
     documents: Sequence[Document]
     sentences: list[Sentence]  # very long ones in windows
-    entities: list[list[WordEntity]]  # the contiguous ones of each sentence
-    discontinuous: list[list[LabelledSpan[str]]]  # of each sentence
+    entities: list[list[LabelledSpan[str]]]  # of each sentence
     coverage: Coverage  # what was read, and what could not be reached
     fragments: GoldFragments | None  # of discontinuous entities, where there are any
     texts: SpanTexts | None  # what the entities say, where generators are to learn it
@@ -39,44 +38,42 @@ class TrainingData:
     ) -> Self:
         """Split documents and place their entities on words, or on pieces, as far as the recipe can reach them."""
         labelled = recipe.build_suggester().label_sentences(documents, split, recipe.rules())
-        sentences, entities, discontinuous = labelled.sentences, labelled.entities, labelled.discontinuous
+        sentences, entities = labelled.sentences, labelled.entities
         widest, generators = recipe.suggester.max_width, recipe.losses.generators
         fragments = texts = None
-        if any(discontinuous):
-            lengths = torch.tensor([len(sentence) for sentence in sentences])
-            fragments = GoldFragments.of(lengths, discontinuous, widest)
+        if any(gold.discontinuous for of_sentence in entities for gold in of_sentence):
+            fragments = GoldFragments.of(torch.tensor([len(sentence) for sentence in sentences]), entities, widest)
         if generators is not None:
             limits = (widest, synonyms, generators.most, generators.longest)
             texts = SpanTexts.from_corpus(sentences, entities, *limits)
-        return cls(documents, sentences, entities, discontinuous, labelled.coverage, fragments, texts)
+        return cls(documents, sentences, entities, labelled.coverage, fragments, texts)
 
     @property
     def labelled_sentences(self) -> LabelledSentences:
         """The sentences as a datastore is built from them."""
-        return LabelledSentences(self.sentences, self.entities, self.discontinuous, self.coverage)
+        return LabelledSentences(self.sentences, self.entities, self.coverage)
 
     @cached_property
     def labels(self) -> list[str]:
         """The labels that occur, in order of the alphabet."""
-        contiguous = {label for entities in self.entities for _, _, label in entities}
-        return sorted(contiguous.union(gold.label for golds in self.discontinuous for gold in golds))
+        return sorted({gold.label for of_sentence in self.entities for gold in of_sentence})
 
     @cached_property
     def lengths(self) -> list[int]:
         """The words of each sentence."""
         return [len(sentence) for sentence in self.sentences]
 
-    def numbered_entities(self) -> list[list[WordTarget]]:
+    def numbered_entities(self) -> list[list[LabelledSpan[int]]]:
         """The contiguous entities of each sentence, with numbers for labels."""
         number = {label: i for i, label in enumerate(self.labels, start=1)}
-        return [[(first, stop, number[label]) for first, stop, label in entities] for entities in self.entities]
+        return [
+            [LabelledSpan(gold.fragments, number[gold.label]) for gold in contiguous(of_sentence)]
+            for of_sentence in self.entities
+        ]
 
     def word_spans(self) -> list[list[Fragments]]:
         """The entities' words, sentence by sentence."""
-        return [
-            [*(((first, stop),) for first, stop, _ in entities), *(gold.fragments for gold in golds)]
-            for entities, golds in zip(self.entities, self.discontinuous, strict=True)
-        ]
+        return [[gold.fragments for gold in of_sentence] for of_sentence in self.entities]
 
 
 def digest(documents: Iterable[Document]) -> str:

@@ -245,6 +245,6 @@ def _fill_datastore(model: Model, data: TrainingData, corpus: EncodedCorpus, see
         model.build_datastore(labelled, corpus)
         return
     order = random.Random(seed).sample(range(len(data.sentences)), len(data.sentences))
-    order.sort(key=lambda sentence: not (data.entities[sentence] or data.discontinuous[sentence]))
+    order.sort(key=lambda sentence: not data.entities[sentence])
     chosen = sorted(order[: int((sizes[order].cumsum(0) <= EVIDENCE).sum())])
     model.build_datastore(labelled.select(chosen))

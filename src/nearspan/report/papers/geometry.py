@@ -114,7 +114,7 @@ def coupling(model: Model, spans: Sequence[WordSpan], widest: int, near: int = N
         vectors, candidates = query.vectors, query.candidates
         sizes = candidates.counts
         starts = (sizes.cumsum(0) - sizes).tolist()
-        for sentence, row in zip(batch.places[:, 0].tolist(), batch.rows(candidates).tolist(), strict=True):
+        for sentence, row in zip(batch.places[:, 0].tolist(), candidates.find(batch.places)[0].tolist(), strict=True):
             mine = slice(starts[sentence], starts[sentence] + int(sizes[sentence]))
             first, stop = candidates.first[mine], candidates.stop[mine]  # [C]
             units = functional.normalize(vectors[mine].float(), dim=1)  # [C, H]

@@ -12,9 +12,9 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Batch
 from nearspan.heads import Query
 from nearspan.model import Model
-from nearspan.segment import Sentence, WordEntity, align
+from nearspan.segment import LabelledSpan, Sentence, align, contiguous
 from nearspan.segment.windows import Window, split_windows
-from nearspan.spans import Candidates, enumerate_spans
+from nearspan.spans import enumerate_spans
 
 EntityKey = tuple[int, Entity]  # the document's position in the corpus, and the entity in it
 
@@ -59,14 +59,6 @@ class SpanBatch:
     numbers: Tensor  # [N] the spans, by their place in the sequence that was given
     places: Tensor  # [N, 3] sentence in the batch, first and stop, on the CPU
 
-    def rows(self, candidates: Candidates) -> Tensor:
-        """Where the spans are among the batch's candidates [N]."""
-        longest = int(self.batch.lengths.max()) + 1
-        # candidates are sorted by sentence, first and stop, and so are these keys
-        keys = (candidates.sentence * longest + candidates.first) * longest + candidates.stop
-        sentence, first, stop = self.places.unbind(1)
-        return torch.searchsorted(keys, ((sentence * longest + first) * longest + stop).to(keys.device))
-
 
 def gold_spans(model: Model, documents: Sequence[Document]) -> dict[EntityKey, GoldSpan]:
     """The gold entities whose spans are among a model's candidates, in order; of two labels on a span the first."""
@@ -101,7 +93,7 @@ def negative_spans(
         parts = model.split(document)
         sentences += parts
         aligned = align(parts, document.entities).golds
-        entities += [{gold.fragments[0] for gold in golds if not gold.discontinuous} for golds in aligned]
+        entities += [{gold.fragments[0] for gold in contiguous(golds)} for golds in aligned]
     candidates = enumerate_spans(torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long), widest)
     total = len(candidates.sentence)
     enough = min(total, most + sum(map(len, entities)))  # `most` are left without the gold ones
@@ -122,9 +114,9 @@ def span_batches(model: Model, spans: Sequence[WordSpan]) -> Iterator[SpanBatch]
     sentences = {_sentence_key(span.sentence): span.sentence for span in spans}
     number = {key: i for i, key in enumerate(sentences)}
     places = torch.tensor([(number[_sentence_key(span.sentence)], span.first, span.stop) for span in spans])  # [N, 3]
-    entities: list[list[WordEntity]] = [[] for _ in sentences]
+    entities: list[list[LabelledSpan[str]]] = [[] for _ in sentences]
     for sentence, first, stop in places.tolist():
-        entities[sentence].append((first, stop, ""))
+        entities[sentence].append(LabelledSpan.of(first, stop, ""))
     corpus = model.encode(list(sentences.values()), entities)
     for batch in corpus.reading_batches():
         position = torch.full((len(sentences),), -1)
@@ -157,7 +149,7 @@ def _gather_rows(
     rows = torch.empty(len(spans), size, device=model.device)
     for batch in span_batches(model, spans):
         query = Query(model.network, batch.batch, model.datastore if with_datastore else None)
-        rows[batch.numbers] = read(query)[batch.rows(query.candidates)].float()
+        rows[batch.numbers] = read(query)[query.candidates.find(batch.places)[0]].float()
     return rows
 
 

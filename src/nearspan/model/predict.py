@@ -18,6 +18,7 @@ from nearspan.model.decode import decode
 from nearspan.model.network import Network
 from nearspan.model.strangers import mark_strangers
 from nearspan.model.thresholds import Threshold, above_thresholds, thresholds_by_label
+from nearspan.progress import progress
 from nearspan.segment import LabelledSpan, Sentence
 from nearspan.segment.windows import LONGEST, Window, balanced_runs, split_windows
 from nearspan.spans import GivenEntities
@@ -100,10 +101,12 @@ class Predictor:
     def predict_spans(self, corpus: EncodedCorpus) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a corpus the spans that may be entities, before decoding chooses among them."""
         spans: list[list[LabelledSpan[int]]] = [[] for _ in corpus.lengths]
-        for batch in corpus.reading_batches():
-            by_sentence = self.predict_batch(batch)
-            for number, predicted in zip(batch.ids.tolist(), by_sentence, strict=True):
-                spans[number] = predicted
+        with progress() as advance:
+            for batch in corpus.reading_batches():
+                by_sentence = self.predict_batch(batch)
+                for number, predicted in zip(batch.ids.tolist(), by_sentence, strict=True):
+                    spans[number] = predicted
+                advance("predicting sentences", len(by_sentence), len(spans))
         return spans
 
     @torch.inference_mode()

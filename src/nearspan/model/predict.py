@@ -139,12 +139,14 @@ class Predictor:
             words = windows.sentences[position].words
             for span in decode(spans, self.model.overlap, self.model.linked_overlap):
                 characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
-                entities[position].append(self._entity(characters, span.label, span.score, span.stranger))
+                text = characters.text(windows.sentences[position].document.text)
+                entities[position].append(self._entity(characters, text, span.label, span.score, span.stranger))
         thresholds = self.thresholds
         return [above_thresholds(of_sentence, thresholds) for of_sentence in entities]
 
-    def _entity(self, span: Span, label: int, probability: float, stranger: bool) -> Entity:
-        return Entity(span, self.model.labels[label], self.model.to_score(probability), stranger=stranger)
+    def _entity(self, span: Span, text: str, number: int, probability: float, stranger: bool) -> Entity:
+        label = self.model.labels[number]
+        return Entity(span, label, self.model.to_score(probability, label, text), stranger=stranger)
 
     @property
     def thresholds(self) -> dict[str, float]:
@@ -165,7 +167,7 @@ class Predictor:
             return []
         labels, scores = given.classify(self._given_probabilities(corpus))
         return [
-            self._entity(entity.span, label, score, False)
+            self._entity(entity.span, entity.text, label, score, False)
             for (_, entity), label, score in zip(given.entities, labels, scores, strict=True)
         ]
 

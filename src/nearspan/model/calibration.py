@@ -165,7 +165,7 @@ def _fit_logistic(inputs: NDArray[np.float64], right: NDArray[np.float64]) -> ND
         shares = 1 / (1 + np.exp(-inputs @ weights))
         slope = inputs.T @ (shares - right) + penalties * (weights - start)
         curvature = (inputs.T * (shares * (1 - shares))) @ inputs + np.diag(penalties)
-        step: NDArray[np.float64] = np.linalg.solve(curvature, slope)
+        step = np.asarray(np.linalg.solve(curvature, slope), dtype=np.float64)
         while loss(weights - step) > loss(weights) and np.abs(step).max() > TINY:
             step = step / 2
         weights = weights - step

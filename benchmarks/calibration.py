@@ -2,11 +2,13 @@
 
     python benchmarks/calibration.py MODEL --dev dev.conll --test test.conll [--other ncbi=test.tsv ...] [--out x.json]
 
-The recorded models were trained with `nearspan train classifier --vectors glove.6B.100d.txt --set training.epochs=N` on
-CoNLL-2003 (8 and 22 epochs), NCBI Disease (15) and, `classifier-genia`, the first 7,500 sentences of GENIA (6 and 18).
+The models of the records that have no `nearspan` in `test_ece` were trained with `nearspan train classifier --vectors
+glove.6B.100d.txt --set training.epochs=N` on CoNLL-2003 (8 and 22 epochs), NCBI Disease (15) and, `classifier-genia`,
+the first 7,500 sentences of GENIA (6 and 18); what nearspan did then is `temperature`.
 
-Records the calibration error (ECE, 15 bins) of predicted entities before and after, for temperature scaling, which
-nearspan uses, Platt scaling and isotonic regression; what precision is measured where 0.90 and 0.95 are promised; and
+Records the calibration error (ECE, 15 bins) of predicted entities before and after, for what nearspan does (a
+temperature with offsets for labels and for texts that the memory knows), and for temperature scaling, Platt scaling and
+isotonic regression; what precision is measured where 0.90 and 0.95 are promised; and
 how well strangers are told: the AUROC of the distance to the memory between predicted entities of the test set and
 those of other corpora, and how many are marked. Texts are runs of ten sentences.
 """
@@ -29,7 +31,15 @@ import nearspan
 from nearspan.document import Document
 from nearspan.heads import Query
 from nearspan.model import Model
-from nearspan.model.calibration import EDGE, Calibration, CalibrationFit, expected_calibration_error
+from nearspan.model.calibration import (
+    EDGE,
+    FOLDS,
+    Calibration,
+    CalibrationFit,
+    Circumstance,
+    cross_validate,
+    expected_calibration_error,
+)
 from nearspan.model.decode import decode
 from nearspan.model.predict import SentenceWindows
 from nearspan.model.strangers import USUAL, nearest_cosines
@@ -69,32 +79,53 @@ def measure(model: Model, dev: str, test: str, others: dict[str, str]) -> dict[s
     gold = nearspan.read(test)
     raw = nearspan.evaluate(model, gold)
     model.calibration = calibration
-    scored = {name: rescore(give(fit.before), raw.scored) for name, give in METHODS.items()}
+    assert calibration is not None
+    known = model.circumstances(raw.predicted)
+    scored = {"nearspan": CalibrationFit(calibration, raw.scored, 0, known).after}
+    scored |= {name: rescore(give(fit.before), raw.scored) for name, give in METHODS.items()}
     record: dict[str, Any] = {
         "recipe": model.recipe.name,
         "epochs": model.recipe.training.epochs,
         "test": raw.scores.total.to_dict(),
         "dev_entities": len(fit.before),
-        "temperature": fit.calibration.temperature,
+        "calibration": {key: value for key, value in calibration.to_dict().items() if key != "least_cosine"},
+        "new_to_memory": {"dev": share_of_new(fit.circumstances), "test": share_of_new(known)},
+        "log_loss": {
+            "dev, cross-validated": log_loss(cross_validate(fit.before, fit.circumstances)),
+            "dev, temperature alone, cross-validated": log_loss(cross_validate_temperature(fit.before)),
+            "test": log_loss(scored["nearspan"]),
+            "test, temperature alone": log_loss(scored["temperature"]),
+        },
         "dev_ece": {"before": fit.ece_before, "after, cross-validated": fit.ece_after},
         "test_ece": {"before": raw.calibration_error}
         | {name: expected_calibration_error(pairs) for name, pairs in scored.items()},
         "precision": [promise(model, gold.documents, fit.threshold_for(target)) for target in TARGETS],
     }
-    record["within_test"] = measure_halves(raw.scored)
+    record["within_test"] = measure_halves(raw.scored, known)
     if others:
         record["strangers"] = measure_strangers(model, gold.documents, others)
     return record
 
 
-def measure_halves(scored: Sequence[Scored]) -> dict[str, Any]:
+def share_of_new(circumstances: Sequence[Circumstance]) -> float:
+    """The share of the entities whose texts the memory does not know by their labels."""
+    return sum(each.called != "same" for each in circumstances) / len(circumstances)
+
+
+def log_loss(scored: Sequence[Scored]) -> float:
+    """The mean log loss."""
+    return -float(np.mean([np.log(score if right else 1 - score) for score, right in scored]))
+
+
+def measure_halves(scored: Sequence[Scored], known: Sequence[Circumstance]) -> dict[str, Any]:
     """The same within the test set, fitted to every second entity and measured on the others: what drift costs."""
-    halves = scored[::2], scored[1::2]
+    halves = (scored[::2], known[::2]), (scored[1::2], known[1::2])
     after: list[Scored] = []
     kept: dict[float, list[bool]] = {target: [] for target in TARGETS}
     for fitted, measured in (halves, halves[::-1]):
-        fit = CalibrationFit(Calibration.fit(fitted), fitted, len(fitted))
-        rescored = rescore(temperature(fitted), measured)
+        calibration = Calibration.fit(*fitted)
+        fit = CalibrationFit(calibration, fitted[0], len(fitted[0]), fitted[1])
+        rescored = CalibrationFit(calibration, measured[0], 0, measured[1]).after
         after += rescored
         for target, right in kept.items():
             right += [r for score, r in rescored if score >= fit.threshold_for(target).threshold]
@@ -187,9 +218,23 @@ def rescore(change: Map, scored: Sequence[Scored]) -> list[Scored]:
 
 
 def temperature(scored: Sequence[Scored]) -> Map:
-    """What nearspan does."""
-    calibration = Calibration.fit(scored)
-    return lambda probabilities: np.array([calibration.score(float(p)) for p in probabilities])
+    """sigmoid(logit(p) / T) with the least log loss: where its slope, which rises with 1 / T, is 0."""
+    probabilities, right = (np.array(column, dtype=np.float64) for column in zip(*scored, strict=True))
+    logits, low, high = logit(probabilities), 0.05, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        slope = float((logits * (1 / (1 + np.exp(-middle * logits)) - right)).sum())
+        low, high = (low, middle) if slope > 0 else (middle, high)
+    return lambda p: 1 / (1 + np.exp(-middle * logit(p)))
+
+
+def cross_validate_temperature(scored: Sequence[Scored]) -> list[Scored]:
+    """The entities with the scores of temperatures that were fitted to the other folds."""
+    held_out: list[Scored] = []
+    for fold in range(FOLDS):
+        rest = [pair for number, pair in enumerate(scored) if number % FOLDS != fold]
+        held_out += rescore(temperature(rest), scored[fold::FOLDS])
+    return held_out
 
 
 def platt(scored: Sequence[Scored]) -> Map:

@@ -17,6 +17,7 @@ from nearspan.model import Model
 from nearspan.model.calibration import (
     Calibration,
     CalibrationFit,
+    Circumstance,
     cross_validate,
     expected_calibration_error,
     score_entities,
@@ -32,6 +33,12 @@ def overconfident(count: int, temperature: float, seed: int = 0) -> list[tuple[f
     draw, truth = random.Random(seed), Calibration(temperature)
     probabilities = [draw.uniform(0.5, 0.999) for _ in range(count)]
     return [(p, draw.random() < truth.score(p)) for p in probabilities]
+
+
+def scored_documents(scored: list[tuple[float, bool]]) -> tuple[list[Document], list[Document]]:
+    """Gold documents and predicted ones, with one entity each."""
+    gold = [Document("Ada", (Entity.of(0, 3, "PERSON" if right else "PLACE"),)) for _, right in scored]
+    return gold, [Document("Ada", (Entity.of(0, 3, "PERSON", score),)) for score, _ in scored]
 
 
 @pytest.fixture
@@ -79,7 +86,8 @@ def test_entities_that_are_all_right_can_be_calibrated():
 
 
 def test_as_few_entities_as_a_calibration_takes_are_cross_validated_too(model: Model):
-    fit = model.fit_calibration([(0.9, True)] * 40 + [(0.8, False)] * 10, 50)
+    gold, predicted = scored_documents([(0.9, True)] * 40 + [(0.8, False)] * 10)
+    fit = model.fit_calibration(gold, predicted)
     assert 0 <= fit.ece_after < 1
 
 
@@ -94,7 +102,7 @@ def test_a_calibration_that_fails_leaves_the_last_one(model: Model, dev: list[Do
 
 def test_too_few_entities_are_refused(model: Model):
     with pytest.raises(ConfigError, match=r"50 predicted entities at least, and there are 49"):
-        model.fit_calibration([(0.9, True)] * 49, 49)
+        model.fit_calibration(*scored_documents([(0.9, True)] * 49))
 
 
 @pytest.mark.parametrize("target", [0.8, 0.9, 0.95])
@@ -123,6 +131,44 @@ def test_equal_scores_stay_or_go_together():
     assert choose_threshold(scored, gold=30, target=0.95).threshold == pytest.approx(0.85)
 
 
+def test_what_the_memory_calls_a_text_moves_its_score():
+    scored = [(0.8, number % 10 > 0) for number in range(200)] + [(0.8, number % 10 > 4) for number in range(200)]
+    known = [Circumstance("PERSON", "same")] * 200 + [Circumstance("PERSON", "new")] * 200
+    calibration = Calibration.fit(scored, known)
+    scores = [calibration.score(0.8, each) for each in (known[0], known[-1], Circumstance("PERSON"))]
+    assert scores == pytest.approx([0.9, 0.5, 0.74], abs=0.02)  # without a memory to ask, what is usual
+    assert calibration.score(0.81, known[0]) > scores[0]
+
+
+def test_a_label_that_is_often_wrong_has_lower_scores():
+    scored = [(0.8, True)] * 100 + [(0.8, number % 2 > 0) for number in range(100)]
+    labels = [Circumstance("PERSON")] * 100 + [Circumstance("PLACE")] * 100
+    calibration = Calibration.fit(scored, labels)
+    assert calibration.score(0.8, labels[0]) > 0.9 > 0.6 > calibration.score(0.8, labels[-1])
+
+
+def test_a_calibration_of_older_files_has_a_temperature_alone():
+    calibration = Calibration.from_dict({"temperature": 2.0, "least_cosine": None})
+    assert calibration == Calibration(2.0)
+    assert Calibration.from_dict(calibration.to_dict()) == calibration
+
+
+def test_a_promise_holds_where_more_entities_are_new_to_the_memory():
+    scored = [(0.9 - number / 10_000, number % 100 < 97) for number in range(800)]  # known ones, 97 in 100 right
+    scored += [(0.8 - number / 1_000, number < 60) for number in range(100)]  # new ones; the first 60 right
+    known = [Circumstance(called="same")] * 800 + [Circumstance(called="new")] * 100
+    plain, careful = (CalibrationFit(Calibration(1.0), scored, 900, each) for each in ((), known))
+    assert plain.threshold_for(0.92).threshold == 0.0
+    kept = [right for score, right in scored[800:] if score >= careful.threshold_for(0.92).threshold]
+    assert len(kept) < 75
+
+
+def test_the_memory_knows_texts_whatever_their_case(model: Model):
+    assert model.datastore is not None
+    assert model.datastore.labels_of_text("ADA") == {"PERSON"}
+    assert model.datastore.labels_of_text("Zanzibar") == set()
+
+
 def test_right_entities_are_those_of_the_gold():
     gold = [Document("Ada in Oslo", (Entity.of(0, 3, "PERSON"), Entity.of(7, 11, "PLACE")))]
     predicted = [gold[0].with_entities([Entity.of(0, 3, "PLACE", 0.6), Entity.of(7, 11, "PLACE", 0.9)])]
@@ -134,7 +180,10 @@ def test_a_model_is_calibrated_saved_and_loaded(model: Model, dev: list[Document
     fit = model.calibrate(dev)
     after = model(TEXT)
     assert after.entities == before.entities
-    assert [e.score for e in after.entities] == [fit.calibration.score(e.score or 0) for e in before.entities]
+    known = [Circumstance(e.label, "same") for e in before.entities]  # the memory knows Ada and Oslo
+    assert [e.score for e in after.entities] == [
+        fit.calibration.score(e.score or 0, each) for e, each in zip(before.entities, known, strict=True)
+    ]
     model.set_threshold({"PERSON": 0.5}).save(tmp_path / "saved")
     loaded = Model.load(tmp_path / "saved", "cpu")
     assert (loaded.calibration, loaded.thresholds) == (fit.calibration, {"PERSON": 0.5})
@@ -155,6 +204,8 @@ def test_calibration_alone_is_kept_in_the_folder(model: Model, dev: list[Documen
         ({"weights": "0"}, "is of another model"),
         ({"calibration": {"temperature": -1}}, "a temperature above 0"),
         ({"calibration": {"temperature": "hot"}}, "a temperature above 0"),
+        ({"calibration": {"temperature": 1, "labels": {"PERSON": "much"}}}, "finite numbers by name"),
+        ({"calibration": {"temperature": 1, "memory": [1]}}, "finite numbers by name"),
         ({"thresholds": {"NOBODY": 0.5}}, "NOBODY"),
         ({"thresholds": 7}, "damaged"),
     ],
@@ -179,7 +230,7 @@ def test_evidence_stays_exact_after_calibration(model: Model, dev: list[Document
         shares = [near.weight for near in evidence.neighbours[entity.label]]
         assert sum(shares) + evidence.unlisted[entity.label] == pytest.approx(probability)
         assert evidence.score == pytest.approx(entity.score)
-        assert evidence.score == pytest.approx(model.to_score(probability))
+        assert evidence.score == pytest.approx(model.to_score(probability, entity.label, evidence.text))
         assert evidence.score != pytest.approx(probability)
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as ProgressBars
 from rich.text import Text
 
 from nearspan.cli import options
@@ -22,7 +17,6 @@ from nearspan.io.printing import printable_json
 
 if TYPE_CHECKING:
     from nearspan.report import LabelIssue
-    from nearspan.report.progress import Progress
 
 SHOWN = 20  # issues that a terminal gets if not told otherwise
 
@@ -55,10 +49,7 @@ def audit(
     documents = options.read_documents(corpus, format, columns)
     loaded = Model.load(model, device)
     everything = bool(out or html or as_json)
-    with _progress(terminal(stderr=True)) as progress:
-        result = audit_corpus(
-            loaded, documents, most=most if most or everything else SHOWN, count=count, progress=progress
-        )
+    result = audit_corpus(loaded, documents, most=most if most or everything else SHOWN, count=count)
     if out is not None:
         result.write(out, force=force)
     if html is not None:
@@ -90,17 +81,3 @@ def _render(issue: LabelIssue, colours: LabelColours) -> Text:
             text.append(f"    {word:7} {near.weight:.3f} ").append_text(label_text(near.label, colours)).append(" ")
             text.append_text(in_context(near)).append("\n")
     return text
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    tasks: dict[str, TaskID] = {}
-    with ProgressBars(*columns, console=console, transient=True) as bars:
-
-        def advance(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.advance(tasks[what], done)
-
-        yield advance

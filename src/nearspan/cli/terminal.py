@@ -17,6 +17,7 @@ import typer
 from nearspan.errors import NearspanError, is_memory_full
 from nearspan.io.paths import display_path
 from nearspan.io.printing import printable, printable_json
+from nearspan.progress import show_bars_on
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -98,7 +99,8 @@ class ConsoleHandler(logging.Handler):
 def set_verbosity(verbose: bool, quiet: bool) -> None:
     """Show warnings and progress; with --verbose what happens too, with --quiet errors alone.
 
-    Where standard error is no terminal and shows no progress bar, the epochs of a training are logged instead.
+    Where standard error is no terminal and shows no progress bar, the epochs of a training and how far something long
+    is are logged instead.
     """
     console = terminal(stderr=True)
     console.quiet = quiet
@@ -106,8 +108,10 @@ def set_verbosity(verbose: bool, quiet: bool) -> None:
     logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, ConsoleHandler)]
     logger.addHandler(ConsoleHandler())
     logger.setLevel(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING)
-    shows_epochs = not (quiet or console.is_terminal)
-    logging.getLogger("nearspan.training").setLevel(logging.INFO if shows_epochs else logging.NOTSET)
+    show_bars_on(console if console.is_terminal and not quiet else None)
+    logs_progress = not (quiet or console.is_terminal)
+    for name in ("nearspan.training", "nearspan.progress"):
+        logging.getLogger(name).setLevel(logging.INFO if logs_progress else logging.NOTSET)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from nearspan.encoders.transformer_config import attention_of, build_config, bui
 from nearspan.encoders.word_feature import WordFeature
 from nearspan.encoders.word_pieces import PieceTokenizer, encode_pieces, load_tokenizer, loading_error, unit_pieces
 from nearspan.errors import ModelError, ResourceError, first_line, is_memory_full
+from nearspan.progress import progress
 from nearspan.registry import register
 from nearspan.segment import Sentence
 from nearspan.segment.windows import balanced_runs, owners, windows
@@ -155,8 +156,7 @@ class Transformer(WordFeature):
         firsts = np.cumsum([0, *map(len, sentences)])
         order = sorted(range(len(pieces)), key=lambda i: (passages[pieces[i].passage].longest, pieces[i].passage))
         with torch.inference_mode():
-            for start in range(0, len(order), WINDOWS_AT_ONCE):
-                chosen = order[start : start + WINDOWS_AT_ONCE]
+            for chosen in _parts_of(order, "encoding sentences"):
                 longest = max(len(sentences[i]) for i in chosen)
                 (words,) = self._read(features, chosen, longest)  # [B, T, size]
                 for i, rows in zip(chosen, words.half().cpu(), strict=True):
@@ -257,8 +257,7 @@ class Transformer(WordFeature):
         order = sorted(range(len(windows)), key=lambda number: len(windows[number]))
         assert self.split is not None
         with torch.inference_mode():
-            for start in range(0, len(order), WINDOWS_AT_ONCE):
-                chosen = order[start : start + WINDOWS_AT_ONCE]
+            for chosen in _parts_of(order, "encoding windows"):
                 read = self._run([windows[number] for number in chosen], self.split.lower)[:, :, 0].half().cpu()
                 for number, pieces in zip(chosen, read, strict=True):
                     first, stop = flat[number]
@@ -296,6 +295,15 @@ class Transformer(WordFeature):
             )
             parts.append(torch.stack(out.hidden_states if self.all_layers else [out.last_hidden_state], dim=2))
         return torch.cat(parts)
+
+
+def _parts_of(order: Sequence[int], what: str) -> Iterator[Sequence[int]]:
+    """What is read at once of all that is read, and how far that is."""
+    with progress() as advance:
+        for start in range(0, len(order), WINDOWS_AT_ONCE):
+            part = order[start : start + WINDOWS_AT_ONCE]
+            yield part
+            advance(what, len(part), len(order))
 
 
 @dataclass(frozen=True)

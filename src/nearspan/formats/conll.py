@@ -26,6 +26,7 @@ from nearspan.formats.format import Format, count_scores, list_changes, refuse_e
 from nearspan.formats.source import Source
 from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, count_entities, fault, layers, parse_all, scheme
 from nearspan.io.atomic import write_file
+from nearspan.progress import track
 from nearspan.segment import Sentence, split
 
 _unwritable = partial(unwritable, format="CoNLL columns")
@@ -71,7 +72,7 @@ def _draft(block: Block, layout: Columns, source: Source) -> Draft:
     sentences: list[Fragment] = []
     lines: list[str] = []
     start = 0
-    for rows in block.sentences:
+    for rows in track(block.sentences, "reading words of sentences", len(block.sentences)):
         wrong = wrong_numbers([cells for _, cells in rows], layout.size) if layout.word else []
         if wrong:
             number, cells = rows[wrong[0]]
@@ -104,7 +105,7 @@ def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> 
     tagged: list[tuple[Draft, list[int], int, list[Chunk]]] = []  # by sentence and layer, with its first word
     for block, draft in zip(blocks, drafts, strict=True):
         first = 0
-        for rows in block.sentences:
+        for rows in track(block.sentences, "reading tags of sentences", len(block.sentences)):
             for layer, texts in enumerate(zip_longest(*(layout.tags(cells) for _, cells in rows), fillvalue="")):
                 if texts.count("O") == len(texts):
                     continue

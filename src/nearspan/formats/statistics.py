@@ -9,6 +9,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.formats.corpus import DUPLICATE, Place, Problem, ProblemRecord, excerpt
 from nearspan.formats.files import Documents, as_documents
 from nearspan.formats.synonyms import SynonymCoverage, Synonyms, coverage
+from nearspan.progress import track
 from nearspan.segment import split
 
 
@@ -55,7 +56,7 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
     types: Counter[str] = Counter()
     widths: Counter[int] = Counter()
     sentences = tokens = nested = overlapping = discontinuous = 0
-    for index, document in enumerate(corpus.documents):
+    for index, document in enumerate(track(corpus.documents, "counting documents", len(corpus))):
         parts = split(document)
         sentences += len(parts)
         tokens += sum(map(len, parts))

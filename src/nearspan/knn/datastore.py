@@ -137,6 +137,21 @@ class Datastore:
         parts = [self.rows(rows).float() for rows in self.entity_rows.split(PART)]
         return functional.normalize(torch.cat(parts), dim=1)
 
+    def labels_of_text(self, text: str) -> frozenset[str]:
+        """The labels of the entities with a text, whatever its case and blanks are."""
+        return self._labels_by_text.get(_folded(text), frozenset())
+
+    @cached_property
+    def _labels_by_text(self) -> dict[str, frozenset[str]]:
+        labels: dict[str, set[str]] = {}
+        rows = self.entity_rows
+        columns = (column[rows].tolist() for column in (self.sentence, self.first, self.stop))
+        for row, number, first, stop in zip(rows.tolist(), *columns, strict=True):
+            sentence = self.sentences[number]
+            text = sentence.text[sentence.words[first][0] : sentence.words[stop - 1][1]]
+            labels.setdefault(_folded(text), set()).update(self.labels_of(row))
+        return {text: frozenset(names) for text, names in labels.items()}
+
     @property
     def _cells(self) -> Tensor:
         """Where the spans [N] are among those by the row of their first word and their width."""
@@ -196,6 +211,15 @@ class Datastore:
             if isinstance(value := getattr(self, field.name), Tensor | WordTable)
         }
         return replace(self, **moved)
+
+
+def _folded(text: str) -> str:
+    """A text as it is compared with others.
+
+    >>> _folded("New\\nYork")
+    'new york'
+    """
+    return " ".join(text.split()).lower()
 
 
 def label_spans(

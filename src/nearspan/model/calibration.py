@@ -1,18 +1,20 @@
 """Calibration: from the probability that a model gives an entity to the share of such entities that are right.
 
 A score s is right if of all entities with that score the share s is. The map is temperature scaling (Guo et al., 2017)
-of the one decision that matters, whether this span with this label is right. It has one parameter and is rising, so
-that it changes neither which entities are found nor their order, only what their scores say. Evidence stays exact:
-shares add up to the probability p. `benchmarks/calibration.py` compares it with Platt scaling and isotonic regression.
+of the one decision that matters, whether this span with this label is right, with offsets of the log odds: one for the
+label, and one for what the memory calls the entity's text. Texts that the memory knows are right far more often than
+new ones at the same probability, and how many are new differs from text to text. The map is rising in the probability:
+it changes what scores say, never which entities are found. Evidence stays exact: shares add up to the probability p.
+`benchmarks/calibration.py` compares it with temperature scaling alone, Platt scaling and isotonic regression.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,19 @@ BINS = 15
 FOLDS = 5
 FEWEST = 50  # entities that a calibration is fitted to
 EDGE = 1e-6  # probabilities nearer to 0 and 1 than this are taken to be at this distance
+TINY = 1e-9  # a step that changes nothing
 COLDEST, HOTTEST = 0.1, 20.0  # temperatures
+SLOPE_PRIOR, BIAS_PRIOR, OFFSET_PRIOR = 1.0, 0.1, 2.0  # how many entities, roughly, must speak for a change
+
+Called = Literal["same", "other", "new", ""]  # what the memory calls a text; "": there is no memory to ask
+
+
+@dataclass(frozen=True)
+class Circumstance:
+    """What is known of an entity beside its probability."""
+
+    label: str = ""
+    called: Called = ""
 
 
 @dataclass(frozen=True)
@@ -67,35 +81,56 @@ def expected_calibration_error(scored: Sequence[Scored], bins: int = BINS) -> fl
     return sum(part.count * abs(part.score - part.precision) for part in parts) / total if total else 0.0
 
 
+PLAIN = Circumstance()
+
+
 @dataclass(frozen=True)
 class Calibration:
-    """score = sigmoid(logit(p) / temperature): above 1 scores are nearer to a half than probabilities.
+    """score = sigmoid(logit(p) / temperature + offsets): above 1 scores are nearer to a half than probabilities.
 
     >>> round(Calibration(temperature=2.0).score(0.9), 3)
     0.75
+    >>> calibration = Calibration(1.0, memory={"same": 1.0, "new": -1.0})
+    >>> [round(calibration.score(0.9, Circumstance(called=called)), 3) for called in ("same", "new")]
+    [0.961, 0.768]
     """
 
     temperature: float
     least_cosine: float | None = None  # with the memory's nearest entity; an entity below it is a stranger
+    bias: float = 0.0
+    labels: Mapping[str, float] = field(default_factory=dict)  # what is added for a label
+    memory: Mapping[str, float] = field(default_factory=dict)  # the same for what the memory calls the entity's text
 
-    def score(self, probability: float) -> float:
+    def score(self, probability: float, circumstance: Circumstance = PLAIN) -> float:
         """The score of an entity that has a probability."""
         inside = min(max(probability, EDGE), 1 - EDGE)
-        odds: float = (inside / (1 - inside)) ** (1 / self.temperature)
-        return odds / (1 + odds)
+        odds = math.log(inside / (1 - inside)) / self.temperature + self.bias
+        odds += self.labels.get(circumstance.label, 0.0) + self.memory.get(circumstance.called, 0.0)
+        return 1 / (1 + math.exp(-odds))
 
     @classmethod
-    def fit(cls, scored: Sequence[Scored]) -> Self:
-        """The temperature with the least log loss on predicted entities: where its slope, which rises, is 0."""
+    def fit(cls, scored: Sequence[Scored], circumstances: Sequence[Circumstance] = ()) -> Self:
+        """What has the least log loss on predicted entities, with a penalty for what few of them speak for."""
         probabilities, right = _columns(scored)
         inside = probabilities.clip(EDGE, 1 - EDGE)
+        circumstances = circumstances or [PLAIN] * len(scored)
+        names = [sorted({getattr(each, key) for each in circumstances} - {""}) for key in ("label", "called")]
+        of_labels, of_memory = (
+            [[float(getattr(each, key) == name) for name in group] for each in circumstances]
+            for key, group in zip(("label", "called"), names, strict=True)
+        )
         logits = np.log(inside / (1 - inside))
-        low, high = 1 / HOTTEST, 1 / COLDEST  # of 1 / temperature
-        for _ in range(60):
-            middle = (low + high) / 2
-            slope = float((logits * (1 / (1 + np.exp(-middle * logits)) - right)).sum())
-            low, high = (low, middle) if slope > 0 else (middle, high)
-        return cls(1 / middle)
+        inputs = np.column_stack([logits, np.ones(len(scored)), np.array(of_labels), np.array(of_memory)])
+        weights = _fit_logistic(inputs, right)
+        slope = min(max(weights[0], 1 / HOTTEST), 1 / COLDEST)
+        shares = inputs[:, 2:].mean(0)  # offsets are counted from their mean, which stands where a name is unknown
+        groups = weights[2 : 2 + len(names[0])], weights[2 + len(names[0]) :]
+        means = [float(group @ part) for group, part in zip(groups, np.split(shares, [len(names[0])]), strict=True)]
+        labels, memory = (
+            dict(zip(group, (values - mean).tolist(), strict=True))
+            for group, values, mean in zip(names, groups, means, strict=True)
+        )
+        return cls(1 / float(slope), None, float(weights[1]) + sum(means), labels, memory)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -105,19 +140,51 @@ class Calibration:
     def from_dict(cls, record: Any) -> Self:
         """What `to_dict` made, or a ModelError."""
         record = record if isinstance(record, dict) else {}
-        temperature, least = record.get("temperature"), record.get("least_cosine")
+        temperature, least, bias = record.get("temperature"), record.get("least_cosine"), record.get("bias", 0.0)
         if not (_is_number(temperature) and temperature > 0 and (least is None or _is_number(least))):
             raise ModelError(f"a calibration needs a temperature above 0, found {record!r}")
-        return cls(temperature, least)
+        offsets = record.get("labels", {}), record.get("memory", {})
+        numbers = [value for group in offsets if isinstance(group, dict) for value in group.values()]
+        if not all(isinstance(group, dict) for group in offsets) or not all(map(_is_number, [bias, *numbers])):
+            raise ModelError(f"the offsets of a calibration are finite numbers by name, found {record!r}")
+        return cls(temperature, least, bias, *offsets)
 
 
-def cross_validate(scored: Sequence[Scored], folds: int = FOLDS) -> list[Scored]:
+def _fit_logistic(inputs: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of a slope, a bias and offsets with the least penalised log loss, by Newton's method."""
+    start = np.zeros(inputs.shape[1])
+    start[0] = 1.0  # probabilities as they are
+    penalties = np.array([SLOPE_PRIOR, BIAS_PRIOR, *[OFFSET_PRIOR] * (len(start) - 2)])
+
+    def loss(weights: NDArray[np.float64]) -> float:
+        logits = inputs @ weights
+        return float((np.logaddexp(0, logits) - right * logits).sum() + (penalties * (weights - start) ** 2).sum() / 2)
+
+    weights: NDArray[np.float64] = start
+    for _ in range(100):
+        shares = 1 / (1 + np.exp(-inputs @ weights))
+        slope = inputs.T @ (shares - right) + penalties * (weights - start)
+        curvature = (inputs.T * (shares * (1 - shares))) @ inputs + np.diag(penalties)
+        step = np.asarray(np.linalg.solve(curvature, slope), dtype=np.float64)
+        while loss(weights - step) > loss(weights) and np.abs(step).max() > TINY:
+            step = step / 2
+        weights = weights - step
+        if np.abs(step).max() <= TINY:
+            break
+    return weights
+
+
+def cross_validate(
+    scored: Sequence[Scored], circumstances: Sequence[Circumstance] = (), folds: int = FOLDS
+) -> list[Scored]:
     """The entities with the scores that a calibration fitted to all other folds gives them."""
+    circumstances = circumstances or [PLAIN] * len(scored)
     held_out: list[Scored] = []
     for fold in range(folds):
-        rest = [pair for number, pair in enumerate(scored) if number % folds != fold]
-        calibration = Calibration.fit(rest)
-        held_out += [(calibration.score(p), right) for p, right in scored[fold::folds]]
+        rest = [number for number in range(len(scored)) if number % folds != fold]
+        calibration = Calibration.fit([scored[i] for i in rest], [circumstances[i] for i in rest])
+        pairs = zip(scored[fold::folds], circumstances[fold::folds], strict=True)
+        held_out += [(calibration.score(p, circumstance), right) for (p, right), circumstance in pairs]
     return held_out
 
 
@@ -133,11 +200,14 @@ class CalibrationFit:
     calibration: Calibration
     before: Sequence[Scored]
     gold: int  # entities of the documents
+    circumstances: Sequence[Circumstance] = ()
 
     @property
     def after(self) -> list[Scored]:
         """The entities with their calibrated scores."""
-        return [(self.calibration.score(probability), right) for probability, right in self.before]
+        circumstances = self.circumstances or [PLAIN] * len(self.before)
+        pairs = zip(self.before, circumstances, strict=True)
+        return [(self.calibration.score(p, circumstance), right) for (p, right), circumstance in pairs]
 
     @cached_property
     def ece_before(self) -> float:
@@ -147,11 +217,15 @@ class CalibrationFit:
     @cached_property
     def ece_after(self) -> float:
         """The calibration error of scores that were fitted to other entities of the documents, by cross-validation."""
-        return expected_calibration_error(cross_validate(self.before))
+        return expected_calibration_error(cross_validate(self.before, self.circumstances))
 
     def threshold_for(self, precision: float) -> ThresholdChoice:
-        """The lowest threshold that keeps a precision on the documents."""
-        return choose_threshold(self.after, self.gold, precision)
+        """The lowest threshold that keeps a precision on the documents, also if half of their entities were new.
+
+        Others may hold more texts that are new to the memory, and what is new is wrong more often.
+        """
+        new = [circumstance.called in ("other", "new") for circumstance in self.circumstances]
+        return choose_threshold(self.after, self.gold, precision, new)
 
     def __repr__(self) -> str:
         errors = f"ECE {self.ece_before:.4f} before, {self.ece_after:.4f} after"

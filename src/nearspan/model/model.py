@@ -26,13 +26,13 @@ from nearspan.knn.storage import NO_MEMORY
 from nearspan.losses import Vocabulary
 from nearspan.model import folder
 from nearspan.model.build import build_network
-from nearspan.model.calibration import FEWEST, Calibration, CalibrationFit, score_entities
+from nearspan.model.calibration import FEWEST, Calibration, CalibrationFit, Circumstance, score_entities
 from nearspan.model.decode import Overlap
 from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
 from nearspan.model.strangers import least_cosine, nearest_cosines
-from nearspan.model.thresholds import Scored, Threshold, thresholds_by_label
+from nearspan.model.thresholds import Threshold, thresholds_by_label
 from nearspan.segment import LabelledSpan, Sentence, contiguous
 from nearspan.spans import LabelledSentences, StringMajority, WordSums
 
@@ -248,9 +248,29 @@ class Model:
         self.thresholds = thresholds_by_label(threshold, self.labels[1:])
         return self
 
-    def to_score(self, probability: float) -> float:
-        """The score of an entity that has a probability: the same, unless this model is calibrated."""
-        return probability if self.calibration is None else self.calibration.score(probability)
+    def to_score(self, probability: float, label: str = "", text: str = "") -> float:
+        """The score of an entity that has a probability: the same, unless this model is calibrated.
+
+        A calibration asks for the entity's label and text: what the memory knows is right more often.
+        """
+        if self.calibration is None:
+            return probability
+        return self.calibration.score(probability, self._circumstance(label, text))
+
+    def circumstances(self, documents: Iterable[Document]) -> list[Circumstance]:
+        """What a calibration asks for of each entity of documents beside its probability."""
+        return [
+            self._circumstance(entity.label, entity.span.text(document.text))
+            for document in documents
+            for entity in document.entities
+        ]
+
+    def _circumstance(self, label: str, text: str) -> Circumstance:
+        """What a calibration asks for beside a probability."""
+        if self.datastore is None or not text:
+            return Circumstance(label)
+        labels = self.datastore.labels_of_text(text)
+        return Circumstance(label, "same" if label in labels else "other" if labels else "new")
 
     def calibrate(self, documents: Documents) -> CalibrationFit:
         """Make scores say how likely an entity is right, as measured on gold documents that training has not seen.
@@ -265,21 +285,23 @@ class Model:
         plain = copy(self)
         plain.calibration, plain.thresholds = None, {}
         texts = gold if self.classifies_given_spans else [document.with_entities(()) for document in gold]
-        scored = score_entities(gold, plain.pipe(texts))
-        return self.fit_calibration(scored, sum(len(set(document.entities)) for document in gold))
+        return self.fit_calibration(gold, list(plain.pipe(texts)))
 
-    def fit_calibration(self, scored: Sequence[Scored], gold: int) -> CalibrationFit:
-        """The same, where a model that is not calibrated has predicted entities already, of `gold` that there are."""
+    def fit_calibration(self, gold: Sequence[Document], predicted: Sequence[Document]) -> CalibrationFit:
+        """The same, where a model that is not calibrated has predicted the entities of the gold documents already."""
+        scored = score_entities(gold, predicted)
         if len(scored) < FEWEST:
             raise ConfigError(
                 f"scores are calibrated on {FEWEST} predicted entities at least, and there are {len(scored)}: "
                 "give more documents"
             )
-        calibration = Calibration.fit(scored)
+        circumstances = self.circumstances(predicted)
+        calibration = Calibration.fit(scored, circumstances)
         if self.datastore is not None and not self.classifies_given_spans:
             calibration = replace(calibration, least_cosine=least_cosine(self.datastore, self.labels))
         self.calibration, self.thresholds = calibration, {}
-        return CalibrationFit(calibration, scored, gold)
+        count = sum(len(set(document.entities)) for document in gold)
+        return CalibrationFit(calibration, scored, count, circumstances)
 
     def save_calibration(self) -> None:
         """Keep the calibration and the thresholds that this model has now in its folder."""
@@ -385,7 +407,8 @@ class Model:
         """Evidence with the score of its label, and whether its span is a stranger."""
         if not evidence.label:
             return evidence
-        evidence = replace(evidence, score=self.to_score(evidence.probabilities[evidence.label]))
+        score = self.to_score(evidence.probabilities[evidence.label], evidence.label, evidence.text)
+        evidence = replace(evidence, score=score)
         least = self.calibration.least_cosine if self.calibration is not None else None
         rows = question.candidate_rows(query)
         if least is None or len(rows) != 1 or question.span.discontinuous:

@@ -18,6 +18,7 @@ from nearspan.model.decode import decode
 from nearspan.model.network import Network
 from nearspan.model.strangers import mark_strangers
 from nearspan.model.thresholds import Threshold, above_thresholds, thresholds_by_label
+from nearspan.progress import progress
 from nearspan.segment import LabelledSpan, Sentence
 from nearspan.segment.windows import LONGEST, Window, balanced_runs, split_windows
 from nearspan.spans import GivenEntities
@@ -100,10 +101,12 @@ class Predictor:
     def predict_spans(self, corpus: EncodedCorpus) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a corpus the spans that may be entities, before decoding chooses among them."""
         spans: list[list[LabelledSpan[int]]] = [[] for _ in corpus.lengths]
-        for batch in corpus.reading_batches():
-            by_sentence = self.predict_batch(batch)
-            for number, predicted in zip(batch.ids.tolist(), by_sentence, strict=True):
-                spans[number] = predicted
+        with progress() as advance:
+            for batch in corpus.reading_batches():
+                by_sentence = self.predict_batch(batch)
+                for number, predicted in zip(batch.ids.tolist(), by_sentence, strict=True):
+                    spans[number] = predicted
+                advance("predicting sentences", len(by_sentence), len(spans))
         return spans
 
     @torch.inference_mode()
@@ -132,15 +135,18 @@ class Predictor:
             if sentence.wholes is not None:
                 by_sentence[position] = of_whole_words(sentence, by_sentence[position])
         entities: list[list[Entity]] = [[] for _ in windows.sentences]
-        thresholds = self.thresholds
         for position, spans in enumerate(by_sentence):
             words = windows.sentences[position].words
             for span in decode(spans, self.model.overlap, self.model.linked_overlap):
-                label, score = self.model.labels[span.label], self.model.to_score(span.score)
-                if score >= thresholds.get(label, 0.0):
-                    characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
-                    entities[position].append(Entity(characters, label, score, stranger=span.stranger))
-        return entities
+                characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
+                text = characters.text(windows.sentences[position].document.text)
+                entities[position].append(self._entity(characters, text, span.label, span.score, span.stranger))
+        thresholds = self.thresholds
+        return [above_thresholds(of_sentence, thresholds) for of_sentence in entities]
+
+    def _entity(self, span: Span, text: str, number: int, probability: float, stranger: bool) -> Entity:
+        label = self.model.labels[number]
+        return Entity(span, label, self.model.to_score(probability, label, text), stranger=stranger)
 
     @property
     def thresholds(self) -> dict[str, float]:
@@ -161,7 +167,7 @@ class Predictor:
             return []
         labels, scores = given.classify(self._given_probabilities(corpus))
         return [
-            Entity(entity.span, self.model.labels[label], self.model.to_score(score))
+            self._entity(entity.span, entity.text, label, score, False)
             for (_, entity), label, score in zip(given.entities, labels, scores, strict=True)
         ]
 

@@ -17,6 +17,7 @@ USUAL = 0.95  # of the memory's entities are nearer than the limit to another on
 SAMPLE = 2_000  # of these entities are compared with all others
 FEWEST = 100  # entities of a memory from which a limit is taken
 PART = 256  # spans that are compared with the memory's entities at once
+FIRST = 500  # entities of the memory that all spans are compared with
 
 
 @torch.inference_mode()
@@ -48,6 +49,25 @@ def nearest_cosines(vectors: Tensor, datastore: Datastore) -> Tensor:
     return torch.cat([(part @ directions.T).amax(1) for part in parts])
 
 
+def are_strange(vectors: Tensor, datastore: Datastore, least: float) -> Tensor:
+    """Which span vectors [n, H] have a cosine below `least` with every entity of the datastore.
+
+    A span that is near to one entity is none, so most are settled by the first few, drawn from all over the datastore.
+    """
+    directions = datastore.entity_directions
+    strange = torch.ones(len(vectors), dtype=torch.bool, device=vectors.device)
+    spans = functional.normalize(vectors.float(), dim=1)
+    stride = max(1, len(directions) // FIRST)
+    for start in range(stride if len(directions) else 0):
+        rows = strange.nonzero().flatten()
+        if not len(rows):
+            break
+        some = directions[start::stride]
+        for part in rows.split(PART):
+            strange[part] = (spans[part] @ some.T).amax(1) < least
+    return strange
+
+
 def mark_strangers(
     query: Query, spans: list[list[LabelledSpan[int]]], datastore: Datastore, least: float
 ) -> list[list[LabelledSpan[int]]]:
@@ -57,7 +77,7 @@ def mark_strangers(
     if not places:
         return spans
     rows, real = query.candidates.find(torch.tensor([(i, *spans[i][j].fragments[0]) for i, j in places]))
-    strange = (nearest_cosines(query.vectors[rows], datastore) < least) & real
+    strange = are_strange(query.vectors[rows], datastore, least) & real
     marked = [list(of_sentence) for of_sentence in spans]
     for (i, j), stranger in zip(places, strange.tolist(), strict=True):
         if stranger:

@@ -56,10 +56,11 @@ class ThresholdChoice:
         )
 
 
-def choose_threshold(scored: Sequence[Scored], gold: int, target: float) -> ThresholdChoice:
+def choose_threshold(scored: Sequence[Scored], gold: int, target: float, new: Sequence[bool] = ()) -> ThresholdChoice:
     """The lowest threshold above which the share `target` of the predicted entities is right.
 
-    `gold` is how many entities there are. The threshold lies between the last score that is kept and the next.
+    `gold` is how many entities there are. The threshold lies between the last score that is kept and the next. With
+    `new`, which tells entities of two kinds, the mean of the two shares has to be as high too.
 
     >>> choice = choose_threshold([(0.9, True)] * 30 + [(0.6, False)] * 10, gold=40, target=0.95)
     >>> choice.threshold, choice.precision, choice.recall
@@ -67,16 +68,19 @@ def choose_threshold(scored: Sequence[Scored], gold: int, target: float) -> Thre
     """
     if not 0 < target < 1:
         raise ConfigError(f"`target_precision` is a share between 0 and 1, found {target!r}")
-    ranked = sorted(scored, reverse=True)
-    hits = kept = kept_hits = 0
+    order = sorted(range(len(scored)), key=lambda i: scored[i], reverse=True)
+    ranked = [scored[i] for i in order]
+    is_new = [bool(new) and new[i] for i in order]
+    hits = kept = kept_hits = new_count = new_hits = 0
     highest = 0.0
     for count, (score, right) in enumerate(ranked, start=1):
         hits += right
+        new_count, new_hits = new_count + is_new[count - 1], new_hits + (right and is_new[count - 1])
         if count < len(ranked) and ranked[count][0] == score:  # equal scores stay or go together
             continue
         if count >= FEWEST:
             highest = max(highest, hits / count)
-            if hits >= target * count:
+            if hits >= target * count and _mean_share(count, hits, new_count, new_hits) >= target:
                 kept, kept_hits = count, hits
     if not kept:
         raise ConfigError(
@@ -85,6 +89,14 @@ def choose_threshold(scored: Sequence[Scored], gold: int, target: float) -> Thre
         )
     threshold = _between(ranked[kept][0], ranked[kept - 1][0]) if kept < len(ranked) else 0.0
     return ThresholdChoice(target, threshold, kept_hits / kept, kept_hits / max(1, gold), hits / max(1, gold), kept)
+
+
+def _mean_share(count: int, hits: int, new_count: int, new_hits: int) -> float:
+    """The share of right entities, where both kinds are many as the mean of the two."""
+    others, other_hits = count - new_count, hits - new_hits
+    if min(others, new_count) < FEWEST:
+        return hits / count
+    return (other_hits / others + new_hits / new_count) / 2
 
 
 def _between(low: float, high: float) -> float:

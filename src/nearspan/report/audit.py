@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,9 +19,10 @@ from nearspan.io.outputs import check_outputs
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.model import Model
+from nearspan.progress import Progress
+from nearspan.progress import progress as show_progress
 from nearspan.report.label_issues import LabelIssue, find_label_issues
 from nearspan.report.leave_one_out_predictions import LeaveOneOutPredictions, predict_leave_one_out, split_corpus
-from nearspan.report.progress import Progress
 from nearspan.report.rendering import render_page
 from nearspan.segment import Coverage
 
@@ -82,7 +84,8 @@ def audit(
         raise NearspanError("the corpus holds no words, so there is nothing to audit")
     unknown = sum(gold.label not in model.labels for sentence in sentences for gold in sentence.entities)
     coverage += Coverage(unreachable={UNKNOWN_LABEL: unknown} if unknown else {})
-    predictions = predict_leave_one_out(model, sentences, store, progress or (lambda *_: None))
+    with show_progress() if progress is None else nullcontext(progress) as advance:
+        predictions = predict_leave_one_out(model, sentences, store, advance)
     issues = find_label_issues(model, predictions)
     listed = _add_evidence(model, store, predictions, issues[:most], count)
     return Audit(listed, coverage, "exact" if model.network.head.sums_inner_products else "nearest", len(issues))

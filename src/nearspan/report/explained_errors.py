@@ -5,15 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
-from rich.console import Console
-from rich.progress import track
-
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import NearspanError
 from nearspan.evaluation import Error
 from nearspan.evaluation.evaluator import linked_labels
 from nearspan.explain import Evidence, Neighbour
 from nearspan.model import Model
+from nearspan.progress import track
 from nearspan.report.scored_model import ScoredModel
 from nearspan.segment import align
 from nearspan.spans import align_to_candidates
@@ -95,12 +93,12 @@ def error_kinds(scored: ScoredModel) -> list[str]:
     ]
 
 
-def explain_errors(scored: ScoredModel, kinds: Sequence[str], console: Console | None = None) -> list[ExplainedError]:
+def explain_errors(scored: ScoredModel, kinds: Sequence[str]) -> list[ExplainedError]:
     """All errors with their evidence; none for a model without a memory."""
     pairs = list(zip(kinds, scored.errors, strict=True))
     return [
         ExplainedError(kind, error.document, error.gold, error.predicted, list(_evidence(scored.model, kind, error)))
-        for kind, error in track(pairs, "explaining errors", console=console, transient=True, disable=console is None)
+        for kind, error in track(pairs, "explaining errors", len(pairs))
     ]
 
 

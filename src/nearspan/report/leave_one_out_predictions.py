@@ -11,7 +11,7 @@ from nearspan.document import Document
 from nearspan.heads import Query
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.model import Model
-from nearspan.report.progress import Progress
+from nearspan.progress import Progress
 from nearspan.segment import Coverage, Fragments, LabelledSpan, align, contiguous
 from nearspan.segment.windows import Window, split_windows
 from nearspan.spans import Candidates, SpanLabels, align_to_candidates
@@ -99,10 +99,10 @@ def predict_leave_one_out(
         sentence = on_device[candidates.sentence[rows]]
         places = (sentence, candidates.first[rows], candidates.stop[rows], groups[sentence])
         kept.append((*places, annotated[rows], likely[rows], query.vectors[rows].float()))
-        progress("reading", len(ids), len(sentences))
+        progress("comparing sentences", len(ids), len(sentences))
     columns = (torch.cat(column) for column in zip(*kept, strict=True))
     sentence, first, stop, groups, annotated, probabilities, vectors = columns
-    totals, watch = None, partial(progress, "asking")
+    totals, watch = None, partial(progress, "comparing doubtful spans with the whole memory")
     if network.head.sums_inner_products:
         # of a few nearest sentences a label is often absent, and its probability of 0 ranks nothing: ask all
         probabilities, totals = store.probabilities(vectors, groups, watch)

@@ -100,7 +100,7 @@ def report(
     recalling = with_word_memory(recipes) if occurrences else {}
     say(console, "scoring")
     scored = [ScoredModel.of(name, loaded, gold, path) for name, (path, loaded) in named.items()]
-    results, paper_results = Results.of(scored, gold, corpus or _file_names(gold), console), None
+    results, paper_results = Results.of(scored, gold, corpus or _file_names(gold)), None
     if papers:
         paper_results = analyse(scored, gold, console)
         if train:

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from rich.console import Console
-
 from nearspan.document import Document
 from nearspan.evaluation import Scores
 from nearspan.model import Model
@@ -29,13 +27,11 @@ class Results:
     errors: list[ExplainedError]  # of the first model
 
     @classmethod
-    def of(
-        cls, models: list[ScoredModel], documents: Sequence[Document], corpus: str, console: Console | None = None
-    ) -> Self:
+    def of(cls, models: list[ScoredModel], documents: Sequence[Document], corpus: str) -> Self:
         """Find the errors of scored models, and explain those of the first."""
         kinds = [error_kinds(scored) for scored in models]
         confusions = [ConfusionMatrix.of(scored.evaluation.scores, scored.errors) for scored in models]
-        errors = explain_errors(models[0], kinds[0], console)
+        errors = explain_errors(models[0], kinds[0])
         counts = [{kind: row.count(kind) for kind in KINDS if kind in row} for row in kinds]
         return cls(corpus, digest(documents), models, confusions, counts, errors)
 

@@ -103,7 +103,7 @@ class Service:
         evidence = model.explain_span(text, span, count)
         if label in ("", evidence.label):
             return evidence
-        score = model.to_score(evidence.probabilities[label])
+        score = model.to_score(evidence.probabilities[label], label, evidence.text)
         return replace(evidence, label=label, score=score, against=[], counter_evidence=None)
 
     def list_errors(self, kind: str, label: str, limit: int, offset: int) -> Pieces[ErrorsOut]:

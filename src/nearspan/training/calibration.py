@@ -13,9 +13,8 @@ logger = logging.getLogger(__name__)
 
 def calibrate_scores(model: Model, dev: Sequence[Document], evaluation: Evaluation) -> None:
     """Calibrate a model on what it predicted of the development documents; too few entities leave it as it is."""
-    gold = sum(len(set(document.entities)) for document in dev)
     try:
-        fit = model.fit_calibration(evaluation.scored, gold)
+        fit = model.fit_calibration(dev, evaluation.predicted)
     except ConfigError as error:
         logger.info("scores are not calibrated: %s", error)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import logging
 import os
 import shutil
 import time
@@ -37,6 +38,9 @@ from nearspan.training.tuning.trials import Trial, rank_trials, trials_table, tu
 if TYPE_CHECKING:  # Optuna is an extra
     from nearspan.training.tuning.study import RunningTrial, Study
 
+logger = logging.getLogger("nearspan.training")
+
+INTERVAL = 10.0  # seconds between two lines of the log
 SCRATCH = "trial"  # folder of the trial that runs
 MOST_FAILURES = 5  # trials that fail before any does not: the error is not in the settings that are tried
 
@@ -127,7 +131,8 @@ class _Tuner:
             TextColumn("{task.fields[epoch]}{task.fields[best]}"),
             TimeElapsedColumn(),
         )
-        self.bar = Bar(*columns, console=self.console, transient=True, disable=self.console.quiet)
+        self.logged = time.monotonic()
+        self.bar = Bar(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
         self.task = self.bar.add_task("", trial=0, epoch="", best="", total=self.count)
 
     def run(self) -> TuningResult:
@@ -163,8 +168,11 @@ class _Tuner:
         return trials
 
     def show(self, number: int, done: float, epoch: str = "") -> None:
-        """Show that this part of a trial is done."""
+        """Show that this part of a trial is done; off a terminal log it every some seconds."""
         self.bar.update(self.task, completed=number - 1 + done, trial=number, epoch=epoch)
+        if not self.console.is_terminal and epoch and time.monotonic() - self.logged >= INTERVAL:
+            self.logged = time.monotonic()
+            logger.info("trial %d/%d: %s", number, self.count, epoch.strip())
 
     def _run_trial(self) -> None:
         trial = self.study.next_trial()

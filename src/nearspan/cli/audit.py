@@ -53,7 +53,7 @@ def audit(
 
     check_outputs([out, html], corpus, force=force)
     documents = options.read_documents(corpus, format, columns)
-    loaded = Model.load(model, device)
+    loaded = Model.load(options.local_model(model), device)
     everything = bool(out or html or as_json)
     with _progress(terminal(stderr=True)) as progress:
         result = audit_corpus(

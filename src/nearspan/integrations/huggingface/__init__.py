@@ -3,8 +3,8 @@
 `nearspan.load("user/model")` and `model.push_to_hub("user/model")` are made of this.
 """
 
-from nearspan.integrations.huggingface.commit import push
+from nearspan.integrations.huggingface.commit import check_name, push
 from nearspan.integrations.huggingface.folder import download, local_folder
 from nearspan.integrations.huggingface.pipeline import to_pipeline
 
-__all__ = ["download", "local_folder", "push", "to_pipeline"]
+__all__ = ["check_name", "download", "local_folder", "push", "to_pipeline"]

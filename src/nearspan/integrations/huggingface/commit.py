@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nearspan.errors import ModelError, ResourceError, first_line
-from nearspan.integrations.huggingface.folder import LIBRARY, MODEL_FILES
+from nearspan.integrations.huggingface.folder import HUB_ID, LIBRARY, MODEL_FILES
 from nearspan.version import __version__
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def push(model: Model, name: str, *, memory: bool = False, private: bool | None 
     from nearspan.integrations.huggingface.card import hub_card
     from nearspan.model.folder import save
 
+    check_name(name)
     _check_memory(model, memory)
     with TemporaryDirectory() as folder:
         save(model, Path(folder), hub_card(model, name, memory), memory)
@@ -52,6 +53,12 @@ def push(model: Model, name: str, *, memory: bool = False, private: bool | None 
                 f"{name} cannot be published: {first_line(error)}. Log in by `hf auth login`, with a token for writing"
             ) from error
     return str(commit.commit_url)
+
+
+def check_name(name: str) -> None:
+    """An error for a name that no repository of the hub can have."""
+    if HUB_ID.fullmatch(name) is None or "@" in name:
+        raise ModelError(f"a model on the hub has a name such as user/model, found {name!r}")
 
 
 def is_model_file(name: str) -> bool:

@@ -14,7 +14,7 @@ from nearspan.version import __version__
 MODEL_FILES = (CONFIG, WEIGHTS, CARD, CALIBRATION, *ALL_FILES, f"{VOCABULARIES}/*", f"{ENCODER}/*")  # as patterns
 LIBRARY = "nearspan"  # as the hub counts downloads
 
-_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[^\s@]+))?", re.ASCII)
+HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[^\s@]+))?", re.ASCII)
 
 
 def local_folder(model: Path | str, revision: str = "", local_files_only: bool = False) -> Path:
@@ -26,7 +26,7 @@ def local_folder(model: Path | str, revision: str = "", local_files_only: bool =
     >>> local_folder("/home/ada/missing")
     PosixPath('/home/ada/missing')
     """
-    match = _ID.fullmatch(str(model))
+    match = HUB_ID.fullmatch(str(model))
     if exists(Path(model)) or match is None:
         if revision:
             raise ModelError(

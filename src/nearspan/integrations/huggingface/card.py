@@ -30,7 +30,7 @@ def hub_card(model: Model, name: str, memory: bool) -> str:
     from huggingface_hub import ModelCard
 
     content = read_card(model) or _short_card(model)
-    card: Any = ModelCard(content if content.startswith("---") else f"---\n---\n{content}")
+    card: Any = ModelCard(content if content.startswith("---") else f"---\nlibrary_name: nearspan\n---\n{content}")
     card.data.library_name = "nearspan"
     card.data.tags = list(dict.fromkeys([*(card.data.tags or []), *TAGS]))
     if card.data.pipeline_tag is None:

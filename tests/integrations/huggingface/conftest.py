@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from huggingface_hub import constants
+from huggingface_hub import constants, file_download
 
 REPOSITORY = r"(?P<name>[^/]+/[^/?]+)"
 
@@ -131,7 +131,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         Thread(target=hub.serve_forever, daemon=True).start()
         monkeypatch.setattr(constants, "ENDPOINT", hub.url)
         template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        for module in (constants, file_download):  # where versions before 1 and after look
+            monkeypatch.setattr(module, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
         monkeypatch.setenv("HF_TOKEN", "hf_test")
         yield hub

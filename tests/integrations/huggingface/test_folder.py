@@ -1,13 +1,16 @@
 """Models of the hub: what is taken for one, where it comes from, and that nothing else is asked or taken."""
 
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
 
 import nearspan
-from nearspan.errors import EditError, ModelError
+from nearspan.errors import ModelError
 from nearspan.integrations.huggingface import local_folder
 
 TEXT = "Ada lives in Oslo"
@@ -43,7 +46,7 @@ def test_only_the_files_of_a_model_are_taken(hub, folders):
 def test_the_checks_of_every_model_folder_apply(hub, folders):
     hub.add("eve/ner", folders["classifier"])
     hub.repositories["eve/ner"]["vocabularies/labels.json"] = b'["PLACE", "PERSON"]'
-    with pytest.raises(ModelError, match="labels.json is damaged: it is not as it was written"):
+    with pytest.raises(ModelError, match=r"labels.json is damaged: it is not as it was written"):
         nearspan.load("eve/ner")
 
 
@@ -80,13 +83,16 @@ def test_a_revision_of_a_local_folder_is_an_error(folders):
         nearspan.load(folders["classifier"], revision="v1")
 
 
-def test_what_is_in_the_cache_is_found_without_a_network(hub, folders, monkeypatch):
+def test_what_is_in_the_cache_is_found_without_a_network(hub, folders):
     hub.add("ada/ner", folders["classifier"])
     local_folder("ada/ner", "v1")
     hub.asked.clear()
     assert nearspan.load("ada/ner", "cpu", revision="v1", local_files_only=True).labels[1:] == ["PERSON", "PLACE"]
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert local_folder("ada/ner", "v1").is_dir()
+    assert hub.asked == []
+    code = "from nearspan.integrations.huggingface import local_folder; print(local_folder('ada/ner', 'v1'))"
+    offline = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": constants.HF_HUB_CACHE, "HF_ENDPOINT": hub.url}
+    done = subprocess.run([sys.executable, "-c", code], env=offline, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).is_dir()
     assert hub.asked == []
 
 
@@ -96,7 +102,7 @@ def test_a_cache_that_lacks_the_model_says_so(hub):
 
 
 def test_a_name_that_is_neither_folder_nor_model_says_so(hub):
-    with pytest.raises(ModelError, match="no model folder at runs/mein, and no model of this name on the .* hub"):
+    with pytest.raises(ModelError, match=r"no model folder at runs/mein, and no model of this name on the .* hub"):
         nearspan.load("runs/mein")
 
 
@@ -104,7 +110,7 @@ def test_the_cache_of_the_hub_is_not_edited(hub, folders, tmp_path):
     hub.add("ada/ner", folders["instance"])
     model = nearspan.load("ada/ner", "cpu")
     before = sorted(path.name for path in model.path.iterdir())
-    with pytest.raises(ModelError, match="ada/ner is in the cache of the Hugging Face hub.*hf download ada/ner"):
+    with pytest.raises(ModelError, match=r"ada/ner is in the cache of the Hugging Face hub.*hf download ada/ner"):
         model.memory.add("[Vienna](PLACE) is cold")
     with pytest.raises(ModelError, match="is in the cache"):
         model.save_calibration()

@@ -52,14 +52,14 @@ def remember_annotator(doc: Doc, annotator: Annotator) -> None:
 
 
 def evidence(span: Span) -> Evidence:
-    """Evidence for a span by the component that found it; for any other span by the last one: `span._.evidence`."""
+    """Evidence for a span by the last component that found it, or else by the last of all: `span._.evidence`."""
     annotators = _annotators.get(span.doc)
     if not annotators:
         raise ModelError(
             "no nearspan component has annotated this document here: evidence needs its model, which a document from a "
             "file or another process has not. Call the pipeline on the text again"
         )
-    return next((each for each in annotators if each.has_found(span)), annotators[-1]).explain(span)
+    return next((each for each in reversed(annotators) if each.has_found(span)), annotators[-1]).explain(span)
 
 
 def characters_of(span: Span, fragments: str) -> nearspan_document.Span:

@@ -19,9 +19,9 @@ def push(
         typer.Option("--private/--public", help="Who may read a new repository; as your account says if not given."),
     ] = None,
 ) -> None:
-    """Publish a model on the Hugging Face hub, with its card and the scores that its training has recorded.
+    """Publish a model on the Hugging Face hub.
 
-    Log in first, by `hf auth login` or HF_TOKEN.
+    Its card tells the scores that its training has recorded. Log in first, by `hf auth login` or HF_TOKEN.
 
     Example: nearspan push runs/mine user/model --private
     """

@@ -104,7 +104,7 @@ def refuse_hub_cache(path: Path) -> None:
     if id := hub_id(path):
         raise ModelError(
             f"{id} is in the cache of the Hugging Face hub, where nothing is changed: make a copy of your own first, "
-            f"by `hf download {id} --local-dir FOLDER`, or by `save` from Python"
+            f"by `hf download {id}` to a local folder, or by `model.save(folder)` from Python"
         )
 
 

@@ -47,7 +47,7 @@ def audit(
 
     check_outputs([out, html], corpus, force=force)
     documents = options.read_documents(corpus, format, columns)
-    loaded = Model.load(model, device)
+    loaded = Model.load(options.local_model(model), device)
     everything = bool(out or html or as_json)
     result = audit_corpus(loaded, documents, most=most if most or everything else SHOWN, count=count)
     if out is not None:

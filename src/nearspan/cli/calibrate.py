@@ -43,7 +43,7 @@ def calibrate(
     if save_threshold and target_precision is None:
         raise ConfigError("--save-threshold keeps the threshold of --target-precision: give that too")
     documents = options.read_documents(corpus, format, columns)
-    loaded = Model.load(model, device)
+    loaded = Model.load(options.local_model(model), device)
     had_thresholds = bool(loaded.thresholds)
     fit = loaded.calibrate(documents)
     loaded.save_calibration()  # it holds whether or not a threshold keeps the precision

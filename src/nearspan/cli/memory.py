@@ -251,7 +251,7 @@ def repair(
     """
     from nearspan.memory import repair_journal
 
-    report = repair_journal(context.obj, lose_edits)
+    report = repair_journal(options.local_model(context.obj), lose_edits)
     if as_json:
         print_json({"report": report})
         return
@@ -263,7 +263,7 @@ def _open(context: typer.Context, device: str, search: str = "", interpolate: fl
     """The editor of the folder; its model uses the memory as the options say."""
     from nearspan.memory import Editor
 
-    editor = Editor.open(context.obj, device)
+    editor = Editor.open(options.local_model(context.obj), device)
     options.apply_to(editor.model, search, interpolate)
     return editor
 

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 SHOWN = 5  # problems of a corpus, before the rest is only counted
 
-ModelFolder = Annotated[Path, typer.Argument(help="A model folder.")]
+ModelFolder = Annotated[Path, typer.Argument(help="A model folder, or the id of a model on the Hugging Face hub.")]
 RecipeName = Annotated[
     str, typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.", autocompletion=lambda: names())
 ]
@@ -95,13 +95,20 @@ def load_recipe(name: str, settings: Sequence[str] | None, vectors: str, encoder
     return config.load(name).override([*named, *(settings or ())])
 
 
+def local_model(model: Path) -> Path:
+    """The folder of the model that a command was given, which may be one of the hub."""
+    from nearspan.integrations.huggingface import local_folder
+
+    return local_folder(model.as_posix())
+
+
 def load_model(
     folder: Path, device: str, search: str, interpolate: float | None, thresholds: Sequence[str] | None = None
 ) -> Model:
     """The model of a folder, using its memory and leaving out entities as the options say."""
     from nearspan.model import Model
 
-    model = Model.load(folder, device)
+    model = Model.load(local_model(folder), device)
     logger.info("loaded %r to %s", model, model.device)
     return apply_to(model, search, interpolate, thresholds)
 

@@ -17,7 +17,7 @@ def report(
     model: options.ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
     out: Annotated[Path, typer.Option(help="Folder for report.html and report.json.")],
-    compare: Annotated[Path | None, typer.Option(help="A second model folder, shown side by side.")] = None,
+    compare: Annotated[Path | None, typer.Option(help="A second model, shown side by side.")] = None,
     papers: Annotated[
         bool,
         typer.Option(
@@ -71,11 +71,11 @@ def report(
     check_files(out, papers, [*corpus, *(train or ()), *(dev or ())], force)
     gold, training, development = (options.read_documents(paths, format, columns) for paths in (corpus, train, dev))
     result = write_report(
-        model,
+        options.local_model(model),
         gold,
         out=out,
         corpus=", ".join(path.name for path in corpus),
-        compare=compare,
+        compare=options.local_model(compare) if compare is not None else None,
         papers=papers,
         train=training,
         dev=development,

@@ -76,7 +76,7 @@ def serve(
     limits = server.Limits().override(limit or [])
     hosts = allowed_hosts(host, allow_host or ())
     documents = options.read_documents(corpus, format, columns)
-    editor = Editor.open(model, device, PATIENCE)
+    editor = Editor.open(options.local_model(model), device, PATIENCE)
     options.apply_to(editor.model, search, interpolate, threshold)
     service = server.Service(editor.model, documents)
     secret, read_secret = token or secrets.token_urlsafe(24), read_token

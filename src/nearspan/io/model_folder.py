@@ -88,6 +88,26 @@ def check_files(path: Path, files: Digests) -> None:
             raise ModelError(f"{path / name} is damaged: it is not as it was written; put back a sound copy of it")
 
 
+def hub_id(path: Path) -> str:
+    """The id of the model on the Hugging Face hub whose folder in the hub's cache this is; empty for other folders.
+
+    >>> hub_id(Path("hub/models--ada--ner/snapshots/6f2c9d"))
+    'ada/ner'
+    """
+    repository = path.absolute().parent.parent.name
+    is_cached = path.absolute().parent.name == "snapshots" and repository.startswith("models--")
+    return repository.removeprefix("models--").replace("--", "/", 1) if is_cached else ""
+
+
+def refuse_hub_cache(path: Path) -> None:
+    """Refuse to write to the cache of the hub: it is shared, and the next revision would be without the change."""
+    if id := hub_id(path):
+        raise ModelError(
+            f"{id} is in the cache of the Hugging Face hub, where nothing is changed: make a copy of your own first, "
+            f"by `hf download {id}` to a local folder, or by `model.save(folder)` from Python"
+        )
+
+
 def _refuse_strays(path: Path, files: Digests, earlier: Collection[str]) -> None:
     """Refuse to write among files that are no model's: they may be a pretrained encoder, with files of these names."""
     if not any(name.startswith(f"{ENCODER}/") for name in files):

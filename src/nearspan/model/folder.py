@@ -33,10 +33,11 @@ from nearspan.io.model_folder import (
     listed_files,
     read_config,
     read_vocabulary,
+    refuse_hub_cache,
     staging_folder,
     vocabulary_file,
 )
-from nearspan.io.paths import is_folder
+from nearspan.io.paths import exists, is_folder, open_regular
 from nearspan.io.tensors import digest_of, load_tensors, metadata_of, save_tensors
 from nearspan.knn.storage import save_datastore
 from nearspan.losses import Vocabulary
@@ -56,12 +57,13 @@ GENERATORS = "generators"  # the words that generators know, where there are any
 WORD_MEMORY = "encoder.word_memory."
 
 
-def save(model: Model, path: Path, card: str) -> None:
-    """Write a model folder. `config.toml` comes last: a folder that has it is whole.
+def save(model: Model, path: Path, card: str, memory: bool = True) -> None:
+    """Write a model folder, with its memory or without. `config.toml` comes last: a folder that has it is whole.
 
     It goes for good before any other file changes, and all others are on disk for good before it comes: a crash leaves
     the model that was there, none, or the new one.
     """
+    refuse_hub_cache(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
         with staging_folder(path) as staging:
@@ -69,7 +71,7 @@ def save(model: Model, path: Path, card: str) -> None:
             files = install_files(staging, path)
         weights = save_weights(model.network, path)
         clear_memory(path)
-        if model.datastore is not None:
+        if model.datastore is not None and memory:
             save_datastore(model.datastore, path, weights)
         save_calibration(model, path)
         if card:
@@ -91,6 +93,7 @@ def save(model: Model, path: Path, card: str) -> None:
 
 def save_calibration(model: Model, path: Path) -> None:
     """Write the calibration of a model and its thresholds, or remove the file where it has none."""
+    refuse_hub_cache(path)
     if model.calibration is None and not model.thresholds:
         (path / CALIBRATION).unlink(missing_ok=True)
         return
@@ -125,6 +128,15 @@ def save_weights(network: Network, path: Path) -> str:
     known_by = digest_of({name: tensor for name, tensor in weights.items() if not name.startswith(WORD_MEMORY)})
     save_tensors(weights, path / WEIGHTS, {"known_by": known_by})
     return known_by
+
+
+def read_card(model: Model) -> str:
+    """The README.md of the folder that a model was loaded from; empty where there is none."""
+    file = model.path / CARD if model.path is not None else None
+    if file is None or not exists(file):
+        return ""
+    with open_regular(file) as stream:
+        return stream.read().decode("utf-8", errors="replace")
 
 
 def weights_id(path: Path) -> str:

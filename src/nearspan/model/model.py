@@ -123,6 +123,18 @@ class Model:
         folder.save(self, Path(path), card)
         self.path, self._editor = Path(path), None
 
+    def push_to_hub(self, name: str, *, memory: bool = False, private: bool | None = None) -> str:
+        """Publish the model on the Hugging Face hub as it is now; the address of the commit.
+
+            model.push_to_hub("user/model", private=True)
+
+        Its memory holds the training sentences, so it is left behind unless `memory` is true. `private` is for a
+        repository that is new, and checked for one that is not.
+        """
+        from nearspan.integrations.huggingface import push
+
+        return push(self, name, memory=memory, private=private)
+
     @classmethod
     def load(cls, path: Path | str, device: str = "", memory: bool = True) -> Model:
         """Read a model folder, with its memory as edits have left it or without. Nothing in the folder is run."""

@@ -15,6 +15,11 @@ from nearspan.io.model_folder import RESULT
 from nearspan.model import Model
 from nearspan.training.data import TrainingData
 
+THIS_FOLDER = "path/to/this/folder"
+HOLDS_TEXT = """\
+The memory (`memory.jsonl`, `memory.safetensors`) holds the training sentences themselves: share this folder only
+where you may share them."""
+
 GIVEN = "Entities are given and only their labels are predicted: these are no scores of entity recognition.\n\n"
 
 
@@ -79,24 +84,32 @@ def model_card(run: Run, data: TrainingData) -> str:
 
 {_scores(run)}
 
-The memory (`memory.jsonl`, `memory.safetensors`) holds the training sentences themselves: share this folder only
-where you may share them.
+{HOLDS_TEXT}
 
-```python
-import nearspan
-
-model = nearspan.load("path/to/this/folder")
-{_example(run.model)}
-```
+{card_example(run.model, THIS_FOLDER)}
 """
 
 
-def _example(model: Model) -> str:
+def card_example(model: Model, name: str, memory: bool = True) -> str:
+    """Code that loads a model and asks it for evidence, or for entities where it has no memory to take any from."""
+    ask = _ask_for_evidence(model) if memory else f"print(model({_example_text(model)}).entities)"
+    return f"""```python
+import nearspan
+
+model = nearspan.load("{name}")
+{ask}
+```"""
+
+
+def _example_text(model: Model) -> str:
+    return 'nearspan.markup("[Some](LABEL) text.")' if model.classifies_given_spans else '"Some text."'
+
+
+def _ask_for_evidence(model: Model) -> str:
     """Code that asks for evidence in a way that this model can answer."""
-    text = 'nearspan.markup("[Some](LABEL) text.")' if model.classifies_given_spans else '"Some text."'
     recalls = model.network.encoder.word_memory is not None and not model.network.head.uses_datastore
     evidence = "neighbours or evidence.recalled" if recalls else "neighbours"  # similar spans, or what words recalled
-    return f"""for evidence in model.explain({text}):
+    return f"""for evidence in model.explain({_example_text(model)}):
     print(evidence.text, evidence.label, evidence.{evidence})"""
 
 

@@ -183,7 +183,12 @@ class RegionReader:
                 if unknown:
                     where = f"{span.text(text)!r}"
                     self.problems.append(f"{where} has a label that the model has not: {', '.join(unknown)}")
-                by_id[str(region.get("id", number))] = span, known
+                id = str(region.get("id", number))
+                at, labels = by_id.setdefault(id, (span, []))
+                if at == span:  # several tags label one region
+                    labels += known
+                else:
+                    by_id[f"{id} {number}"] = span, known
         return Document(text).with_entities(
             {Entity(span, label) for span, labels in self._join(by_id, result) for label in labels}
         )
@@ -212,20 +217,20 @@ def _locate(text: str, value: Mapping[str, Any]) -> Span | None:
     if not text.isascii():
         spans.append((_from_utf16(text, start), _from_utf16(text, end)))
     for first, stop in spans:
-        if 0 <= first < stop <= len(text) and (
-            not isinstance(covered, str) or text[first:stop].split() == covered.split()
-        ):
-            return Span.of(first, stop)
+        part = text[first:stop] if 0 <= first < stop <= len(text) else ""
+        if part.strip() and (not isinstance(covered, str) or part.split() == covered.split()):
+            return Span.of(first + len(part) - len(part.lstrip()), stop - len(part) + len(part.rstrip()))
     return None
 
 
 def _from_utf16(text: str, offset: int) -> int:
-    """An offset in code points that was counted in UTF-16 units.
+    """An offset in code points that was counted in UTF-16 units; -1 where the text is shorter.
 
-    >>> _from_utf16("😀 Ada", 3)
-    2
+    >>> _from_utf16("😀 Ada", 3), _from_utf16("😀 Ada", 9)
+    (2, -1)
     """
-    return len(text.encode("utf-16-le")[: 2 * max(offset, 0)].decode("utf-16-le", "replace"))
+    units = text.encode("utf-16-le")
+    return len(units[: 2 * offset].decode("utf-16-le", "replace")) if 0 <= 2 * offset <= len(units) else -1
 
 
 def _excerpt(value: Mapping[str, Any]) -> str:

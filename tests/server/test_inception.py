@@ -14,7 +14,7 @@ METADATA = {"layer": LAYER, "feature": "label", "projectId": 4, "anchoringMode":
 
 @pytest.fixture
 def inception(service: Service) -> Iterator[TestClient]:
-    with connect(create_app(service, TOKEN, tools=["inception"])) as client:
+    with connect(create_app(service, TOKEN, tools=["inception"], annotation_weight="enough")) as client:
         yield client
 
 

@@ -20,7 +20,7 @@ PROJECT = {"id": 3, "title": "people", "label_config": CONFIG}
 
 @pytest.fixture
 def app(service: Service):
-    return create_app(service, TOKEN, tools=["label-studio"])
+    return create_app(service, TOKEN, tools=["label-studio"], annotation_weight="enough")
 
 
 @pytest.fixture
@@ -112,6 +112,13 @@ def test_what_is_saved_is_predicted_next_and_the_version_is_another(studio):
     after = predict(studio, text)
     assert entities(after["results"][0]) == {("Zoe", "PERSON"), ("Quito", "PLACE")}
     assert after["model_version"] != before["model_version"]
+
+
+def test_an_annotation_counts_as_often_as_the_server_was_told(service):
+    with connect(create_app(service, TOKEN, tools=["label-studio"], annotation_weight=3.0)) as client:
+        client.auth = ("nearspan", TOKEN)
+        save(client, "Zoe went to Quito", ("Zoe", "PERSON"))
+        assert remembered(client, "Zoe")[0]["weight"] == 3
 
 
 def test_an_update_replaces_what_was_saved_and_the_same_again_changes_nothing(studio):

@@ -1,16 +1,20 @@
 """`nearspan serve`: a model over HTTP, with a page to question it."""
 
 import logging
+import math
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nearspan.cli import options
 from nearspan.cli.terminal import echo
 from nearspan.errors import ConfigError, ResourceError
+
+if TYPE_CHECKING:
+    from nearspan.memory import Weight
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +57,10 @@ def serve(
     inception: Annotated[
         bool, typer.Option("--inception", help="Speak INCEpTION's protocol of external recommenders too.")
     ] = False,
+    annotation_weight: Annotated[
+        str,
+        typer.Option(help="As how many copies a saved annotation counts; enough: as many as it takes to be read so."),
+    ] = "8",
     limit: Annotated[
         list[str] | None, typer.Option(help="Change a limit, name=value; may be given several times.")
     ] = None,
@@ -80,7 +88,7 @@ def serve(
 
     if public and read_token:
         raise ConfigError("`public` lets everybody read, with no `read_token`: leave one of them out")
-    limits = server.Limits().override(limit or [])
+    limits, weight = server.Limits().override(limit or []), _read_weight(annotation_weight)
     hosts = allowed_hosts(host, allow_host or ())
     documents = options.read_documents(corpus, format, columns)
     editor = Editor.open(model, device, PATIENCE)
@@ -93,7 +101,7 @@ def serve(
         read_secret = read_token or ("" if public else secrets.token_urlsafe(24))
     asked: dict[server.Tool, bool] = {"label-studio": label_studio, "inception": inception}
     tools = [tool for tool, is_asked in asked.items() if is_asked]
-    app = server.create_app(service, secret, limits, hosts, read_secret, tools)
+    app = server.create_app(service, secret, limits, hosts, read_secret, tools, weight)
 
     def show_address(address: str) -> None:
         link = address if token else f"{address}#token={secret}"  # what follows # never goes over the wire
@@ -105,6 +113,22 @@ def serve(
         echo("Ctrl-C ends it. Programs: see openapi.json there.", err=True)
 
     run(app, host, port, limits, show_address)
+
+
+def _read_weight(text: str) -> "Weight":
+    """A number above 0, or `enough`.
+
+    >>> _read_weight("2.5"), _read_weight("enough")
+    (2.5, 'enough')
+    """
+    if text == "enough":
+        return "enough"
+    try:
+        if 0 < float(text) < math.inf:
+            return float(text)
+    except ValueError:
+        pass
+    raise ConfigError(f"`annotation_weight` is a number above 0, or 'enough', not {text!r}")
 
 
 def _tool_links(address: str, token: str, tools: Sequence[str]) -> list[tuple[str, str]]:

@@ -14,9 +14,10 @@ from starlette.exceptions import HTTPException
 from nearspan import __version__
 from nearspan.colours import stylesheet
 from nearspan.errors import EditError, ModelError, NearspanError
+from nearspan.memory import Weight
 from nearspan.server.access import LOOPBACK, Tokens
 from nearspan.server.guard import HEADERS, Guard
-from nearspan.server.inbox import Inbox
+from nearspan.server.inbox import WEIGHT, Inbox
 from nearspan.server.label_studio import label_studio_routes
 from nearspan.server.limits import Limits
 from nearspan.server.routes import edit_routes, memory_routes, model_routes
@@ -37,18 +38,20 @@ def create_app(
     hosts: Collection[str] = LOOPBACK,
     read_token: str = "",
     tools: Collection[Tool] = (),
+    annotation_weight: Weight = WEIGHT,
 ) -> FastAPI:
     """The application that serves a model. `token` is for editing; `hosts` are the names that it answers to.
 
     With a `read_token` reading needs one of both tokens; without it, whoever reaches the server may read. `tools` are
-    the annotation tools whose protocols it speaks too; they need the token for editing.
+    the annotation tools whose protocols it speaks too; they need the token for editing, and what is annotated there
+    counts as `annotation_weight` copies.
 
         app = create_app(Service(nearspan.load("runs/mine")), token=secrets.token_urlsafe())
     """
     tokens = Tokens(token, read_token)
     limits = limits or Limits()
     worker = Worker(limits)
-    inbox = Inbox(service, worker)
+    inbox = Inbox(service, worker, annotation_weight)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -10,13 +10,14 @@ from pydantic import BaseModel
 
 from nearspan.document import Document
 from nearspan.errors import NearspanError
-from nearspan.memory import Edit, Editor
+from nearspan.memory import Edit, Editor, Weight
 from nearspan.server.limits import Refusal
 from nearspan.server.service import Service
 from nearspan.server.worker import Pieces, Worker
 
 logger = logging.getLogger(__name__)
 
+WEIGHT: Weight = 8.0  # of what annotators save: see benchmarks/notes/label-studio.md
 Reader = Callable[[], tuple[Sequence[Document], Sequence[str]]]  # documents, and what of them cannot be remembered
 
 
@@ -43,9 +44,9 @@ class Change:
     is_done: bool = False
     _steps: Iterator[None] | None = None
 
-    def step(self, editor: Editor) -> None:
+    def step(self, editor: Editor, weight: Weight) -> None:
         """Make the next edit; the last step finds that there is none left."""
-        self._steps = self._steps or self._edit(editor)
+        self._steps = self._steps or self._edit(editor, weight)
         try:
             if next(self._steps, self) is not self:
                 return
@@ -58,11 +59,11 @@ class Change:
         for problem in [*self.problems, *([self.error] if self.error else [])]:
             logger.warning("%s: %s", self.place, problem)
 
-    def _edit(self, editor: Editor) -> Iterator[None]:
+    def _edit(self, editor: Editor, weight: Weight) -> Iterator[None]:
         documents, problems = self.read()
         self.problems += problems
         by_name = {document.id: document for document in documents if document.text.strip()}
-        editor.check(by_name.values())  # before anything is forgotten
+        editor.check(by_name.values(), weight)  # before anything is forgotten
         for name in dict.fromkeys(filter(self.matches, _names(editor))):
             if name in by_name and _holds(editor, by_name[name]):
                 del by_name[name]
@@ -70,7 +71,7 @@ class Change:
                 self.edits.append(editor.forget(name))
                 yield
         for document in by_name.values():
-            edit = editor.add(document)
+            edit = editor.add(document, weight)
             self.edits.append(edit)
             self.problems += [line for line in edit.receipt if "not remembered" in line or "still misread" in line]
             yield
@@ -97,11 +98,11 @@ class Inbox:
     """Changes that the memory has yet to take in. Whoever asks the model next for an annotator makes them first.
 
     They are made one after the other by the worker's thread, and are not lost where the tool that sent them does not
-    wait for the answer.
+    wait for the answer. What is remembered has this `weight`.
     """
 
-    def __init__(self, service: Service, worker: Worker) -> None:
-        self.service, self.worker = service, worker
+    def __init__(self, service: Service, worker: Worker, weight: Weight = WEIGHT) -> None:
+        self.service, self.worker, self.weight = service, worker, weight
         self._changes: deque[Change] = deque()
         self._tasks: set[asyncio.Task[ChangesOut]] = set()
 
@@ -109,7 +110,7 @@ class Inbox:
         """Make all changes, an edit at a time."""
         while self._changes:
             change = self._changes[0]
-            change.step(self.service.memory)
+            change.step(self.service.memory, self.weight)
             if change.is_done:
                 self._changes.popleft()
             else:

@@ -265,6 +265,16 @@ def emoji(studio: Studio, server: Server, project: int) -> dict[str, Any]:
     }
 
 
+def choose_sentences(options: argparse.Namespace) -> tuple[dict[str, Document], list[Document]]:
+    """Sentences to annotate, with their entities, and those that F1 is measured on; training has seen neither."""
+    chance = random.Random(options.seed)
+    unseen = nearspan.read(options.train).documents[options.documents :]
+    sentences = {part.text: part for document in unseen for part in split_sentences(document) if part.entities}
+    gold = {text: sentences[text] for text in chance.sample(sorted(sentences), options.annotations)}
+    of_test = [part for document in nearspan.read(options.test).documents[:-20] for part in split_sentences(document)]
+    return gold, chance.sample(of_test, options.held_out)
+
+
 def prepare_model(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     """Train the model where its folder is not there; what it was trained on."""
     documents = nearspan.read(options.train).documents[: options.documents]
@@ -298,14 +308,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         trained = prepare_model(options, scratch)
-        chance = random.Random(options.seed)
-        unseen = nearspan.read(options.train).documents[options.documents :]
-        sentences = {part.text: part for document in unseen for part in split_sentences(document) if part.entities}
-        gold = {text: sentences[text] for text in chance.sample(sorted(sentences), options.annotations)}
-        of_test = [
-            part for document in nearspan.read(options.test).documents[:-20] for part in split_sentences(document)
-        ]
-        held = chance.sample(of_test, options.held_out)
+        gold, held = choose_sentences(options)
         shutil.copytree(options.model, scratch / "model", ignore=shutil.ignore_patterns("checkpoint*"))
         record = run(scratch, gold, held, options)
     version = subprocess.run(

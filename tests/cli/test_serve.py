@@ -99,3 +99,19 @@ def test_without_its_packages_it_names_the_extra(nearspan_command, folders, monk
     found = nearspan_command("serve", folders["instance"])
     assert found.code == 2
     assert "nearspan[serve]" in found.err
+
+
+def test_annotation_tools_get_addresses_that_hold_the_token(nearspan_command, folders, ran):
+    shown = nearspan_command("serve", folders["instance"], "--label-studio", "--inception").err
+    token = re.search(r"#token=(\S+)", shown)[1]
+    assert f"http://nearspan:{token}@127.0.0.1:8000/label-studio" in shown
+    assert f"http://127.0.0.1:8000/inception/{token}" in shown
+    hidden = nearspan_command("serve", folders["instance"], "--label-studio", "--token", "sesame").err
+    assert "http://nearspan:TOKEN@127.0.0.1:8000/label-studio" in hidden
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", "inf", "nan", "much"])
+def test_a_weight_that_is_none_is_refused(nearspan_command, folders, ran, weight):
+    refused = nearspan_command("serve", folders["instance"], "--label-studio", f"--annotation-weight={weight}")
+    assert refused.code != 0
+    assert "above 0, or 'enough'" in " ".join(refused.err.split())

@@ -1,15 +1,20 @@
 """`nearspan serve`: a model over HTTP, with a page to question it."""
 
 import logging
+import math
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nearspan.cli import options
 from nearspan.cli.terminal import echo
 from nearspan.errors import ConfigError, ResourceError
+
+if TYPE_CHECKING:
+    from nearspan.memory import Weight
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +51,16 @@ def serve(
     corpus: Annotated[
         list[Path] | None, typer.Option(help="Gold documents, any format: their errors can be browsed.")
     ] = None,
+    label_studio: Annotated[
+        bool, typer.Option("--label-studio", help="Speak Label Studio's protocol too: predict its tasks, and learn.")
+    ] = False,
+    inception: Annotated[
+        bool, typer.Option("--inception", help="Speak INCEpTION's protocol of external recommenders too.")
+    ] = False,
+    annotation_weight: Annotated[
+        str,
+        typer.Option(help="As how many copies a saved annotation counts; enough: as many as it takes to be read so."),
+    ] = "8",
     limit: Annotated[
         list[str] | None, typer.Option(help="Change a limit, name=value; may be given several times.")
     ] = None,
@@ -73,7 +88,7 @@ def serve(
 
     if public and read_token:
         raise ConfigError("`public` lets everybody read, with no `read_token`: leave one of them out")
-    limits = server.Limits().override(limit or [])
+    limits, weight = server.Limits().override(limit or []), _read_weight(annotation_weight)
     hosts = allowed_hosts(host, allow_host or ())
     documents = options.read_documents(corpus, format, columns)
     editor = Editor.open(options.local_model(model), device, PATIENCE)
@@ -84,13 +99,47 @@ def serve(
         content = f"all {len(editor):,} sentences of the memory" + ", and the errors on the corpus" * bool(documents)
         logger.warning(WARNING, "finds it" if public else "has a token", content)
         read_secret = read_token or ("" if public else secrets.token_urlsafe(24))
-    app = server.create_app(service, secret, limits, hosts, read_secret)
+    asked: dict[server.Tool, bool] = {"label-studio": label_studio, "inception": inception}
+    tools = [tool for tool, is_asked in asked.items() if is_asked]
+    app = server.create_app(service, secret, limits, hosts, read_secret, tools, weight)
 
     def show_address(address: str) -> None:
         link = address if token else f"{address}#token={secret}"  # what follows # never goes over the wire
         echo(f"Serving {model} at\n\n  {link}\n", err=True)
         if read_secret and not read_token:
             echo(f"and, for those who may read only, at\n\n  {address}#token={read_secret}\n", err=True)
+        for tool, link in _tool_links(address, "TOKEN" if token else secret, tools):
+            echo(f"and for {tool} at\n\n  {link}\n", err=True)
         echo("Ctrl-C ends it. Programs: see openapi.json there.", err=True)
 
     run(app, host, port, limits, show_address)
+
+
+def _read_weight(text: str) -> "Weight":
+    """A number above 0, or `enough`.
+
+    >>> _read_weight("2.5"), _read_weight("enough")
+    (2.5, 'enough')
+    """
+    if text == "enough":
+        return "enough"
+    try:
+        if 0 < float(text) < math.inf:
+            return float(text)
+    except ValueError:
+        pass
+    raise ConfigError(f"`annotation_weight` is a number above 0, or 'enough', not {text!r}")
+
+
+def _tool_links(address: str, token: str, tools: Sequence[str]) -> list[tuple[str, str]]:
+    """What each annotation tool is to be told. Neither can send a header with all its requests, so the token is in it.
+
+    >>> _tool_links("http://127.0.0.1:8000/", "TOKEN", ["label-studio"])
+    [('Label Studio, as its ML backend,', 'http://nearspan:TOKEN@127.0.0.1:8000/label-studio')]
+    """
+    scheme, _, place = address.partition("//")
+    links = {
+        "label-studio": ("Label Studio, as its ML backend,", f"{scheme}//nearspan:{token}@{place}label-studio"),
+        "inception": ("INCEpTION, as an external recommender,", f"{address}inception/{token}"),
+    }
+    return [links[tool] for tool in tools]

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Annotated
 
 from fastapi import Depends
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBasic, HTTPBasicCredentials, HTTPBearer
 
 from nearspan.errors import ConfigError
 from nearspan.server.limits import Refusal
@@ -18,6 +18,11 @@ _ADDRESS = re.compile(r"[\d.]+|\[[\da-f:.]+\]")
 Credentials = Annotated[
     HTTPAuthorizationCredentials | None,
     Depends(HTTPBearer(auto_error=False, description="printed when the server starts")),
+]
+
+Password = Annotated[
+    HTTPBasicCredentials | None,
+    Depends(HTTPBasic(auto_error=False, description="any user, with the token as the password")),
 ]
 
 
@@ -77,6 +82,17 @@ class Tokens:
         if self.read_token and _match(credentials, self.read_token):
             raise Refusal(403, "this token is for reading only: editing needs the other one")
         raise Refusal(401, "editing needs the server's token: Authorization: Bearer TOKEN")
+
+    async def check_tool(self, credentials: Credentials, password: Password) -> None:
+        """Refuse an annotation tool without the token for editing, as a bearer's or as a password."""
+        is_password = password is not None and compare_digest(password.password.encode(), self.token.encode())
+        if not (is_password or _match(credentials, self.token)):
+            raise Refusal(401, "an annotation tool needs the server's token: http://nearspan:TOKEN@HOST:PORT/...")
+
+    async def check_classifier(self, classifier: str) -> None:
+        """Refuse a tool that can send nothing but an address, where that does not hold the token for editing."""
+        if not compare_digest(classifier.encode(), self.token.encode()):
+            raise Refusal(401, "an external recommender needs the server's token: http://HOST:PORT/inception/TOKEN")
 
 
 def _match(credentials: HTTPAuthorizationCredentials | None, token: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -14,8 +14,11 @@ from starlette.exceptions import HTTPException
 from nearspan import __version__
 from nearspan.colours import stylesheet
 from nearspan.errors import EditError, ModelError, NearspanError
+from nearspan.memory import Weight
 from nearspan.server.access import LOOPBACK, Tokens
 from nearspan.server.guard import HEADERS, Guard
+from nearspan.server.inbox import WEIGHT, Inbox
+from nearspan.server.label_studio import label_studio_routes
 from nearspan.server.limits import Limits
 from nearspan.server.routes import edit_routes, memory_routes, model_routes
 from nearspan.server.schemas import refusals
@@ -24,6 +27,7 @@ from nearspan.server.worker import Worker
 
 PAGE = Path(__file__).with_name("page")
 ABOUT = "Named entity recognition that shows its evidence. Offsets are characters (code points), half-open."
+Tool = Literal["label-studio", "inception"]
 LONGEST_KEY = 100  # characters of a key that an error names
 
 
@@ -33,21 +37,27 @@ def create_app(
     limits: Limits | None = None,
     hosts: Collection[str] = LOOPBACK,
     read_token: str = "",
+    tools: Collection[Tool] = (),
+    annotation_weight: Weight = WEIGHT,
 ) -> FastAPI:
     """The application that serves a model. `token` is for editing; `hosts` are the names that it answers to.
 
-    With a `read_token` reading needs one of both tokens; without it, whoever reaches the server may read.
+    With a `read_token` reading needs one of both tokens; without it, whoever reaches the server may read. `tools` are
+    the annotation tools whose protocols it speaks too; they need the token for editing, and what is annotated there
+    counts as `annotation_weight` copies.
 
         app = create_app(Service(nearspan.load("runs/mine")), token=secrets.token_urlsafe())
     """
     tokens = Tokens(token, read_token)
     limits = limits or Limits()
     worker = Worker(limits)
+    inbox = Inbox(service, worker, annotation_weight)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         worker.close()
+        inbox.finish()
 
     app = FastAPI(
         title="nearspan",
@@ -73,6 +83,14 @@ def create_app(
     forbidden = refusals(401, 403) if read_token else refusals(401)
     editing = edit_routes(service, worker, limits)
     app.include_router(editing, dependencies=[Depends(tokens.check_editor)], responses=forbidden)
+    if "label-studio" in tools:
+        router = label_studio_routes(service, worker, limits, inbox)
+        app.include_router(router, dependencies=[Depends(tokens.check_tool)], responses=refusals(401))
+    if "inception" in tools:
+        from nearspan.server.inception import inception_routes  # needs cassis
+
+        router = inception_routes(service, worker, limits, inbox)
+        app.include_router(router, dependencies=[Depends(tokens.check_classifier)], responses=refusals(401))
 
     @app.get("/", include_in_schema=False)
     async def index() -> FileResponse:

@@ -22,6 +22,7 @@ from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import Editor
 from nearspan.model import Model
+from nearspan.model.folder import weights_id
 from nearspan.model.predict import SentenceWindows
 from nearspan.report.papers.projection import principal
 from nearspan.segment import LabelledSpan
@@ -84,14 +85,29 @@ class Service:
 
     def explain(self, text: str, count: int, limits: Limits) -> Pieces[dict[str, Any]]:
         """Evidence for each entity of a text; refused where there are too many to explain at once."""
-        model, evidence = self._snapshot(), list[Evidence]()
+        model = self._snapshot()
         [document] = yield from _annotate(model, [Document(text)])
         limits.check_explained(len(document.entities))
-        starts = [sentence.start for sentence in model.split(document)]
-        for _, entities in groupby(document.entities, lambda entity: bisect(starts, entity.start)):
-            yield
-            evidence += model.explain(replace(document, entities=tuple(entities)), count)
+        evidence = yield from _explain(model, document, count)
         return {"evidence": [each.to_dict() for each in evidence]}
+
+    def explain_documents(
+        self, documents: Sequence[Document], count: int, most: int
+    ) -> Pieces[list[tuple[Document, list[Evidence]]]]:
+        """Documents with their entities, and evidence for the first `most` of these; none where there is no memory."""
+        model, explained = self._snapshot(), list[tuple[Document, list[Evidence]]]()
+        most = most if model.datastore is not None else 0
+        for document in (yield from _annotate(model, documents)):
+            entities = document.entities[:most]
+            most -= len(entities)
+            evidence = yield from _explain(model, replace(document, entities=entities), count)
+            explained.append((document, evidence))
+        return explained
+
+    def version(self) -> str:
+        """What names the model and the state of its memory: the recipe, the weights and the number of the last edit."""
+        memory = self.memory
+        return f"{self._model.recipe.name}-{weights_id(memory.folder)[:8]}.{len(memory.log())}"
 
     def _snapshot(self) -> Model:
         """The model with its memory as it is now: an edit between two pieces of an answer does not change it."""
@@ -141,6 +157,16 @@ def _annotate(model: Model, documents: Sequence[Document]) -> Pieces[list[Docume
         replace(document, entities=tuple(sorted(entity for _ in views for entity in next(entities))))
         for document, views in zip(documents, sentences, strict=True)
     ]
+
+
+def _explain(model: Model, document: Document, count: int) -> Pieces[list[Evidence]]:
+    """Evidence for each entity of a document, a sentence at a time."""
+    evidence: list[Evidence] = []
+    starts = [sentence.start for sentence in model.split(document)]
+    for _, entities in groupby(document.entities, lambda entity: bisect(starts, entity.start)):
+        yield
+        evidence += model.explain(replace(document, entities=tuple(entities)), count)
+    return evidence
 
 
 @torch.inference_mode()

@@ -10,7 +10,24 @@ from stat import S_ISDIR
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
-from nearspan.formats import brat, conll, indexed, jsonl, pubtator
+from nearspan.formats import (
+    argilla,
+    brat,
+    conll,
+    datasets,
+    doccano,
+    dygie,
+    gliner,
+    indexed,
+    jsonl,
+    label_studio,
+    ner_tags,
+    parquet,
+    prodigy,
+    pubtator,
+    spacy_docbin,
+    spacy_json,
+)
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.flatten import Unfit, drop_discontinuous, drop_overlapping, flatten
 from nearspan.formats.format import Format, list_changes, refuse_loss
@@ -21,7 +38,26 @@ from nearspan.io.paths import display_path
 from nearspan.registry import parts, register
 
 BUILT_IN = tuple(
-    register("format", part) for part in (brat.FORMAT, pubtator.FORMAT, indexed.FORMAT, conll.FORMAT, jsonl.FORMAT)
+    register("format", part)
+    for part in (
+        datasets.FORMAT,
+        brat.FORMAT,
+        parquet.FORMAT,
+        spacy_docbin.FORMAT,
+        label_studio.FORMAT,
+        label_studio.MIN,
+        argilla.FORMAT,
+        prodigy.FORMAT,
+        spacy_json.FORMAT,
+        doccano.FORMAT,
+        gliner.FORMAT,
+        dygie.FORMAT,
+        ner_tags.FORMAT,
+        pubtator.FORMAT,
+        indexed.FORMAT,
+        conll.FORMAT,
+        jsonl.FORMAT,
+    )
 )
 """Our formats, in the order in which a file's content is compared with them."""
 
@@ -48,7 +84,7 @@ def read(
         corpus = nearspan.read("train.conll")
 
     Args:
-        paths: files, or folders of brat documents.
+        paths: files, or folders of brat documents; or a `datasets.Dataset` or `DatasetDict`.
         format: the name of a format.
         columns: which columns of a CoNLL file hold labels, from 0 or, if negative, from the end.
 
@@ -56,6 +92,8 @@ def read(
         CorpusError: a file is missing, empty, unreadable or of no known format. What is wrong inside a file
             is in `Corpus.problems` instead.
     """
+    if datasets.is_dataset(paths):
+        return datasets.read_dataset(paths)
     chosen = None if format is None else _format_named(format)
     if chosen is not None:
         _refuse_columns(columns, chosen)
@@ -119,6 +157,8 @@ def as_documents(source: Documents) -> Corpus:
     """
     if isinstance(source, Corpus):
         return source
+    if datasets.is_dataset(source):
+        return datasets.read_dataset(source)
     if isinstance(source, str | PathLike):
         return read(source)
     items = list(source)

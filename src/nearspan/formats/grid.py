@@ -1,7 +1,7 @@
 """A document as the words of sentences, for formats that hold no other text, and what it loses by that.
 
-Its words are cut where an entity begins or ends inside one. The text of such a format is its words joined by blanks, and
-its sentences by newlines.
+Its words are cut where an entity begins or ends inside one. The text of such a format is its words joined by blanks,
+and its sentences by newlines.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def draft_of_words(tokens: Sequence[str], begins: Sequence[int] | None, source: 
     >>> draft_of_words(["Ada", "wrote", "Yes"], [0, 2], Source(Path("a"), ""), 1, "x").text
     'Ada wrote\\nYes'
     """
-    starts = [0, *(begin for begin in begins or () if 0 < begin < len(tokens))]
+    starts = [0, *sorted({begin for begin in begins or () if 0 < begin < len(tokens)})]
     offsets: list[Fragment] = []
     lines: list[str] = []
     sentences: list[Fragment] = []

@@ -30,7 +30,7 @@ from nearspan.formats import (
 )
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.flatten import Unfit, drop_discontinuous, drop_overlapping, flatten
-from nearspan.formats.format import Format, list_changes, refuse_loss
+from nearspan.formats.format import Format, ending, list_changes, refuse_loss
 from nearspan.formats.source import Source, refuse_unreadable
 from nearspan.io.atomic import name_in_errors, resolve_target
 from nearspan.io.outputs import check_outputs
@@ -223,7 +223,7 @@ def _format_by_ending(path: Path) -> Format:
         is_folder = path.is_dir()
     writable = sorted((part for part in known_formats().values() if part.write), key=lambda part: part not in BUILT_IN)
     for part in writable:
-        if "" in part.endings if is_folder else path.suffix.lower() in part.endings:
+        if "" in part.endings if is_folder else ending(path) in part.endings:
             return part
     names = ", ".join(part.name for part in writable)
     raise CorpusError(f"the ending of {display_path(path)} names no format; name it with `format`: {names}")

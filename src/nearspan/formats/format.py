@@ -56,6 +56,15 @@ class Format:
         object.__setattr__(self, "__module__", self.read.__module__)
 
 
+def ending(path: Path) -> str:
+    """What a file's name says of its format, whether it is compressed or not.
+
+    >>> ending(Path("news.CONLL.gz")), ending(Path("news.json"))
+    ('.conll', '.json')
+    """
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
 def refuse_loss(corpus: Corpus, source: Source) -> Corpus:
     """The corpus of a source; an error if its entities and what its problems say was lost are not what was counted."""
     lost = sum(problem.lost for problem in corpus.problems)

@@ -11,6 +11,7 @@ from typing import Any
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import excerpt
 from nearspan.formats.draft import Draft
+from nearspan.formats.format import ending
 from nearspan.formats.source import Source, has_lines_of_arrays
 from nearspan.io.atomic import write_file
 
@@ -63,7 +64,7 @@ def to_line(value: Any) -> str:
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write values, each on a line, as an array if the name ends in `.json`."""
-    write_file(path, _array_of(lines) if path.suffix.lower() == ".json" else (line + "\n" for line in lines))
+    write_file(path, _array_of(lines) if ending(path) == ".json" else (line + "\n" for line in lines))
 
 
 def json_type(value: Any) -> str:

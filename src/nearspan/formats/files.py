@@ -1,17 +1,36 @@
 """Corpora in files: read any known format, write any of them; formats are found by name, by content or by ending."""
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from stat import S_ISDIR
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
-from nearspan.formats import brat, conll, indexed, jsonl, pubtator
+from nearspan.formats import (
+    argilla,
+    brat,
+    conll,
+    datasets,
+    doccano,
+    dygie,
+    gliner,
+    indexed,
+    jsonl,
+    label_studio,
+    ner_tags,
+    parquet,
+    prodigy,
+    pubtator,
+    spacy_docbin,
+    spacy_json,
+)
 from nearspan.formats.corpus import Corpus, Problem
-from nearspan.formats.flatten import Unfit, drop_discontinuous, flatten
-from nearspan.formats.format import Format, list_changes, refuse_loss
+from nearspan.formats.flatten import Unfit, drop_discontinuous, drop_overlapping, flatten
+from nearspan.formats.format import Format, ending, list_changes, refuse_loss
 from nearspan.formats.source import Source, refuse_unreadable
 from nearspan.io.atomic import name_in_errors, resolve_target
 from nearspan.io.outputs import check_outputs
@@ -19,7 +38,26 @@ from nearspan.io.paths import display_path
 from nearspan.registry import parts, register
 
 BUILT_IN = tuple(
-    register("format", part) for part in (brat.FORMAT, pubtator.FORMAT, indexed.FORMAT, conll.FORMAT, jsonl.FORMAT)
+    register("format", part)
+    for part in (
+        datasets.FORMAT,
+        brat.FORMAT,
+        parquet.FORMAT,
+        spacy_docbin.FORMAT,
+        label_studio.FORMAT,
+        label_studio.MIN,
+        argilla.FORMAT,
+        prodigy.FORMAT,
+        spacy_json.FORMAT,
+        doccano.FORMAT,
+        gliner.FORMAT,
+        dygie.FORMAT,
+        ner_tags.FORMAT,
+        pubtator.FORMAT,
+        indexed.FORMAT,
+        conll.FORMAT,
+        jsonl.FORMAT,
+    )
 )
 """Our formats, in the order in which a file's content is compared with them."""
 
@@ -46,7 +84,7 @@ def read(
         corpus = nearspan.read("train.conll")
 
     Args:
-        paths: files, or folders of brat documents.
+        paths: files, or folders of brat documents; or a `datasets.Dataset` or `DatasetDict`.
         format: the name of a format.
         columns: which columns of a CoNLL file hold labels, from 0 or, if negative, from the end.
 
@@ -54,6 +92,8 @@ def read(
         CorpusError: a file is missing, empty, unreadable or of no known format. What is wrong inside a file
             is in `Corpus.problems` instead.
     """
+    if datasets.is_dataset(paths):
+        return datasets.read_dataset(paths)
     chosen = None if format is None else _format_named(format)
     if chosen is not None:
         _refuse_columns(columns, chosen)
@@ -75,7 +115,8 @@ def write(
     were read from are never written over. What the format cannot keep besides entities (words, sentences) is returned
     as problems; an entity that it cannot keep is a CorpusError.
 
-    With `unfit="drop"` discontinuous entities are left out where the format has none. With `unfit="flatten"` no two
+    With `unfit="drop"` discontinuous entities are left out where the format has none, and of entities that share
+    characters all but the widest where it has no nested ones. With `unfit="flatten"` no two
     entities share a character in any format: the widest stay, and discontinuous ones become contiguous. What was left
     out or changed is returned as problems too.
     """
@@ -87,6 +128,9 @@ def write(
         corpus, changes = flatten(corpus)
     elif unfit == "drop" and not chosen.discontinuous:
         corpus, changes = drop_discontinuous(corpus)
+    if unfit == "drop" and not chosen.nested:
+        corpus, overlapping = drop_overlapping(corpus)
+        changes += overlapping
     return (*list_changes(target, changes), *(chosen.write(corpus, target) if chosen.write else ()))
 
 
@@ -113,6 +157,8 @@ def as_documents(source: Documents) -> Corpus:
     """
     if isinstance(source, Corpus):
         return source
+    if datasets.is_dataset(source):
+        return datasets.read_dataset(source)
     if isinstance(source, str | PathLike):
         return read(source)
     items = list(source)
@@ -151,20 +197,24 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
     named = chosen is not None
     if not named:  # formats of folders are asked first, as they need not read the file
         chosen = next((part for part in known if part.folder and part.detect(source)), None)
+    if is_folder and (chosen is None or not chosen.folder):
+        names = " and ".join(part.name for part in known if part.folder)
+        raise CorpusError(f"{source.name} is a folder; only {names} are read from a folder, name the files instead")
+    if chosen is None:
+        chosen = next((part for part in known if part.binary and part.detect(source)), None)
     if chosen is None or not chosen.folder:
-        if is_folder:
-            names = ", ".join(part.name for part in known if part.folder)
-            raise CorpusError(f"{source.name} is a folder; only {names} is read from a folder, name the files instead")
-        if not source.text.strip():
+        text = source.first_bytes.removeprefix(BOM_UTF8) if chosen is not None and chosen.binary else source.text
+        if not text.strip():
             raise CorpusError(f"{source.name} is empty")
-    chosen = chosen or next((part for part in known if not part.folder and part.detect(source)), None)
+    chosen = chosen or next((part for part in known if not (part.folder or part.binary) and part.detect(source)), None)
     if chosen is None:
         names = ", ".join(part.name for part in known)
         message = f"the format of {source.name} is not clear from its content; name it with `format`: {names}"
         raise UnclearFormatError(message)
     if not named:
         _refuse_columns(columns, chosen, source.name)
-    return refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
+    corpus = refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
+    return replace(corpus, problems=corpus.problems + source.left_out_problems())
 
 
 def _format_by_ending(path: Path) -> Format:
@@ -173,7 +223,7 @@ def _format_by_ending(path: Path) -> Format:
         is_folder = path.is_dir()
     writable = sorted((part for part in known_formats().values() if part.write), key=lambda part: part not in BUILT_IN)
     for part in writable:
-        if part.folder if is_folder else path.suffix.lower() in part.endings:
+        if "" in part.endings if is_folder else ending(path) in part.endings:
             return part
     names = ", ".join(part.name for part in writable)
     raise CorpusError(f"the ending of {display_path(path)} names no format; name it with `format`: {names}")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError
@@ -11,6 +12,7 @@ from nearspan.formats.source import Source
 from nearspan.io.paths import display_path
 
 LEFT_OUT = "entities left out"
+ATTRIBUTES = "entities whose attributes are not kept"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Format:
             folder or one of its files, and `write` makes a new folder.
         columns: whether `read` takes the numbers of label columns as a second argument.
         discontinuous: whether discontinuous entities can be written.
+        nested: whether entities that share characters can be written.
+        binary: whether a file is no text. `detect` then looks at `source.first_bytes`, and is asked first.
     """
 
     name: str
@@ -44,10 +48,21 @@ class Format:
     folder: bool = False
     columns: bool = False
     discontinuous: bool = True
+    nested: bool = True
+    binary: bool = False
 
     def __post_init__(self) -> None:
         # The registry tells parts of the same name apart by their module; that of a format is its reader's.
         object.__setattr__(self, "__module__", self.read.__module__)
+
+
+def ending(path: Path) -> str:
+    """What a file's name says of its format, whether it is compressed or not.
+
+    >>> ending(Path("news.CONLL.gz")), ending(Path("news.json"))
+    ('.conll', '.json')
+    """
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def refuse_loss(corpus: Corpus, source: Source) -> Corpus:
@@ -75,12 +90,18 @@ def list_changes(path: Path, counts: Mapping[str, int]) -> tuple[Problem, ...]:
     )
 
 
-def plain_text_changes(corpus: Corpus, ids: Iterable[str], format: str) -> dict[str, int]:
-    """What a format of plain text does not keep; `ids` are those that documents are written with."""
+def plain_text_changes(
+    corpus: Corpus, ids: Iterable[str], format: str, keeps: Callable[[str, Any], bool] | None = None
+) -> dict[str, int]:
+    """What a format of plain text does not keep; `ids` are those that documents are written with.
+
+    `keeps` says which attributes the format has a place for, by name and value.
+    """
     segmented = sum(document.words is not None or document.sentences is not None for document in corpus)
     return {
         f"{format} keeps no word and sentence boundaries; documents that had some": segmented,
         "scores not kept": count_scores(corpus),
+        ATTRIBUTES: count_attributes(corpus, keeps),
         "document ids not kept": sum(document.id not in ("", id) for document, id in zip(corpus, ids, strict=True)),
     }
 
@@ -88,6 +109,15 @@ def plain_text_changes(corpus: Corpus, ids: Iterable[str], format: str) -> dict[
 def count_scores(corpus: Corpus) -> int:
     """How many entities have a score."""
     return sum(entity.score is not None for document in corpus for entity in document.entities)
+
+
+def count_attributes(corpus: Corpus, keeps: Callable[[str, Any], bool] | None = None) -> int:
+    """How many entities have attributes, or such as a format does not keep."""
+    return sum(
+        any(keeps is None or not keeps(name, value) for name, value in entity.attributes.items())
+        for document in corpus
+        for entity in document.entities
+    )
 
 
 def unwritable(document: Document, reason: str, format: str, instead: str = "jsonl or brat instead") -> CorpusError:

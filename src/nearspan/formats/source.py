@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import json
+import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Problem, excerpt
@@ -23,6 +27,12 @@ _WIDE = {
 _MARK = "\ufeff"
 _GZIP = b"\x1f\x8b"
 _HEAD = 200  # lines by which the format of a file of synonyms is found
+_FIRST_BYTES = 512
+_FIRST_RECORDS = 20
+_AFTER_VALUE = re.compile(r"[\s,]*")
+_BLOCK = 1 << 20  # bytes that are unpacked at once
+_MOST_UNPACKED = 1 << 28  # bytes that any file may unpack to
+_MOST_RATIO = 200  # of a file that unpacks to more: text shrinks to a tenth, a bomb to a thousandth
 
 Line = tuple[int, str]
 """A line's number, from 1, and its text."""
@@ -78,6 +88,7 @@ class Source(_File):
     def __init__(self, path: Path, text: str | None = None, *, folder: Source | None = None) -> None:
         super().__init__(path)
         self.folder = folder  # counts the annotations of its files
+        self.left_out: Counter[str] = Counter()
         if text is not None:
             self.text = text
 
@@ -90,12 +101,38 @@ class Source(_File):
         if self.folder is not None:
             self.folder.count(annotations)
 
+    def leave_out(self, what: str, count: int = 1) -> None:
+        """Count what the file says and a document has no place for; `read` lists it once for the file or folder."""
+        (self.folder or self).left_out[what] += count
+
+    def left_out_problems(self) -> tuple[Problem, ...]:
+        """What was left out, a problem for each kind."""
+        counts = self.left_out.items()
+        return tuple(Problem("left out", f"{what}: {count:,}", self.name) for what, count in counts if count)
+
+    def read_bytes(self) -> bytes:
+        """All bytes of the file, unpacked if it is compressed with gzip, whatever its name is."""
+        if "text" in self.__dict__:
+            return self.text.encode("utf-8")
+        with refuse_unreadable(self.path):
+            data = self.path.read_bytes()
+            data = _unpack(data, self.path) if data.startswith(_GZIP) else data
+        _refuse_wide(data, self.path)
+        return data
+
+    def head(self, size: int) -> str:
+        """The beginning of the text, by as many bytes, without reading the rest."""
+        if "text" in self.__dict__:
+            return self.text[:size]
+        with refuse_unreadable(self.path), self.path.open("rb") as file:
+            packed = file.peek(2)[:2] == _GZIP
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+            return stream.read(size).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+
     @cached_property
     def text(self) -> str:
         """All characters of the file."""
-        with refuse_unreadable(self.path):
-            data = self.path.read_bytes()
-        _refuse_wide(data, self.path)
+        data = self.read_bytes()
         self.has_mark = data.startswith(codecs.BOM_UTF8)
         data = data.removeprefix(codecs.BOM_UTF8)
         try:
@@ -110,8 +147,8 @@ class Source(_File):
 
     @property
     def file(self) -> str:
-        """The name of the file alone, for the ids of documents."""
-        return display_path(self.path.name)
+        """The name of the file alone, for the ids of documents; the same whether it is compressed or not."""
+        return display_path(self.path.name.removesuffix(".gz"))
 
     @cached_property
     def lines(self) -> list[str]:
@@ -128,6 +165,42 @@ class Source(_File):
                 self.add_problem("malformed", message, index + 1)
                 lines[index] = bare
         return lines
+
+    @cached_property
+    def first_bytes(self) -> bytes:
+        """The first bytes of the file, unpacked, by which formats that are no text are known."""
+        if "text" in self.__dict__:
+            return self.text[:_FIRST_BYTES].encode("utf-8", "replace")
+        with refuse_unreadable(self.path), self.path.open("rb") as file:
+            packed = file.peek(2)[:2] == _GZIP
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+            return stream.read(_FIRST_BYTES)
+
+    @cached_property
+    def first_records(self) -> list[Any]:
+        """The first values of a file of JSON lines or of a JSON array, by which formats are known; none of other files.
+
+        >>> Source(Path("a.jsonl"), '{"text": "Oslo"}\\nno JSON\\n').first_records
+        [{'text': 'Oslo'}]
+        """
+        records: list[Any] = []
+        text, decoder = self.text, json.JSONDecoder()
+        at = len(text) - len(text.lstrip())
+        if text[at : at + 1] not in ("{", "["):
+            return records
+        is_array = text[at] == "[" and not has_lines_of_arrays(text)
+        at += is_array
+        while at < len(text) and len(records) < _FIRST_RECORDS:
+            at = _AFTER_VALUE.match(text, at).end()  # type: ignore[union-attr]
+            try:
+                record, at = decoder.raw_decode(text, at)
+                records.append(record)
+            except (ValueError, RecursionError):
+                end = text.find("\n", at)
+                if is_array or end < 0:
+                    break
+                at = end
+        return records
 
 
 class Lines(_File):
@@ -169,6 +242,17 @@ def line_end(text: str) -> str:
     return "\r" if "\r" in text and "\n" not in text else "\n"
 
 
+def has_lines_of_arrays(text: str) -> bool:
+    """Whether a JSON text that begins with an array has one in each line, and is not one itself.
+
+    >>> has_lines_of_arrays('["Oslo", {}]\\n["Bergen", {}]\\n'), has_lines_of_arrays('[{"text": "Oslo"}]\\n')
+    (True, False)
+    """
+    text = text.lstrip()
+    end = text.find("\n")
+    return end > 0 and text[end - 3 : end].rstrip().endswith("]") and text[end:].lstrip()[:1] == "["
+
+
 @contextmanager
 def refuse_unreadable(path: Path) -> Iterator[None]:
     """Turn what goes wrong while `path` is read into an error that names it."""
@@ -181,6 +265,20 @@ def refuse_unreadable(path: Path) -> Iterator[None]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CorpusError(f"{display_path(path)} cannot be read: {reason}") from None
+
+
+def _unpack(data: bytes, path: Path) -> bytes:
+    """What a file holds that is compressed with gzip; one that unpacks beyond all measure is refused."""
+    blocks: list[bytes] = []
+    size, most = 0, max(_MOST_UNPACKED, _MOST_RATIO * len(data))
+    with gzip.GzipFile(fileobj=BytesIO(data)) as file:
+        while block := file.read(_BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > most:
+                message = f"unpacks to more than {most:,} bytes from {len(data):,}, as no text does; unpack it first"
+                raise CorpusError(f"{display_path(path)} {message}")
+    return b"".join(blocks)
 
 
 def _refuse_wide(data: bytes, path: Path) -> None:

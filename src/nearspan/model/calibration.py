@@ -6,8 +6,6 @@ that it changes neither which entities are found nor their order, only what thei
 shares add up to the probability p. `benchmarks/calibration.py` compares it with Platt scaling and isotonic regression.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass

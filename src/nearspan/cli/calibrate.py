@@ -1,7 +1,5 @@
 """`nearspan calibrate`: scores that say how likely an entity is right, and the threshold that keeps a precision."""
 
-from __future__ import annotations
-
 import logging
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pretrained encoders that come as packages of the package index, found by name; nothing of such a package is run."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import cache

@@ -4,8 +4,6 @@ transformers takes names of kernels, classes and further models from a configura
 configuration is read as values of known names, and the encoder is built from these alone.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from typing import Any

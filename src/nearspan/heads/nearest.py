@@ -1,7 +1,5 @@
 """The nearest-neighbour head: a span's label is what its neighbours in the training set say (Ouchi et al., 2020)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """The sigmoid head: every label is a yes or a no of its own, so a span may have several (Nguyen et al., 2023)."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import torch

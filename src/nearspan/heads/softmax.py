@@ -1,7 +1,5 @@
 """The softmax head over span vectors (Ouchi et al., 2020, section 3.1; Zhu et al., 2023, equation 6)."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import torch

@@ -243,9 +243,9 @@ def label_spans(
     rows, real = spans.find(places)  # wider ones are no candidates
     label_rows, label_real = rows[: len(label_marks)], real[: len(label_marks)]
     rank, label_numbers = torch.tensor([mark[3:] for mark in label_marks], dtype=torch.long).view(-1, 2).unbind(1)
-    table = torch.zeros(int(rank.max()) + 1 if label_marks else 1, len(spans), dtype=torch.long)
+    table = torch.zeros(int(rank.max()) + 1 if label_marks else 1, len(spans.first), dtype=torch.long)
     table[rank[label_real], label_rows[label_real]] = label_numbers[label_real]
-    logs = torch.zeros(len(spans))
+    logs = torch.zeros(len(spans.first))
     if weighted:
         logs = torch.tensor([math.log(sentence.weight) for sentence in sentences])[spans.sentence]
         times, weight_real = torch.tensor([mark[3] for mark in weight_marks]), real[len(label_marks) :]

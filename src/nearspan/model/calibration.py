@@ -8,8 +8,6 @@ it changes what scores say, never which entities are found. Evidence stays exact
 `benchmarks/calibration.py` compares it with temperature scaling alone, Platt scaling and isotonic regression.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Strangers: entities that are farther from all entities of the memory than those are from each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Thresholds on scores: entities below theirs are left out, and the threshold that keeps a precision is found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 

@@ -1,7 +1,5 @@
 """Spans by their ends and their mean (Sohrab & Miwa, 2018; Nguyen et al., 2023, equation 1)."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Spans by their two ends, each read by a layer of its own: what a biaffine head compares (Yu et al., 2020)."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Pooled spans: one vector from the words of a span (Zhu et al., 2023, appendix A)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 

@@ -45,7 +45,7 @@ CORPORA = {
 }
 
 
-def trained(recipe: str, train: list[nearspan.Document], epochs: int, vectors: str, out: Path) -> nearspan.Model:
+def train_model(recipe: str, train: list[nearspan.Document], epochs: int, vectors: str, out: Path) -> nearspan.Model:
     settings = [f"training.epochs={epochs}", "training.batch=32"]
     settings += [f"encoder.vectors.file={vectors}"] if vectors else []
     nearspan.train(nearspan.recipe(recipe).override(settings), train, out=out, device="cpu")
@@ -130,7 +130,7 @@ def example_of(nlp: spacy.language.Language, document: nearspan.Document) -> Exa
     return Example(to_doc(nlp, document), gold)
 
 
-def measured(name: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+def measure(name: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     train, test, recipe, part, epochs = CORPORA[name]
     corpus = nearspan.read(folder / train).documents[: options.part or part]
     gold = nearspan.read(folder / test).documents
@@ -138,7 +138,7 @@ def measured(name: str, folder: Path, options: argparse.Namespace) -> dict[str, 
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "model"
         began = time.monotonic()
-        model = trained(recipe, list(corpus), options.epochs or epochs, options.vectors, path)
+        model = train_model(recipe, list(corpus), options.epochs or epochs, options.vectors, path)
         spent = time.monotonic() - began
         nlp = spacy.blank("en")
         nlp.add_pipe(KEY, config={"model": str(path), "device": "cpu"})
@@ -185,7 +185,7 @@ def main() -> None:
     arguments.add_argument("--out", type=Path)
     options = arguments.parse_args()
     result = {
-        name: measured(name, folder, options)
+        name: measure(name, folder, options)
         for name, folder in zip(CORPORA, (options.conll2003, options.genia), strict=True)
     }
     result["hardware"] = f"cpu, {platform.machine()}, {torch.get_num_threads()} threads, processor time"

@@ -30,8 +30,8 @@ def analyzer(recognizer: NearspanRecognizer) -> AnalyzerEngine:
 def test_the_analyzer_gives_what_the_model_finds(folders, classifier):
     engine = analyzer(NearspanRecognizer(folders["classifier"], NAMES))
     results = engine.analyze(TEXT, language="en")
-    found = {(result.start, result.end, result.entity_type, result.score) for result in results}
-    assert found == {(e.start, e.end, NAMES[e.label], e.score) for e in classifier(TEXT).entities} != set()
+    results = {(result.start, result.end, result.entity_type, result.score) for result in results}
+    assert results == {(e.start, e.end, NAMES[e.label], e.score) for e in classifier(TEXT).entities} != set()
     assert set(engine.get_supported_entities("en")) == set(NAMES.values())
 
 

@@ -156,6 +156,20 @@ class TestCard:
         card = self.card(hub)
         assert (card.data.license, card.data.tags[:2], card.text.strip()) == ("mit", ["mine", "nearspan"], "# Mine")
 
+    @pytest.mark.parametrize(
+        ("file", "content", "message"),
+        [
+            ("README.md", "---\nonly text\n---\n", "the metadata of README.md cannot be read"),
+            ("result.json", "{", "result.json is damaged"),
+        ],
+    )
+    def test_a_damaged_record_is_named(self, hub, classifier, tmp_path, file, content, message):
+        classifier.save(tmp_path / "m")
+        (tmp_path / "m" / file).write_text(content)
+        with pytest.raises(ModelError, match=message):
+            classifier.push_to_hub("ada/ner")
+        assert hub.asked == []
+
     def test_a_model_without_a_card_gets_one(self, hub, classifier, tmp_path):
         classifier.save(tmp_path / "m")
         classifier.push_to_hub("ada/ner")

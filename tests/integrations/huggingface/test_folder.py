@@ -67,6 +67,10 @@ def test_other_names_are_paths(name, no_network):
     assert local_folder(name) == Path(name)
 
 
+def test_a_path_is_no_id(no_network):
+    assert local_folder(Path("ada/ner")) == Path("ada/ner")
+
+
 def test_a_revision_is_a_branch_a_tag_or_a_commit(hub, folders):
     hub.add("ada/ner", folders["classifier"])
     commit = hub.commit("ada/ner")
@@ -124,6 +128,39 @@ def test_commands_take_ids(hub, folders, nearspan_command):
     ran = nearspan_command("annotate", "ada/ner@v1", stdin=b"Ada lives in Oslo")
     assert ran.code == 0, ran.err
     assert '"label": "PLACE"' in ran.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["explain", "ada/ner", TEXT],
+        ["memory", "ada/ner", "list"],
+        ["evaluate", "ada/ner", "gold.jsonl"],
+        ["audit", "ada/ner", "gold.jsonl"],
+        ["report", "ada/ner", "gold.jsonl", "--out", "report", "--compare", "ada/ner"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_every_command_that_reads_a_model_does(
+    hub, folders, documents, nearspan_command, tmp_path, monkeypatch, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    nearspan.write(documents, "gold.jsonl")
+    hub.add("ada/ner", folders["instance"])
+    ran = nearspan_command(*arguments)
+    assert ran.code == 0, ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["memory", "ada/ner", "add", "[Vienna](PLACE) is cold"], ["memory", "ada/ner", "repair", "--lose-edits"]],
+    ids=lambda arguments: arguments[2],
+)
+def test_commands_that_edit_say_to_make_a_copy(hub, folders, nearspan_command, arguments):
+    hub.add("ada/ner", folders["instance"])
+    ran = nearspan_command(*arguments)
+    assert ran.code == 2
+    assert "make a copy of your own first" in ran.err
 
 
 def test_a_command_names_what_is_not_there(hub, nearspan_command):

@@ -54,7 +54,7 @@ def test_nested_entities_keep_their_scores():
 
 
 @pytest.mark.parametrize(
-    ("found", "flat"),
+    ("spans", "flat"),
     [
         ([(4, 16, "ORG", 0.7), (12, 16, "PLACE", 0.9)], [("bank of Rome", "ORG")]),  # the longest
         ([(12, 16, "ORG", 0.7), (12, 16, "PLACE", 0.9)], [("Rome", "PLACE")]),  # the likeliest of those as long
@@ -62,9 +62,9 @@ def test_nested_entities_keep_their_scores():
         ([(0, 3, "A", 0.5), (12, 16, "B", 0.6)], [("the", "A"), ("Rome", "B")]),
     ],
 )
-def test_of_overlapping_entities_one_is_in_ents(found, flat):
+def test_of_overlapping_entities_one_is_in_ents(spans, flat):
     doc = NLP("the bank of Rome")
-    set_entities(doc, entities(*found), "nearspan", True, False)
+    set_entities(doc, entities(*spans), "nearspan", True, False)
     assert [(span.text, span.label_) for span in doc.ents] == flat
     assert len(doc.spans["nearspan"]) == 2
 

@@ -75,7 +75,7 @@ def test_writing_a_pipeline_leaves_the_model_where_it_was(pipeline, folders, tmp
     shutil.copytree(folders["instance"], tmp_path / "model")
     nlp = pipeline(tmp_path / "model")
     nlp.to_disk(tmp_path / "pipeline")
-    assert nlp.get_pipe("nearspan").model.path == tmp_path / "model"
+    assert nlp.get_pipe("nearspan").load_model().path == tmp_path / "model"
 
 
 def test_a_config_with_a_path_is_enough(pipeline):

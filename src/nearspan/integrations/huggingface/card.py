@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nearspan.errors import ModelError, first_line
 from nearspan.io.memory_files import MANIFEST, Manifest, current_file
-from nearspan.io.model_folder import RESULT
+from nearspan.io.model_folder import CARD, RESULT
 from nearspan.io.paths import exists, open_regular
 from nearspan.model.folder import read_card
 from nearspan.training.run import HOLDS_TEXT, THIS_FOLDER, card_example
@@ -30,7 +31,10 @@ def hub_card(model: Model, name: str, memory: bool) -> str:
     from huggingface_hub import ModelCard
 
     content = read_card(model) or _short_card(model)
-    card: Any = ModelCard(content if content.startswith("---") else f"---\nlibrary_name: nearspan\n---\n{content}")
+    try:
+        card: Any = ModelCard(content if content.startswith("---") else f"---\nlibrary_name: nearspan\n---\n{content}")
+    except Exception as error:  # of a YAML reader, or of what the metadata must be
+        raise ModelError(f"the metadata of {CARD} cannot be read: {first_line(error)}; mend or remove it") from error
     card.data.library_name = "nearspan"
     card.data.tags = list(dict.fromkeys([*(card.data.tags or []), *TAGS]))
     if card.data.pipeline_tag is None:
@@ -57,9 +61,12 @@ def _recorded_scores(folder: Path) -> dict[str, Any]:
     """What the training has measured on each split, from the record that it left beside the model."""
     if not exists(folder / RESULT):
         return {}
-    with open_regular(folder / RESULT) as file:
-        record = json.load(file)
-    return {split: record[split] for split in DATA if record.get(split)}
+    try:
+        with open_regular(folder / RESULT) as file:
+            record = json.load(file)
+        return {split: dict(record[split]) for split in DATA if record.get(split)}
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{folder / RESULT} is damaged: {first_line(error)}; mend or remove it") from error
 
 
 def _eval_results(results: dict[str, Any]) -> Iterator[Any]:

@@ -21,12 +21,12 @@ def local_folder(model: Path | str, revision: str = "", local_files_only: bool =
     """The folder of a model: the one of this name, or else that of the model with this id on the hub.
 
     A name is taken for an id where it has the shape `user/model`, or `user/model@revision`, and nothing of that name is
-    here. Where a folder is here the network is never asked.
+    here. Where a folder is here the network is never asked. A `Path` is always one.
 
     >>> local_folder("/home/ada/missing")
     PosixPath('/home/ada/missing')
     """
-    match = HUB_ID.fullmatch(str(model))
+    match = HUB_ID.fullmatch(model) if isinstance(model, str) else None
     if exists(Path(model)) or match is None:
         if revision:
             raise ModelError(

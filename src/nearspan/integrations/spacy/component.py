@@ -48,13 +48,16 @@ class NearspanComponent(Pipe):
         self.set_ents = set_ents
         self._model: Model | None = None
 
-    @property
-    def model(self) -> Model:
-        """The model, loaded when it is first needed."""
-        return self._model or self.load()
+    def load_model(self) -> Model:
+        """The model, loaded from its folder or from the hub when it is first needed.
 
-    def load(self) -> Model:
-        """Load the model from its folder, or from the hub."""
+        No property: spaCy looks at those of every component while it makes a pipeline.
+        """
+        if self._model is None:
+            self._model = self._load()
+        return self._model
+
+    def _load(self) -> Model:
         import nearspan
 
         if not self.source:
@@ -68,7 +71,6 @@ class NearspanComponent(Pipe):
                 f"the model in {self.source} classifies spans that are given and finds none itself: train the recipe "
                 "with suggester.kind=all"
             )
-        self._model = model
         return model
 
     @property
@@ -96,16 +98,12 @@ class NearspanComponent(Pipe):
 
     def annotate(self, docs: Sequence[Doc]) -> None:
         """Write the entities of documents to their spans and entities."""
-        model = self.model
+        model = self.load_model()
         documents = [to_document(doc) for doc in docs]
         has_linker = model.network.fragment_linker is not None
         for doc, document in zip(docs, model.pipe(documents, threshold=self.threshold), strict=True):
             set_entities(doc, document.entities, self.key, self.set_ents, has_linker)
             remember_annotator(doc, Annotator(self.load_model, self.key, document.sentences))
-
-    def load_model(self) -> Model:
-        """The model, for whom a document asks for evidence."""
-        return self.model
 
     def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:
         """Score examples: their `doc.spans` as spaCy scores a span categorizer, `doc.ents` as it scores NER."""
@@ -117,10 +115,11 @@ class NearspanComponent(Pipe):
         """Write the model folder, with its memory as edits have left it."""
         from nearspan.model.folder import read_card, save
 
-        save(self.model, Path(path), read_card(self.model))
+        model = self.load_model()
+        save(model, Path(path), read_card(model))
 
     def from_disk(self, path: Path | str, *, exclude: Iterable[str] = ()) -> NearspanComponent:  # noqa: ARG002
         """Load the model folder that `to_disk` wrote."""
         self.source, self.revision = str(path), ""
-        self.load()
+        self._model = self._load()
         return self

@@ -50,6 +50,16 @@ def test_the_checks_of_every_model_folder_apply(hub, folders):
         nearspan.load("eve/ner")
 
 
+def test_a_misspelt_folder_beside_others_is_no_id(hub, folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    with pytest.raises(ModelError, match="runs/typo"):
+        nearspan.load("runs/typo")
+    assert hub.asked == []
+    hub.add("runs/typo", folders["classifier"])
+    assert nearspan.load("runs/typo@main").labels
+
+
 def test_a_folder_of_this_name_comes_first(hub, folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("ada").mkdir()
@@ -106,8 +116,8 @@ def test_a_cache_that_lacks_the_model_says_so(hub):
 
 
 def test_a_name_that_is_neither_folder_nor_model_says_so(hub):
-    with pytest.raises(ModelError, match=r"no model folder at runs/mein, and no model of this name on the .* hub"):
-        nearspan.load("runs/mein")
+    with pytest.raises(ModelError, match=r"no model folder at nobody/mein, and no model of this name on the .* hub"):
+        nearspan.load("nobody/mein")
 
 
 def test_the_cache_of_the_hub_is_not_edited(hub, folders, tmp_path):
@@ -164,6 +174,6 @@ def test_commands_that_edit_say_to_make_a_copy(hub, folders, nearspan_command, a
 
 
 def test_a_command_names_what_is_not_there(hub, nearspan_command):
-    ran = nearspan_command("annotate", "runs/mein", stdin=b"Ada lives in Oslo")
+    ran = nearspan_command("annotate", "nobody/mein", stdin=b"Ada lives in Oslo")
     assert ran.code == 2
-    assert "no model folder at runs/mein, and no model of this name on the Hugging Face hub" in ran.err
+    assert "no model folder at nobody/mein, and no model of this name on the Hugging Face hub" in ran.err

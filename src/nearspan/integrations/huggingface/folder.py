@@ -21,12 +21,15 @@ def local_folder(model: Path | str, revision: str = "", local_files_only: bool =
     """The folder of a model: the one of this name, or else that of the model with this id on the hub.
 
     A name is taken for an id where it has the shape `user/model`, or `user/model@revision`, and nothing of that name is
-    here. Where a folder is here the network is never asked. A `Path` is always one.
+    here. Where a folder is here the network is never asked, nor for `runs/typo` where there is a folder `runs`, unless a
+    revision is given. A `Path` is always a folder.
 
     >>> local_folder("/home/ada/missing")
     PosixPath('/home/ada/missing')
     """
     match = HUB_ID.fullmatch(model) if isinstance(model, str) else None
+    if match and not (revision or match["revision"]) and Path(model).parent.is_dir():
+        match = None
     if exists(Path(model)) or match is None:
         if revision:
             raise ModelError(

@@ -3,7 +3,9 @@
     python benchmarks/annotation_weight.py MODEL eng.train eng.testa --documents 10 --weights 1 8 enough --out R.json
 
 The sentences that are added, and those that F1 is measured on, are the ones of `label_studio.py` with the same
-`--documents` and `--seed`: training has seen neither. They are added one by one; the model starts anew for each weight.
+`--documents` and `--seed`: training has seen neither. With `--same-documents` they are the sentences with entities of
+the next documents in turn: one is annotated, the next one held out, as where people annotate a document after the
+other. They are added one by one; the model starts anew for each weight.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from label_studio import choose_sentences
+from label_studio import choose_sentences, without_folders
 from many import current_commit
 
 from nearspan.document import Document
@@ -59,6 +61,9 @@ def main() -> None:
     arguments.add_argument("--annotations", type=int, default=50)
     arguments.add_argument("--every", type=int, default=10)
     arguments.add_argument("--held-out", type=int, default=300)
+    arguments.add_argument(
+        "--same-documents", action="store_true", help="annotate every other sentence, F1 on the rest"
+    )
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--weights", nargs="+", default=["1", "8", "enough"])
     arguments.add_argument("--out", type=Path, required=True)
@@ -71,7 +76,13 @@ def main() -> None:
         rows.append(measure(options.model, gold, held, weight, options.every))
         print(json.dumps(rows[-1]), flush=True)
     record = {"recipe": recipe, "training_documents": options.documents, "annotations": len(gold), "rows": rows}
-    record |= {"held_out_sentences": len(held), "seed": options.seed, "command": sys.argv, "commit": current_commit()}
+    record["held_out_from_the_same_documents"] = options.same_documents
+    record |= {
+        "held_out_sentences": len(held),
+        "seed": options.seed,
+        "command": without_folders(sys.argv),
+        "commit": current_commit(),
+    }
     earlier = json.loads(options.out.read_text()) if options.out.exists() else []
     options.out.write_text(json.dumps([*earlier, record], indent=1) + "\n")
 

@@ -159,6 +159,10 @@ class Server:
         return round(score(gold, self.annotate(gold)).f1, 4)
 
 
+def without_folders(command: Sequence[str]) -> list[str]:
+    return [Path(part).name for part in command]
+
+
 def spread(seconds: Sequence[float]) -> dict[str, float]:
     ordered = sorted(seconds)
     return {
@@ -269,6 +273,10 @@ def choose_sentences(options: argparse.Namespace) -> tuple[dict[str, Document], 
     """Sentences to annotate, with their entities, and those that F1 is measured on; training has seen neither."""
     chance = random.Random(options.seed)
     unseen = nearspan.read(options.train).documents[options.documents :]
+    if options.same_documents:
+        parts = [part for document in unseen for part in split_sentences(document) if part.entities]
+        few = list({part.text: part for part in parts}.values())[: 2 * options.annotations]
+        return {part.text: part for part in few[::2]}, few[1::2]
     sentences = {part.text: part for document in unseen for part in split_sentences(document) if part.entities}
     gold = {text: sentences[text] for text in chance.sample(sorted(sentences), options.annotations)}
     of_test = [part for document in nearspan.read(options.test).documents[:-20] for part in split_sentences(document)]
@@ -286,7 +294,8 @@ def prepare_model(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         command += ["--dev", str(scratch / "dev.jsonl")]
         subprocess.run([*command, "--out", str(options.model)], check=True)
     result = json.loads((options.model / "result.json").read_text())
-    kept = {key: result[key] for key in ("command", "best_epoch", "seconds", "hardware", "torch")}
+    kept = {key: result[key] for key in ("best_epoch", "seconds", "hardware", "torch")}
+    kept["command"] = without_folders(result["command"])
     sentences = sum(len(document.sentences or ()) for document in documents)
     return {**kept, "documents": len(documents), "sentences": sentences, "dev_f1": result["dev"]["f1"]}
 
@@ -302,6 +311,9 @@ def main() -> None:
     arguments.add_argument("--annotations", type=int, default=50)
     arguments.add_argument("--every", type=int, default=10)
     arguments.add_argument("--held-out", type=int, default=300)
+    arguments.add_argument(
+        "--same-documents", action="store_true", help="annotate every other sentence, F1 on the rest"
+    )
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--out", type=Path, required=True)
     options = arguments.parse_args()
@@ -316,7 +328,7 @@ def main() -> None:
     )
     record |= {
         "label_studio": re.search(r"Version: (\S+)", version.stdout)[1],
-        "command": sys.argv,
+        "command": without_folders(sys.argv),
         "commit": current_commit(),
         "seed": options.seed,
         "model": trained,

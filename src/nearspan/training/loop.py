@@ -60,7 +60,7 @@ def train(
     best model is that with the highest accuracy.
 
     With `minutes` there are as many epochs as take so long, preparation included, and no more than the recipe has;
-    `start` has 10 minutes. 0 trains all epochs of the recipe.
+    `start` has 10 minutes. 0 trains all epochs of the recipe. Where the machine gets slower, the last one is cut short.
 
     `callbacks` are called on the way (`TrainingCallback`); `track` names trackers to send the metrics to: tensorboard,
     wandb, mlflow. `synonyms` are for recipes that generate them (`losses.generators`): anything with `of(text)`.

@@ -22,7 +22,7 @@ from nearspan.model.calibration import (
     expected_calibration_error,
     score_entities,
 )
-from nearspan.model.strangers import least_cosine, nearest_cosines
+from nearspan.model.strangers import are_strange, least_cosine, nearest_cosines
 from nearspan.model.thresholds import choose_threshold
 
 TEXT = "Ada lives in Oslo"
@@ -271,6 +271,18 @@ def test_strangers_are_spans_with_no_entity_near(model: Model):
     assert nearest_cosines(vectors, datastore).tolist() == pytest.approx([1.0] * 3)
     assert max(nearest_cosines(-vectors, datastore).tolist()) < 0.99
     assert least_cosine(datastore, model.labels) is None  # too few entities to say what is usual
+
+
+def test_marks_are_those_of_a_comparison_with_all_entities(model: Model, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("nearspan.model.strangers.FIRST", 2)
+    datastore = model.datastore
+    assert datastore is not None
+    vectors = datastore.rows(slice(0, 200)).float()
+    nearest = nearest_cosines(vectors, datastore)
+    values = nearest.sort().values
+    gap = int(values.diff().argmax())  # where rounding decides nothing
+    for least in (-2.0, float(values[gap : gap + 2].mean()), 2.0):
+        assert are_strange(vectors, datastore, least).tolist() == (nearest < least).tolist()
 
 
 def test_the_usual_distance_leaves_out_an_entitys_own_sentence(model: Model, monkeypatch: pytest.MonkeyPatch):

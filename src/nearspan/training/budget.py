@@ -10,6 +10,8 @@ from nearspan.training.trainer import Trainer
 
 SHARE = 0.02  # of the time, to measure the pace of the steps
 SAVING = 3.0  # seconds to save the model
+TOLERANCE = 1.08  # a training that will take so much longer than it may has fallen behind
+FEWEST_STEPS = 100  # that are taken before anything is made of the time
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,53 @@ class Pace:
         return epochs * (self.epoch + self.scoring) + self.ending
 
 
-def plan_epochs(trainer: Trainer, evaluator: Evaluator | None, tested: float, began: float) -> tuple[int, float]:
+@dataclass
+class Clock:
+    """Sees to it that a training which was planned ends in time.
+
+    As long as it keeps to the plan, steps alone count, so that it can be repeated. Where it falls behind, as on a
+    machine that gets busier, or where one epoch alone is too long, the learning rate follows the time that is left
+    instead, and steps end when it is over.
+    """
+
+    pace: Pace
+    epochs: int
+    seconds: float  # that the whole training may take
+    began: float  # when the training did
+    planned: float  # when the plan was made
+    slowness: float = 1.0  # how much longer steps and scoring take than was measured
+    behind: tuple[float, float] | None = None  # when the plan was given up, and the share of all steps done then
+
+    def look(self, epochs: float, steps: int) -> None:
+        """Compare the time with what was done since: so many epochs, of so many steps in all."""
+        now = time.perf_counter()
+        expected = epochs * (self.pace.epoch + self.pace.scoring)
+        if self.behind is not None or steps < FEWEST_STEPS or not expected:
+            return
+        self.slowness = (now - self.planned) / expected
+        needed = self.planned - self.began + self.slowness * self.pace.seconds_for(self.epochs)
+        if needed > TOLERANCE * self.seconds:
+            self.behind = now, epochs / self.epochs
+
+    @property
+    def share(self) -> float | None:
+        """The share of the training that is done, where the time decides: 1 when the steps have to end."""
+        if self.behind is None:
+            return None
+        since, share = self.behind
+        end = self.began + self.seconds - self.slowness * (self.pace.scoring + self.pace.ending)
+        if end <= since:
+            return 1.0
+        return min(1.0, share + (1 - share) * (time.perf_counter() - since) / (end - since))
+
+
+def plan_epochs(
+    trainer: Trainer, evaluator: Evaluator | None, tested: float, began: float
+) -> tuple[int, float, Clock | None]:
     """The epochs that fit `training.minutes`, no more than `training.epochs`; and the seconds from `began` to the end.
 
-    `tested` is how many test sentences there are for each one of the development data.
+    With them comes the clock that sees to it, where one process trains alone. `tested` is how many test sentences there
+    are for each one of the development data.
     """
     settings = trainer.settings
     whole = 60 * settings.minutes
@@ -50,7 +95,11 @@ def plan_epochs(trainer: Trainer, evaluator: Evaluator | None, tested: float, be
     epochs = min(settings.epochs, max(least, pace.epochs_within(whole - spent)))
     plan = [epochs, spent + pace.seconds_for(epochs)]
     broadcast_object_list(plan)  # all processes take as many steps
-    return int(plan[0]), float(plan[1])
+    alone = trainer.accelerator.num_processes == 1 and not trainer.pretraining
+    clock = Clock(pace, epochs, whole, began, time.perf_counter()) if alone else None
+    least_seconds = spent + pace.scoring + pace.ending
+    seconds = min(plan[1], max(whole, least_seconds)) if clock is not None else plan[1]
+    return int(plan[0]), float(seconds), clock
 
 
 def _measure(trainer: Trainer, evaluator: Evaluator | None, tested: float, seconds: float) -> Pace:

@@ -21,7 +21,7 @@ from nearspan.model import Model
 from nearspan.model.decode import least_linked_overlap, least_overlap
 from nearspan.spans import CandidateRules, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
-from nearspan.training.budget import plan_epochs
+from nearspan.training.budget import Clock, plan_epochs
 from nearspan.training.calibration import calibrate_scores
 from nearspan.training.callbacks import MetricsFile, ProgressBar, TrainingCallback
 from nearspan.training.checkpoint import Progress
@@ -60,7 +60,7 @@ def train(
     best model is that with the highest accuracy.
 
     With `minutes` there are as many epochs as take so long, preparation included, and no more than the recipe has;
-    `start` has 10 minutes. 0 trains all epochs of the recipe.
+    `start` has 10 minutes. 0 trains all epochs of the recipe. Where the machine gets slower, the last one is cut short.
 
     `callbacks` are called on the way (`TrainingCallback`); `track` names trackers to send the metrics to: tensorboard,
     wandb, mlflow. `synonyms` are for recipes that generate them (`losses.generators`): anything with `of(text)`.
@@ -145,7 +145,7 @@ def _train_epochs(
     progress: Progress,
     folder: Path,
     resume: bool,
-    plan: Callable[[], tuple[int, float]],
+    plan: Callable[[], tuple[int, float, Clock | None]],
 ) -> tuple[Progress, Evaluation | None]:
     """Train until the last epoch, or until patience ends; the network is then that of the best epoch.
 
@@ -170,7 +170,9 @@ def _train_epochs(
             progress.best, progress.best_epoch = score, progress.epoch
             best = {name: tensor.detach().clone() for name, tensor in checkpoint.state_to_keep(network).items()}
         waited = progress.epoch - max(progress.best_epoch, trainer.pretraining)
-        progress.done = progress.epoch >= settings.epochs or 0 < settings.patience <= waited
+        if trainer.is_out_of_time:
+            progress.epochs = progress.epoch
+        progress.done = progress.epoch >= progress.epochs or 0 < settings.patience <= waited
         if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
             network.encoder.write_word_memory(trainer.corpus)
         progress.seconds += time.monotonic() - began
@@ -188,11 +190,13 @@ def _train_epochs(
     return progress, None
 
 
-def _choose_epochs(trainer: Trainer, progress: Progress, plan: Callable[[], tuple[int, float]]) -> TrainingSettings:
+def _choose_epochs(
+    trainer: Trainer, progress: Progress, plan: Callable[[], tuple[int, float, Clock | None]]
+) -> TrainingSettings:
     """Let the trainer have as many epochs as the time allows, or as a checkpoint says."""
     seconds = 0.0
     if not progress.epochs and trainer.settings.minutes:
-        progress.epochs, seconds = plan()
+        progress.epochs, seconds, trainer.clock = plan()
     progress.epochs = progress.epochs or trainer.settings.epochs
     trainer.settings = trainer.settings.model_copy(update={"epochs": progress.epochs})
     if seconds:

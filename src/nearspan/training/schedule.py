@@ -30,3 +30,14 @@ def linear(peak: float, step: int, total: int, warmup: float) -> float:
     if step < rising:
         return peak * step / rising
     return peak * (total - step) / (total - rising)
+
+
+def linear_share(peak: float, share: float, warmup: float) -> float:
+    """The same, when this share of all is done.
+
+    >>> [linear_share(1.0, share, warmup=0.2) for share in (0.1, 0.6, 1.0)]
+    [0.5, 0.5, 0.0]
+    """
+    if share < warmup:
+        return peak * share / warmup
+    return peak * (1 - share) / (1 - warmup)

@@ -1,11 +1,13 @@
 """The steps of training: batches, sampled neighbours, learning rates and checkpoints on the way."""
 
+from __future__ import annotations
+
 import math
 import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
@@ -22,8 +24,11 @@ from nearspan.model.network import LabelledBatch
 from nearspan.training import checkpoint
 from nearspan.training.callbacks import TrainingCallback
 from nearspan.training.data import TrainingData
-from nearspan.training.schedule import rate
+from nearspan.training.schedule import linear_share, rate
 from nearspan.training.step_graphs import StepGraphs
+
+if TYPE_CHECKING:
+    from nearspan.training.budget import Clock
 
 PART = 64  # sentences of a batch of all of them that are read at once
 
@@ -65,6 +70,7 @@ class Trainer:
         self.graphs = StepGraphs(list(network.parameters()), self._backward) if capturable else None
         self.neighbours = network.head.training_neighbours
         self.labelled = data.labelled_sentences
+        self.clock: Clock | None = None  # where a training has to end in time
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
         """Trains the weights at their highest learning rates: a pretrained encoder has one of its own."""
@@ -113,8 +119,7 @@ class Trainer:
         total = torch.zeros((), device=self.accelerator.device)
         for step in range(progress.step, len(batches)):
             for group in self.optimizer.param_groups:
-                place = (progress.epoch, step, len(batches), self.pretraining)
-                group["lr"] = rate(self.settings, group["peak"], *place)
+                group["lr"] = self._rate(group["peak"], progress.epoch, step, len(batches))
             total += self._step(batches[step], progress.epoch, step, len(batches))
             if (step + 1) % self.logging_steps == 0 or step + 1 == len(batches):
                 progress.loss += float(total)
@@ -129,9 +134,26 @@ class Trainer:
                     callback.on_step(progress, len(batches))
                 if time.monotonic() - self.saved > 60 * self.settings.checkpoint_minutes:
                     self.write_checkpoint(progress, best, folder)
+                if self.clock is not None:
+                    epochs = progress.epoch + progress.step / len(batches)
+                    self.clock.look(epochs, round(epochs * len(batches)))
+                if self.is_out_of_time:
+                    break
         progress.epoch += 1
-        loss, progress.loss, progress.step = progress.loss / len(batches), 0.0, 0
+        loss, progress.loss, progress.step = progress.loss / max(progress.step, 1), 0.0, 0
         return loss
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether a training that has to end in time has no more for steps."""
+        return self.clock is not None and self.clock.share == 1.0
+
+    def _rate(self, peak: float, epoch: int, step: int, steps: int) -> float:
+        """The learning rate of a step, by its place in the training or, where that is behind, by the time."""
+        share = self.clock.share if self.clock is not None else None
+        if share is None or self.settings.schedule != "linear":
+            return rate(self.settings, peak, epoch, step, steps, self.pretraining)
+        return linear_share(peak, share, self.settings.warmup)
 
     def time_epoch(self, seconds: float) -> float:
         """How long the steps of an epoch take, going by so many seconds of them. They change no weight."""

@@ -40,7 +40,7 @@ def fuzz() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", (*NAMES, *TOOLS))
+@pytest.mark.parametrize("name", [*NAMES, *TOOLS])
 def test_damaged_files_are_read_listed_or_refused(fuzz: ModuleType, tmp_path: Path, name: str):
     damaged = fuzz.Fuzz(0, tmp_path)
 

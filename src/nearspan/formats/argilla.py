@@ -138,8 +138,8 @@ def _add_spans(draft: Draft, response: _Response, has_several: bool) -> None:
     attributes: dict[str, Any] = {"annotator": response.user if response.user not in ("", NOBODY) else None}
     attributes["question"] = response.question if has_several else None
     for item in response.spans:
-        if isinstance(item, list):
-            if len(item) not in (3, 4):
+        if not isinstance(item, dict):
+            if not isinstance(item, list) or len(item) not in (3, 4):
                 draft.add_problem("malformed", f"found {excerpt(repr(item))}, expected [label, start, end]", lost=1)
                 continue
             item = dict(zip(("label", "start", "end", "score"), item, strict=False))

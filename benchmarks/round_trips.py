@@ -1,6 +1,7 @@
 """Write every public corpus in every format that can be written, read it again, and compare.
 
-    python benchmarks/round_trips.py FOLDER [--formats parquet,spacy] [--out benchmarks/results/round-trips.json]
+    python benchmarks/round_trips.py FOLDER [--formats parquet,spacy] [--last]
+        [--out benchmarks/results/round-trips.json]
 
 FOLDER holds the corpora of `corpora.py` unpacked. What comes of each file in each format is one of
 
@@ -80,13 +81,14 @@ def main() -> None:
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--formats", help="some formats alone, with commas between them")
     arguments.add_argument("--out", type=Path, help="what was recorded there of other formats stays")
+    arguments.add_argument("--last", action="store_true", help="the last file of each corpus alone, its test set")
     options = arguments.parse_args()
     names = options.formats.split(",") if options.formats else [n for n, part in known_formats().items() if part.write]
     results: dict[str, Any] = json.loads(options.out.read_text()) if options.out and options.out.exists() else {}
     results["python"] = platform.python_version()
     totals: dict[str, Counter[str]] = {name: Counter() for name in names}
     for _, files, _ in PUBLISHED:
-        for file in files:
+        for file in files[-1:] if options.last else files:
             corpus = read(options.folder / file)
             for name in names:
                 folder = Path(tempfile.mkdtemp())

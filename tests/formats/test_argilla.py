@@ -55,3 +55,9 @@ def test_what_version_1_discarded_is_not_gold(put: Put):
     record = {"text": "Ada", "annotation": [["PER", 0, 3]], "annotation_agent": "a", "status": "Discarded"}
     corpus = read(put("a", json.dumps(record)))
     assert (corpus.format, len(corpus), corpus.problems[0].lost) == ("argilla", 0, 1)
+
+
+def test_what_is_no_annotation_of_version_1_is_listed(put: Put):
+    record = {"text": "Ada", "annotation": ["PER", ["PER", 0, 3]], "annotation_agent": "a", "status": "Validated"}
+    corpus = read(put("a", json.dumps(record)))
+    assert (corpus.entity_count, [problem.lost for problem in corpus.problems]) == (1, [1])

@@ -1,6 +1,7 @@
 """A piece of `benchmarks/fuzz.py`: damaged files are read, listed or refused, and nothing is lost silently."""
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +12,17 @@ from hypothesis import strategies as st
 from nearspan.formats.draft import Draft
 
 NAMES = ("conll", "jsonl", "pubtator", "indexed", "brat", "tsv", "obo", "umls", "wordnet")
+TOOLS = (
+    "ner-tags",
+    "gliner",
+    "dygie",
+    "prodigy",
+    "label-studio",
+    "label-studio-min",
+    "doccano",
+    "argilla",
+    "spacy-json",
+)
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +32,15 @@ def fuzz() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(path.parent))  # where it has its own parts
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
     return module
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *TOOLS])
 def test_damaged_files_are_read_listed_or_refused(fuzz: ModuleType, tmp_path: Path, name: str):
     damaged = fuzz.Fuzz(0, tmp_path)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.format import ATTRIBUTES, Format, list_changes, plain_text_changes, refuse_entities
@@ -55,9 +55,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write records of version 2, with a response each; discontinuous entities do not fit."""
     write_lines(path, (to_line(_record(document)) for document in corpus))
     changes = plain_text_changes(corpus, [document.id for document in corpus], "argilla")
-    changes[ATTRIBUTES] = sum(
-        _loses_attributes(entity, document) for document in corpus for entity in document.entities
-    )
+    changes[ATTRIBUTES] = sum(map(_count_unkept, corpus))
     return list_changes(path, changes)
 
 
@@ -140,8 +138,8 @@ def _add_spans(draft: Draft, response: _Response, has_several: bool) -> None:
     attributes: dict[str, Any] = {"annotator": response.user if response.user not in ("", NOBODY) else None}
     attributes["question"] = response.question if has_several else None
     for item in response.spans:
-        if isinstance(item, list):
-            if len(item) not in (3, 4):
+        if not isinstance(item, dict):
+            if not isinstance(item, list) or len(item) not in (3, 4):
                 draft.add_problem("malformed", f"found {excerpt(repr(item))}, expected [label, start, end]", lost=1)
                 continue
             item = dict(zip(("label", "start", "end", "score"), item, strict=False))
@@ -198,9 +196,13 @@ def _user(document: Document) -> str | None:
         return None
 
 
-def _loses_attributes(entity: Entity, document: Document) -> bool:
+def _count_unkept(document: Document) -> int:
+    """How many entities have attributes that are not written: others than the user's id."""
     user = _user(document)
-    return any(key != "annotator" or value != user for key, value in entity.attributes.items())
+    return sum(
+        any(key != "annotator" or value != user for key, value in entity.attributes.items())
+        for entity in document.entities
+    )
 
 
 FORMAT = Format("argilla", read, detect, write, discontinuous=False)

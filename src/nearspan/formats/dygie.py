@@ -6,6 +6,7 @@ Entities are first word, last word (included) and label; words are counted throu
 clusters, events and predictions are counted and left out.
 """
 
+from bisect import bisect_right
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,10 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     records: list[dict[str, Any]] = []
     for grid in grids:
         tokens = grid.tokens
-        entities = [
-            [[first, stop - 1, entity.label] for first, stop, entity in grid.entities if begin <= first < end]
-            for begin, end in grid.sentences
-        ]
+        begins = grid.begins
+        entities: list[list[list[Any]]] = [[] for _ in begins]
+        for first, stop, entity in grid.entities:
+            entities[bisect_right(begins, first) - 1].append([first, stop - 1, entity.label])
         sentences = [tokens[begin:end] for begin, end in grid.sentences]
         records.append({"doc_key": grid.document.id, "sentences": sentences, "ner": entities})
     write_lines(path, map(to_line, records))

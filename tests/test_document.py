@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from nearspan.document import Document, Entity, Span
+from nearspan.document import Attributes, Document, Entity, Span
 
 fragment = st.tuples(st.integers(0, 30), st.integers(1, 8)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 fragments = st.lists(fragment, min_size=1, max_size=4)
@@ -188,3 +188,53 @@ def test_documents_cannot_be_changed():
 def test_what_is_no_text_is_named_as_it_is():
     with pytest.raises(TypeError, match=r"^expected a text \(str\), found NoneType: None$"):
         Document(None)  # type: ignore[arg-type]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), json_values))
+def test_attributes_survive_json_and_pickle(values: dict):
+    entity = Entity(Span.of(0, 3), "PER", attributes=values)
+    again = Entity.from_dict(json.loads(json.dumps(entity.to_dict())))
+    assert again.attributes == entity.attributes == pickle.loads(pickle.dumps(entity)).attributes
+    assert entity.attributes.to_dict() == values
+
+
+def test_attributes_do_not_count_for_equality_and_order():
+    plain, known = Entity.of(0, 3, "PER"), Entity(Span.of(0, 3), "PER", attributes={"concept": "Q7259"})
+    assert plain == known
+    assert {plain} == {known}
+    assert not plain < known
+    assert not known < plain
+
+
+def test_a_document_and_other_entities_keep_attributes():
+    known = Entity(Span.of(0, 3), "PER", attributes={"concept": "Q7259"})
+    document = Document("Ada wrote").with_entities([Entity.of(4, 9, "ACT"), known])
+    assert [entity.attributes for entity in document.entities] == [{"concept": "Q7259"}, {}]
+    assert Document.from_dict(document.to_dict()).entities[0].attributes == {"concept": "Q7259"}
+
+
+def test_an_entity_without_attributes_says_nothing_of_them():
+    assert "attributes" not in Entity.of(0, 3, "PER").to_dict()
+    assert repr(Entity(Span.of(0, 3), "PER", attributes={"note": None})) == "Entity(PER 0-3, note=None)"
+
+
+def test_attributes_cannot_be_changed():
+    notes = ["a"]
+    attributes = Attributes({"notes": notes, "more": {"x": 1}})
+    notes.append("b")
+    assert attributes["notes"] == ("a",)
+    with pytest.raises(TypeError):
+        attributes["more"]["x"] = 2
+
+
+@pytest.mark.parametrize("values", [{"x": float("nan")}, {1: "x"}, {"x": {1: 2}}, {"x": object()}, ["x"]])
+def test_attributes_that_json_cannot_hold_are_refused(values):
+    with pytest.raises(ValueError, match="attribute"):
+        Entity(Span.of(0, 1), "X", attributes=values)

@@ -9,11 +9,13 @@ JSON, in files, in the server's answers and in Python:
 
 All keys of an entity are always there; `score` is null where there is none. `words` and `sentences` are there if known.
 `"stranger": true` marks an entity that is far from all that the model's memory holds, and a document with many of them.
+`"attributes": {"concept": "D001241"}` is there where an entity has some: what a file says of it beside span and label.
 `from_dict` reads this shape, and also entities that have no `text`, no `score`, or of `start`, `end` and `fragments`
 only the two first or the last.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -119,18 +121,62 @@ class Span:
         return type(self)(tuple((start + by, end + by) for start, end in self.fragments))
 
 
+class Attributes(Mapping[str, Any]):
+    """What is known of an entity beside its span and label: concept identifiers, notes, who annotated it.
+
+    Keys are strings, values are those of JSON. Nothing in it can be changed: lists are kept as tuples, and objects as
+    `Attributes`.
+
+    >>> attributes = Attributes({"concept": "D001241", "annotators": ["ada", "lin"]})
+    >>> attributes["annotators"]
+    ('ada', 'lin')
+    >>> attributes.to_dict()
+    {'concept': 'D001241', 'annotators': ['ada', 'lin']}
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self._values: dict[str, Any] = {} if values is None else _freeze_items(values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._values.items()))
+
+    def __repr__(self) -> str:
+        return f"Attributes({self.to_dict()})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, with lists and dictionaries."""
+        return {key: _thaw(value) for key, value in self._values.items()}
+
+
+NO_ATTRIBUTES = Attributes()
+
+
 @dataclass(frozen=True, slots=True, order=True, repr=False)
 class Entity:
     """A labelled span. `text` holds its characters once it is in a document; before that it is empty.
 
     The score is a model's: how likely the entity is right, where the model is calibrated. A `stranger` is far from all
-    entities of the model's memory. Span and label alone count for equality.
+    entities of the model's memory. `attributes` hold what else a file says of it; any mapping of JSON values will do.
+    Span and label alone count for equality.
 
     >>> entity = Entity.of(0, 3, "PERSON", score=0.93)
     >>> entity
     Entity(PERSON 0-3, score=0.93)
     >>> Document("Ada wrote.", (entity,)).entities[0]
     Entity(PERSON 0-3 'Ada', score=0.93)
+    >>> replace(entity, attributes={"concept": "Q7259"})
+    Entity(PERSON 0-3, score=0.93, concept='Q7259')
     """
 
     span: Span
@@ -138,6 +184,11 @@ class Entity:
     score: float | None = field(default=None, compare=False)
     text: str = field(default="", compare=False)
     stranger: bool = field(default=False, compare=False)
+    attributes: Mapping[str, Any] = field(default=NO_ATTRIBUTES, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.attributes, Attributes):
+            object.__setattr__(self, "attributes", Attributes(self.attributes))
 
     @classmethod
     def of(cls, start: int, end: int, label: str, score: float | None = None) -> Self:
@@ -151,7 +202,8 @@ class Entity:
             raise ValueError(f"an entity must be an object with a label and offsets, found {_excerpt(repr(record))}")
         score = None if record.get("score") is None else _value(record, "score", float)
         span, label = Span.from_dict(record), _value(record, "label", str)
-        return cls(span, label, score, record.get("text") or "", record.get("stranger") is True)
+        attributes = record.get("attributes") or NO_ATTRIBUTES
+        return cls(span, label, score, record.get("text") or "", record.get("stranger") is True, attributes)
 
     @property
     def start(self) -> int:
@@ -169,18 +221,23 @@ class Entity:
         return self.span.fragments
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; all keys are always there, and `stranger` where it is true.
+        """For JSON; all keys are always there, `stranger` where it is true, and `attributes` where there are some.
 
         >>> Document("Oslo", (Entity.of(0, 4, "PLACE"),)).entities[0].to_dict()
         {'text': 'Oslo', 'label': 'PLACE', 'start': 0, 'end': 4, 'fragments': [[0, 4]], 'score': None}
         """
         record = {"text": self.text, "label": self.label, **self.span.to_dict(), "score": self.score}
-        return record | {"stranger": True} if self.stranger else record
+        if self.stranger:
+            record["stranger"] = True
+        if self.attributes:
+            record["attributes"] = _thaw(self.attributes)
+        return record
 
     def __repr__(self) -> str:
         text = f" {_excerpt(self.text)}" if self.text else ""
         score = "" if self.score is None else f", score={self.score:.3g}"
-        return f"Entity({self.label} {self.span}{text}{score}{', stranger' * self.stranger})"
+        attributes = "".join(f", {key}={_excerpt(value)}" for key, value in self.attributes.items())
+        return f"Entity({self.label} {self.span}{text}{score}{', stranger' * self.stranger}{attributes})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -269,8 +326,35 @@ def count_of(count: int, singular: str, plural: str) -> str:
     return f"{count:,} {singular if count == 1 else plural}"
 
 
-def _excerpt(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+def _excerpt(value: Any) -> str:
+    """A text in quotes, or what any other value looks like; cut where it is long."""
+    shown = value if isinstance(value, str) else repr(_thaw(value))
+    shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+    return repr(shown) if isinstance(value, str) else shown
+
+
+def _freeze_items(values: Any) -> dict[str, Any]:
+    if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
+        raise ValueError(f"attributes must be an object with strings as keys, found {_excerpt(values)}")
+    return {key: _freeze(value) for key, value in values.items()}
+
+
+def _freeze(value: Any) -> Any:
+    """A value of JSON that cannot be changed, or a ValueError where JSON has no such value."""
+    if isinstance(value, Mapping):
+        return Attributes(value)
+    if isinstance(value, list | tuple):
+        return tuple(map(_freeze, value))
+    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ValueError(f"an attribute must be a value that JSON can hold, found {_excerpt(value)}")
+
+
+def _thaw(value: Any) -> Any:
+    """What `_freeze` was given, for JSON."""
+    if isinstance(value, Mapping):
+        return {key: _thaw(item) for key, item in value.items()}
+    return list(map(_thaw, value)) if isinstance(value, tuple) else value
 
 
 def _value(record: Mapping[str, Any], key: str, kind: type[Any]) -> Any:

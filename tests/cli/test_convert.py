@@ -5,7 +5,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from nearspan.cli.convert import convert
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, Span
 from nearspan.errors import ConfigError, CorpusError
 from nearspan.formats import read, write
 from nearspan.formats.markup import parse
@@ -111,3 +111,12 @@ def test_a_label_that_no_entity_has_is_named(source: Path):
     assert isinstance(result.exception, CorpusError)
     assert "did you mean 'PER'?" in str(result.exception)
     assert not source.with_name("out.jsonl").exists()
+
+
+def test_attributes_stay_with_flattened_entities_and_are_counted_where_a_format_has_none(tmp_path: Path):
+    entity = Entity(Span(((0, 1), (2, 4))), "X", attributes={"concept": "C1"})
+    write([Document("Oslo", (entity,))], tmp_path / "a.jsonl", unfit="flatten")
+    assert read(tmp_path / "a.jsonl")[0].entities[0].attributes == {"concept": "C1"}
+    for name in ("a.conll", "a.pubtator"):
+        changes = write(read(tmp_path / "a.jsonl"), tmp_path / name)
+        assert any("entities whose attributes are not kept: 1" in str(change) for change in changes)

@@ -452,3 +452,16 @@ def test_what_would_not_be_read_again_is_not_written(tmp_path: Path, entity: Ent
     with pytest.raises(CorpusError, match=message):
         write([Document("Ada", (entity,), id="d1")], tmp_path / "out.jsonl")
     assert not list(tmp_path.iterdir())
+
+
+def test_attributes_are_written_and_read(tmp_path: Path):
+    entity = Entity(Span.of(0, 3), "PER", attributes={"concept": "Q7259", "annotators": ["a", {"b": None}]})
+    write([Document("Ada wrote", (entity,))], tmp_path / "a.jsonl")
+    assert read(tmp_path / "a.jsonl")[0].entities[0].attributes == entity.attributes
+
+
+def test_attributes_that_are_no_object_are_listed_and_the_entity_is_kept():
+    entity = {"start": 0, "end": 3, "label": "X", "attributes": [1]}
+    corpus = read_corpus({"text": "Ada", "entities": [entity]})
+    assert corpus.entity_count == 1
+    assert "the attributes are no object" in str(corpus.problems[0])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearspan import split
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, Span
 from nearspan.errors import CorpusError
 from nearspan.formats import Corpus, read, write
 from nearspan.formats.markup import parse
@@ -113,3 +113,10 @@ def test_nothing_is_lost(documents: list[list[str]], seed: int):
         assert sorted(label for part in parts.values() for label in labels_of(part)) == labels_of(corpus)
         words = sorted(word for part in parts.values() for document in part for word in document.text.split())
         assert words == sorted(word for document in corpus for word in document.text.split())
+
+
+def test_entities_keep_their_attributes():
+    entities = tuple(Entity(Span.of(at, at + 3), "X", attributes={"concept": at}) for at in (0, 5, 10))
+    parts = split([Document("One. Two. Six.", entities)], {"train": None, "dev": 1}, by="sentences")
+    kept = [entity.attributes["concept"] for part in parts.values() for entity in part[0].entities]
+    assert sorted(kept) == [0, 5, 10]

@@ -22,7 +22,15 @@ from nearspan.document import Document, Fragment
 from nearspan.formats.columns import DOCSTART, MOST_LAYERS, NO_ID, Block, Columns, detect, read_blocks, wrong_numbers
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus, word_offsets
-from nearspan.formats.format import Format, count_scores, list_changes, refuse_entities, unwritable
+from nearspan.formats.format import (
+    ATTRIBUTES,
+    Format,
+    count_attributes,
+    count_scores,
+    list_changes,
+    refuse_entities,
+    unwritable,
+)
 from nearspan.formats.source import Source
 from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, count_entities, fault, layers, parse_all, scheme
 from nearspan.io.atomic import write_file
@@ -62,6 +70,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     for grid in grids:
         changes.update(grid.changes)
     changes["scores not kept"] = count_scores(corpus)
+    changes[ATTRIBUTES] = count_attributes(corpus)
     changes["document ids not kept"] = sum(_loses_id(document, docstarts, path.name) for document in corpus)
     return list_changes(path, changes)
 

@@ -1,10 +1,11 @@
 """A document in the making: annotations go in, and each ends as an entity or as a listed problem."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
+from typing import Any
 
-from nearspan.document import Document, Entity, Fragment, Span
+from nearspan.document import NO_ATTRIBUTES, Document, Entity, Fragment, Span
 from nearspan.formats.corpus import DUPLICATE, Corpus, Place, clean_label, excerpt
 from nearspan.formats.source import Source
 
@@ -45,8 +46,9 @@ class Draft:
         text: str | None = None,
         score: float | None = None,
         stranger: bool = False,
+        attributes: Mapping[str, Any] = NO_ATTRIBUTES,
     ) -> None:
-        """Add an annotation; `text` is what the file says that its characters are."""
+        """Add an annotation; `text` is what the file says that its characters are, `attributes` what else it says."""
         clean = clean_label(label)
         name = excerpt(f"{clean} " + ";".join(f"{start}-{end}" for start, end in fragments), 80)[1:-1]
         if not clean:
@@ -64,7 +66,7 @@ class Draft:
         if clean != label:
             self.add_problem("malformed", f"the label {excerpt(label)} is read as {excerpt(clean)}", line)
         span = self._span(fragments, name, line)
-        entity = Entity(span, clean, score, span.text(self.text), stranger)
+        entity = Entity(span, clean, score, span.text(self.text), stranger, attributes)
         if text is not None and not have_same_words(text, entity.text, any_order=span.discontinuous):
             message = f"{name} is {excerpt(entity.text)} in the text, not {excerpt(text)}"
             self.add_problem("misaligned", message, line)
@@ -83,6 +85,7 @@ class Draft:
         *,
         text: str | None = None,
         score: float | None = None,
+        attributes: Mapping[str, Any] = NO_ATTRIBUTES,
     ) -> None:
         """Add an annotation of runs of words, half-open; `text` may have other blanks than the document."""
         name = excerpt(f"{label} at words " + ";".join(f"{first}-{stop}" for first, stop in runs), 80)[1:-1]
@@ -96,7 +99,7 @@ class Draft:
         covered = "".join(self.text[start:end] for start, end in fragments)
         if text is not None and "".join(text.split()) == "".join(covered.split()):
             text = None
-        return self.add(fragments, label, line, text=text, score=score)
+        return self.add(fragments, label, line, text=text, score=score, attributes=attributes)
 
     def document(self) -> Document:
         """The document with the entities added so far, in order."""

@@ -61,6 +61,6 @@ def _flat(entities: Iterable[Entity], changes: Counter[str]) -> list[Entity]:
             changes[WIDER] += 1
         else:
             changes[JOINED] += entity.span.discontinuous
-            kept.append(Entity(Span.of(*place), entity.label, entity.score))
+            kept.append(replace(entity, span=Span.of(*place), text=""))
             places.insert(at, place)
     return kept

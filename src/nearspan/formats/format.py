@@ -11,6 +11,7 @@ from nearspan.formats.source import Source
 from nearspan.io.paths import display_path
 
 LEFT_OUT = "entities left out"
+ATTRIBUTES = "entities whose attributes are not kept"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def plain_text_changes(corpus: Corpus, ids: Iterable[str], format: str) -> dict[
     return {
         f"{format} keeps no word and sentence boundaries; documents that had some": segmented,
         "scores not kept": count_scores(corpus),
+        ATTRIBUTES: count_attributes(corpus),
         "document ids not kept": sum(document.id not in ("", id) for document, id in zip(corpus, ids, strict=True)),
     }
 
@@ -88,6 +90,11 @@ def plain_text_changes(corpus: Corpus, ids: Iterable[str], format: str) -> dict[
 def count_scores(corpus: Corpus) -> int:
     """How many entities have a score."""
     return sum(entity.score is not None for document in corpus for entity in document.entities)
+
+
+def count_attributes(corpus: Corpus) -> int:
+    """How many entities have attributes."""
+    return sum(bool(entity.attributes) for document in corpus for entity in document.entities)
 
 
 def unwritable(document: Document, reason: str, format: str, instead: str = "jsonl or brat instead") -> CorpusError:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import chain, pairwise
 from typing import Any
 
-from nearspan.document import Fragment
+from nearspan.document import NO_ATTRIBUTES, Attributes, Fragment
 from nearspan.formats.corpus import excerpt
 from nearspan.formats.draft import Draft, word_fragments, word_offsets
 from nearspan.formats.source import Source
@@ -70,7 +70,9 @@ def _read_text(record: dict[str, Any], draft: Draft) -> Draft:
         fragments = [place] if isinstance(place, tuple) else [(start, end) for start, end in place]
         _list_differing_values(item, label, fragments, "index", draft)
         stranger = isinstance(item, dict) and item.get("stranger") is True
-        draft.add(fragments, label, score=_score(item, draft), text=_text(item), stranger=stranger)
+        attributes = _attributes(item, draft)
+        score = _score(item, draft)
+        draft.add(fragments, label, score=score, text=_text(item), stranger=stranger, attributes=attributes)
     _list_differing_tags(record, draft.words, draft)
     return draft
 
@@ -94,7 +96,8 @@ def _read_words(record: dict[str, Any], source: Source, line: int, id: str) -> D
         runs = [index] if isinstance(index, tuple) else [(number, number + 1) for number in index]
         bounds = [(min(first for first, _ in runs), max(stop for _, stop in runs))] if runs else []
         _list_differing_values(item, label, bounds, "fragments", draft)
-        draft.add_words(runs, offsets, label, score=_score(item, draft), text=_text(item))
+        attributes = _attributes(item, draft)
+        draft.add_words(runs, offsets, label, score=_score(item, draft), text=_text(item), attributes=attributes)
     _list_differing_tags(record, offsets, draft)
     return draft
 
@@ -188,6 +191,16 @@ def _score(item: Any, draft: Draft) -> float | None:
     message = f"the score is not a finite number; the entity is read without it: {excerpt(repr(item))}"
     draft.add_problem("malformed", message)
     return None
+
+
+def _attributes(item: Any, draft: Draft) -> Attributes:
+    """The attributes of an entity, none if they are no object of JSON values."""
+    values = item.get("attributes") if isinstance(item, dict) else None
+    with suppress(ValueError):
+        return Attributes(values)
+    message = f"the attributes are no object of finite values; the entity is read without them: {excerpt(repr(item))}"
+    draft.add_problem("malformed", message)
+    return NO_ATTRIBUTES
 
 
 def _offsets(record: dict[str, Any], key: str, draft: Draft) -> tuple[Fragment, ...] | None:

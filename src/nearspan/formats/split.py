@@ -5,7 +5,7 @@ import random
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from operator import attrgetter
 from types import MappingProxyType
@@ -178,7 +178,7 @@ def _excerpt(document: Document, stretches: Sequence[_Stretch]) -> Document:
     size = 0
     for stretch in stretches:
         by = size - stretch.start
-        entities += [Entity(entity.span.shift(by), entity.label, entity.score) for entity in stretch.entities]
+        entities += [replace(entity, span=entity.span.shift(by)) for entity in stretch.entities]
         for offsets, all_offsets in zip(kept, given, strict=True):
             first, stop = (bisect_left(all_offsets, (edge,)) for edge in (stretch.start, stretch.end))
             offsets += [(start + by, end + by) for start, end in all_offsets[first:stop]]

@@ -134,6 +134,7 @@ class EntityIn(SpanIn):
     text: Text | None = Field(default=None, description="checked against the offsets where given")
     score: float | None = Field(default=None, description="not used: what is remembered is certain")
     stranger: bool = Field(default=False, description="not used: what is remembered is known")
+    attributes: dict[str, Any] = Field(default={}, description="not used: only span and label are remembered")
 
 
 class DocumentIn(Body):

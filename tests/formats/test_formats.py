@@ -1,5 +1,6 @@
 """Finding the format, and bad bytes for every reader."""
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
@@ -9,7 +10,7 @@ import pytest
 from nearspan.cli.options import Format as FormatOption
 from nearspan.document import Document
 from nearspan.errors import CorpusError
-from nearspan.formats import known_formats, read, write
+from nearspan.formats import known_formats, read, source, write
 from nearspan.formats.markup import parse, render
 
 Put = Callable[..., Path]
@@ -47,6 +48,33 @@ def test_a_byte_order_mark_before_another_line_is_listed(put: Put, name: str):
     corpus = read(put("data", mark + SAMPLES[name] + mark + SAMPLES[name]), name)
     line = SAMPLES[name].count("\n") + 1
     assert [(problem.kind, problem.line) for problem in corpus.problems][:1] == [("byte order mark", line)]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_file_may_be_compressed(put: Put, name: str):
+    corpus = read(put("data.gz", gzip.compress(SAMPLES[name].encode())))
+    assert (corpus.format, render(corpus.documents[0]), corpus.problems) == (name, "é [Oslo](LOC)", ())
+    assert [document.id for document in corpus] == [document.id for document in read(put("data", SAMPLES[name]))]
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".json", ".conll", ".pubtator"])
+def test_a_file_whose_name_ends_in_gz_is_written_compressed(tmp_path: Path, ending: str):
+    path, documents = tmp_path / f"out{ending}.gz", [parse("é [Oslo](LOC)")] * 2
+    write(documents, path)
+    write(documents, tmp_path / f"out{ending}")
+    assert gzip.decompress(path.read_bytes()) == (tmp_path / f"out{ending}").read_bytes()
+
+
+def test_a_damaged_compressed_file_is_an_error(put: Put):
+    with pytest.raises(CorpusError, match="damaged gzip file"):
+        read(put("data.gz", gzip.compress(b"Oslo\tB-LOC\n")[:-9]))
+
+
+def test_a_file_that_unpacks_beyond_measure_is_refused(put: Put, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(source, "_MOST_UNPACKED", 1000)
+    monkeypatch.setattr(source, "_MOST_RATIO", 2)
+    with pytest.raises(CorpusError, match=r"unpacks to more than 1,000 bytes from \d+, as no text does"):
+        read(put("data.gz", gzip.compress(b"Oslo\tB-LOC\n" * 1000)))
 
 
 @pytest.mark.parametrize("name", SAMPLES)

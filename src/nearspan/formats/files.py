@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from stat import S_ISDIR
@@ -11,7 +12,7 @@ from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
 from nearspan.formats import brat, conll, indexed, jsonl, pubtator
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.flatten import Unfit, drop_discontinuous, flatten
-from nearspan.formats.format import Format, list_changes, refuse_loss
+from nearspan.formats.format import Format, ending, list_changes, refuse_loss
 from nearspan.formats.source import Source, refuse_unreadable
 from nearspan.io.atomic import name_in_errors, resolve_target
 from nearspan.io.outputs import check_outputs
@@ -164,7 +165,8 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
         raise UnclearFormatError(message)
     if not named:
         _refuse_columns(columns, chosen, source.name)
-    return refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
+    corpus = refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
+    return replace(corpus, problems=corpus.problems + source.left_out_problems())
 
 
 def _format_by_ending(path: Path) -> Format:
@@ -173,7 +175,7 @@ def _format_by_ending(path: Path) -> Format:
         is_folder = path.is_dir()
     writable = sorted((part for part in known_formats().values() if part.write), key=lambda part: part not in BUILT_IN)
     for part in writable:
-        if part.folder if is_folder else path.suffix.lower() in part.endings:
+        if part.folder if is_folder else ending(path) in part.endings:
             return part
     names = ", ".join(part.name for part in writable)
     raise CorpusError(f"the ending of {display_path(path)} names no format; name it with `format`: {names}")

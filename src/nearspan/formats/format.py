@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError
@@ -51,6 +52,15 @@ class Format:
         object.__setattr__(self, "__module__", self.read.__module__)
 
 
+def ending(path: Path) -> str:
+    """What a file's name says of its format, whether it is compressed or not.
+
+    >>> ending(Path("news.CONLL.gz")), ending(Path("news.json"))
+    ('.conll', '.json')
+    """
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
 def refuse_loss(corpus: Corpus, source: Source) -> Corpus:
     """The corpus of a source; an error if its entities and what its problems say was lost are not what was counted."""
     lost = sum(problem.lost for problem in corpus.problems)
@@ -76,13 +86,18 @@ def list_changes(path: Path, counts: Mapping[str, int]) -> tuple[Problem, ...]:
     )
 
 
-def plain_text_changes(corpus: Corpus, ids: Iterable[str], format: str) -> dict[str, int]:
-    """What a format of plain text does not keep; `ids` are those that documents are written with."""
+def plain_text_changes(
+    corpus: Corpus, ids: Iterable[str], format: str, keeps: Callable[[str, Any], bool] | None = None
+) -> dict[str, int]:
+    """What a format of plain text does not keep; `ids` are those that documents are written with.
+
+    `keeps` says which attributes the format has a place for, by name and value.
+    """
     segmented = sum(document.words is not None or document.sentences is not None for document in corpus)
     return {
         f"{format} keeps no word and sentence boundaries; documents that had some": segmented,
         "scores not kept": count_scores(corpus),
-        ATTRIBUTES: count_attributes(corpus),
+        ATTRIBUTES: count_attributes(corpus, keeps),
         "document ids not kept": sum(document.id not in ("", id) for document, id in zip(corpus, ids, strict=True)),
     }
 
@@ -92,9 +107,13 @@ def count_scores(corpus: Corpus) -> int:
     return sum(entity.score is not None for document in corpus for entity in document.entities)
 
 
-def count_attributes(corpus: Corpus) -> int:
-    """How many entities have attributes."""
-    return sum(bool(entity.attributes) for document in corpus for entity in document.entities)
+def count_attributes(corpus: Corpus, keeps: Callable[[str, Any], bool] | None = None) -> int:
+    """How many entities have attributes, or such as a format does not keep."""
+    return sum(
+        any(keeps is None or not keeps(name, value) for name, value in entity.attributes.items())
+        for document in corpus
+        for entity in document.entities
+    )
 
 
 def unwritable(document: Document, reason: str, format: str, instead: str = "jsonl or brat instead") -> CorpusError:

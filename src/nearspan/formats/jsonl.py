@@ -20,7 +20,7 @@ from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, clean_label, excerpt
 from nearspan.formats.draft import Draft, to_corpus
-from nearspan.formats.format import Format
+from nearspan.formats.format import Format, ending
 from nearspan.formats.json_records import Malformed, count_entities, read_record
 from nearspan.formats.source import Source
 from nearspan.io.atomic import write_file
@@ -52,7 +52,7 @@ def detect(source: Source) -> bool:
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write JSON lines, or one array if the name ends in `.json`."""
-    write_file(path, _pieces(corpus, array=path.suffix.lower() == ".json"))
+    write_file(path, _pieces(corpus, array=ending(path) == ".json"))
     return ()
 
 

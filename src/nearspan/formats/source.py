@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -23,6 +25,9 @@ _WIDE = {
 _MARK = "\ufeff"
 _GZIP = b"\x1f\x8b"
 _HEAD = 200  # lines by which the format of a file of synonyms is found
+_BLOCK = 1 << 20  # bytes that are unpacked at once
+_MOST_UNPACKED = 1 << 28  # bytes that any file may unpack to
+_MOST_RATIO = 200  # of a file that unpacks to more: text shrinks to a tenth, a bomb to a thousandth
 
 Line = tuple[int, str]
 """A line's number, from 1, and its text."""
@@ -78,6 +83,7 @@ class Source(_File):
     def __init__(self, path: Path, text: str | None = None, *, folder: Source | None = None) -> None:
         super().__init__(path)
         self.folder = folder  # counts the annotations of its files
+        self.left_out: Counter[str] = Counter()
         if text is not None:
             self.text = text
 
@@ -90,12 +96,29 @@ class Source(_File):
         if self.folder is not None:
             self.folder.count(annotations)
 
+    def leave_out(self, what: str, count: int = 1) -> None:
+        """Count what the file says and a document has no place for; `read` lists it once for the file or folder."""
+        (self.folder or self).left_out[what] += count
+
+    def left_out_problems(self) -> tuple[Problem, ...]:
+        """What was left out, a problem for each kind."""
+        counts = self.left_out.items()
+        return tuple(Problem("left out", f"{what}: {count:,}", self.name) for what, count in counts if count)
+
+    def read_bytes(self) -> bytes:
+        """All bytes of the file, unpacked if it is compressed with gzip, whatever its name is."""
+        if "text" in self.__dict__:
+            return self.text.encode("utf-8")
+        with refuse_unreadable(self.path):
+            data = self.path.read_bytes()
+            data = _unpack(data, self.path) if data.startswith(_GZIP) else data
+        _refuse_wide(data, self.path)
+        return data
+
     @cached_property
     def text(self) -> str:
         """All characters of the file."""
-        with refuse_unreadable(self.path):
-            data = self.path.read_bytes()
-        _refuse_wide(data, self.path)
+        data = self.read_bytes()
         self.has_mark = data.startswith(codecs.BOM_UTF8)
         data = data.removeprefix(codecs.BOM_UTF8)
         try:
@@ -110,8 +133,8 @@ class Source(_File):
 
     @property
     def file(self) -> str:
-        """The name of the file alone, for the ids of documents."""
-        return display_path(self.path.name)
+        """The name of the file alone, for the ids of documents; the same whether it is compressed or not."""
+        return display_path(self.path.name.removesuffix(".gz"))
 
     @cached_property
     def lines(self) -> list[str]:
@@ -181,6 +204,20 @@ def refuse_unreadable(path: Path) -> Iterator[None]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CorpusError(f"{display_path(path)} cannot be read: {reason}") from None
+
+
+def _unpack(data: bytes, path: Path) -> bytes:
+    """What a file holds that is compressed with gzip; one that unpacks beyond all measure is refused."""
+    blocks: list[bytes] = []
+    size, most = 0, max(_MOST_UNPACKED, _MOST_RATIO * len(data))
+    with gzip.GzipFile(fileobj=BytesIO(data)) as file:
+        while block := file.read(_BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > most:
+                message = f"unpacks to more than {most:,} bytes from {len(data):,}, as no text does; unpack it first"
+                raise CorpusError(f"{display_path(path)} {message}")
+    return b"".join(blocks)
 
 
 def _refuse_wide(data: bytes, path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
 
     If anything fails (a full disk, a text that cannot be written), the old file stays as it was. A text
     that begins with U+FEFF gets a byte order mark before it, so that reading it back does not take that
-    character for one.
+    character for one. It is compressed with gzip if the name ends in `.gz`.
     """
     with name_in_errors(path):
         if (number := descriptor(path)) is not None:
@@ -36,7 +37,8 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
                 stream.writelines(encode_text(pieces))
             return
         target = resolve_target(path)
-        replace_file(target, encode_text(pieces), scratch(target))
+        data = encode_text(pieces)
+        replace_file(target, _compress(data) if path.suffix.lower() == ".gz" else data, scratch(target))
         sync(target.parent)
 
 
@@ -121,6 +123,13 @@ def sync(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _compress(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Bytes as a gzip file, the same for the same bytes whenever it is written."""
+    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)  # 16: with the header of gzip
+    yield from map(packer.compress, pieces)
+    yield packer.flush()
 
 
 def encode_text(pieces: Iterable[str]) -> Iterator[bytes]:

@@ -9,10 +9,9 @@ one) that most annotations agree with is used.
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import count
+from itertools import chain, count
 from operator import ne
 from pathlib import Path
 from typing import NamedTuple
@@ -22,9 +21,9 @@ from nearspan.errors import CorpusError
 from nearspan.formats.brat_attributes import BratAttributes, attribute_lines, keeps
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, have_same_words, to_corpus
+from nearspan.formats.folder import file_names, natural_order, write_folder
 from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_entities, refuse_loss
 from nearspan.formats.source import Source
-from nearspan.io.atomic import copy_permissions, encode_text, name_in_errors, resolve_target, scratch, sync
 from nearspan.io.paths import display_path
 
 _TEXT_BOUND = re.compile(r"(.*[^ \t]) +(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
@@ -48,9 +47,6 @@ _LEFT_OUT = {
     "#": "notes on what is not read",
 }
 _MOST_DIGITS = 4000  # Python refuses to read longer numbers
-_UNSAFE = re.compile(r"[^\w.,#@+=-]+")
-_LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
-_DIGITS = re.compile(r"([0-9]{1,18})")
 
 
 class _Annotation(NamedTuple):
@@ -116,63 +112,16 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     complete or not there at all.
     """
     names = list(file_names(corpus))
-    with name_in_errors(path):
-        target = resolve_target(path)
-        beside = scratch(target)
-        try:
-            beside.mkdir()
-            copy_permissions(beside, target)
-            for name, document in zip(names, corpus, strict=True):
-                file = beside / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                for ending, pieces in ((".txt", [document.text]), (".ann", _lines(document))):
-                    file.with_name(file.name + ending).write_bytes(b"".join(encode_text(pieces)))
-            for file in beside.rglob("*"):
-                sync(file)
-            if target.exists():
-                target.rmdir()
-            beside.rename(target)
-        except BaseException:
-            with suppress(OSError):
-                shutil.rmtree(beside)
-            raise
-        sync(target.parent)
+    files_of = (
+        ((f"{name}.txt", [document.text]), (f"{name}.ann", _lines(document)))
+        for name, document in zip(names, corpus, strict=True)
+    )
+    write_folder(path, chain.from_iterable(files_of))
     files = [f"{name}.ann" for name in names]
     changes = plain_text_changes(corpus, names, "brat", keeps)
     change = "the order of the documents was not kept, as they are read in the order of their names; at another place"
     changes[change] = sum(map(ne, files, sorted(files, key=natural_order)))
     return list_changes(path, changes)
-
-
-def natural_order(path: str) -> tuple[list[str | int], str]:
-    """Numbers in names in the order of their values, and numbers of one value in that of their digits.
-
-    >>> sorted(["10.ann", "9.ann", "09.ann"], key=natural_order)
-    ['09.ann', '9.ann', '10.ann']
-    """
-    return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(path))], path
-
-
-def file_names(corpus: Corpus) -> Iterator[str]:
-    """A file name for each document, without its ending; a folder in an id stays a folder.
-
-    >>> list(file_names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
-    ['1/x_', '1/x_-2', '_/etc']
-    >>> list(file_names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b")))))  # x.txt is a file already
-    ['x', 'x.txt_/b']
-    """
-    taken: set[str] = set()
-    for document in corpus.documents:
-        *above, last = [_UNSAFE.sub("_", part)[:_LONGEST] for part in document.id.split("/", _DEEPEST)]
-        above = [part + "_" if part.casefold().endswith((".txt", ".ann")) else part for part in above]
-        parts = (part if part.strip(".") and part[0] not in ".-" else "_" + part.strip(".-") for part in (*above, last))
-        safe = "/".join(parts)
-        name, copies = safe, 1
-        while name.casefold() in taken:
-            copies += 1
-            name = f"{safe}-{copies}"
-        taken.add(name.casefold())
-        yield name
 
 
 def _files(path: Path) -> tuple[list[Path], list[Problem]]:

@@ -9,7 +9,7 @@ from stat import S_ISDIR
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
-from nearspan.formats import brat, conll, indexed, jsonl, pubtator
+from nearspan.formats import bioc, brat, cas, conll, indexed, jsonl, pubtator
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.flatten import Unfit, drop_discontinuous, flatten
 from nearspan.formats.format import Format, ending, list_changes, refuse_loss
@@ -20,7 +20,18 @@ from nearspan.io.paths import display_path
 from nearspan.registry import parts, register
 
 BUILT_IN = tuple(
-    register("format", part) for part in (brat.FORMAT, pubtator.FORMAT, indexed.FORMAT, conll.FORMAT, jsonl.FORMAT)
+    register("format", part)
+    for part in (
+        cas.XMI,
+        cas.JSON,
+        brat.FORMAT,
+        bioc.XML,
+        bioc.JSON,
+        pubtator.FORMAT,
+        indexed.FORMAT,
+        conll.FORMAT,
+        jsonl.FORMAT,
+    )
 )
 """Our formats, in the order in which a file's content is compared with them."""
 
@@ -175,7 +186,7 @@ def _format_by_ending(path: Path) -> Format:
         is_folder = path.is_dir()
     writable = sorted((part for part in known_formats().values() if part.write), key=lambda part: part not in BUILT_IN)
     for part in writable:
-        if part.folder if is_folder else ending(path) in part.endings:
+        if "" in part.endings if is_folder else ending(path) in part.endings:
             return part
     names = ", ".join(part.name for part in writable)
     raise CorpusError(f"the ending of {display_path(path)} names no format; name it with `format`: {names}")

@@ -115,6 +115,15 @@ class Source(_File):
         _refuse_wide(data, self.path)
         return data
 
+    def head(self, size: int) -> str:
+        """The beginning of the text, by as many bytes, without reading the rest."""
+        if "text" in self.__dict__:
+            return self.text[:size]
+        with refuse_unreadable(self.path), self.path.open("rb") as file:
+            packed = file.peek(2)[:2] == _GZIP
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+            return stream.read(size).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+
     @cached_property
     def text(self) -> str:
         """All characters of the file."""

@@ -1,9 +1,9 @@
 """UIMA CAS, as XMI and as JSON: one text a file, with annotations of typed layers.
 
 `layers.py` says which layers hold entities and what their labels are. Tokens and sentences are the document's words and
-sentences. An XMI file needs a type system, the file `TypeSystem.xml` beside it; without one that of DKPro Core is taken,
-and annotations of types that it does not have are listed. Each view with a text is a document. Relations and links
-between annotations are left out.
+sentences. An XMI file needs a type system, the file `TypeSystem.xml` beside it; without one that of DKPro Core is
+taken, and annotations of types that it does not have are listed. Each view with a text is a document. Relations and
+links between annotations are left out.
 
 Written is a folder: a file a document, for XMI with a `TypeSystem.xml`.
 """

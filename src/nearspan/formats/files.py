@@ -9,7 +9,7 @@ from stat import S_ISDIR
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
-from nearspan.formats import bioc, brat, cas, conll, indexed, jsonl, pubtator
+from nearspan.formats import bioc, brat, cas, conll, indexed, jsonl, pubtator, webanno
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.flatten import Unfit, drop_discontinuous, flatten
 from nearspan.formats.format import Format, ending, list_changes, refuse_loss
@@ -24,6 +24,7 @@ BUILT_IN = tuple(
     for part in (
         cas.XMI,
         cas.JSON,
+        webanno.FORMAT,
         brat.FORMAT,
         bioc.XML,
         bioc.JSON,

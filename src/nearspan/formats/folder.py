@@ -50,6 +50,7 @@ def natural_order(path: str) -> tuple[list[str | int], str]:
 def file_names(corpus: Corpus) -> Iterator[str]:
     """A file name for each document, without its ending; a folder in an id stays a folder.
 
+    >>> from nearspan.document import Document
     >>> list(file_names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
     ['1/x_', '1/x_-2', '_/etc']
     >>> list(file_names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b")))))  # x.txt is a file already

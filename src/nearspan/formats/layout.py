@@ -25,14 +25,17 @@ class Layout:
     size: int = 0
     _places: list[tuple[int, int, int]] = field(default_factory=list)  # offset in the file, size, offset in the text
 
-    def place(self, offset: int, text: str) -> int:
-        """Put a piece behind the others; gives where it begins in the text."""
+    def place(self, offset: int, text: str, length: int | None = None) -> int:
+        """Put a piece behind the others; gives where it begins in the text.
+
+        `length` is what the file counts for the piece, where that is not its characters.
+        """
         if self._places:
-            before, length, _ = self._places[-1]
-            gap = offset - before - length
+            before, size, _ = self._places[-1]
+            gap = offset - before - size
             self._append("\n" * (gap if 0 <= gap <= _WIDEST else 1))
         start = self.size
-        self._places.append((offset, len(text), start))
+        self._places.append((offset, len(text) if length is None else length, start))
         self._append(text)
         return start
 

@@ -229,7 +229,7 @@ def _add_layer(draft: Draft, layer: _Layer, sentences: list[_Sentence], places: 
     for sentence, fragments in zip(sentences, places, strict=True):
         for row, (start, end) in zip(sentence.rows, fragments, strict=True):
             columns = [_stack(cell) for cell in row.cells[layer.column : layer.column + len(layer.features)]]
-            for index, (_, number) in enumerate(max(columns, key=len, default=[])):
+            for index, (_, number) in enumerate(max(columns, key=lambda column: len(column), default=[])):
                 values = [_value(column, index, number) for column in columns]
                 if number and number in numbered:
                     mention = numbered[number]

@@ -10,12 +10,11 @@ Written are tabs, IOB2, and as many label columns as the nesting needs, innermos
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 
 from nearspan.document import Document, Fragment
@@ -28,13 +27,12 @@ from nearspan.formats.format import (
     count_attributes,
     count_scores,
     list_changes,
-    refuse_entities,
     unwritable,
 )
+from nearspan.formats.grid import WordGrid
 from nearspan.formats.source import Source
 from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, count_entities, fault, layers, parse_all, scheme
 from nearspan.io.atomic import write_file
-from nearspan.segment import Sentence, split
 
 _unwritable = partial(unwritable, format="CoNLL columns")
 
@@ -173,37 +171,13 @@ class _Grid:
         >>> _Grid.of(parse("[University of [Oslo](PLACE)](ORG)")).layers
         [['O', 'O', 'B-PLACE'], ['B-ORG', 'I-ORG', 'I-ORG']]
         """
-        text = document.text
-        refuse_entities(document, "CoNLL columns")
-        sentences = split(document)
-        words, begins = _cut_words(document, sentences)
-        _refuse_words(document, words)
-        starts, ends = [start for start, _ in words], [end for _, end in words]
-        inside: set[int] = set()  # sentences that begin inside an entity
-        entities: set[tuple[int, int, str]] = set()
-        trimmed = 0
-        for entity in document.entities:
-            first, stop = bisect_right(ends, entity.start), bisect_left(starts, entity.end)
-            if first >= stop:
-                raise _unwritable(document, f"the entity {excerpt(entity.text)} holds no word")
+        grid = WordGrid.of(document, "CoNLL columns")
+        _refuse_words(document, grid.words)
+        for _, _, entity in grid.entities:
             if len(parse_all(f"B-{entity.label}")) > 1:
                 raise _unwritable(document, f"the label {excerpt(entity.label)} would be read as several")
-            entities.add((first, stop, entity.label))
-            trimmed += (starts[first], ends[stop - 1]) != (entity.start, entity.end)
-            inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
-        lines = "\n".join(" ".join(sentence.tokens) for sentence in sentences)
-        loses_text = "".join(text.split()) != "".join(lines.split())
-        blanks = "documents whose blanks, other than one between words and a newline between sentences, were not kept"
-        changes = {
-            "words cut where an entity begins or ends inside them": len(words) - sum(map(len, sentences)),
-            "sentences joined to the one before, as an entity spans both": len(inside),
-            "entities left out, as others have their words and label": len(document.entities) - len(entities),
-            "entities cut to their words, as they begin or end between words": trimmed,
-            "documents with text that is in none of their words, which was not kept": int(loses_text),
-            blanks: int(not loses_text and lines != text),
-        }
-        layers = _layers(entities, len(words))
-        return cls(document, words, [begin for begin in begins if begin not in inside], layers, changes)
+        entities = [(first, stop, entity.label) for first, stop, entity in grid.entities]
+        return cls(document, grid.words, grid.begins, _layers(entities, len(grid.words)), grid.changes)
 
 
 def _loses_id(document: Document, docstarts: bool, name: str) -> bool:
@@ -211,18 +185,6 @@ def _loses_id(document: Document, docstarts: bool, name: str) -> bool:
     if not docstarts:
         return document.id not in ("", name)
     return bool(document.id) and (" ".join(document.id.split()) != document.id or NO_ID.issuperset(document.id.split()))
-
-
-def _cut_words(document: Document, sentences: list[Sentence]) -> tuple[list[Fragment], list[int]]:
-    """The words, cut at the ends of entities, and the index of each sentence's first word."""
-    edges = sorted({edge for entity in document.entities for edge in (entity.start, entity.end)})
-    words: list[Fragment] = []
-    begins: list[int] = []
-    for sentence in sentences:
-        begins.append(len(words))
-        for start, end in sentence.words:
-            words += pairwise([start, *edges[bisect_right(edges, start) : bisect_left(edges, end)], end])
-    return words, begins
 
 
 def _layers(entities: Iterable[tuple[int, int, str]], size: int) -> list[list[str]]:

@@ -1,5 +1,6 @@
 """Corpora in files: read any known format, write any of them; formats are found by name, by content or by ending."""
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,9 +10,9 @@ from stat import S_ISDIR
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
-from nearspan.formats import bioc, brat, cas, conll, indexed, jsonl, pubtator, webanno
+from nearspan.formats import bioc, brat, cas, conll, conllu, indexed, jsonl, pubtator, webanno
 from nearspan.formats.corpus import Corpus, Problem
-from nearspan.formats.flatten import Unfit, drop_discontinuous, flatten
+from nearspan.formats.flatten import Unfit, drop_discontinuous, drop_overlapping, flatten
 from nearspan.formats.format import Format, ending, list_changes, refuse_loss
 from nearspan.formats.source import Source, refuse_unreadable
 from nearspan.io.atomic import name_in_errors, resolve_target
@@ -28,6 +29,7 @@ BUILT_IN = tuple(
         brat.FORMAT,
         bioc.XML,
         bioc.JSON,
+        conllu.FORMAT,
         pubtator.FORMAT,
         indexed.FORMAT,
         conll.FORMAT,
@@ -88,7 +90,8 @@ def write(
     were read from are never written over. What the format cannot keep besides entities (words, sentences) is returned
     as problems; an entity that it cannot keep is a CorpusError.
 
-    With `unfit="drop"` discontinuous entities are left out where the format has none. With `unfit="flatten"` no two
+    With `unfit="drop"` discontinuous entities are left out where the format has none, and of entities that share
+    characters all but the widest where it has no nested ones. With `unfit="flatten"` no two
     entities share a character in any format: the widest stay, and discontinuous ones become contiguous. What was left
     out or changed is returned as problems too.
     """
@@ -100,6 +103,9 @@ def write(
         corpus, changes = flatten(corpus)
     elif unfit == "drop" and not chosen.discontinuous:
         corpus, changes = drop_discontinuous(corpus)
+    if unfit == "drop" and not chosen.nested:
+        corpus, overlapping = drop_overlapping(corpus)
+        changes += overlapping
     return (*list_changes(target, changes), *(chosen.write(corpus, target) if chosen.write else ()))
 
 
@@ -164,13 +170,16 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
     named = chosen is not None
     if not named:  # formats of folders are asked first, as they need not read the file
         chosen = next((part for part in known if part.folder and part.detect(source)), None)
+    if is_folder and (chosen is None or not chosen.folder):
+        names = " and ".join(part.name for part in known if part.folder)
+        raise CorpusError(f"{source.name} is a folder; only {names} are read from a folder, name the files instead")
+    if chosen is None:
+        chosen = next((part for part in known if part.binary and part.detect(source)), None)
     if chosen is None or not chosen.folder:
-        if is_folder:
-            names = ", ".join(part.name for part in known if part.folder)
-            raise CorpusError(f"{source.name} is a folder; only {names} is read from a folder, name the files instead")
-        if not source.text.strip():
+        text = source.first_bytes.removeprefix(BOM_UTF8) if chosen is not None and chosen.binary else source.text
+        if not text.strip():
             raise CorpusError(f"{source.name} is empty")
-    chosen = chosen or next((part for part in known if not part.folder and part.detect(source)), None)
+    chosen = chosen or next((part for part in known if not (part.folder or part.binary) and part.detect(source)), None)
     if chosen is None:
         names = ", ".join(part.name for part in known)
         message = f"the format of {source.name} is not clear from its content; name it with `format`: {names}"

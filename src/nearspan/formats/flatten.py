@@ -29,6 +29,14 @@ def drop_discontinuous(corpus: Corpus) -> tuple[Corpus, Counter[str]]:
     return flat, Counter({DISCONTINUOUS: corpus.entity_count - flat.entity_count})
 
 
+def drop_overlapping(corpus: Corpus) -> tuple[Corpus, Counter[str]]:
+    """A corpus without the entities that share characters with a wider one, or have a second label of the same ones."""
+    changes: Counter[str] = Counter()
+    documents = tuple(document.with_entities(_flat(document.entities, changes)) for document in corpus)
+    del changes[JOINED]
+    return replace(corpus, documents=documents), changes
+
+
 def flatten(corpus: Corpus) -> tuple[Corpus, Counter[str]]:
     """A corpus in which no two entities share a character, and what was changed.
 

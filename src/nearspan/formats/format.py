@@ -36,6 +36,8 @@ class Format:
             folder or one of its files, and `write` makes a new folder.
         columns: whether `read` takes the numbers of label columns as a second argument.
         discontinuous: whether discontinuous entities can be written.
+        nested: whether entities that share characters can be written.
+        binary: whether a file is no text. `detect` then looks at `source.first_bytes`, and is asked first.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Format:
     folder: bool = False
     columns: bool = False
     discontinuous: bool = True
+    nested: bool = True
+    binary: bool = False
 
     def __post_init__(self) -> None:
         # The registry tells parts of the same name apart by their module; that of a format is its reader's.

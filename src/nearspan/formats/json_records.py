@@ -12,6 +12,7 @@ from typing import Any
 from nearspan.document import NO_ATTRIBUTES, Attributes, Fragment
 from nearspan.formats.corpus import excerpt
 from nearspan.formats.draft import Draft, word_fragments, word_offsets
+from nearspan.formats.json_values import Malformed, json_type
 from nearspan.formats.source import Source
 from nearspan.formats.tags import OUTSIDE, chunks, is_labelled, parse
 
@@ -26,10 +27,6 @@ LABELS = ("label", "type")
 SEGMENTS = ("words", "sentences", *WORDS)
 
 
-class Malformed(ValueError):
-    """A record or an entity that has none of the known shapes."""
-
-
 def count_entities(record: Any) -> int:
     """How many entities a record lists, of whatever shape."""
     items = _first_value(record, ENTITIES) if isinstance(record, dict) else None
@@ -39,7 +36,7 @@ def count_entities(record: Any) -> int:
 def read_record(record: Any, name: str, source: Source, line: int) -> Draft:
     """A record of a line as a draft of a document; `name` is its id if it gives none."""
     if not isinstance(record, dict):
-        raise Malformed(f"found {_json_type(record)}, expected an object")
+        raise Malformed(f"found {json_type(record)}, expected an object")
     id = _read_id(record, name, source, line)
     if "sentence" in record or "tokens" in record:
         return _read_words(record, source, line, id)
@@ -48,7 +45,7 @@ def read_record(record: Any, name: str, source: Source, line: int) -> Draft:
         keys = ", ".join(map(excerpt, list(record)[:8])) or "none"
         raise Malformed(f"found the keys {keys}; expected text and entities, tokens and entities, or sentence and ner")
     if not isinstance(text, str):
-        raise Malformed(f"the text is {_json_type(text)}, expected a string")
+        raise Malformed(f"the text is {json_type(text)}, expected a string")
     return _read_text(record, Draft(text, source, line, id=id))
 
 
@@ -112,7 +109,7 @@ def _entities(record: dict[str, Any], draft: Draft) -> list[Any]:
             draft.add_problem("malformed", f"no entities, expected the key 'entities'{unread}")
         return []
     if not isinstance(items, list):
-        draft.add_problem("malformed", f"the entities are {_json_type(items)}, expected a list")
+        draft.add_problem("malformed", f"the entities are {json_type(items)}, expected a list")
         return []
     _list_differing_keys(record, ENTITIES, draft)
     known = (*ENTITIES, *SEGMENTS, *TEXTS, *IDS)
@@ -221,12 +218,6 @@ def _first_key(record: dict[str, Any], keys: Sequence[str]) -> str | None:
 
 def _first_value(record: dict[str, Any], keys: Sequence[str]) -> Any:
     return next((record[key] for key in keys if key in record), None)
-
-
-def _json_type(value: Any) -> str:
-    """What JSON calls a value."""
-    names = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
 
 
 def _list_differing_keys(record: dict[str, Any], keys: Sequence[str], draft: Draft) -> None:

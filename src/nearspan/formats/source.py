@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from functools import cached_property
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Problem, excerpt
@@ -25,6 +27,9 @@ _WIDE = {
 _MARK = "\ufeff"
 _GZIP = b"\x1f\x8b"
 _HEAD = 200  # lines by which the format of a file of synonyms is found
+_FIRST_BYTES = 512
+_FIRST_RECORDS = 20
+_AFTER_VALUE = re.compile(r"[\s,]*")
 _BLOCK = 1 << 20  # bytes that are unpacked at once
 _MOST_UNPACKED = 1 << 28  # bytes that any file may unpack to
 _MOST_RATIO = 200  # of a file that unpacks to more: text shrinks to a tenth, a bomb to a thousandth
@@ -125,6 +130,42 @@ class Source(_File):
             return stream.read(size).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
 
     @cached_property
+    def first_bytes(self) -> bytes:
+        """The first bytes of the file, unpacked, by which formats that are no text are known."""
+        if "text" in self.__dict__:
+            return self.text[:_FIRST_BYTES].encode("utf-8", "replace")
+        with refuse_unreadable(self.path), self.path.open("rb") as file:
+            packed = file.peek(2)[:2] == _GZIP
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+            return stream.read(_FIRST_BYTES)
+
+    @cached_property
+    def first_records(self) -> list[Any]:
+        """The first values of a file of JSON lines or of a JSON array, by which formats are known; none of other files.
+
+        >>> Source(Path("a.jsonl"), '{"text": "Oslo"}\\nno JSON\\n').first_records
+        [{'text': 'Oslo'}]
+        """
+        records: list[Any] = []
+        text, decoder = self.text, json.JSONDecoder()
+        at = len(text) - len(text.lstrip())
+        if text[at : at + 1] not in ("{", "["):
+            return records
+        is_array = text[at] == "[" and not has_lines_of_arrays(text)
+        at += is_array
+        while at < len(text) and len(records) < _FIRST_RECORDS:
+            at = _AFTER_VALUE.match(text, at).end()  # type: ignore[union-attr]
+            try:
+                record, at = decoder.raw_decode(text, at)
+                records.append(record)
+            except (ValueError, RecursionError):
+                end = text.find("\n", at)
+                if is_array or end < 0:
+                    break
+                at = end
+        return records
+
+    @cached_property
     def text(self) -> str:
         """All characters of the file."""
         data = self.read_bytes()
@@ -199,6 +240,17 @@ def line_end(text: str) -> str:
     ('\\r', '\\n')
     """
     return "\r" if "\r" in text and "\n" not in text else "\n"
+
+
+def has_lines_of_arrays(text: str) -> bool:
+    """Whether a JSON text that begins with an array has one in each line, and is not one itself.
+
+    >>> has_lines_of_arrays('["Oslo", {}]\\n["Bergen", {}]\\n'), has_lines_of_arrays('[{"text": "Oslo"}]\\n')
+    (True, False)
+    """
+    text = text.lstrip()
+    end = text.find("\n")
+    return end > 0 and text[end - 3 : end].rstrip().endswith("]") and text[end:].lstrip()[:1] == "["
 
 
 @contextmanager

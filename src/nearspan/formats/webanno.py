@@ -61,6 +61,10 @@ _SCORE = "score"
 _LINE = re.compile("[^\n]+")
 
 
+_Stack = list[tuple[str | None, str]]
+"""The annotations of a cell: the value of each, if it has one, and its number or nothing."""
+
+
 class _Layer(NamedTuple):
     """A layer of the header: its kind, its type, its features, and the column of its first feature."""
 
@@ -229,7 +233,7 @@ def _add_layer(draft: Draft, layer: _Layer, sentences: list[_Sentence], places: 
     for sentence, fragments in zip(sentences, places, strict=True):
         for row, (start, end) in zip(sentence.rows, fragments, strict=True):
             columns = [_stack(cell) for cell in row.cells[layer.column : layer.column + len(layer.features)]]
-            for index, (_, number) in enumerate(max(columns, key=lambda column: len(column), default=[])):
+            for index, (_, number) in enumerate(_longest(columns)):
                 values = [_value(column, index, number) for column in columns]
                 if number and number in numbered:
                     mention = numbered[number]
@@ -252,7 +256,12 @@ def _add_layer(draft: Draft, layer: _Layer, sentences: list[_Sentence], places: 
         draft.add([(mention.start, mention.end)], label, mention.line, score=score, attributes=attributes)
 
 
-def _value(column: list[tuple[str | None, str]], index: int, number: str) -> str | None:
+def _longest(columns: list[_Stack]) -> _Stack:
+    """The column that has the most annotations, as others may have no value for some."""
+    return max(columns, key=len) if columns else []
+
+
+def _value(column: _Stack, index: int, number: str) -> str | None:
     """What a feature's column says of an annotation: what has its number, or stands in its place."""
     if number:
         return next((value for value, other in column if other == number), None)
@@ -268,7 +277,7 @@ def _score(features: dict[str, Any]) -> float | None:
     return None
 
 
-def _stack(cell: str) -> list[tuple[str | None, str]]:
+def _stack(cell: str) -> _Stack:
     """The annotations of a cell: the value of each, None if it has none, and its number if it has one.
 
     >>> _stack("PER[1]|LOC"), _stack("*"), _stack("_")
@@ -276,7 +285,7 @@ def _stack(cell: str) -> list[tuple[str | None, str]]:
     """
     if cell in ("_", ""):
         return []
-    values: list[tuple[str | None, str]] = []
+    values: _Stack = []
     for part in _STACK.findall(cell):
         match = _NUMBERED.fullmatch(part)
         value, number = (match[1], match[2]) if match else (part, "")

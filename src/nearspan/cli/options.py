@@ -36,7 +36,11 @@ TrainCorpus = Annotated[
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
 Format = Annotated[
     str | None,
-    typer.Option("--format", help="conll, jsonl, brat, pubtator or indexed; found from the content if not given."),
+    typer.Option(
+        "--format",
+        help="conll, jsonl, brat, pubtator, indexed, bioc, bioc-json, cas, cas-json, conllu, csv, tsv or webanno; "
+        "found from the content if not given.",
+    ),
 ]
 Columns = Annotated[
     str | None, typer.Option("--columns", help="The label columns of a CoNLL file, from 0 or from the end: 1,2 or -1.")

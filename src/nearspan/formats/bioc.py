@@ -26,7 +26,7 @@ from nearspan.formats.extras import import_extra
 from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_entities, unwritable
 from nearspan.formats.layout import Layout
 from nearspan.formats.source import Source
-from nearspan.formats.xml_outline import look_through, root_name
+from nearspan.formats.xml_outline import look_through, read_declared, root_name
 from nearspan.io.atomic import write_file
 
 _TYPE, _SCORE = "type", "score"
@@ -115,7 +115,7 @@ def write_json(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
 
 def _slices(source: Source) -> tuple[str, list[_Slice]]:
     """The encoding of an XML file, and its documents; annotations that are in none are listed."""
-    data = source.read_bytes()
+    data, encoding = read_declared(source)
     stack: list[str] = []
     slices: list[_Slice] = []
     begin = line_of_document = annotations = 0
@@ -141,8 +141,7 @@ def _slices(source: Source) -> tuple[str, list[_Slice]]:
             slices.append(_Slice(line_of_document, data[begin:byte], annotations))
 
     look_through(data, source.name, "BioC XML", start, end)
-    declared = re.match(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)["']""", data)
-    return (declared[1].decode() if declared else "UTF-8"), slices
+    return encoding, slices
 
 
 def _records(source: Source) -> Iterator[tuple[int, Any]]:

@@ -45,7 +45,7 @@ from nearspan.formats.layers import (
     short_name,
 )
 from nearspan.formats.source import Source
-from nearspan.formats.xml_outline import look_through, root_name
+from nearspan.formats.xml_outline import look_through, read_declared, root_name
 from nearspan.io.paths import display_path
 
 _ENDINGS = {"cas": (".xmi", ".xmi.gz"), "cas-json": (".json", ".json.gz")}
@@ -157,7 +157,7 @@ def _read_xmi(source: Source, id: str, cassis: Any) -> list[Draft]:
         if _is_mention(layer, attributes, source) and number.isdecimal():
             mentions[int(number)] = _Mention(layer, line)
 
-    data = look_through(source.read_bytes(), source.name, "UIMA CAS XMI", start)
+    data = look_through(read_declared(source)[0], source.name, "UIMA CAS XMI", start)
     types, lenient = _types_beside(source, cassis)
     cas = _load(lambda: cassis.load_cas_from_xmi(BytesIO(data), types, lenient=lenient), source, "UIMA CAS XMI")
     return _drafts(cas, mentions, source, id)

@@ -5,8 +5,9 @@ chunk tags under `NE=` or `NER=` there; or as chunk tags in a column of their ow
 with NE, NER or ENTITY in its name) or which is the third, as in Universal NER. They lie on words; the words of a
 multiword token (`1-2`) stand for it, and empty nodes (`1.1`) for nothing.
 
-The text is `# text` where it has the sentence's words, otherwise the words with the blanks that SpaceAfter and SpacesAfter
-say. Sentences are joined by newlines, documents begin at `# newdoc`. Lemmas, syntax and ids of sentences are not read.
+The text is `# text` where it has the sentence's words, otherwise the words with the blanks that SpaceAfter and
+SpacesAfter say. Sentences are joined by newlines, documents begin at `# newdoc`. Lemmas, syntax and ids of sentences
+are not read.
 
 Written is `Entity=`, with every blank of the text.
 """

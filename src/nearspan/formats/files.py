@@ -7,10 +7,11 @@ from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from stat import S_ISDIR
+from typing import TYPE_CHECKING, cast
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
-from nearspan.formats import bioc, brat, cas, conll, conllu, indexed, jsonl, pubtator, webanno
+from nearspan.formats import bioc, brat, cas, conll, conllu, indexed, jsonl, pubtator, tables, webanno
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.flatten import Unfit, drop_discontinuous, drop_overlapping, flatten
 from nearspan.formats.format import Format, ending, list_changes, refuse_loss
@@ -19,6 +20,9 @@ from nearspan.io.atomic import name_in_errors, resolve_target
 from nearspan.io.outputs import check_outputs
 from nearspan.io.paths import display_path
 from nearspan.registry import parts, register
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 BUILT_IN = tuple(
     register("format", part)
@@ -30,6 +34,8 @@ BUILT_IN = tuple(
         bioc.XML,
         bioc.JSON,
         conllu.FORMAT,
+        tables.CSV,
+        tables.TSV,
         pubtator.FORMAT,
         indexed.FORMAT,
         conll.FORMAT,
@@ -54,14 +60,17 @@ def known_formats() -> Mapping[str, Format]:
 
 
 def read(
-    paths: AnyPath | Iterable[AnyPath], format: str | None = None, *, columns: Sequence[int] | None = None
+    paths: "AnyPath | Iterable[AnyPath] | DataFrame",
+    format: str | None = None,
+    *,
+    columns: Sequence[int] | None = None,
 ) -> Corpus:
     """Read one or several files or folders; the format is found from the content unless it is named.
 
         corpus = nearspan.read("train.conll")
 
     Args:
-        paths: files, or folders of brat documents.
+        paths: files, or folders of brat documents; or a pandas frame, as `Corpus.from_pandas` reads it.
         format: the name of a format.
         columns: which columns of a CoNLL file hold labels, from 0 or, if negative, from the end.
 
@@ -69,6 +78,8 @@ def read(
         CorpusError: a file is missing, empty, unreadable or of no known format. What is wrong inside a file
             is in `Corpus.problems` instead.
     """
+    if type(paths).__module__.partition(".")[0] == "pandas":
+        return tables.from_frame(cast("DataFrame", paths))
     chosen = None if format is None else _format_named(format)
     if chosen is not None:
         _refuse_columns(columns, chosen)

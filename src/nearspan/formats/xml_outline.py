@@ -9,11 +9,13 @@ from collections.abc import Callable
 from xml.parsers import expat
 
 from nearspan.errors import CorpusError
+from nearspan.formats.source import Source
 
 _DOCTYPE = re.compile(rb"""<!DOCTYPE(?:[^>\["']|"[^"]*"|'[^']*')*>""")
 _ROOT = re.compile(
     r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE(?:[^>\[\"']|\"[^\"]*\"|'[^']*'|\[.*?\])*>\s*)*<([^\s>/!?]+)", re.DOTALL
 )
+_DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)["']""")
 _HEAD = 20_000  # characters before the root that are looked through
 
 Start = Callable[[str, dict[str, str], int, int], None]
@@ -28,6 +30,16 @@ def root_name(text: str) -> str:
     """
     match = _ROOT.match(text[:_HEAD])
     return match[1] if match else ""
+
+
+def read_declared(source: Source) -> tuple[bytes, str]:
+    """The bytes of an XML file and its encoding: the declared one, or UTF-8, in which what is broken is mended."""
+    data = source.read_bytes()
+    declared = _DECLARED.match(data)
+    if declared is None or declared[1].lower() in (b"utf-8", b"utf8", b"us-ascii"):
+        return data, "UTF-8"
+    source.problems = [problem for problem in source.problems if problem.kind != "broken UTF-8"]  # as it is none
+    return source.read_raw_bytes(), declared[1].decode()
 
 
 def look_through(data: bytes, name: str, what: str, start: Start | None = None, end: End | None = None) -> bytes:

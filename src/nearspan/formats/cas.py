@@ -196,9 +196,11 @@ def _is_mention(layer: str, features: Mapping[str, str], source: Source) -> bool
 
 def _types_beside(source: Source, cassis: Any) -> tuple[Any, bool]:
     """The type system of a file, and whether others than its types are passed over, as it may be none of its own."""
-    folder = source.path.parent
+    folder, root = source.path.parent, source.folder.path if source.folder else source.path.parent
+    folders = [folder, *(above for above in folder.parents if above == root or root in above.parents)]
     names = (f"{Path(source.file).stem}.typesystem.xml", *_TYPE_SYSTEMS)
-    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    paths = (above / name for above in folders for name in names)
+    path = next((path for path in paths if path.is_file()), None)
     if path is None:
         return cassis.load_dkpro_core_typesystem(), True
     beside = Source(path)

@@ -357,20 +357,21 @@ def _plain(value: Any) -> Any:
 
 def _rows(corpus: Corpus, delimiter: str) -> Iterator[str]:
     extras = [name for name in ("words", "sentences") if any(getattr(item, name) is not None for item in corpus)]
-    buffer = StringIO(newline="")
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(["id", "text", "entities", *extras])
+    yield _row(["id", "text", "entities", *extras], delimiter)
     for document in corpus:
         json_line(document)  # refuses what would not be read again
         record = document.to_dict()
         cells = [
             json.dumps(record[name], ensure_ascii=False) if name in record else "" for name in ("entities", *extras)
         ]
-        writer.writerow([document.id, document.text, *cells])
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-    yield buffer.getvalue()
+        yield _row([document.id, document.text, *cells], delimiter)
+
+
+def _row(cells: list[str], delimiter: str) -> str:
+    """A line of a table."""
+    buffer = StringIO(newline="")
+    csv.writer(buffer, delimiter=delimiter).writerow(cells)  # its own line end makes it quote carriage returns too
+    return buffer.getvalue().removesuffix("\r\n") + "\n"
 
 
 CSV = Format("csv", read_csv, detect_csv, partial(write, delimiter=","), endings=(".csv",))

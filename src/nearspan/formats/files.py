@@ -1,8 +1,10 @@
 """Corpora in files: read any known format, write any of them; formats are found by name, by content or by ending."""
 
+import gc
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -197,8 +199,21 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
         raise UnclearFormatError(message)
     if not named:
         _refuse_columns(columns, chosen, source.name)
-    corpus = refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
+    with _without_collection():
+        corpus = refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
     return replace(corpus, problems=corpus.problems + source.left_out_problems())
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Look for no cycles while millions of objects are made that hold none: it takes longer than all the reading."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _format_by_ending(path: Path) -> Format:

@@ -32,7 +32,7 @@ from nearspan.formats.columns import (
     wrong_numbers,
 )
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, to_corpus, word_offsets
+from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.format import (
     ATTRIBUTES,
     Format,

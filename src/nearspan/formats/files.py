@@ -13,7 +13,29 @@ from typing import TYPE_CHECKING, cast
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
-from nearspan.formats import bioc, brat, cas, conll, conllu, indexed, jsonl, pubtator, tables, webanno
+from nearspan.formats import (
+    argilla,
+    bioc,
+    brat,
+    cas,
+    conll,
+    conllu,
+    datasets,
+    doccano,
+    dygie,
+    gliner,
+    indexed,
+    jsonl,
+    label_studio,
+    ner_tags,
+    parquet,
+    prodigy,
+    pubtator,
+    spacy_docbin,
+    spacy_json,
+    tables,
+    webanno,
+)
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.flatten import Unfit, drop_discontinuous, drop_overlapping, flatten
 from nearspan.formats.format import Format, ending, list_changes, refuse_loss
@@ -29,15 +51,27 @@ if TYPE_CHECKING:
 BUILT_IN = tuple(
     register("format", part)
     for part in (
+        datasets.FORMAT,
         cas.XMI,
         cas.JSON,
         webanno.FORMAT,
         brat.FORMAT,
+        parquet.FORMAT,
+        spacy_docbin.FORMAT,
         bioc.XML,
         bioc.JSON,
         conllu.FORMAT,
         tables.CSV,
         tables.TSV,
+        label_studio.FORMAT,
+        label_studio.MIN,
+        argilla.FORMAT,
+        prodigy.FORMAT,
+        spacy_json.FORMAT,
+        doccano.FORMAT,
+        gliner.FORMAT,
+        dygie.FORMAT,
+        ner_tags.FORMAT,
         pubtator.FORMAT,
         indexed.FORMAT,
         conll.FORMAT,
@@ -72,7 +106,8 @@ def read(
         corpus = nearspan.read("train.conll")
 
     Args:
-        paths: files, or folders of brat documents; or a pandas frame, as `Corpus.from_pandas` reads it.
+        paths: files, or folders of brat documents; a `datasets.Dataset` or `DatasetDict`; or a pandas frame, as
+            `Corpus.from_pandas` reads it.
         format: the name of a format.
         columns: which columns of a CoNLL file hold labels, from 0 or, if negative, from the end.
 
@@ -82,6 +117,8 @@ def read(
     """
     if type(paths).__module__.partition(".")[0] == "pandas":
         return tables.from_frame(cast("DataFrame", paths))
+    if datasets.is_dataset(paths):
+        return datasets.read_dataset(paths)
     chosen = None if format is None else _format_named(format)
     if chosen is not None:
         _refuse_columns(columns, chosen)
@@ -145,6 +182,8 @@ def as_documents(source: Documents) -> Corpus:
     """
     if isinstance(source, Corpus):
         return source
+    if datasets.is_dataset(source):
+        return datasets.read_dataset(source)
     if isinstance(source, str | PathLike):
         return read(source)
     items = list(source)

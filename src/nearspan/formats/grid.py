@@ -102,7 +102,7 @@ def draft_of_words(tokens: Sequence[str], begins: Sequence[int] | None, source: 
     >>> draft_of_words(["Ada", "wrote", "Yes"], [0, 2], Source(Path("a"), ""), 1, "x").text
     'Ada wrote\\nYes'
     """
-    starts = [0, *(begin for begin in begins or () if 0 < begin < len(tokens))]
+    starts = [0, *sorted({begin for begin in begins or () if 0 < begin < len(tokens)})]
     offsets: list[Fragment] = []
     lines: list[str] = []
     sentences: list[Fragment] = []

@@ -1,0 +1,110 @@
+"""Folders that `datasets` saves (`save_to_disk`), and its objects: a Dataset, or a DatasetDict with all its parts.
+
+Rows are those of `tagged_rows.py`, or records as the JSON formats have them. Needs `datasets`:
+`pip install 'nearspan[datasets]'`.
+"""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from nearspan.errors import CorpusError
+from nearspan.formats.corpus import Corpus, Problem
+from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.extras import import_extra
+from nearspan.formats.format import Format, list_changes, refuse_loss
+from nearspan.formats.parquet import numbered, read_rows
+from nearspan.formats.source import Source
+from nearspan.formats.tagged_rows import names_of, rows
+from nearspan.io.atomic import copy_permissions, name_in_errors, resolve_target, scratch, sync
+
+_FILES = ("dataset_dict.json", "dataset_info.json")
+_MARKS = ("dataset_dict.json", "state.json")
+
+
+def read(source: Source) -> Corpus:
+    """Read a folder that was saved, of one part or of several."""
+    library = import_extra("datasets", "datasets", f"{source.name}, a folder saved by `datasets`,")
+    folder = source.path if source.path.is_dir() else source.path.parent
+    try:
+        dataset = library.load_from_disk(str(folder))
+        drafts = _drafts(dataset, source)
+    except CorpusError:
+        raise
+    except Exception as error:  # whatever `datasets` and pyarrow raise for a damaged folder
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        message = f"{source.name} looks like a folder saved by `datasets`, but cannot be loaded"
+        raise CorpusError(f"{message}: {reason}; save it again with save_to_disk") from None
+    return to_corpus(drafts, source, "datasets")
+
+
+def detect(source: Source) -> bool:
+    """Whether a path is a folder that `datasets` saved, or the file in it that says so."""
+    path = source.path
+    if path.is_dir():
+        return any((path / name).is_file() for name in _MARKS)
+    return path.name in _FILES and any(path.with_name(name).is_file() for name in _MARKS)
+
+
+def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """Write a new folder as `save_to_disk` does, of words and tags; entities that share words do not fit."""
+    dataset, changes = _to_dataset(corpus)
+    with name_in_errors(path):
+        target = resolve_target(path)
+        beside = scratch(target)
+        try:
+            dataset.save_to_disk(str(beside))
+            copy_permissions(beside, target)
+            for file in beside.rglob("*"):
+                sync(file)
+            if target.exists():
+                target.rmdir()
+            beside.rename(target)
+        except BaseException:
+            with suppress(OSError):
+                shutil.rmtree(beside)
+            raise
+        sync(target.parent)
+    return list_changes(path, changes)
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether a value is an object of `datasets`; this does not import it."""
+    return type(value).__module__.partition(".")[0] == "datasets" and hasattr(value, "column_names")
+
+
+def read_dataset(dataset: Any) -> Corpus:
+    """The documents of a Dataset or of all parts of a DatasetDict.
+
+    corpus = nearspan.read(datasets.load_dataset("conll2003")["train"])
+    """
+    source = Source(Path("a dataset"), "")
+    return refuse_loss(to_corpus(_drafts(dataset, source), source, "datasets"), source)
+
+
+def to_dataset(corpus: Corpus) -> Any:
+    """A `datasets.Dataset` of words and tags, a document a row; what it loses is what `write` would say."""
+    return _to_dataset(corpus)[0]
+
+
+def _to_dataset(corpus: Corpus) -> tuple[Any, dict[str, int]]:
+    library = import_extra("datasets", "datasets", "a dataset")
+    records, changes = rows(corpus, "datasets")
+    table, features = numbered(records)
+    return library.Dataset.from_dict(table, features=library.Features.from_dict(features)), dict(changes)
+
+
+def _drafts(dataset: Any, source: Source) -> list[Draft]:
+    if not isinstance(dataset, Mapping):
+        return read_rows(dataset, _names(dataset), source)
+    return [draft for name, part in dataset.items() for draft in read_rows(part, _names(part), source, str(name))]
+
+
+def _names(dataset: Any) -> list[str] | None:
+    features: Iterable[list[str]] = names_of(dataset.features.to_dict())
+    return next(iter(features), None)
+
+
+FORMAT = Format("datasets", read, detect, write, folder=True, discontinuous=False, nested=False)

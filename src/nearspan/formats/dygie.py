@@ -1,0 +1,89 @@
+"""SciERC and DyGIE++: a document a line, its sentences as lists of words, and entities by sentence.
+
+    {"doc_key": "1", "sentences": [["Ada", "wrote"], ["Yes"]], "ner": [[[0, 0, "PER"]], []]}
+
+Entities are first word, last word (included) and label; words are counted through the whole document. Relations,
+clusters, events and predictions are counted and left out.
+"""
+
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import Any
+
+from nearspan.formats.corpus import Corpus, Problem
+from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.format import Format, list_changes
+from nearspan.formats.gliner import add_entities
+from nearspan.formats.grid import draft_of_words, drop_empty_words, lay_out
+from nearspan.formats.json_annotations import count_items, leave_out_keys, read_id
+from nearspan.formats.json_values import Malformed, read_records, to_line, write_lines
+from nearspan.formats.source import Source
+
+
+def read(source: Source) -> Corpus:
+    """Read documents of sentences."""
+    drafts = read_records(source, _count, lambda record, name, line: [_read(record, name, line, source)])
+    return to_corpus(drafts, source, "dygie")
+
+
+def detect(source: Source) -> bool:
+    """Whether one of the first records has sentences that are lists of words, and their entities or relations."""
+    return any(
+        isinstance(record, dict)
+        and ("ner" in record or "doc_key" in record)
+        and _are_sentences(record.get("sentences"))
+        for record in source.first_records
+    )
+
+
+def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """Write documents; an entity stands with the sentence in which it begins. Discontinuous ones do not fit."""
+    grids, changes = lay_out(corpus, "dygie")
+    records: list[dict[str, Any]] = []
+    for grid in grids:
+        tokens = grid.tokens
+        entities = [
+            [[first, stop - 1, entity.label] for first, stop, entity in grid.entities if begin <= first < end]
+            for begin, end in grid.sentences
+        ]
+        sentences = [tokens[begin:end] for begin, end in grid.sentences]
+        records.append({"doc_key": grid.document.id, "sentences": sentences, "ner": entities})
+    write_lines(path, map(to_line, records))
+    return list_changes(path, changes)
+
+
+def _are_sentences(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(sentence, list) and all(isinstance(word, str) for word in sentence) for sentence in value
+    )
+
+
+def _by_sentence(record: Any) -> list[Any]:
+    value = record.get("ner") if isinstance(record, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def _count(record: Any) -> int:
+    return sum(map(count_items, _by_sentence(record)))
+
+
+def _read(record: Any, name: str, line: int, source: Source) -> Draft:
+    if not isinstance(record, dict) or not _are_sentences(record.get("sentences")):
+        raise Malformed("expected a list of lists of words under 'sentences'")
+    sentences = record["sentences"]
+    begins = [0, *accumulate(map(len, sentences))][: len(sentences)]
+    words = list(chain.from_iterable(sentences))
+    draft = draft_of_words(words, begins, source, line, read_id(record, name))
+    by_sentence = _by_sentence(record)
+    if len(by_sentence) != len(sentences):
+        draft.add_problem("malformed", f"found entities of {len(by_sentence)} sentences, expected {len(sentences)}")
+    for entities in by_sentence:
+        if not isinstance(entities, list):
+            draft.add_problem("malformed", "the entities of a sentence are no list; not read")
+        add_entities(draft, entities)
+    drop_empty_words(draft)
+    leave_out_keys(record, {"id", "doc_id", "doc_key", "sentences", "ner", "dataset"}, source)
+    return draft
+
+
+FORMAT = Format("dygie", read, detect, write, discontinuous=False)

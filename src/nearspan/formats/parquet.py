@@ -1,0 +1,124 @@
+"""Parquet files of a dataset: rows of words and tags (`tagged_rows.py`), or records as the JSON formats have them.
+
+Tags may be numbers; their names are in the file, where `datasets` puts them. Needs pyarrow, which
+`pip install 'nearspan[datasets]'` installs.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from nearspan.errors import CorpusError
+from nearspan.formats.corpus import Corpus, Problem
+from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.extras import import_extra
+from nearspan.formats.format import Format, list_changes
+from nearspan.formats.json_records import count_entities, read_record
+from nearspan.formats.json_values import Malformed
+from nearspan.formats.source import Source
+from nearspan.formats.tagged_rows import TaggedRows, are_bare, is_row, names_of, rows, tag_names, words_and_tags
+from nearspan.io.atomic import replace_file
+
+_MAGIC = b"PAR1"
+_ROWS = 1000  # that are looked at to see whether tags have prefixes
+
+
+def read(source: Source) -> Corpus:
+    """Read the rows of a parquet file."""
+    needs = f"{source.name}, a parquet file,"
+    parquet = import_extra("pyarrow.parquet", "datasets", needs)
+    pyarrow = import_extra("pyarrow", "datasets", needs)
+    try:
+        table = parquet.read_table(BytesIO(source.read_bytes()))
+        metadata = table.schema.metadata or {}
+        records = table.to_pylist()
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        message = f"{source.name} looks like a parquet file, but pyarrow cannot read it: {reason}; write it again"
+        raise CorpusError(message) from None
+    return to_corpus(read_rows(records, names_in(metadata), source), source, "parquet")
+
+
+def detect(source: Source) -> bool:
+    """Whether a file begins as parquet files do."""
+    return source.first_bytes.startswith(_MAGIC)
+
+
+def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+    """Write rows of words and tags as numbers, with their names; entities that share words do not fit."""
+    parquet = import_extra("pyarrow.parquet", "datasets", "writing parquet")
+    pyarrow = import_extra("pyarrow", "datasets", "writing parquet")
+    records, changes = rows(corpus, "parquet")
+    table, features = numbered(records)
+    types = {"id": pyarrow.string(), "tokens": pyarrow.list_(pyarrow.string())}
+    types |= {"ner_tags": pyarrow.list_(pyarrow.int64()), "sentences": pyarrow.list_(pyarrow.int64())}
+    schema = pyarrow.schema(
+        [(name, types[name]) for name in table], metadata={"huggingface": json.dumps({"info": {"features": features}})}
+    )
+    stream = BytesIO()
+    parquet.write_table(pyarrow.table(table, schema=schema), stream)
+    replace_file(path, [stream.getvalue()])
+    return list_changes(path, changes)
+
+
+def read_rows(
+    records: Iterable[Mapping[str, Any]], names: list[str] | None, source: Source, split: str = ""
+) -> list[Draft]:
+    """Rows as documents, by what most of them have: words and tags, or a text and entities."""
+    records = [dict(record) for record in records]
+    tags = [tag for record in records[:_ROWS] if is_row(record) for tag in words_and_tags(record)[1] or ()]
+    if any(isinstance(tag, int) for tag in tags) and names is None:
+        message = (
+            "are numbers without names; cast the column to a list of ClassLabel, or to strings, and write it again"
+        )
+        raise CorpusError(f"the tags of {source.name} {message}")
+    reader = TaggedRows(source, names, are_bare(names or tags))
+    drafts: list[Draft] = []
+    for number, record in enumerate(records, 1):
+        name = f"{split or source.file}#{number}"
+        tagged = is_row(record) or not any(key in record for key in ("text", "entities", "spans"))
+        count = reader.count(record) if tagged else count_entities(record)
+        source.count(count)
+        before = len(source.problems)
+        try:
+            drafts.append(reader.read(record, name, number) if tagged else read_record(record, name, source, number))
+        except Malformed as error:
+            del source.problems[before:]
+            source.add_problem("malformed", f"{error}; the row is not read", number, lost=count)
+    reader.finish()
+    return drafts
+
+
+def numbered(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Rows as columns, with numbers for tags, and the description of these columns that `datasets` reads."""
+    records = list(records)
+    names = tag_names(records)
+    numbers = {name: number for number, name in enumerate(names)}
+    table: dict[str, list[Any]] = {
+        "id": [record["id"] for record in records],
+        "tokens": [record["tokens"] for record in records],
+        "ner_tags": [[numbers[tag] for tag in record["ner_tags"]] for record in records],
+    }
+    text, number = ({"dtype": kind, "_type": "Value"} for kind in ("string", "int64"))
+    features: dict[str, Any] = {
+        "id": text,
+        "tokens": {"feature": text, "_type": "Sequence"},
+        "ner_tags": {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"},
+    }
+    if any("sentences" in record for record in records):
+        table["sentences"] = [record.get("sentences", [0]) for record in records]
+        features["sentences"] = {"feature": number, "_type": "Sequence"}
+    return table, features
+
+
+def names_in(metadata: Mapping[bytes, bytes]) -> list[str] | None:
+    """The names of tags that `datasets` has put into the metadata of a file."""
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
+        return next(names_of(json.loads(metadata[b"huggingface"])["info"]["features"]), None)
+    return None
+
+
+FORMAT = Format("parquet", read, detect, write, endings=(".parquet",), discontinuous=False, nested=False, binary=True)

@@ -38,8 +38,12 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="conll, jsonl, brat, pubtator, indexed, bioc, bioc-json, cas, cas-json, conllu, csv, tsv or webanno; "
-        "found from the content if not given.",
+        help="Found from the content if not given. conll, jsonl, brat, pubtator, indexed, "
+        "datasets, parquet, ner-tags, "
+        "spacy, spacy-json, "
+        "prodigy, label-studio, label-studio-min, argilla, doccano, "
+        "gliner, dygie, "
+        "bioc, bioc-json, cas, cas-json, webanno, conllu, csv, tsv.",
     ),
 ]
 Columns = Annotated[

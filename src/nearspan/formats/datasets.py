@@ -5,8 +5,8 @@ Rows are those of `tagged_rows.py`, or records as the JSON formats have them. Ne
 """
 
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,8 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         target = resolve_target(path)
         beside = scratch(target)
         try:
-            dataset.save_to_disk(str(beside))
+            with _quiet():
+                dataset.save_to_disk(str(beside))
             copy_permissions(beside, target)
             for file in beside.rglob("*"):
                 sync(file)
@@ -68,6 +69,19 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
             raise
         sync(target.parent)
     return list_changes(path, changes)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars of `datasets`, which would stand among our own messages."""
+    library = import_extra("datasets", "datasets", "a dataset")
+    shown = not library.are_progress_bars_disabled()
+    library.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            library.enable_progress_bars()
 
 
 def is_dataset(value: Any) -> bool:

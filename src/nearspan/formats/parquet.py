@@ -20,7 +20,7 @@ from nearspan.formats.json_records import count_entities, read_record
 from nearspan.formats.json_values import Malformed
 from nearspan.formats.source import Source
 from nearspan.formats.tagged_rows import TaggedRows, are_bare, is_row, names_of, rows, tag_names, words_and_tags
-from nearspan.io.atomic import replace_file
+from nearspan.io.atomic import write_file
 
 _MAGIC = b"PAR1"
 _ROWS = 1000  # that are looked at to see whether tags have prefixes
@@ -60,7 +60,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     )
     stream = BytesIO()
     parquet.write_table(pyarrow.table(table, schema=schema), stream)
-    replace_file(path, [stream.getvalue()])
+    write_file(path, [stream.getvalue()])
     return list_changes(path, changes)
 
 

@@ -134,42 +134,6 @@ class Source(_File):
             return stream.read(size).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
 
     @cached_property
-    def first_bytes(self) -> bytes:
-        """The first bytes of the file, unpacked, by which formats that are no text are known."""
-        if "text" in self.__dict__:
-            return self.text[:_FIRST_BYTES].encode("utf-8", "replace")
-        with refuse_unreadable(self.path), self.path.open("rb") as file:
-            packed = file.peek(2)[:2] == _GZIP
-            stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
-            return stream.read(_FIRST_BYTES)
-
-    @cached_property
-    def first_records(self) -> list[Any]:
-        """The first values of a file of JSON lines or of a JSON array, by which formats are known; none of other files.
-
-        >>> Source(Path("a.jsonl"), '{"text": "Oslo"}\\nno JSON\\n').first_records
-        [{'text': 'Oslo'}]
-        """
-        records: list[Any] = []
-        text, decoder = self.text, json.JSONDecoder()
-        at = len(text) - len(text.lstrip())
-        if text[at : at + 1] not in ("{", "["):
-            return records
-        is_array = text[at] == "[" and not has_lines_of_arrays(text)
-        at += is_array
-        while at < len(text) and len(records) < _FIRST_RECORDS:
-            at = _AFTER_VALUE.match(text, at).end()  # type: ignore[union-attr]
-            try:
-                record, at = decoder.raw_decode(text, at)
-                records.append(record)
-            except (ValueError, RecursionError):
-                end = text.find("\n", at)
-                if is_array or end < 0:
-                    break
-                at = end
-        return records
-
-    @cached_property
     def text(self) -> str:
         """All characters of the file."""
         data = self.read_bytes()
@@ -205,6 +169,42 @@ class Source(_File):
                 self.add_problem("malformed", message, index + 1)
                 lines[index] = bare
         return lines
+
+    @cached_property
+    def first_bytes(self) -> bytes:
+        """The first bytes of the file, unpacked, by which formats that are no text are known."""
+        if "text" in self.__dict__:
+            return self.text[:_FIRST_BYTES].encode("utf-8", "replace")
+        with refuse_unreadable(self.path), self.path.open("rb") as file:
+            packed = file.peek(2)[:2] == _GZIP
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+            return stream.read(_FIRST_BYTES)
+
+    @cached_property
+    def first_records(self) -> list[Any]:
+        """The first values of a file of JSON lines or of a JSON array, by which formats are known; none of other files.
+
+        >>> Source(Path("a.jsonl"), '{"text": "Oslo"}\\nno JSON\\n').first_records
+        [{'text': 'Oslo'}]
+        """
+        records: list[Any] = []
+        text, decoder = self.text, json.JSONDecoder()
+        at = len(text) - len(text.lstrip())
+        if text[at : at + 1] not in ("{", "["):
+            return records
+        is_array = text[at] == "[" and not has_lines_of_arrays(text)
+        at += is_array
+        while at < len(text) and len(records) < _FIRST_RECORDS:
+            at = _AFTER_VALUE.match(text, at).end()  # type: ignore[union-attr]
+            try:
+                record, at = decoder.raw_decode(text, at)
+                records.append(record)
+            except (ValueError, RecursionError):
+                end = text.find("\n", at)
+                if is_array or end < 0:
+                    break
+                at = end
+        return records
 
 
 class Lines(_File):

@@ -20,7 +20,7 @@ from nearspan.formats.extras import import_extra
 from nearspan.formats.format import Format, list_changes, refuse_entities, unwritable
 from nearspan.formats.source import Source
 from nearspan.formats.spacy_tokens import SpacyTokens, count_unkept, place, sentences_of
-from nearspan.io.atomic import replace_file
+from nearspan.io.atomic import write_file
 
 _ID = "id"  # of a document, in its user data
 _READ = ("ORTH", "HEAD", "ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID", "SENT_START")
@@ -67,7 +67,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         changes.update(tokens.changes)
         file.add(_doc(document, tokens, spacy, vocab))
         changes["scores not kept"] += sum(entity.score is not None for entity in place(document)[""])
-    replace_file(path, [file.to_bytes()])
+    write_file(path, [file.to_bytes()])
     return list_changes(path, changes)
 
 

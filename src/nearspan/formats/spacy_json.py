@@ -190,9 +190,14 @@ def _tags(paragraph: Any) -> list[str]:
 def _count_paragraph(paragraph: Any) -> int:
     """How many entities the tags of a paragraph begin, and the tags that are none."""
     tags = [OUTSIDE if tag == "-" else parse(tag) for tag in _tags(paragraph)]
+    in_tags = count_entities([tag or OUTSIDE for tag in tags]) + tags.count(None)
+    return len(_merge(_spans_of_paragraph(paragraph))) or in_tags
+
+
+def _spans_of_paragraph(paragraph: Any) -> list[tuple[str, Any]]:
+    """The entities that a paragraph lists, beside the tags of its words, which say the same."""
     entities = paragraph.get("entities") if isinstance(paragraph, dict) else None
-    further = len(_merge(("ents", item) for item in entities)) if isinstance(entities, list) else 0
-    return count_entities([tag or OUTSIDE for tag in tags]) + tags.count(None) + further
+    return [("ents", item) for item in entities] if isinstance(entities, list) else []
 
 
 def _read_paragraph(paragraph: Any, id: str, line: int, source: Source) -> Draft:
@@ -215,13 +220,17 @@ def _read_paragraph(paragraph: Any, id: str, line: int, source: Source) -> Draft
     if unknown := sum(tag == "-" for tag in _tags(paragraph)):
         source.leave_out("words of which nobody has said what they are (-)", unknown)
     for word, tag in zip(words, tags, strict=True):
-        if parse(tag) is None:
+        if parse(tag) is None and not _spans_of_paragraph(paragraph):
             draft.add_problem("unknown tag", f"{excerpt(tag)} at {excerpt(word)}; read as O", lost=1)
-    for chunk in chunks([parse(tag) or OUTSIDE for tag in tags]):
-        draft.add_words([(chunk.first, chunk.stop)], draft.words or (), chunk.label)
-    _add_spans(
-        draft, [("ents", item) for item in paragraph.get("entities") or [] if isinstance(paragraph["entities"], list)]
-    )
+    spans = _spans_of_paragraph(paragraph)
+    _add_spans(draft, spans)
+    tagged = chunks([parse(tag) or OUTSIDE for tag in tags])
+    if not spans:
+        for chunk in tagged:
+            draft.add_words([(chunk.first, chunk.stop)], draft.words or (), chunk.label)
+    elif len(tagged) > len(_merge(spans)):
+        message = f"its words have tags of {len(tagged)} entities, and it lists {len(spans)}; the tags are not read"
+        draft.add_problem("malformed", message)
     drop_empty_words(draft)
     leave_out_keys(paragraph, ("raw", "sentences", "entities", "id"), source)
     return draft

@@ -16,8 +16,8 @@ from nearspan.io.paths import display_path
 _DESCRIPTORS = re.compile("/proc/([0-9]+)/fd|/dev/fd")
 
 
-def write_file(path: Path, pieces: Iterable[str]) -> None:
-    """Write text as UTF-8 beside `path`, then put it in its place in one step.
+def write_file(path: Path, pieces: Iterable[str] | Iterable[bytes]) -> None:
+    """Write text as UTF-8, or bytes, beside `path`, then put it in its place in one step.
 
     If anything fails (a full disk, a text that cannot be written), the old file stays as it was. A text
     that begins with U+FEFF gets a byte order mark before it, so that reading it back does not take that
@@ -132,10 +132,13 @@ def _compress(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield packer.flush()
 
 
-def encode_text(pieces: Iterable[str]) -> Iterator[bytes]:
-    """Text as UTF-8 bytes, a first U+FEFF after a byte order mark."""
+def encode_text(pieces: Iterable[str] | Iterable[bytes]) -> Iterator[bytes]:
+    """Text as UTF-8 bytes, a first U+FEFF after a byte order mark; bytes stay as they are."""
     first = True
     for piece in pieces:
+        if isinstance(piece, bytes):
+            yield piece
+            continue
         if first and piece:
             first = False
             if piece.startswith("\ufeff"):

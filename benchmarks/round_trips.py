@@ -1,0 +1,104 @@
+"""Write every public corpus in every format that can be written, read it again, and compare.
+
+    python benchmarks/round_trips.py FOLDER [--formats parquet,spacy] [--out benchmarks/results/round-trips.json]
+
+FOLDER holds the corpora of `corpora.py` unpacked. What comes of each file in each format is one of
+
+- `equal`: nothing was said to be changed, and the documents are those that were read: texts, ids, entities, and the words
+  and sentences where the corpus has them;
+- `changed`: written, with a word on each thing that the format could not keep, which the record lists; `entities` says
+  whether all entities still have their characters and labels;
+- `refused`: not written, as the format has no place for an entity, which the record quotes without its text;
+- `DIFFERS`: none of these, a fault of ours.
+
+What was recorded for other formats stays in the file. No text of a corpus is recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import re
+import shutil
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from corpora import PUBLISHED
+
+from nearspan.errors import CorpusError
+from nearspan.formats import Corpus, known_formats, read, write
+
+
+def entities_of(corpus: Corpus) -> list[Counter[tuple[str, str]]]:
+    """The characters and labels of each document's entities, blanks left out."""
+    return [Counter(("".join(each.text.split()), each.label) for each in document.entities) for document in corpus]
+
+
+def equal(before: Corpus, after: Corpus) -> bool:
+    """Whether all documents are the same, but for words and sentences that a corpus did not have."""
+    return len(before) == len(after) and all(
+        (one.text, one.id, one.entities) == (other.text, other.id, other.entities)
+        and one.words in (None, other.words)
+        and one.sentences in (None, other.sentences)
+        for one, other in zip(before, after, strict=True)
+    )
+
+
+def reason(error: CorpusError) -> str:
+    """An error without the quotations of a corpus in it."""
+    return re.sub(r"""'[^']*'(?:\.\.\.)?|"[^"]*"(?:\.\.\.)?""", "...", str(error))
+
+
+def round_trip(corpus: Corpus, name: str, folder: Path) -> dict[str, Any]:
+    """What comes of a corpus in a format."""
+    part = known_formats()[name]
+    path = folder / f"again{next(iter(part.endings), '')}"
+    began = time.perf_counter()
+    try:
+        changes = write(corpus, path, name)
+    except CorpusError as error:
+        return {"outcome": "refused", "reason": reason(error)}
+    written = time.perf_counter()
+    again = read(path)
+    seconds = {"write": round(written - began, 2), "read": round(time.perf_counter() - written, 2)}
+    if again.format != name:
+        return {"outcome": "DIFFERS", "reason": f"read as {again.format}"}
+    if changes:
+        kept = entities_of(again) == entities_of(corpus)
+        said = [change.message for change in changes]
+        return {"outcome": "changed", "changes": said, "entities": kept, **seconds}
+    return {"outcome": "equal" if equal(corpus, again) else "DIFFERS", **seconds}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("folder", type=Path)
+    arguments.add_argument("--formats", help="some formats alone, with commas between them")
+    arguments.add_argument("--out", type=Path, help="what was recorded there of other formats stays")
+    options = arguments.parse_args()
+    names = options.formats.split(",") if options.formats else [n for n, part in known_formats().items() if part.write]
+    results: dict[str, Any] = json.loads(options.out.read_text()) if options.out and options.out.exists() else {}
+    results["python"] = platform.python_version()
+    totals: dict[str, Counter[str]] = {name: Counter() for name in names}
+    for _, files, _ in PUBLISHED:
+        for file in files:
+            corpus = read(options.folder / file)
+            for name in names:
+                folder = Path(tempfile.mkdtemp())
+                outcome = round_trip(corpus, name, folder)
+                shutil.rmtree(folder)
+                totals[name][outcome["outcome"]] += 1
+                results.setdefault("files", {}).setdefault(file, {})[name] = outcome
+                print(f"{file:52} {name:18} {outcome}", flush=True)
+            if options.out:
+                results.setdefault("totals", {}).update({name: dict(total) for name, total in totals.items()})
+                options.out.write_text(json.dumps(results, indent=1) + "\n")
+    print({name: dict(total) for name, total in totals.items()})
+
+
+if __name__ == "__main__":
+    main()

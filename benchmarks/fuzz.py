@@ -1,6 +1,7 @@
 """Damage files of every format, and the files of small models, and see that each is read, listed or refused by us.
 
     python benchmarks/fuzz.py --readers 150000 --folders 50000 --out benchmarks/results/fuzz.json
+    python benchmarks/fuzz.py --readers 20000 --only prodigy,argilla --out benchmarks/results/fuzz-tools.json
     python benchmarks/fuzz.py --show conll 4711
 
 Each input is made anew: a few documents with known entities are written in one of a format's shapes, by this script and
@@ -44,6 +45,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import fuzz_tools
 import tomli_w
 
 import nearspan
@@ -188,7 +190,14 @@ def to_indexed(documents: list[Document], _: Random) -> Shape:
     return [write(document) for document in documents], "", "\n\n", "\n\n"
 
 
-SHAPES = {"conll": to_conll, "jsonl": to_jsonl, "pubtator": to_pubtator, "indexed": to_indexed}
+SHAPES = {
+    "conll": to_conll,
+    "jsonl": to_jsonl,
+    "pubtator": to_pubtator,
+    "indexed": to_indexed,
+    **fuzz_tools.SHAPES,
+}
+WITH_DISCONTINUOUS = ("jsonl", "indexed", "brat")
 
 SYNONYMS = {
     "tsv": "heart attack\tmyocardial infarction\tMI\n#a comment\nNHL\tnon-Hodgkin lymphoma\nC0000123\tflu\tinfluenza\n",
@@ -353,11 +362,15 @@ ENCODINGS = ("latin-1", "utf-16", "utf-16-le", "utf-32", "cp1251", "shift_jis", 
 
 def make_corpus(name: str, chance: Random) -> Made:
     """The files of a few documents in a format, damaged, and the entities of those that are not."""
-    discontinuous = name not in ("conll", "pubtator") and chance.random() < 0.3
+    discontinuous = name in WITH_DISCONTINUOUS and chance.random() < 0.3
     documents = [Document(chance, number, discontinuous) for number in range(chance.randint(1, 5))]
     mentions = sum((document.mentions() for document in documents), Counter[Mention]())
     way = chance.random()
     damaged = chance.randrange(len(documents))
+    if name in fuzz_tools.BINARY:
+        whole = way < 0.1
+        data = fuzz_tools.BINARY[name](documents, chance, None if whole else damage)
+        return {"data": data}, mentions if whole else Counter()
     if name == "brat":
         texts = {f"{document.id}.txt": document.text for document in documents}
         texts |= {f"{document.id}.ann": _annotations(document) for document in documents}
@@ -653,22 +666,26 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--readers", type=int, default=150_000, help="inputs over all readers")
     arguments.add_argument("--folders", type=int, default=50_000, help="inputs over model folders")
+    arguments.add_argument("--only", help="some names alone, with commas between them")
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--show", nargs=2, metavar=("NAME", "NUMBER"))
     arguments.add_argument("--out", type=Path, help="what was recorded there stays, but for the same names and seed")
     options = arguments.parse_args()
     limit_memory()
     # three times as many corpora as synonyms, as these have more to lose
-    share = options.readers // (3 * len(SHAPES) + 3 + len(SYNONYMS))
-    counts = {name: share * (1 if name in SYNONYMS else 3) for name in (*SHAPES, "brat", *SYNONYMS)}
+    share = options.readers // (3 * len(SHAPES) + 3 + 3 * len(fuzz_tools.BINARY) + len(SYNONYMS))
+    counts = {name: share * (1 if name in SYNONYMS else 3) for name in (*SHAPES, "brat", *fuzz_tools.BINARY, *SYNONYMS)}
     counts["conll"] += options.readers - sum(counts.values())
     counts["folder"] = options.folders
+    if options.only:
+        chosen = options.only.split(",")
+        counts = {name: options.readers // len(chosen) for name in chosen}
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     command = " ".join(["python", *sys.argv])
     about = {"command": command, "commit": commit, "seed": options.seed, "python": platform.python_version()}
     results = json.loads(options.out.read_text()) if options.out and options.out.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        wanted = options.show[0] == "folder" if options.show else options.folders > 0
+        wanted = options.show[0] == "folder" if options.show else counts.get("folder", 0) > 0
         fuzz = Fuzz(options.seed, Path(folder), train_models(Path(folder) / "models") if wanted else {})
         if options.show:
             show(fuzz, options.show[0], int(options.show[1]))

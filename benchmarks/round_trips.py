@@ -4,10 +4,10 @@
 
 FOLDER holds the corpora of `corpora.py` unpacked. What comes of each file in each format is one of
 
-- `equal`: nothing was said to be changed, and the documents are those that were read: texts, ids, entities, and the words
-  and sentences where the corpus has them;
-- `changed`: written, with a word on each thing that the format could not keep, which the record lists; `entities` says
-  whether all entities still have their characters and labels;
+- `equal`: nothing was said to be changed, and the documents are those that were read: texts, ids, entities, and the
+  words and sentences where the corpus has them;
+- `changed`: written, with a word on each thing that the format could not keep, which the record lists; `same` names
+  what is as it was, and `mentions` are the words and labels of entities, wherever they stand;
 - `refused`: not written, as the format has no place for an entity, which the record quotes without its text;
 - `DIFFERS`: none of these, a fault of ours.
 
@@ -33,19 +33,20 @@ from nearspan.errors import CorpusError
 from nearspan.formats import Corpus, known_formats, read, write
 
 
-def entities_of(corpus: Corpus) -> list[Counter[tuple[str, str]]]:
+def mentions(corpus: Corpus) -> list[Counter[tuple[str, str]]]:
     """The characters and labels of each document's entities, blanks left out."""
     return [Counter(("".join(each.text.split()), each.label) for each in document.entities) for document in corpus]
 
 
-def equal(before: Corpus, after: Corpus) -> bool:
-    """Whether all documents are the same, but for words and sentences that a corpus did not have."""
-    return len(before) == len(after) and all(
-        (one.text, one.id, one.entities) == (other.text, other.id, other.entities)
-        and one.words in (None, other.words)
-        and one.sentences in (None, other.sentences)
-        for one, other in zip(before, after, strict=True)
-    )
+def same_parts(before: Corpus, after: Corpus) -> list[str]:
+    """What of the documents is as it was; words and sentences where the corpus has some."""
+    pairs = list(zip(before, after, strict=True)) if len(before) == len(after) else []
+    parts = [
+        name
+        for name in ("text", "id", "entities", "words", "sentences")
+        if pairs and all(getattr(old, name) in (None, getattr(new, name)) for old, new in pairs)
+    ]
+    return [*parts, "mentions"] if pairs and mentions(before) == mentions(after) else parts
 
 
 def reason(error: CorpusError) -> str:
@@ -68,10 +69,10 @@ def round_trip(corpus: Corpus, name: str, folder: Path) -> dict[str, Any]:
     if again.format != name:
         return {"outcome": "DIFFERS", "reason": f"read as {again.format}"}
     if changes:
-        kept = entities_of(again) == entities_of(corpus)
         said = [change.message for change in changes]
-        return {"outcome": "changed", "changes": said, "entities": kept, **seconds}
-    return {"outcome": "equal" if equal(corpus, again) else "DIFFERS", **seconds}
+        return {"outcome": "changed", "changes": said, "same": same_parts(corpus, again), **seconds}
+    same = same_parts(corpus, again)
+    return {"outcome": "equal", **seconds} if len(same) == 6 else {"outcome": "DIFFERS", "same": same, **seconds}
 
 
 def main() -> None:

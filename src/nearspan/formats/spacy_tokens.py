@@ -94,7 +94,8 @@ def place(document: Document) -> dict[str, list[Entity]]:
         plain += [] if names else [entity]
     flat = sorted([*plain, *groups[""]], key=lambda entity: (entity.start, entity.end))
     if any(entity.end > after.start for entity, after in pairwise(flat)):
-        groups.setdefault(GROUP, []).extend(entity for entity in plain if entity not in groups[GROUP])
+        known = set(groups.setdefault(GROUP, []))
+        groups[GROUP] += [entity for entity in plain if entity not in known]
     else:
         groups[""] += plain
     return groups

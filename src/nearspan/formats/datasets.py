@@ -7,6 +7,7 @@ Rows are those of `tagged_rows.py`, or records as the JSON formats have them. Ne
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,10 @@ def is_dataset(value: Any) -> bool:
 
 
 def read_dataset(dataset: Any) -> Corpus:
-    """The documents of a Dataset or of all parts of a DatasetDict.
-
-    corpus = nearspan.read(datasets.load_dataset("conll2003")["train"])
-    """
+    """The documents of a Dataset or of all parts of a DatasetDict."""
     source = Source(Path("a dataset"), "")
-    return refuse_loss(to_corpus(_drafts(dataset, source), source, "datasets"), source)
+    corpus = refuse_loss(to_corpus(_drafts(dataset, source), source, "datasets"), source)
+    return replace(corpus, problems=corpus.problems + source.left_out_problems())
 
 
 def to_dataset(corpus: Corpus) -> Any:

@@ -103,12 +103,13 @@ def _keep_columns(file: Any) -> None:
 def _read(doc: Any, number: int, source: Source) -> Draft:
     data: Any = doc.user_data.get(_ID)
     id = data if isinstance(data, str) else f"{source.file}#{number}"
-    draft = Draft(doc.text, source, number, id=id)
+    text: str = doc.text  # spaCy makes it anew each time
+    draft = Draft(text, source, number, id=id)
     offsets = [(token.idx, token.idx + len(token)) for token in doc]
-    draft.words = [(start, end) for start, end in offsets if doc.text[start:end].strip()]
-    if doc.has_annotation("SENT_START") and len(doc) > 1:
+    draft.words = [(start, end) for start, end in offsets if text[start:end].strip()]
+    if len(doc) < 2 or doc.has_annotation("SENT_START"):
         starts = [0, *(token.i for token in doc if token.i and token.is_sent_start)]
-        draft.sentences = sentences_of(doc.text, offsets, starts)
+        draft.sentences = sentences_of(text, offsets, starts)
     spans, scores = _spans(doc)
     source.count(len(spans))
     for (start, end, label), (groups, attributes) in spans.items():

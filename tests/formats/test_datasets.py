@@ -1,0 +1,116 @@
+"""Hugging Face datasets: objects, parquet, folders, and rows as JSON."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+
+import nearspan
+from nearspan.errors import CorpusError, ResourceError
+from nearspan.formats import read, write
+from nearspan.formats.datasets import to_dataset
+from nearspan.formats.markup import parse, render
+
+Put = Callable[..., Path]
+NAMES = ["O", "B-PER", "I-PER"]
+
+
+def rows(tags: list[list[Any]], feature: Any) -> Dataset:
+    table = {"tokens": [["Ada", "Lovelace", "wrote"]] * len(tags), "ner_tags": tags}
+    return Dataset.from_dict(table, features=Features({"tokens": [Value("string")], "ner_tags": [feature]}))
+
+
+def numbered() -> Dataset:
+    return rows([[1, 2, 0]], ClassLabel(names=NAMES))
+
+
+def test_a_dataset_is_read_as_it_is():
+    assert render(nearspan.read(numbered())[0]) == "[Ada Lovelace](PER) wrote"
+    assert render(nearspan.read(rows([["B-PER", "I-PER", "O"]], Value("string")))[0]) == "[Ada Lovelace](PER) wrote"
+
+
+def test_whatever_takes_documents_takes_a_dataset():
+    assert nearspan.check(numbered())["entities"] == 1
+
+
+def test_all_parts_of_a_dataset_dict_are_read():
+    corpus = nearspan.read(DatasetDict({"train": numbered(), "test": numbered()}))
+    assert [document.id for document in corpus] == ["train#1", "test#1"]
+
+
+def test_numbers_without_names_are_refused(put: Put):
+    with pytest.raises(CorpusError, match="numbers without names; cast the column to"):
+        read(rows([[1, 2, 0]], Value("int64")))
+    with pytest.raises(CorpusError, match=r"no dataset_info\.json beside it has their names"):
+        read(put("a", '{"tokens": ["Ada"], "ner_tags": [1]}\n'))
+
+
+def test_names_of_tags_may_be_beside_the_file(put: Put):
+    feature = {"feature": {"names": NAMES, "_type": "ClassLabel"}, "_type": "Sequence"}
+    put("dataset_info.json", json.dumps({"features": {"ner_tags": feature}}))
+    assert render(read(put("a", '{"tokens": ["Ada"], "ner_tags": [1]}\n'))[0]) == "[Ada](PER)"
+
+
+def test_a_number_that_has_no_name_is_listed():
+    corpus = read(rows([[1, 2, 0], [1, -1, 0]], ClassLabel(names=NAMES)))
+    assert [(problem.kind, problem.lost) for problem in corpus.problems] == [("unknown tag", 1)]
+
+
+def test_labels_without_prefixes_are_read_as_runs_of_words():
+    corpus = read(rows([[1, 1, 0]], ClassLabel(names=["O", "PER"])))
+    assert (render(corpus[0]), corpus.problems[0].kind) == ("[Ada Lovelace](PER) wrote", "no prefix")
+
+
+def test_rows_of_texts_and_entities_are_read_as_in_json(tmp_path: Path):
+    entities = [[{"start": 0, "end": 3, "label": "PER"}]]
+    Dataset.from_dict({"text": ["Ada wrote"], "entities": entities}).to_parquet(tmp_path / "a.parquet")
+    assert render(read(tmp_path / "a.parquet")[0]) == "[Ada](PER) wrote"
+
+
+def test_datasets_reads_what_is_written(tmp_path: Path):
+    write([parse("[Ada](PER) wrote")], tmp_path / "a.parquet")
+    dataset = Dataset.from_parquet(str(tmp_path / "a.parquet"), cache_dir=str(tmp_path / "cache"))
+    assert dataset.features["ner_tags"].feature.names == NAMES
+    assert dataset[0]["ner_tags"] == [1, 0]
+    assert to_dataset(nearspan.read(dataset))[0]["ner_tags"] == [1, 0]
+
+
+def test_other_columns_are_counted():
+    dataset = numbered().add_column("chunk_tags", [[0, 0, 0]])
+    assert [problem.message for problem in read(dataset).problems] == [
+        "documents with 'chunk_tags', which is not read: 1"
+    ]
+
+
+def test_entities_that_share_words_are_refused_dropped_or_flattened(tmp_path: Path):
+    nested = [parse("[[Ada](FIRST) Lovelace](PER) wrote")]
+    with pytest.raises(CorpusError, match="shares words with another"):
+        write(nested, tmp_path / "a.parquet")
+    changes = write(nested, tmp_path / "a.parquet", unfit="drop")
+    assert render(read(tmp_path / "a.parquet")[0]) == "[Ada Lovelace](PER) wrote"
+    assert sum(change.lost for change in changes) == 1
+
+
+def test_a_damaged_parquet_file_is_an_error_that_names_the_format(put: Put):
+    with pytest.raises(CorpusError, match="looks like a parquet file, but pyarrow cannot read it"):
+        read(put("a", b"PAR1 and no more"))
+
+
+@pytest.mark.parametrize(("module", "content"), [("pyarrow", b"PAR1"), ("pyarrow.parquet", b"PAR1")])
+def test_a_file_whose_library_is_missing_names_the_extra(
+    put: Put, module: str, content: bytes, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ResourceError, match=r"a parquet file, needs pyarrow, .* pip install 'nearspan\[datasets\]'"):
+        read(put("a", content))
+
+
+def test_a_folder_that_is_damaged_is_an_error_that_names_the_format(tmp_path: Path):
+    numbered().save_to_disk(tmp_path / "a")
+    next((tmp_path / "a").glob("*.arrow")).write_bytes(b"")
+    with pytest.raises(CorpusError, match="looks like a folder saved by `datasets`"):
+        read(tmp_path / "a")

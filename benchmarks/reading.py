@@ -2,10 +2,11 @@
 
     python benchmarks/reading.py [--megabytes 100] [--out benchmarks/results/reading-cpu.json]
 
-Two files are made, with a seed: columns as CoNLL-2003 has them (word, two columns that are not read, chunk tag; documents
-of 5 to 20 sentences) and JSON lines of one to three sentences with their entities. Each measurement is a process of its
-own: a loop that splits each line or decodes it as JSON and keeps nothing, `nearspan.read`, and `nearspan.check`. Times are
-seconds of processor time, as other work on the machine counts in no other way; memory is the process's largest.
+Two files are made, with a seed: columns as CoNLL-2003 has them (word, two columns that are not read, chunk tag;
+documents of 5 to 20 sentences) and JSON lines of one to three sentences with their entities. Each measurement is a
+process of its own: a loop that splits each line or decodes it as JSON and keeps nothing, `nearspan.read`, and
+`nearspan.check`. Times are seconds of processor time, as other work on the machine makes the clock useless; memory is
+the most that the process takes.
 """
 
 from __future__ import annotations

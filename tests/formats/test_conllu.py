@@ -75,6 +75,11 @@ def test_an_entity_on_an_empty_node_is_listed(put: Put):
     assert [(problem.kind, problem.lost) for problem in corpus.problems] == [("empty", 1)]
 
 
+def test_a_sentence_of_empty_nodes_alone_is_none(put: Put):
+    corpus = read(put("a", "# newdoc\n# sent_id = 1\n0.1\tnobody" + "\t_" * 8 + "\n\n" + rows("Yes")))
+    assert [document.text for document in corpus] == ["Yes"]
+
+
 def test_universal_ner_has_tags_in_the_third_column(put: Put):
     lines = "# sent_id = 1\n# text = Ada Byron met Bo.\n"
     lines += "1\tAda\tB-PER\t-\tm\n2\tByron\tI-PER\t-\tm\n3\tmet\tO\t-\tm\n4\tBo\tB-PER\t-\tm\n5\t.\tO\t-\tm\n"

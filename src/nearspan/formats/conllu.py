@@ -182,6 +182,8 @@ def _documents(source: Source, columns: tuple[str, ...]) -> list[_Document]:
                 last_of_token = int(id[2])
             if id[2] is None or _count_in(line):
                 sentence.words.append(_Word(number, len(sentence.tokens) - 1, cells, values))
+    for document in documents:  # one of empty nodes alone has no text
+        document.sentences = [sentence for sentence in document.sentences if sentence.tokens]
     return documents
 
 

@@ -266,9 +266,10 @@ class Document:
         size = len(self.text)
         entities: list[Entity] = []  # with their characters
         for entity in self.entities:
-            if entity.span.fragments[-1][1] > size:
+            fragments = entity.span.fragments
+            if fragments[-1][1] > size:
                 raise ValueError(f"entity {entity} ends after the text's {size} characters (document {self.id!r})")
-            text = entity.span.text(self.text)
+            text = self.text[slice(*fragments[0])] if len(fragments) == 1 else entity.span.text(self.text)
             entities.append(entity if entity.text == text else replace(entity, text=text))
         for name, parts in (("words", self.words), ("sentences", self.sentences)):
             before = 0

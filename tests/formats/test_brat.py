@@ -58,7 +58,47 @@ def test_other_annotations_are_left_out(put: Put):
     ]
     lines = "\n".join(["T1\tX 0 1\ta", *others, "", ""])
     corpus = pair(put, "a", lines)
-    assert (len(corpus.documents[0].entities), corpus.problems) == (1, ())
+    assert len(corpus.documents[0].entities) == 1
+    assert [(problem.kind, problem.message, problem.lost) for problem in corpus.problems] == [
+        ("left out", f"{what}: {count}", 0)
+        for what, count in [("relations", 2), ("events", 2), ("modifications", 1), ("equivalences", 1)]
+    ]
+
+
+def test_what_is_said_of_an_annotation_becomes_its_attributes(put: Put, tmp_path: Path):
+    lines = [
+        "A1\tNegation T1",  # before what it speaks of
+        "T1\tDRUG 0 7\tAspirin",
+        "A2\tConfidence T1 High",
+        "N1\tReference T1 MESH:D001241\tAspirin",
+        "#1\tAnnotatorNotes T1\tis it a brand?",
+        "#2\tAnnotatorNotes T1\tno",
+    ]
+    corpus = pair(put, "Aspirin", "\n".join(lines))
+    expected = {
+        "Negation": True,
+        "Confidence": "High",
+        "identifier": "MESH:D001241",
+        "name": "Aspirin",
+        "AnnotatorNotes": ["is it a brand?", "no"],
+    }
+    assert corpus.documents[0].entities[0].attributes.to_dict() == expected
+    assert write(corpus[:], tmp_path / "out", "brat") == ()
+    assert read(tmp_path / "out").documents[0].entities[0].attributes.to_dict() == expected
+
+
+def test_what_is_said_of_no_annotation_is_counted(put: Put):
+    corpus = pair(put, "a", "T1\tX 0 1\ta\nA1\tNegation T2\n#1\tNote R1\thm\n")
+    assert [problem.message for problem in corpus.problems] == [
+        "notes on what is not read: 1",
+        "attributes, normalisations and notes of what is not read: 1",
+    ]
+
+
+def test_attributes_that_no_line_can_hold_are_reported(tmp_path: Path):
+    entity = Entity(Span.of(0, 1), "X", attributes={"note": "two\nlines"})
+    [change] = write([Document("a", (entity,))], tmp_path / "out", "brat")
+    assert change.message == "entities whose attributes are not kept: 1"
 
 
 def test_a_newline_inside_a_fragment_is_a_blank_in_the_annotation(put: Put):

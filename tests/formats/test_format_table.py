@@ -204,6 +204,62 @@ DYGIE = {
     "clusters": [],
 }
 
+
+def make_bioc(library: str) -> Callable[[Path], Path]:
+    """A collection of one passage, as XML or JSON."""
+
+    def make(folder: Path) -> Path:
+        bioc = pytest.importorskip("bioc")
+        annotation, passage, document = bioc.BioCAnnotation(), bioc.BioCPassage(), bioc.BioCDocument()
+        annotation.id, annotation.text = "T1", "Ada Lovelace"
+        annotation.infons = {"type": "PER", "identifier": "Q7259"}
+        annotation.add_location(bioc.BioCLocation(0, 12))
+        passage.text, passage.annotations = TEXT, [annotation]
+        document.id, document.passages = "1", [passage]
+        collection = bioc.BioCCollection()
+        collection.add_document(document)
+        (folder / "sample").write_text(pytest.importorskip(f"bioc.{library}").dumps(collection))
+        return folder / "sample"
+
+    return make
+
+
+def make_cas(name: str) -> Callable[[Path], Path]:
+    """A text with words and entities, with the type system of DKPro Core."""
+
+    def make(folder: Path) -> Path:
+        cassis = pytest.importorskip("cassis")
+        types = cassis.load_dkpro_core_typesystem()
+        cas = cassis.Cas(types, sofa_string=TEXT)
+        package = "de.tudarmstadt.ukp.dkpro.core.api"
+        cas.add(types.get_type(f"{package}.segmentation.type.Token")(begin=0, end=3))
+        cas.add(types.get_type(f"{package}.ner.type.NamedEntity")(begin=0, end=12, value="PER", identifier="Q7259"))
+        (folder / name).write_text(cas.to_xmi() if name.endswith(".xmi") else cas.to_json())
+        return folder / name
+
+    return make
+
+
+WEBANNO = f"""#FORMAT=WebAnno TSV 3.3
+#T_SP=de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity|identifier|value
+#T_SP=webanno.custom.Name|kind
+
+
+#Text={TEXT}
+1-1\t0-3\tAda\tQ7259[1]\tPER[1]\tgiven\t
+1-2\t4-12\tLovelace\tQ7259[1]\tPER[1]\t_\t
+1-3\t13-18\twrote\t_\t_\t_\t
+1-4\t19-21\tin\t_\t_\t_\t
+1-5\t22-28\tLondon\t*\tLOC\t_\t
+1-6\t28-29\t.\t_\t_\t_\t
+"""
+CONLLU = (
+    "# global.Entity = GRP-etype-infstat\n# newdoc id = 1\n# text = Ada Lovelace\n"
+    "1\tAda\t_\t_\t_\t_\t_\t_\t_\tEntity=(1-person-new(2-given)\n"
+    "2\tLovelace\t_\t_\t_\t_\t_\t_\t_\tEntity=1)\n"
+)
+UNER = "# sent_id = 1\n# text = Ada wrote\n1\tAda\tB-PER\t-\ta\n2\twrote\tO\t-\ta\n"
+
 # One line a sample; several of one format are told apart by their title.
 SAMPLES = [
     Sample("conll", text_file("-DOCSTART- 1 O\n\nAda B-PER\nLovelace I-PER\nwrote O\n"), "hand"),
@@ -231,6 +287,18 @@ SAMPLES = [
     Sample("doccano", json_file(DOCCANO_RELATIONS), "hand", "with relations"),
     Sample("gliner", text_file(json.dumps([GLINER])), "hand"),
     Sample("dygie", json_file(DYGIE), "hand"),
+    Sample("bioc", make_bioc("biocxml"), "bioc"),
+    Sample("bioc-json", make_bioc("biocjson"), "bioc"),
+    Sample("cas", make_cas("sample.xmi"), "dkpro-cassis"),
+    Sample("cas-json", make_cas("sample.json"), "dkpro-cassis"),
+    Sample("webanno", text_file(WEBANNO, "sample.tsv"), "hand"),
+    Sample("conllu", text_file(CONLLU), "hand"),
+    Sample("conllu", text_file(UNER), "hand", "of Universal NER"),
+    Sample("csv", text_file("id,text,start,end,label\n1,Ada wrote,0,3,PER\n"), "hand"),
+    Sample(
+        "csv", text_file('id,text,entities\n1,Ada,"[{""start"":0,""end"":3,""label"":""X""}]"\n'), "hand", "of texts"
+    ),
+    Sample("tsv", text_file("id\ttext\tstart\tend\tlabel\n1\tAda wrote\t0\t3\tPER\n"), "hand"),
 ]
 
 BARE = "Ada Lovelace wrote in London"

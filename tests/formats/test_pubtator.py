@@ -23,6 +23,25 @@ def test_title_and_abstract_are_joined_by_a_newline():
     assert document.id == "7"
 
 
+def test_concept_identifiers_are_attributes(tmp_path: Path):
+    lines = "7\t0\t7\tAspirin\tChemical\tD001241\n7\t8\t13\tworks\tX\tD1|D2\twork|s\n"
+    path = tmp_path / "in"
+    path.write_text(HEAD + lines)
+    corpus = read(path)
+    assert [entity.attributes.to_dict() for entity in corpus.documents[0].entities] == [
+        {"identifier": "D001241"},
+        {"identifier": "D1|D2", "parts": "work|s"},
+    ]
+    assert write(corpus[:], tmp_path / "out.pubtator") == ()
+    assert (tmp_path / "out.pubtator").read_text() == HEAD + lines + "\n"
+
+
+def test_relations_are_listed_once(tmp_path: Path):
+    path = tmp_path / "in"
+    path.write_text(HEAD + "7\tCID\tD001\tD002\n7\tCID\tD001\tD003\n")
+    assert [(problem.kind, problem.message) for problem in read(path).problems] == [("left out", "relations: 2")]
+
+
 def test_relations_are_left_out():
     corpus = read_corpus(HEAD + "7\tCID\tD001\tD002\n7\tAssociation\tD001\tD002\tNovel\n")
     assert (corpus.documents[0].entities, corpus.problems) == ((), ())

@@ -16,6 +16,7 @@ from nearspan.document import Document
 from nearspan.errors import ConfigError
 from nearspan.formats import known_formats, write
 from nearspan.formats.files import writable_format
+from nearspan.formats.format import ending
 from nearspan.formats.jsonl import json_line
 from nearspan.io.atomic import descriptor, write_file
 from nearspan.io.outputs import check_outputs
@@ -88,7 +89,7 @@ def annotate(
     if out is None:
         _print_lines(annotated)
         return
-    if target.name == "jsonl" and unfit == "refuse" and out.suffix.lower() != ".json":
+    if target.name == "jsonl" and unfit == "refuse" and ending(out) != ".json":
         # a line at a time, so that there may be millions
         write_file(out, (json_line(document) + "\n" for document in _with_progress(annotated)))
         return

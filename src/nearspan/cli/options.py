@@ -42,7 +42,8 @@ Format = Annotated[
         "datasets, parquet, ner-tags, "
         "spacy, spacy-json, "
         "prodigy, label-studio, label-studio-min, argilla, doccano, "
-        "gliner, dygie.",
+        "gliner, dygie, "
+        "bioc, bioc-json, cas, cas-json, webanno, conllu, csv, tsv.",
     ),
 ]
 Columns = Annotated[

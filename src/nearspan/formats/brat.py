@@ -1,27 +1,29 @@
 """brat standoff: a `.txt` with the text and an `.ann` with the annotations, offsets in characters.
 
-Text-bound annotations (`T1<tab>ADR 9 19;25 30<tab>the text`) are read; relations, events, attributes,
-normalisations and notes are left out; a line that has not the shape of what its first letter says is listed. The
-text is taken exactly as it is, line ends included. If the `.txt` has a byte order mark or CRLF line ends, the
-reading (with or without the mark, CRLF as two characters or one) that most annotations agree with is used.
+Text-bound annotations (`T1<tab>ADR 9 19;25 30<tab>the text`) are read, and what is said of them becomes their
+attributes (`brat_attributes.py`). Relations, events, equivalences, and what is said of those are left out; a line that
+has not the shape of what its first letter says is listed. The text is taken exactly as it is, line ends included. If
+the `.txt` has a byte order mark or CRLF line ends, the reading (with or without the mark, CRLF as two characters or
+one) that most annotations agree with is used.
 """
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain, count
 from operator import ne
 from pathlib import Path
 from typing import NamedTuple
 
 from nearspan.document import Document, Fragment
 from nearspan.errors import CorpusError
+from nearspan.formats.brat_attributes import BratAttributes, attribute_lines, keeps
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, have_same_words, to_corpus
+from nearspan.formats.folder import file_names, natural_order, write_folder
 from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_entities, refuse_loss
 from nearspan.formats.source import Source
-from nearspan.io.atomic import copy_permissions, encode_text, name_in_errors, resolve_target, scratch, sync
 from nearspan.io.paths import display_path
 
 _TEXT_BOUND = re.compile(r"(.*[^ \t]) +(-?\d+ -?\d+(?:;-?\d+ -?\d+)*)", re.DOTALL)
@@ -34,14 +36,21 @@ _OTHER = {
     "#": ("note (#1<tab>TYPE T1<tab>text)", re.compile(r"#\S*\t\S+ [A-Z*#]\S*(?:\s.*)?")),
     "*": ("equivalence (*<tab>TYPE T1 T2)", re.compile(r"\*\t\S+(?: [A-Z]\S*)+\s*")),
 }
-"""Annotations that are left out, by the first letter of the line: what they are, and their shape."""
+"""Lines that are no annotations of text, by their first letter: what they are, and their shape."""
+_LEFT_OUT = {
+    "R": "relations",
+    "E": "events",
+    "M": "modifications",
+    "*": "equivalences",
+    "A": "attributes of what is not read",
+    "N": "normalisations of what is not read",
+    "#": "notes on what is not read",
+}
 _MOST_DIGITS = 4000  # Python refuses to read longer numbers
-_UNSAFE = re.compile(r"[^\w.,#@+=-]+")
-_LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
-_DIGITS = re.compile(r"([0-9]{1,18})")
 
 
 class _Annotation(NamedTuple):
+    id: str
     fragments: list[Fragment]
     label: str
     line: int
@@ -81,10 +90,10 @@ def read(source: Source) -> Corpus:
     for file in annotation_files:
         text_file = folders.text_of(file)
         if text_file is None:
-            count = sum(line.startswith("T") for line in Source(file).lines)
-            source.count(count)
-            message = f"there is no {display_path(file.stem)}.txt for it; its {count} annotations are not read"
-            parts.append(Corpus((), (Problem("missing text", message, display_path(file), lost=count),)))
+            lines = sum(line.startswith("T") for line in Source(file).lines)
+            source.count(lines)
+            message = f"there is no {display_path(file.stem)}.txt for it; its {lines} annotations are not read"
+            parts.append(Corpus((), (Problem("missing text", message, display_path(file), lost=lines),)))
             continue
         used.add(text_file)
         id = display_path(file.relative_to(path).with_suffix("").as_posix())
@@ -103,63 +112,16 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     complete or not there at all.
     """
     names = list(file_names(corpus))
-    with name_in_errors(path):
-        target = resolve_target(path)
-        beside = scratch(target)
-        try:
-            beside.mkdir()
-            copy_permissions(beside, target)
-            for name, document in zip(names, corpus, strict=True):
-                file = beside / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                for ending, pieces in ((".txt", [document.text]), (".ann", _lines(document))):
-                    file.with_name(file.name + ending).write_bytes(b"".join(encode_text(pieces)))
-            for file in beside.rglob("*"):
-                sync(file)
-            if target.exists():
-                target.rmdir()
-            beside.rename(target)
-        except BaseException:
-            with suppress(OSError):
-                shutil.rmtree(beside)
-            raise
-        sync(target.parent)
+    files_of = (
+        ((f"{name}.txt", [document.text]), (f"{name}.ann", _lines(document)))
+        for name, document in zip(names, corpus, strict=True)
+    )
+    write_folder(path, chain.from_iterable(files_of))
     files = [f"{name}.ann" for name in names]
-    changes = plain_text_changes(corpus, names, "brat")
+    changes = plain_text_changes(corpus, names, "brat", keeps)
     change = "the order of the documents was not kept, as they are read in the order of their names; at another place"
     changes[change] = sum(map(ne, files, sorted(files, key=natural_order)))
     return list_changes(path, changes)
-
-
-def natural_order(path: str) -> tuple[list[str | int], str]:
-    """Numbers in names in the order of their values, and numbers of one value in that of their digits.
-
-    >>> sorted(["10.ann", "9.ann", "09.ann"], key=natural_order)
-    ['09.ann', '9.ann', '10.ann']
-    """
-    return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(path))], path
-
-
-def file_names(corpus: Corpus) -> Iterator[str]:
-    """A file name for each document, without its ending; a folder in an id stays a folder.
-
-    >>> list(file_names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
-    ['1/x_', '1/x_-2', '_/etc']
-    >>> list(file_names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b")))))  # x.txt is a file already
-    ['x', 'x.txt_/b']
-    """
-    taken: set[str] = set()
-    for document in corpus.documents:
-        *above, last = [_UNSAFE.sub("_", part)[:_LONGEST] for part in document.id.split("/", _DEEPEST)]
-        above = [part + "_" if part.casefold().endswith((".txt", ".ann")) else part for part in above]
-        parts = (part if part.strip(".") and part[0] not in ".-" else "_" + part.strip(".-") for part in (*above, last))
-        safe = "/".join(parts)
-        name, count = safe, 1
-        while name.casefold() in taken:
-            count += 1
-            name = f"{safe}-{count}"
-        taken.add(name.casefold())
-        yield name
 
 
 def _files(path: Path) -> tuple[list[Path], list[Problem]]:
@@ -216,15 +178,17 @@ def _read_pair(annotation_file: Path, text_file: Path, id: str, folder: Source) 
     text, source = Source(text_file), Source(annotation_file, folder=folder)
     readings = _readings(text)
     source.problems += text.problems
-    annotations = list(_annotations(source))
+    attributes = BratAttributes()
+    annotations = list(_annotations(source, attributes))
     best = max(readings, key=lambda reading: sum(annotation.fits(reading) for annotation in annotations))
     draft = Draft(best, source, 1, id=id)
-    for fragments, label, line, said in annotations:
-        draft.add(fragments, label, line, text=said)
+    for id_in_file, fragments, label, line, said in annotations:
+        draft.add(fragments, label, line, text=said, attributes=attributes.pop(id_in_file))
+    source.leave_out("attributes, normalisations and notes of what is not read", attributes.count_rest())
     return refuse_loss(to_corpus([draft], source, "brat"), source)
 
 
-def _annotations(source: Source) -> Iterator[_Annotation]:
+def _annotations(source: Source, attributes: BratAttributes) -> Iterator[_Annotation]:
     for number, line in enumerate(source.lines, 1):
         if not line.strip():
             continue
@@ -234,6 +198,8 @@ def _annotations(source: Source) -> Iterator[_Annotation]:
             name, shape = _OTHER[line[0]]
             if not shape.fullmatch(line):
                 source.add_problem("malformed", f"found {excerpt(line)}, which is no {name}; not read", number)
+            elif not attributes.add(line):
+                source.leave_out(_LEFT_OUT[line[0]])
             continue
         columns = line.split("\t", 2)
         match = _TEXT_BOUND.fullmatch(columns[1]) if is_text_bound and len(columns) > 1 else None
@@ -242,7 +208,7 @@ def _annotations(source: Source) -> Iterator[_Annotation]:
             continue
         pairs = [pair.split(" ") for pair in match[2].split(";")]
         text = columns[2] if len(columns) > 2 else None
-        yield _Annotation([(int(start), int(end)) for start, end in pairs], match[1], number, text)
+        yield _Annotation(columns[0], [(int(start), int(end)) for start, end in pairs], match[1], number, text)
 
 
 def _readings(source: Source) -> list[str]:
@@ -257,10 +223,12 @@ def _readings(source: Source) -> list[str]:
 
 def _lines(document: Document) -> Iterator[str]:
     refuse_entities(document, "brat", discontinuous=True)
+    numbers = count(1)
     for number, entity in enumerate(document.entities, 1):
         offsets = ";".join(f"{start} {end}" for start, end in entity.span.fragments)
         text = re.sub(r"[\t\r\n]", " ", entity.text)
         yield f"T{number}\t{entity.label} {offsets}\t{text}\n"
+        yield from attribute_lines(f"T{number}", entity.attributes, numbers)
 
 
 FORMAT = Format("brat", read, detect, write, endings=("",), folder=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import excerpt
@@ -20,8 +22,20 @@ MOST_LAYERS = 64  # label columns that are read
 _NUMBER = re.compile("[0-9]{1,9}")
 _BLANKS = re.compile(" +")
 
-Row = tuple[int, list[str]]
-"""A line's number and its columns."""
+Row = list[str]
+"""The columns of a line."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """The lines of a sentence, which follow one another: the number of the first, and the columns of each.
+
+    `size` is how many columns each line has where all have as many, no word is empty, and none has blanks in it.
+    """
+
+    line: int
+    rows: list[Row]
+    size: int = 0
 
 
 @dataclass
@@ -30,7 +44,7 @@ class Block:
 
     id: str
     line: int
-    sentences: list[list[Row]] = field(default_factory=list)
+    sentences: list[Rows] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -42,8 +56,8 @@ class Columns:
     columns of CoNLL-2003 are left alone. The word is in the first column, or in the second if most lines of the first
     count the words of their sentence. A label column is bare if it has `O` and labels, but no label with a prefix.
 
-    >>> rows = [(1, ["EU", "NNP", "I-NP", "I-ORG"]), (2, ["rejects", "VBZ", "I-VP", "O"])]
-    >>> Columns.detect([Block("", 1, [rows])]).labels
+    >>> rows = [["EU", "NNP", "I-NP", "I-ORG"], ["rejects", "VBZ", "I-VP", "O"]]
+    >>> Columns.detect([Block("", 1, [Rows(1, rows)])]).labels
     (3,)
     """
 
@@ -56,14 +70,14 @@ class Columns:
     @classmethod
     def detect(cls, blocks: list[Block], labels: Sequence[int] | None = None, name: str = "") -> Columns:
         """The columns of a file, by its lines; `labels` says which hold labels where that is known."""
-        sentences = [[cells for _, cells in sentence] for block in blocks for sentence in block.sentences]
-        rows = [cells for sentence in sentences for cells in sentence]
+        sentences = [sentence.rows for block in blocks for sentence in block.sentences]
+        rows = list(chain.from_iterable(sentences))
         size = _usual_size(rows)
         usual = [cells for cells in rows if len(cells) == size]
-        label_columns = [index for index in range(1, size) if _holds_labels(usual, index)]
-        wrong = sum(len(wrong_numbers(sentence, size)) for sentence in sentences)
+        values = [Counter(map(itemgetter(index), usual)) if index else Counter() for index in range(size)]
+        label_columns = [index for index in range(1, size) if _holds_labels(values[index])]
         # GermEval's own files count the words of a sentence in the first column
-        word = int(size > 2 and 1 not in label_columns and 2 * wrong < len(usual))
+        word = int(size > 2 and 1 not in label_columns and _count_words(sentences, size, len(usual)))
         if labels is not None:
             for index in labels:
                 if not -size <= index < size or index % size == word:
@@ -74,7 +88,7 @@ class Columns:
             rest = tuple(range(word + 1, size))
             layered = len(rest) > 1 and label_columns == list(rest)
             chosen = rest if layered else rest[-1:]
-        bare = frozenset(layer for layer, index in enumerate(chosen) if _is_bare(usual, index))
+        bare = frozenset(layer for layer, index in enumerate(chosen) if _is_bare(values[index].keys()))
         return cls(size, word, chosen, layered, bare)
 
     def tags(self, cells: list[str]) -> list[str]:
@@ -82,6 +96,15 @@ class Columns:
         if len(cells) != self.size and not self.layered and len(cells) > 1:
             return [cells[-1]]
         return [cells[index] if index < len(cells) else "" for index in self.labels]
+
+
+def _count_words(sentences: list[list[list[str]]], size: int, lines: int) -> bool:
+    """Whether most lines count the words of their sentences in the first column."""
+    numbered = (sentence for sentence in sentences if any(cells[0].isdecimal() for cells in sentence))
+    right = sum(
+        sum(len(cells) == size for cells in sentence) - len(wrong_numbers(sentence, size)) for sentence in numbered
+    )
+    return 2 * (lines - right) < lines
 
 
 def wrong_numbers(sentence: list[list[str]], size: int) -> list[int]:
@@ -116,8 +139,58 @@ def read_blocks(source: Source) -> tuple[list[Block], int]:
     """The documents of a file without its comments, and how many -DOCSTART- lines it has."""
     blocks: list[Block] = []
     docstarts = 0
-    sentence: list[Row] = []
-    for number, line in enumerate(source.lines, 1):
+    for number, lines in _stretches(source.lines):
+        if not lines[0].startswith((DOCSTART, " ")) and (cells := _plain_cells(lines)) is not None:
+            if not blocks:
+                blocks.append(Block("", number))
+            sizes = set(map(len, cells))
+            blocks[-1].sentences.append(Rows(number, cells, sizes.pop() if len(sizes) == 1 else 0))
+        else:
+            docstarts += _read_lines(lines, number, blocks, source)
+    for index, block in enumerate(blocks, 1):
+        block.id = block.id or (f"{source.file}#{index}" if len(blocks) > 1 else source.file)
+    _drop_comments(blocks, source)
+    return blocks, docstarts
+
+
+def _stretches(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """The lines between empty ones, with the number of the first."""
+    start = 0
+    while start < len(lines):
+        try:
+            stop = lines.index("", start)
+        except ValueError:
+            stop = len(lines)
+        if stop > start:
+            yield start + 1, lines[start:stop]
+        start = stop + 1
+
+
+def _plain_cells(lines: list[str]) -> list[list[str]] | None:
+    """The columns of lines that are parted by single tabs, or single blanks, alone; None where there is more to see to.
+
+    >>> _plain_cells(["Ada\\tB-PER", "wrote\\tO"]), _plain_cells(["Ada  B-PER"])
+    ([['Ada', 'B-PER'], ['wrote', 'O']], None)
+    """
+    text = "\n".join(lines)
+    if DOCSTART in text:
+        return None
+    if "\t" not in text:
+        if "  " in text or " \n" in text or "\n " in text or text[0] == " " or text[-1] == " ":
+            return None
+        cells = [line.split(" ") for line in lines]
+    elif " " in text or "\t\n" in text or "\t\t" in text or "\n\t" in text or text[0] == "\t" or text[-1] == "\t":
+        return None
+    else:
+        cells = [line.split("\t") for line in lines]
+    return cells if max(map(len, cells)) <= MOST_LAYERS else None
+
+
+def _read_lines(lines: list[str], start: int, blocks: list[Block], source: Source) -> int:
+    """Add any lines to the documents, one after another; how many of them begin one."""
+    docstarts = 0
+    sentence: Rows | None = None
+    for number, line in enumerate(lines, start):
         if _is_docstart(line.lstrip(" ")):
             line = line.lstrip(" ")
             docstarts += 1
@@ -126,19 +199,17 @@ def read_blocks(source: Source) -> tuple[list[Block], int]:
                 source.add_problem("unknown tag", message, number)
             id = line.removeprefix(DOCSTART).split("\t")[0].strip(" ")
             blocks.append(Block("" if NO_ID.issuperset(id.split(" ")) else id, number))
-            sentence = []
+            sentence = None
         elif not line.strip(" \t"):
-            sentence = []
+            sentence = None
         else:
             if not blocks:
                 blocks.append(Block("", number))
-            if not sentence:
+            if sentence is None:
+                sentence = Rows(number, [])
                 blocks[-1].sentences.append(sentence)
-            sentence.append((number, _cells(line)))
-    for index, block in enumerate(blocks, 1):
-        block.id = block.id or (f"{source.file}#{index}" if len(blocks) > 1 else source.file)
-    _drop_comments(blocks, source)
-    return blocks, docstarts
+            sentence.rows.append(_cells(line))
+    return docstarts
 
 
 def _cells(line: str) -> list[str]:
@@ -165,16 +236,19 @@ def _docstart_tag(line: str) -> str:
 
 def _drop_comments(blocks: list[Block], source: Source) -> None:
     """Leave out lines before a sentence that begin with # and do not end in a tag, if they have no word's columns."""
-    rows = (cells for block in blocks for sentence in block.sentences for _, cells in sentence)
+    if not any(sentence.rows[0][0].startswith("#") for block in blocks for sentence in block.sentences):
+        return
+    rows = (cells for block in blocks for sentence in block.sentences for cells in sentence.rows)
     size = _usual_size(cells for cells in rows if not _may_be_comment(cells))
     for block in blocks:
         for sentence in block.sentences:
-            while sentence and _may_be_comment(sentence[0][1]):
-                number, cells = sentence[0]
-                if len(cells) == size and ("\t" in source.lines[number - 1] or cells[0] != "#"):
+            while sentence.rows and _may_be_comment(sentence.rows[0]):
+                cells = sentence.rows[0]
+                if len(cells) == size and ("\t" in source.lines[sentence.line - 1] or cells[0] != "#"):
                     break
-                del sentence[0]
-        block.sentences = [sentence for sentence in block.sentences if sentence]
+                del sentence.rows[0]
+                sentence.line += 1
+        block.sentences = [sentence for sentence in block.sentences if sentence.rows]
 
 
 def _may_be_comment(cells: list[str]) -> bool:
@@ -187,12 +261,11 @@ def _usual_size(rows: Iterable[list[str]]) -> int:
     return sizes.most_common(1)[0][0] if sizes else 2
 
 
-def _holds_labels(rows: list[list[str]], index: int) -> bool:
-    values = Counter(cells[index] for cells in rows)
-    return 2 * sum(count for value, count in values.items() if is_labelled(value)) > len(rows)
+def _holds_labels(values: Counter[str]) -> bool:
+    return 2 * sum(count for value, count in values.items() if is_labelled(value)) > values.total()
 
 
-def _is_bare(rows: list[list[str]], index: int) -> bool:
+def _is_bare(values: Iterable[str]) -> bool:
     """Whether a column holds `O` and labels without a prefix, and nothing else."""
-    values = {cells[index] for cells in rows}
-    return "O" in values and len(values) > 1 and all(map(is_bare_label, values - {"O"}))
+    others = [value for value in values if value != "O"]
+    return "O" in values and bool(others) and all(map(is_bare_label, others))

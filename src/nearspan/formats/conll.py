@@ -14,13 +14,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
+from itertools import accumulate, count, zip_longest
+from operator import add, itemgetter
 from pathlib import Path
+from typing import cast
 
 from nearspan.document import Document, Fragment
-from nearspan.formats.columns import DOCSTART, MOST_LAYERS, NO_ID, Block, Columns, detect, read_blocks, wrong_numbers
+from nearspan.formats.columns import (
+    DOCSTART,
+    MOST_LAYERS,
+    NO_ID,
+    Block,
+    Columns,
+    Rows,
+    detect,
+    read_blocks,
+    wrong_numbers,
+)
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, to_corpus, word_offsets
+from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.format import (
     ATTRIBUTES,
     Format,
@@ -79,65 +91,108 @@ def _draft(block: Block, layout: Columns, source: Source) -> Draft:
     sentences: list[Fragment] = []
     lines: list[str] = []
     start = 0
-    for rows in track(block.sentences, "reading words of sentences", len(block.sentences)):
-        wrong = wrong_numbers([cells for _, cells in rows], layout.size) if layout.word else []
-        if wrong:
-            number, cells = rows[wrong[0]]
-            message = f"the word number {excerpt(cells[0])} does not go on counting the sentence from 1"
-            source.add_problem("malformed", f"{message}; its words are kept", number)
-        tokens: list[str] = []
-        for number, cells in rows:
-            if len(cells) != layout.size or len(cells) < 2:
-                message = f"{len(cells)} columns where the file has {layout.size}: {excerpt(' '.join(cells[:8]))}"
-                message = message if len(cells) > 1 else f"the word {excerpt(cells[0])} has no tag"
-                source.add_problem("malformed", message, number)
-            word = cells[layout.word] if layout.word < len(cells) else cells[0]
-            if not word:
-                message = f"the line has no word before its tag {excerpt(cells[-1])}; read as U+FFFD"
-                source.add_problem("malformed", message, number)
-            elif word[0] == " " or word[-1] == " ":
-                source.add_problem("malformed", f"the word {excerpt(word)} begins or ends with a blank; kept", number)
-            tokens.append(word or "\ufffd")
-        offsets = word_offsets(tokens, start)
-        words += offsets
-        sentences.append((start, offsets[-1][1]))
+    word = itemgetter(layout.word)
+    for sentence in track(block.sentences, "reading words of sentences", len(block.sentences)):
+        is_plain = sentence.size == layout.size > 1
+        tokens = list(map(word, sentence.rows)) if is_plain else _words(sentence, layout, source)
+        if layout.word:
+            _list_wrong_number(sentence, layout, source)
+        ends = list(map(add, accumulate(map(len, tokens)), count(start)))
+        words += zip([start, *[end + 1 for end in ends[:-1]]], ends, strict=True)
+        sentences.append((start, ends[-1]))
         lines.append(" ".join(tokens))
-        start = offsets[-1][1] + 1
+        start = ends[-1] + 1
     return Draft("\n".join(lines), source, block.line, id=block.id, words=words, sentences=sentences)
+
+
+def _list_wrong_number(sentence: Rows, layout: Columns, source: Source) -> None:
+    wrong = wrong_numbers(sentence.rows, layout.size)
+    if wrong:
+        message = f"the word number {excerpt(sentence.rows[wrong[0]][0])} does not go on counting the sentence from 1"
+        source.add_problem("malformed", f"{message}; its words are kept", sentence.line + wrong[0])
+
+
+def _words(sentence: Rows, layout: Columns, source: Source) -> list[str]:
+    """The words of a sentence; what is wrong in its lines is listed."""
+    tokens: list[str] = []
+    for number, cells in enumerate(sentence.rows, sentence.line):
+        if len(cells) != layout.size or len(cells) < 2:
+            message = f"{len(cells)} columns where the file has {layout.size}: {excerpt(' '.join(cells[:8]))}"
+            message = message if len(cells) > 1 else f"the word {excerpt(cells[0])} has no tag"
+            source.add_problem("malformed", message, number)
+        word = cells[layout.word] if layout.word < len(cells) else cells[0]
+        if not word:
+            message = f"the line has no word before its tag {excerpt(cells[-1])}; read as U+FFFD"
+            source.add_problem("malformed", message, number)
+        elif word[0] == " " or word[-1] == " ":
+            source.add_problem("malformed", f"the word {excerpt(word)} begins or ends with a blank; kept", number)
+        tokens.append(word or "\ufffd")
+    return tokens
 
 
 def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> None:
     """Read the label columns of all sentences, then add their entities to the drafts."""
     prefixes: Counter[str] = Counter()
-    tagged: list[tuple[Draft, list[int], int, list[Chunk]]] = []  # by sentence and layer, with its first word
+    tagged: list[tuple[Draft, int, int, list[Chunk]]] = []  # by sentence and layer: its line and first word
+    plain = [_PlainTags(layer in layout.bare) for layer in range(max(len(layout.labels), 1))]
     for block, draft in zip(blocks, drafts, strict=True):
         first = 0
-        for rows in track(block.sentences, "reading tags of sentences", len(block.sentences)):
-            for layer, texts in enumerate(zip_longest(*(layout.tags(cells) for _, cells in rows), fillvalue="")):
+        for sentence in track(block.sentences, "reading tags of sentences", len(block.sentences)):
+            for layer, texts in enumerate(_columns(sentence, layout)):
                 if texts.count("O") == len(texts):
                     continue
-                tags_by_word = [
-                    _tags_of(text, *row, layout, draft, layer in layout.bare)
-                    for text, row in zip(texts, rows, strict=True)
-                ]
-                for tags in layers(tags_by_word):
-                    draft.source.count(count_entities(tags))
-                    prefixes.update(tag.prefix for tag in tags)
-                    tagged.append((draft, [number for number, _ in rows], first, chunks(tags)))
-            first += len(rows)
-    one_word = all(len(rows) == 1 for block in blocks for rows in block.sentences)
+                rows = [tags] if (tags := plain[layer].of(texts)) else _tag_rows(texts, sentence, layout, draft, layer)
+                for row in rows:
+                    draft.source.count(count_entities(row))
+                    prefixes.update([tag.prefix for tag in row if tag.label])
+                    tagged.append((draft, sentence.line, first, chunks(row)))
+            first += len(sentence.rows)
+    one_word = all(len(sentence.rows) == 1 for block in blocks for sentence in block.sentences)
     if one_word and (tails := prefixes.keys() & {"I", "M", "E", "L"}):
         message = f"each sentence has one word, but there are tags that go on ({', '.join(sorted(tails))})"
         drafts[0].add_problem("malformed", f"{message}; take out blank lines between words")
     name = scheme(prefixes, (chunk for *_, entities in tagged for chunk in entities))
-    for draft, numbers, first, entities in tagged:
+    for draft, line, first, entities in tagged:
         words = draft.words or ()
         for chunk in entities:
-            number = numbers[chunk.first]
+            number = line + chunk.first
             if wrong := fault(chunk, name):
                 draft.add_problem("bad sequence", f"{wrong} in a file tagged as {name}; the entity is kept", number)
             fragment = (words[first + chunk.first][0], words[first + chunk.stop - 1][1])
             draft.add([fragment], chunk.label, number)
+
+
+def _columns(sentence: Rows, layout: Columns) -> list[tuple[str, ...]]:
+    """The tags of a sentence by layer."""
+    if sentence.size == layout.size:
+        return [tuple(map(itemgetter(index), sentence.rows)) for index in layout.labels]
+    return list(zip_longest(*map(layout.tags, sentence.rows), fillvalue=""))
+
+
+def _tag_rows(texts: tuple[str, ...], sentence: Rows, layout: Columns, draft: Draft, layer: int) -> list[list[Tag]]:
+    """The tags of a column whose words may have several, or none."""
+    rows = enumerate(sentence.rows, sentence.line)
+    is_bare = layer in layout.bare
+    return layers([_tags_of(text, *row, layout, draft, is_bare) for text, row in zip(texts, rows, strict=True)])
+
+
+class _PlainTags(dict[str, Tag | None]):
+    """Tags by what is written, of which a word has one and nothing has to be said; for others None."""
+
+    def __init__(self, bare: bool) -> None:
+        super().__init__()
+        self.bare = bare
+
+    def __missing__(self, text: str) -> Tag | None:
+        tags = parse_all(text, self.bare)
+        is_plain = len(tags) == 1 and (self.bare or len(text) <= 2 or text[2:] == tags[0].label)
+        self[text] = tag = tags[0] if is_plain else None
+        return tag
+
+    def of(self, texts: tuple[str, ...]) -> list[Tag]:
+        """The tags of a sentence; none if there is one that has to be looked at more closely."""
+        tags = [self[text] for text in texts]
+        return [] if None in tags else cast(list[Tag], tags)
 
 
 def _tags_of(text: str, number: int, cells: list[str], layout: Columns, draft: Draft, bare: bool) -> tuple[Tag, ...]:

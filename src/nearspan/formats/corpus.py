@@ -170,6 +170,19 @@ class Corpus(Sequence[Document]):
         )
         return DataFrame(rows, columns=columns).astype({"start": int, "end": int, "score": float})
 
+    @classmethod
+    def from_pandas(cls, frame: DataFrame, texts: Mapping[str, str] | None = None) -> Corpus:
+        """The documents of a frame with a row for each entity, as `to_pandas` makes it, or for each text.
+
+            corpus = Corpus.from_pandas(corpus.to_pandas(), {document.id: document.text for document in corpus})
+
+        A row for a text has the columns id, text and entities, one for an entity document, start, end and label. The
+        documents' texts are in a column `document_text`, or `texts` has them by id; it may have others beside those.
+        """
+        from nearspan.formats.tables import from_frame  # which needs this module
+
+        return from_frame(frame, texts)
+
     def place(self, index: int) -> Place:
         """Where document `index` was read, or its id where that is not known."""
         return self.places[index] if self._has_places() else Place(self.documents[index].id)

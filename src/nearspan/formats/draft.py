@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
+from operator import lt
 from typing import Any
 
 from nearspan.document import NO_ATTRIBUTES, Document, Entity, Fragment, Span
@@ -50,6 +51,14 @@ class Draft:
     ) -> None:
         """Add an annotation; `text` is what the file says that its characters are, `attributes` what else it says."""
         clean = clean_label(label)
+        if len(fragments) == 1 and clean == label != "":
+            (start, end), size = fragments[0], len(self.text)
+            if 0 <= start < end <= size and (text is None or text == self.text[start:end]):  # nothing can be wrong
+                entity = Entity(Span(((start, end),)), clean, score, self.text[start:end], stranger, attributes)
+                before = len(self._entities)
+                self._entities.setdefault(entity, line or self.line)
+                if len(self._entities) > before:
+                    return None
         name = excerpt(f"{clean} " + ";".join(f"{start}-{end}" for start, end in fragments), 80)[1:-1]
         if not clean:
             return self.add_problem("malformed", f"the annotation{name} has no label", line, lost=1)
@@ -104,7 +113,11 @@ class Draft:
     def document(self) -> Document:
         """The document with the entities added so far, in order."""
         words, sentences = (None if parts is None else tuple(parts) for parts in (self.words, self.sentences))
-        return Document(self.text, tuple(sorted(self._entities)), self.id, words, sentences)
+        entities = list(self._entities)
+        places = [entity.span.fragments for entity in entities]
+        if not all(map(lt, places, places[1:])):
+            entities.sort()
+        return Document(self.text, tuple(entities), self.id, words, sentences)
 
     def place(self) -> Place:
         """Where the document and its entities were read."""

@@ -1,19 +1,25 @@
 """Corpora in files: read any known format, write any of them; formats are found by name, by content or by ending."""
 
+import gc
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from stat import S_ISDIR
+from typing import TYPE_CHECKING, cast
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError, UnclearFormatError, did_you_mean
 from nearspan.formats import (
     argilla,
+    bioc,
     brat,
+    cas,
     conll,
+    conllu,
     datasets,
     doccano,
     dygie,
@@ -27,6 +33,8 @@ from nearspan.formats import (
     pubtator,
     spacy_docbin,
     spacy_json,
+    tables,
+    webanno,
 )
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.flatten import Unfit, drop_discontinuous, drop_overlapping, flatten
@@ -37,13 +45,24 @@ from nearspan.io.outputs import check_outputs
 from nearspan.io.paths import display_path
 from nearspan.registry import parts, register
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 BUILT_IN = tuple(
     register("format", part)
     for part in (
         datasets.FORMAT,
+        cas.XMI,
+        cas.JSON,
+        webanno.FORMAT,
         brat.FORMAT,
         parquet.FORMAT,
         spacy_docbin.FORMAT,
+        bioc.XML,
+        bioc.JSON,
+        conllu.FORMAT,
+        tables.CSV,
+        tables.TSV,
         label_studio.FORMAT,
         label_studio.MIN,
         argilla.FORMAT,
@@ -77,14 +96,18 @@ def known_formats() -> Mapping[str, Format]:
 
 
 def read(
-    paths: AnyPath | Iterable[AnyPath], format: str | None = None, *, columns: Sequence[int] | None = None
+    paths: "AnyPath | Iterable[AnyPath] | DataFrame",
+    format: str | None = None,
+    *,
+    columns: Sequence[int] | None = None,
 ) -> Corpus:
     """Read one or several files or folders; the format is found from the content unless it is named.
 
         corpus = nearspan.read("train.conll")
 
     Args:
-        paths: files, or folders of brat documents; or a `datasets.Dataset` or `DatasetDict`.
+        paths: files, or folders of brat documents; a `datasets.Dataset` or `DatasetDict`; or a pandas frame, as
+            `Corpus.from_pandas` reads it.
         format: the name of a format.
         columns: which columns of a CoNLL file hold labels, from 0 or, if negative, from the end.
 
@@ -92,6 +115,8 @@ def read(
         CorpusError: a file is missing, empty, unreadable or of no known format. What is wrong inside a file
             is in `Corpus.problems` instead.
     """
+    if type(paths).__module__.partition(".")[0] == "pandas":
+        return tables.from_frame(cast("DataFrame", paths))
     if datasets.is_dataset(paths):
         return datasets.read_dataset(paths)
     chosen = None if format is None else _format_named(format)
@@ -213,8 +238,21 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
         raise UnclearFormatError(message)
     if not named:
         _refuse_columns(columns, chosen, source.name)
-    corpus = refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
+    with _without_collection():
+        corpus = refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
     return replace(corpus, problems=corpus.problems + source.left_out_problems())
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Look for no cycles while millions of objects are made that hold none: it takes longer than all the reading."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _format_by_ending(path: Path) -> Format:

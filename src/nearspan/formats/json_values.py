@@ -93,7 +93,8 @@ def _lines(source: Source) -> Iterator[tuple[int, Any]]:
         if not line.strip():
             continue
         try:
-            yield number, _decode(line, None, source, number)[0]
+            record = _plain_record(line)
+            yield number, _decode(line, None, source, number)[0] if record is None else record
         except (ValueError, RecursionError) as error:
             _add_lost(source, f"not JSON: {_reason(error)}; the line is not read", number)
 
@@ -137,6 +138,29 @@ def _add_lost(source: Source, message: str, line: int) -> None:
     """List what is not JSON, and so may hold any number of annotations, as one that is lost."""
     source.count(1)
     source.add_problem("malformed", message, line, lost=1)
+
+
+def _plain_record(line: str) -> dict[str, Any] | None:
+    """The object of a line, if it is sure that no key is repeated in it and no character escaped; otherwise nothing.
+
+    It is the quick way for most lines: there are as many braces and colons after quotes as objects and keys.
+
+    >>> _plain_record('{"text": "Oslo", "entities": [{"start": 0}]}'), _plain_record('{"id": "1", "id": "2"}')
+    ({'text': 'Oslo', 'entities': [{'start': 0}]}, None)
+    """
+    if "\\u" in line or '" ' in line or '"\t' in line or "\r" in line:
+        return None
+    record = json.loads(line)
+    if type(record) is not dict:
+        return None
+    objects, keys = 1, len(record)
+    for value in record.values():
+        if type(value) is list and value and type(value[0]) is dict:
+            if set(map(type, value)) != {dict}:
+                return None
+            objects += len(value)
+            keys += sum(map(len, value))
+    return record if line.count("{") == objects and line.count('":') == keys else None
 
 
 def _decode(text: str, at: int | None, source: Source, line: int) -> tuple[Any, int]:

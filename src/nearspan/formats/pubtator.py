@@ -6,7 +6,8 @@
 
 The text is the title, a newline and the abstract; a document without an abstract line is its title alone.
 A blank line ends a document, but not between a title and its abstract.
-Relations (`1<tab>CID<tab>D001241<tab>D002`) and concept identifiers are left out.
+The concept identifier of a mention is its attribute `identifier`, the column after it `parts` (those of a mention such
+as "breast and ovarian cancer"). Relations (`1<tab>CID<tab>D001241<tab>D002`) are left out.
 """
 
 import re
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
 
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus
@@ -26,6 +28,9 @@ _NUMBER = re.compile(r"-?\d{1,18}")
 _MENTION = re.compile(r"[^\t]*\t-?\d{1,18}\t-?\d{1,18}(?:\t|$)")
 _RELATION = re.compile(r"[A-Za-z_]{3,}")
 _CONCEPT = re.compile(r"-|.*\d.*")
+_ATTRIBUTES = ("identifier", "parts")
+_IDENTIFIER = re.compile(r"[^\t\r\n]+")
+_PARTS = re.compile(r"[^\r\n]*[^\t\r\n]")
 _UNSAFE = re.compile(r"[|\t\r\n]")
 
 
@@ -50,7 +55,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write the text up to its first newline as the title and the rest as the abstract."""
     ids = [_UNSAFE.sub("_", document.id)[:200] or str(number) for number, document in enumerate(corpus, 1)]
     write_file(path, _pieces(corpus, ids))
-    return list_changes(path, plain_text_changes(corpus, ids, "pubtator"))
+    return list_changes(path, plain_text_changes(corpus, ids, "pubtator", _keeps))
 
 
 @dataclass
@@ -105,6 +110,7 @@ def _text_of(line: str) -> tuple[str, str, str]:
 def _add(draft: Draft, line: str, number: int) -> None:
     columns = line.split("\t", 6)
     if _is_relation(columns):
+        draft.source.leave_out("relations")
         return
     is_mention = _is_mention(line)
     if len(columns) < 5 or not is_mention:
@@ -113,7 +119,14 @@ def _add(draft: Draft, line: str, number: int) -> None:
         message = f"{excerpt(line)} belongs to another document than {excerpt(draft.id)}"
         draft.add_problem("malformed", message, number, lost=1)
     else:
-        draft.add([(int(columns[1]), int(columns[2]))], columns[4], number, text=columns[3])
+        attributes = {name: value for name, value in zip(_ATTRIBUTES, columns[5:], strict=False) if value}
+        draft.add([(int(columns[1]), int(columns[2]))], columns[4], number, text=columns[3], attributes=attributes)
+
+
+def _keeps(name: str, value: Any) -> bool:
+    """Whether a column of a mention can hold an attribute."""
+    may_hold = _PARTS if name == "parts" else _IDENTIFIER
+    return name in _ATTRIBUTES and isinstance(value, str) and may_hold.fullmatch(value) is not None
 
 
 def _is_mention(line: str) -> bool:
@@ -135,7 +148,10 @@ def _pieces(corpus: Corpus, ids: Iterable[str]) -> Iterator[str]:
         yield f"{id}|t|{title}\n" + (f"{id}|a|{abstract}\n" if newline else "")
         for entity in document.entities:
             text = re.sub(r"[\t\r\n]", " ", entity.text)
-            yield f"{id}\t{entity.start}\t{entity.end}\t{text}\t{entity.label}\n"
+            kept = {name: value for name, value in entity.attributes.items() if _keeps(name, value)}
+            values = [kept.get(name, "") for name in _ATTRIBUTES]
+            columns = (id, str(entity.start), str(entity.end), text, entity.label, *values)
+            yield "\t".join(columns).rstrip("\t") + "\n"
         yield "\n"
 
 

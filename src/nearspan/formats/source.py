@@ -114,6 +114,10 @@ class Source(_File):
         """All bytes of the file, unpacked if it is compressed with gzip, whatever its name is."""
         if "text" in self.__dict__:
             return self.text.encode("utf-8")
+        return self.read_raw_bytes()
+
+    def read_raw_bytes(self) -> bytes:
+        """The same without what was mended in the text."""
         with refuse_unreadable(self.path):
             data = self.path.read_bytes()
             data = _unpack(data, self.path) if data.startswith(_GZIP) else data

@@ -1,0 +1,158 @@
+"""How long reading takes beside a plain loop over the lines, and how much memory: columns and JSON lines.
+
+    python benchmarks/reading.py [--megabytes 100] [--out benchmarks/results/reading-cpu.json]
+
+Two files are made, with a seed: columns as CoNLL-2003 has them (word, two columns that are not read, chunk tag;
+documents of 5 to 20 sentences) and JSON lines of one to three sentences with their entities. Each measurement is a
+process of its own: a loop that splits each line or decodes it as JSON and keeps nothing, `nearspan.read`, and
+`nearspan.check`. Times are seconds of processor time, as other work on the machine makes the clock useless; memory is
+the most that the process takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+LABELS = ("PER", "LOC", "ORG", "MISC")
+Sentence = tuple[list[str], list[tuple[int, int, str]]]  # words, and first word, stop and label of each entity
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--measure", nargs=2, metavar=("WHAT", "FILE"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measure(options.measure[0], Path(options.measure[1]))))
+        return
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, write in (("conll", columns), ("jsonl", json_lines)):
+            path = Path(folder, f"corpus.{name}")
+            fill(path, write(), options.megabytes * 1_000_000)
+            by_name = {what: run(what, path) for what in ("loop", "read", "check")}
+            ratio = by_name["read"]["seconds"] / by_name["loop"]["seconds"]
+            rows.append({"format": name, **by_name, "read_over_loop": round(ratio, 1)})
+            print(json.dumps(rows[-1]), flush=True)
+    record = {
+        "command": f"python benchmarks/reading.py --megabytes {options.megabytes}",
+        "megabytes": options.megabytes,
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "rows": rows,
+    }
+    if options.out:
+        options.out.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def run(what: str, path: Path) -> dict[str, Any]:
+    """A measurement in a process of its own."""
+    command = [sys.executable, __file__, "--measure", what, str(path)]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    result: dict[str, Any] = json.loads(ran.stdout)
+    return result
+
+
+def measure(what: str, path: Path) -> dict[str, Any]:
+    import nearspan
+
+    work: Callable[[], object] = {
+        "loop": lambda: loop(path),
+        "read": lambda: nearspan.read(path),
+        "check": lambda: nearspan.check(path),
+    }[what]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    result = work()
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    del result
+    return {"seconds": round(seconds, 2), "megabytes": round((peak - before) * 1024 / 1e6)}
+
+
+def loop(path: Path) -> None:
+    decode = json.loads if path.suffix == ".jsonl" else str.split
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            decode(line)
+
+
+def fill(path: Path, pieces: Iterator[str], size: int) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        while size > 0:
+            piece = next(pieces)
+            size -= len(piece)
+            file.write(piece)
+
+
+def columns() -> Iterator[str]:
+    chance = random.Random(0)
+    words = vocabulary(chance)
+    while True:
+        lines = ["-DOCSTART- -X- -X- O\n\n"]
+        for _ in range(chance.randint(5, 20)):
+            tokens, entities = sentence(chance, words)
+            tags = ["O"] * len(tokens)
+            for first, stop, label in entities:
+                tags[first:stop] = [f"B-{label}"] + [f"I-{label}"] * (stop - first - 1)
+            lines += [f"{token} NN I-NP {tag}\n" for token, tag in zip(tokens, tags, strict=True)]
+            lines.append("\n")
+        yield "".join(lines)
+
+
+def json_lines() -> Iterator[str]:
+    chance = random.Random(0)
+    words = vocabulary(chance)
+    number = 0
+    while True:
+        tokens: list[str] = []
+        entities: list[tuple[int, int, str]] = []
+        for _ in range(chance.randint(1, 3)):
+            more, inside = sentence(chance, words)
+            entities += [(first + len(tokens), stop + len(tokens), label) for first, stop, label in inside]
+            tokens += more
+        starts = [0]
+        for token in tokens:
+            starts.append(starts[-1] + len(token) + 1)
+        places = [{"start": starts[a], "end": starts[b] - 1, "label": label} for a, b, label in entities]
+        number += 1
+        yield json.dumps({"id": str(number), "text": " ".join(tokens), "entities": places}) + "\n"
+
+
+def vocabulary(chance: random.Random) -> list[str]:
+    return ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(1, 9))) for _ in range(20_000)]
+
+
+def sentence(chance: random.Random, words: list[str]) -> Sentence:
+    tokens = chance.choices(words, k=chance.randint(5, 30))
+    entities: list[tuple[int, int, str]] = []
+    at = 0
+    while at < len(tokens):
+        size = min(chance.randint(1, 3), len(tokens) - at) if chance.random() < 0.1 else 0
+        if size:
+            entities.append((at, at + size, chance.choice(LABELS)))
+        at += size or 1
+    return tokens, entities
+
+
+def processor() -> str:
+    with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
+        return next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "unknown")
+
+
+if __name__ == "__main__":
+    main()

@@ -113,7 +113,8 @@ def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome
     if raised and trial.misread(logs, standing):  # sentences that leant on each other
         logs = highest
     if carries:
-        held_out = HeldOut(model, datastore) if any(bool(log.any()) for log in logs) else None
+        plain = trial._with_weights([torch.zeros_like(log) for log in logs])
+        held_out = HeldOut(model, plain) if any(bool(log.any()) for log in logs) else None
         carry = [_carry(datastore, held_out, rows[i][0], log) if held_out else Outcome() for i, log in enumerate(logs)]
         return [replace(outcome, failure=failures.get(i, "")) for i, outcome in enumerate(carry)]
     outcomes = []
@@ -165,10 +166,10 @@ class _Trial:
 
     def _with_weights(self, weights: Sequence[Tensor]) -> Datastore:
         """The datastore where spans of the sentences have the log weights [S]."""
+        log_weights = self.datastore.log_weights.clone()
+        for rows, logs in zip(self.rows, weights, strict=True):
+            log_weights[rows] = 0 if self.carries else logs
         if not self.carries:
-            log_weights = self.datastore.log_weights.clone()
-            for rows, logs in zip(self.rows, weights, strict=True):
-                log_weights[rows] = logs
             return replace(self.datastore, log_weights=log_weights)
         sentences = list(self.datastore.sentences)
         for places, rows, logs in zip(self.copies, self.rows, weights, strict=True):
@@ -178,7 +179,7 @@ class _Trial:
             carried = tuple((*span, own, 0.0) for span, own in zip(spans, times, strict=True))
             for place in places:
                 sentences[place] = replace(sentences[place], carried=carried, span_weights=())
-        return replace(self.datastore, sentences=sentences)
+        return replace(self.datastore, sentences=sentences, log_weights=log_weights)
 
     @torch.inference_mode()
     def misread(self, weights: Sequence[Tensor], checked: Collection[int]) -> dict[int, Tensor]:

@@ -190,7 +190,7 @@ def main() -> None:
             enough = sum(len(pool) >= count for pool in roles.pools.values())
             row = measure(editor.model, sentences, before, roles, few, added)
             kept = editor.sentences(document="corrections", limit=len(added)) if added else []
-            times = sorted(times for sentence in kept for _, times in sentence.span_weights)
+            times = sorted(times for sentence in kept for _, times, *_ in (*sentence.span_weights, *sentence.carried))
             weighted = {"weighted_spans": len(times), "most_times": max(times, default=1.0)}
             weighted["median_times"] = times[len(times) // 2] if times else 1.0
             added_row = {"k": count, "added_sentences": len(added), "kinds_with_k_to_add": enough, **weighted}

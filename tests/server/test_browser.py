@@ -14,6 +14,7 @@ import pytest
 from nearspan.colours import LabelColours
 
 TEXT = "Ada lives in Oslo"
+CORRECT = re.compile("^Correct it")
 
 pytestmark = pytest.mark.browser
 
@@ -160,15 +161,36 @@ def test_correct_and_undo(page):
     mark_of(page, "Oslo, PLACE").click()
     page.get_by_label("Correct it").select_option("PERSON")
     page.get_by_role("button", name="Relabel").click()
+    page.get_by_role("button", name=CORRECT).click()
     mark_of(page, "Oslo, PERSON").wait_for()
     page.get_by_role("status").get_by_text("“Oslo” is PERSON in the memory now.").wait_for()
     page.get_by_role("button", name="Undo").click()
     mark_of(page, "Oslo, PLACE").wait_for()
     page.get_by_role("button", name="Not an entity").click()
+    page.get_by_role("button", name=CORRECT).click()
     page.get_by_role("button", name="Undo").wait_for()
     assert mark_of(page, "Oslo").count() == 0
     page.get_by_role("button", name="Undo").click()
     mark_of(page, "Oslo, PLACE").wait_for()
+
+
+def test_a_preview_says_what_a_correction_breaks_before_it_is_made(page):
+    annotate(page, TEXT)
+    answer = {"effect": "broken", "sentence": "Bob left Oslo", "text": "Oslo", "before": "PLACE", "after": "PERSON"}
+
+    def harm(route) -> None:
+        content = route.fetch().json()
+        route.fulfill(json=content | {"broken": 1, "harms": True, "changes": [answer | {"gold": "PLACE"}]})
+
+    page.route("**/memory/corrections/preview", harm)
+    mark_of(page, "Oslo, PLACE").click()
+    page.get_by_role("button", name="Relabel").click()
+    preview = page.get_by_role("group", name="Preview")
+    preview.get_by_text("It breaks more than it mends.").wait_for()
+    assert "broken “Oslo”: PLACE → PERSON Bob left Oslo" in preview.inner_text()
+    assert mark_of(page, "Oslo, PLACE").count() == 1  # nothing is edited yet
+    preview.get_by_role("button", name="Leave it").click()
+    preview.wait_for(state="detached")
 
 
 def test_a_sentence_that_is_new_to_the_memory_is_counted_until_undone(page):
@@ -176,6 +198,7 @@ def test_a_sentence_that_is_new_to_the_memory_is_counted_until_undone(page):
     page.get_by_label("Ask about other words").fill("lives")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_role("button", name="Add").click()
+    page.get_by_role("button", name=CORRECT).click()
     page.get_by_role("button", name="Undo").wait_for()
     assert "12 sentences" not in page.locator("#model").inner_text()
     page.get_by_role("button", name="Undo").click()
@@ -295,6 +318,7 @@ def test_where_reading_needs_a_token_the_page_asks_for_it_and_again_for_editing(
         page.get_by_role("heading", name="Ada").wait_for()
         page.get_by_role("button", name="Not an entity").click()
         give_token(page, "Editing needs the token", "sesame")
+        page.get_by_role("button", name=CORRECT).click()
         page.get_by_role("status").get_by_text("“Ada” is no entity in the memory now.").wait_for()
         context.close()
 
@@ -415,6 +439,7 @@ def test_an_edit_is_undone_after_a_reload_by_the_keyboard_alone(page):
     annotate(page, TEXT)
     mark_of(page, "Oslo, PLACE").click()
     page.get_by_role("button", name="Relabel").click()
+    page.get_by_role("button", name=CORRECT).click()
     mark_of(page, "Oslo, PERSON").wait_for()
     page.reload()
     page.locator("#examples button").first.wait_for()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,6 +30,14 @@ Weight = Annotated[
         help="As how many copies a sentence counts; not given: its spans count as often as it takes for the model to "
         "read it so.",
     ),
+]
+
+
+PreviewOnly = Annotated[
+    bool, typer.Option("--preview", help="Change nothing: show what it would change in held-out sentences.")
+]
+HeldOut = Annotated[
+    list[Path] | None, typer.Option("--held-out", help="With --preview: labelled documents to look at instead.")
 ]
 
 
@@ -89,11 +99,14 @@ def list_(
     editor = _open(context, "cpu")
     sentences = editor.sentences(text, label, document, limit, offset)
     if as_json:
-        print_json({"sentences": [sentence.to_dict() for sentence in sentences]})
+        due = {"training_due": editor.training_due} if editor.training_due else {}
+        print_json({"sentences": [sentence.to_dict() for sentence in sentences]} | due)
         return
     colours = LabelColours(editor.model.labels)
     for sentence in sentences:
         terminal().print(_render(sentence, colours), soft_wrap=True)
+    if editor.training_due:
+        echo(editor.training_due)
 
 
 @memory.command(cls=Command)
@@ -128,6 +141,8 @@ def add(
     corpus: Annotated[list[Path] | None, typer.Option(help="Or labelled documents, any format.")] = None,
     document: Annotated[str, typer.Option(help="An id for the text, by which it can be forgotten.")] = "",
     weight: Weight = None,
+    preview: PreviewOnly = False,
+    held_out: HeldOut = None,
     as_json: options.Json = False,
     search: options.Search = "",
     interpolate: options.Interpolate = None,
@@ -161,7 +176,9 @@ def add(
     editor = _open(context, device, search, interpolate)
     copies: float | Literal["enough"] = "enough" if weight is None else weight
     editor.check(documents, copies)
-    _show([editor.add(document, copies) for document in documents], as_json)
+    from nearspan.memory import Editor
+
+    _run(editor, [partial(Editor.add, document=each, weight=copies) for each in documents], preview, held_out, as_json)
 
 
 @memory.command(cls=Command)
@@ -172,6 +189,8 @@ def relabel(
     label: Annotated[str, typer.Option(help="Their label from now on; '' makes them no entity.")],
     start: Start = -1,
     weight: Weight = None,
+    preview: PreviewOnly = False,
+    held_out: HeldOut = None,
     as_json: options.Json = False,
     search: options.Search = "",
     interpolate: options.Interpolate = None,
@@ -185,7 +204,8 @@ def relabel(
     """
     editor = _open(context, device, search, interpolate)
     place = find_in_memory(editor, sentence, span, start)
-    _show([editor.relabel(sentence, place, label, "enough" if weight is None else weight)], as_json)
+    copies: float | Literal["enough"] = "enough" if weight is None else weight
+    _run(editor, [lambda memory: memory.relabel(sentence, place, label, copies)], preview, held_out, as_json)
 
 
 @memory.command(cls=Command)
@@ -197,6 +217,8 @@ def remove(
     ] = None,
     start: Start = -1,
     document: Annotated[str, typer.Option(help="Everything from the document with this id.")] = "",
+    preview: PreviewOnly = False,
+    held_out: HeldOut = None,
     as_json: options.Json = False,
     device: options.Device = "",
 ) -> None:
@@ -208,10 +230,10 @@ def remove(
         raise ConfigError("give --sentence ID, with --span WORDS or without, or --document ID")
     editor = _open(context, device)
     if sentence is None:
-        _show([editor.forget(document)], as_json)
-    else:
-        place = find_in_memory(editor, sentence, span, start) if span is not None else None
-        _show([editor.remove(sentence, place)], as_json)
+        _run(editor, [lambda memory: memory.forget(document)], preview, held_out, as_json)
+        return
+    place = find_in_memory(editor, sentence, span, start) if span is not None else None
+    _run(editor, [lambda memory: memory.remove(sentence, place)], preview, held_out, as_json)
 
 
 @memory.command(cls=Command)
@@ -266,6 +288,36 @@ def _open(context: typer.Context, device: str, search: str = "", interpolate: fl
     editor = Editor.open(options.local_model(context.obj), device)
     options.apply_to(editor.model, search, interpolate)
     return editor
+
+
+def _run(
+    editor: Editor,
+    edits: Sequence[Callable[[Editor], Edit]],
+    preview: bool,
+    held_out: list[Path] | None,
+    as_json: bool,
+) -> None:
+    """Make edits, or show what each by itself would change."""
+    if held_out and not preview:
+        raise ConfigError("--held-out is for --preview")
+    if not preview:
+        _show([make(editor) for make in edits], as_json)
+        if editor.training_due and not as_json:
+            echo(editor.training_due)
+        return
+    documents = options.read_documents(held_out) if held_out else None
+    previews = [editor.preview(make, documents) for make in edits]
+    if as_json:
+        print_json({"previews": [each.to_dict() for each in previews]})
+        return
+    for each in previews:
+        echo(f"would {each.edit.summary}")
+        for line in each.edit.receipt:
+            echo(f"   {line}")
+        echo(f"   {each}")
+        for change in each.changes:
+            echo(f"   {change}")
+    echo("nothing is changed: leave out --preview to do it")
 
 
 def _show(edits: list[Edit], as_json: bool) -> None:

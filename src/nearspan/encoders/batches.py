@@ -73,6 +73,7 @@ class EncodedCorpus:
     passages: list[list[int]]  # sentences that an encoder reads together; a batch holds all of them or none
     sizes: list[tuple[int, int, int]]  # of each passage the words, and of its windows the most pieces and the number
     given_spans: SpanTable | None = None  # the candidates, where these are given; else all spans are
+    word_keys: Tensor | None = None  # [R] of the words' texts in any case, on the CPU: equal where these are
 
     def __len__(self) -> int:
         return len(self.lengths)

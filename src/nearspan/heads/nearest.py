@@ -76,7 +76,22 @@ class NearestHead(Head):
         return losses.sum()
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
-        """Equation 2: P(y|s) [S, 1 + Y], over the nearest sentences or over all of the datastore."""
+        """Equation 2: P(y|s) [S, 1 + Y], over the nearest sentences or over all of the datastore.
+
+        Where words were corrected elsewhere, the corrected spans are summed up with these.
+        """
+        probabilities = self._base_probabilities(query, entities_only)
+        carried = query.datastore.carried if query.datastore is not None else None
+        for row in carried.matches(query.batch, query.candidates) if carried is not None else ():
+            sums = probabilities.new_zeros(self.labels, dtype=torch.double)
+            neighbours = self.contributions(query, row)
+            if query.datastore is not None and len(neighbours.rows):
+                sums.index_add_(0, query.datastore.labels[neighbours.rows], neighbours.weights)
+                probabilities[row] = sums.to(probabilities.dtype)
+        return probabilities
+
+    def _base_probabilities(self, query: Query, entities_only: bool) -> Tensor:
+        """The same by the neighbours alone."""
         datastore, sentences = self._neighbours(query)
         table = datastore.vectors
         if query.network.is_additive and isinstance(table, WordTable) and not query.batch.rows.is_cuda:
@@ -98,8 +113,15 @@ class NearestHead(Head):
             rows, real = sentence_rows(datastore, sentences[query.candidates.sentence[row]][None])
             rows = rows[real & (datastore.labels[rows] >= 0)]
         vector = query.vectors[row].double()
-        weights = (similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows)).softmax(0)
-        return Contributions(rows, weights)
+        scores = similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows)
+        if datastore.carried is None:
+            return Contributions(rows, scores.softmax(0))
+        more, log_weights = (
+            part.to(rows.device) for part in datastore.carried.compared_with(query.batch, query.candidates, row)
+        )
+        both = torch.cat([scores, similarities(datastore, vector[None], more)[0] + log_weights])
+        rows, places = torch.cat([rows, more]).unique(return_inverse=True)
+        return Contributions(rows, both.new_zeros(len(rows)).index_add_(0, places, both.softmax(0)))
 
     def _neighbours(self, query: Query) -> tuple[Datastore, Tensor | None]:
         """The datastore, and its sentences [B, K] that each sentence of a batch is compared with; None: all of them."""

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.errors import ModelError
+from nearspan.knn.carried import Carried
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import PART, WordTable
 from nearspan.segment import Fragments, LabelledSpan, digests
@@ -178,6 +179,11 @@ class Datastore:
         begins[1:] = marks[order].diff() != 0
         before = steps - (steps * begins).cummax(0).values  # how many of its kind come before each
         return -TIE * torch.empty_like(before).scatter_(0, order, before).float()
+
+    @cached_property
+    def carried(self) -> Carried | None:
+        """The spans that are compared with the same words wherever these are read."""
+        return Carried.of(self.sentences, self.starts, self.labels, self.max_width)
 
     @cached_property
     def by_digest(self) -> dict[int, int]:

@@ -23,6 +23,8 @@ class MemorySentence:
     removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
     weight: float = 1.0  # so many copies does the sentence count as
     span_weights: tuple[tuple[int, int, float], ...] = ()  # spans, first word and stop, that count so many times
+    carried: tuple[tuple[int, int, float, float], ...] = ()  # spans that count so many times more for the same words:
+    # in this very sentence, and in others
 
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
@@ -50,7 +52,8 @@ class MemorySentence:
         }
         content |= {"removed": self.removed} if self.removed else {}
         content |= {"weight": self.weight} if self.weight != 1 else {}
-        return content | ({"span_weights": self.span_weights} if self.span_weights else {})
+        content |= {"span_weights": self.span_weights} if self.span_weights else {}
+        return content | ({"carried": self.carried} if self.carried else {})
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> MemorySentence:
@@ -65,7 +68,9 @@ class MemorySentence:
         )
         removed = tuple((int(a), int(b)) for a, b in content.get("removed", ()))
         span_weights = tuple((int(a), int(b), float(times)) for a, b, times in content.get("span_weights", ()))
+        carried = tuple((int(a), int(b), float(own), float(like)) for a, b, own, like in content.get("carried", ()))
         others = [
+            *((a, b, "carried span") for a, b, *_ in carried),
             *((*place, "removed span") for place in removed),
             *((a, b, "weighted span") for a, b, _ in span_weights),
         ]
@@ -74,8 +79,11 @@ class MemorySentence:
             if not 0 <= first < stop <= len(words):
                 raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
         weight = float(content.get("weight", 1.0))
-        for number in (weight, *(times for _, _, times in span_weights)):
+        for number in (weight, *(times for _, _, times in span_weights), *(each[2] for each in carried)):
             if not 0 < number < math.inf:
                 raise ValueError(f"a weight is {number}, not a number above 0")
+        for *_, like in carried:
+            if not 0 <= like < math.inf:
+                raise ValueError(f"a weight is {like}, not a number from 0")
         where = (str(content["document"]), int(content["number"]), str(content["text"]))
-        return cls(*where, words, entities, removed, weight, span_weights)
+        return cls(*where, words, entities, removed, weight, span_weights, carried)

@@ -168,6 +168,15 @@ def span_probabilities(
     return shares.div_(shares.sum(-1, keepdim=True))
 
 
+def weigh_span_rows(vectors: Tensor, pool: WordPool, labels: int, max_width: int) -> tuple[Tensor, Tensor]:
+    """log2 of the weight of all of one pool's spans [N] for spans [N, H], and the labels' shares of it [N, 1 + Y]."""
+    scores = pool.scores_of(vectors * LOG2_E, [len(vectors)])
+    pool_of = torch.zeros(len(vectors), dtype=torch.long)
+    total, shares = _weigh_rows(scores, pool_of, pool, labels, max_width)
+    shares[:, 0] = (1 - shares[:, 1:].sum(-1)).clamp(min=0)
+    return total, shares
+
+
 def _row_probabilities(vectors: Tensor, pool_of: Tensor, pool: WordPool, max_width: int, labels: int) -> Tensor:
     """P(y|s) [N, 1 + Y] of spans [N, H] in the order of the sentences `pool_of` [N] that ask pools [B, ...]."""
     counts = torch.bincount(pool_of, minlength=len(pool.index)).tolist()

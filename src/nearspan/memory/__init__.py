@@ -2,8 +2,9 @@
 
 from nearspan.memory.editor import Editor
 from nearspan.memory.edits import Edit
+from nearspan.memory.preview import Change, Preview
 from nearspan.memory.repair import repair_journal
 from nearspan.memory.reweight import Weight
 from nearspan.memory.sentences import SentenceView
 
-__all__ = ["Edit", "Editor", "SentenceView", "Weight", "repair_journal"]
+__all__ = ["Change", "Edit", "Editor", "Preview", "SentenceView", "Weight", "repair_journal"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
@@ -14,6 +14,7 @@ from typing import Any
 
 from nearspan.document import Document, Span, count_of
 from nearspan.errors import EditError
+from nearspan.formats import Documents, as_documents
 from nearspan.formats.markup import parse as parse_markup
 from nearspan.heads import Query
 from nearspan.knn import Datastore, MemorySentence
@@ -23,6 +24,7 @@ from nearspan.memory import receipts
 from nearspan.memory.build import build, check_labels, erase_forgotten_words, rebuild, replace_memory
 from nearspan.memory.edits import Edit, Kind, standing_edits, word_runs, write_document
 from nearspan.memory.lock import PATIENCE, lock_memory
+from nearspan.memory.preview import Preview, compare_documents, compare_memory
 from nearspan.memory.reweight import TRIAL, Target, Weight, check_weight, reweight
 from nearspan.memory.sentences import SentenceView, as_document, matching
 from nearspan.memory.sync import MemorySync
@@ -160,10 +162,14 @@ class Editor:
                 target = Target(labelled.sentences, queries, [[each] for each in ids])
                 outcomes = reweight(model, concatenate([datastore, trial]), target)
                 change |= {"weight": 1.0, "span_weights": [outcome.span_weights for outcome in outcomes]}
+                change["carried"] = [outcome.carried for outcome in outcomes]
                 note, misread = receipts.weights_found(target.ids, outcomes)
                 receipt += misread
                 weights = zip(sentences, outcomes, strict=True)
-                sentences = [replace(sentence, span_weights=outcome.span_weights) for sentence, outcome in weights]
+                sentences = [
+                    replace(sentence, span_weights=outcome.span_weights, carried=outcome.carried)
+                    for sentence, outcome in weights
+                ]
             else:
                 note = self._weight_note(weight)
                 if weight != "enough":
@@ -218,7 +224,7 @@ class Editor:
                 trial = self._sync.revise(self._sync.after("relabel", change | {"span_weights": TRIAL}))
                 target = self._target(ids)
                 [outcome] = outcomes = reweight(self.model, trial, target)
-                change["span_weights"] = outcome.span_weights
+                change |= {"span_weights": outcome.span_weights, "carried": outcome.carried}
                 note, misread = receipts.weights_found(target.ids, outcomes)
             after = self._sync.after("relabel", change).sentences
             if all(after[each] == self._sentence(each) for each in ids):
@@ -272,6 +278,34 @@ class Editor:
             if only is not None and last.number != only:
                 raise EditError(f"edit {only} is not the last that stands, which is {last.number}: {last.summary}")
             return self._make("undo", f"undo edit {last.number}: {last.summary}", {"undoes": last.number})
+
+    def preview(self, make: Callable[[Editor], Edit], held_out: Documents | None = None) -> Preview:
+        """What an edit would change in held-out sentences; nothing is edited.
+
+        Those are sentences of the memory that are like the edited ones, each read without itself, or documents of
+        yours with their entities.
+
+            model.memory.preview(lambda memory: memory.add("[Vienna](PLACE) is cold"))
+        """
+        with self._mutex:
+            self._sync.previews = True
+            try:
+                edit = make(self)
+            finally:
+                self._sync.previews = False
+            before, after = self._sync.datastore(), self._sync.previewed
+            if after is None:
+                raise EditError("there was no edit to preview")
+            if held_out is not None:
+                compared = compare_documents(self.model, before, after, as_documents(held_out).documents)
+            else:
+                compared = compare_memory(self.model, before, after)
+            return Preview(edit, *compared)
+
+    @property
+    def training_due(self) -> str:
+        """Why the model should be trained again, with its corrections in the training data; "" where it need not be."""
+        return receipts.training_due(self._sync.revision.sentences.values())
 
     def log(self) -> list[Edit]:
         """All edits since the memory was built, the first one first."""

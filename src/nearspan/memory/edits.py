@@ -18,6 +18,7 @@ from nearspan.segment import Fragments, LabelledSpan, Sentence
 
 Kind = Literal["add", "relabel", "remove", "forget", "undo"]
 SpanWeights = tuple[tuple[int, int, float], ...]  # first word, stop, how often the span counts
+CarriedWeights = tuple[tuple[int, int, float, float], ...]  # the same, in its sentence and for its words elsewhere
 Reader = Callable[[Document], list[MemorySentence]]  # what a document brings into the memory
 
 
@@ -138,7 +139,8 @@ class Revision:
                 changed = relabel(sentence, word_runs(sentence, number, span), label)
                 if "weight" in change:
                     weights = tuple(change.get("span_weights", ()))
-                    changed = replace(changed, weight=float(change["weight"]), span_weights=weights)
+                    carried = tuple(change.get("carried", ()))
+                    changed = replace(changed, weight=float(change["weight"]), span_weights=weights, carried=carried)
                 self.sentences[number] = changed
 
     def _add(self, change: Mapping[str, Any], read: Reader) -> None:
@@ -153,6 +155,8 @@ class Revision:
         self.added[first], self.next_id = (change["document"], len(sentences)), first + len(sentences)
         for number, (sentence, own_weights) in enumerate(zip(sentences, weights, strict=True), start=first):
             self.sentences[number] = replace(sentence, weight=weight, span_weights=tuple(own_weights))
+        for number, carried in zip(range(first, self.next_id), change.get("carried", ()), strict=False):
+            self.sentences[number] = replace(self.sentences[number], carried=tuple(carried))
 
 
 def relabel(sentence: MemorySentence, runs: Fragments, label: str | None) -> MemorySentence:

@@ -18,6 +18,9 @@ Pair = tuple[Count, Count]  # of characters or words, half-open
 Times = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # how often a sentence or a span counts
 
 
+Carried = tuple[Count, Count, Times, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+
+
 class _Document(_Strict):
     id: str
     text: str
@@ -32,6 +35,7 @@ class _Add(_Strict):
     count: Count  # of its sentences
     weight: Times = 1.0
     span_weights: list[list[tuple[Count, Count, Times]]] = []
+    carried: list[list[Carried]] = []
 
 
 class _Relabel(_Strict):
@@ -40,6 +44,7 @@ class _Relabel(_Strict):
     label: str
     weight: Times = 1.0
     span_weights: list[tuple[Count, Count, Times]] = []
+    carried: list[Carried] = []
 
 
 class _Remove(_Strict):

@@ -1,10 +1,13 @@
 """Receipts: what an edit brought in or took out, in plain words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from nearspan.document import count_of
 from nearspan.knn import MemorySentence
 from nearspan.memory.reweight import Outcome
+
+FEWEST = 20  # corrections, or limited ones, after which training again is due
+SHARE = 0.01  # of the memory's sentences that are corrections, likewise
 
 FILES = (
     "Still on disk: memory.jsonl and journal.jsonl keep the text, so that undo can bring it back. "
@@ -35,6 +38,7 @@ def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> 
     ['sentence 8 is still misread: not even 9 times']
     """
     times = [weight for outcome in outcomes for *_, weight in outcome.span_weights]
+    times += [own for outcome in outcomes for _, _, own, _ in outcome.carried]
     lost, parts = sum(bool(outcome.failure) for outcome in outcomes), []
     if len(times) == 1:
         parts.append(f"1 span counts {times[0]:.3g} times, which is enough")
@@ -47,9 +51,32 @@ def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> 
         parts.append(
             f"for {count_of(lost, 'sentence', 'sentences')} no weight is{'' if parts else ' enough'}, so {so} once"
         )
-    pairs = zip(ids, outcomes, strict=True)
+    pairs = list(zip(ids, outcomes, strict=True))
     misread = [f"sentence {copies[0]} is still misread: {o.failure}" for copies, o in pairs if o.failure]
+    if any(outcome.carried for outcome in outcomes):
+        mended, broken = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("mended", "broken"))
+        misread.append(f"the same words in the memory's sentences, held out: {mended} mended, {broken} broken")
+    for copies, outcome in pairs:
+        misread += [
+            f"sentence {copies[0]}: elsewhere {text!r} counts less than here, as it would break more than it mends"
+            for text in outcome.limited
+        ]
     return f": {'; '.join(parts)}", misread
+
+
+def training_due(sentences: Iterable[MemorySentence]) -> str:
+    """Why training again is due: many corrections, or some that cannot count elsewhere as they do in their sentence."""
+    corrected = limited = total = 0
+    for sentence in sentences:
+        total += 1
+        corrected += bool(sentence.carried)
+        limited += any(like < own for *_, own, like in sentence.carried)
+    reasons = []
+    if corrected >= max(FEWEST, SHARE * total):
+        reasons.append(f"{corrected:,} of {total:,} sentences are corrections that the model would misread")
+    if limited >= FEWEST:
+        reasons.append(f"{limited:,} corrections are limited to their own sentences, as they break more elsewhere")
+    return f"train again: {' and '.join(reasons)}" if reasons else ""
 
 
 def sentence_line(number: int, sentence: MemorySentence) -> str:

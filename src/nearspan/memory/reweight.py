@@ -20,7 +20,8 @@ from torch import Tensor
 from nearspan.errors import EditError
 from nearspan.heads import Query
 from nearspan.knn import Datastore, MemorySentence
-from nearspan.memory.edits import SpanWeights
+from nearspan.memory.edits import CarriedWeights, SpanWeights
+from nearspan.memory.held_out import SURE, HeldOut
 from nearspan.model import Model
 from nearspan.model.decode import decode
 from nearspan.model.predict import of_whole_words
@@ -31,6 +32,8 @@ Weight = float | Literal["enough"]
 
 LIMIT = 1_000_000.0  # the most that a span is made to count
 LEAST = 2.0  # the least by which a misread span is made to count more often
+LEAD = 1.0  # log of how much more often than enough they count: the right label leads by about so much
+LOWER = (0.0, 0.5, 1.0, 2.0, 3.0)  # by how much the log weight may be lower elsewhere
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
 TRIAL: SpanWeights = ((0, 1, 2.0),)  # what sentences must have in a datastore where their weights are to be tried
 
@@ -59,6 +62,10 @@ class Outcome:
 
     span_weights: SpanWeights = ()
     failure: str = ""
+    carried: CarriedWeights = ()  # instead of `span_weights`, where the head compares the same words wherever they are
+    mended: int = 0  # held-out spans of the memory with the same words
+    broken: int = 0
+    limited: tuple[str, ...] = ()  # words that count less elsewhere, as they would break more than they mend
 
 
 def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome]:
@@ -77,7 +84,9 @@ def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome
         + torch.arange(int(datastore.counts[places[0]]), device=datastore.starts.device)
         for places in copies
     ]
-    trial = _Trial(model, datastore, target, rows, [datastore.sentences[places[0]] for places in copies])
+    carries = model.network.head.sums_inner_products
+    remembered = [datastore.sentences[places[0]] for places in copies]
+    trial = _Trial(model, datastore, target, rows, remembered, copies, carries)
     limit, logs = math.log(LIMIT), [torch.zeros(each.shape[1], device=each.device) for each in rows]
     standing, failures = list(range(len(copies))), dict[int, str]()
     wrong = trial.misread(logs, standing)
@@ -103,6 +112,11 @@ def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome
     logs = [log * high.get(i, 1.0) for i, log in enumerate(highest)]
     if raised and trial.misread(logs, standing):  # sentences that leant on each other
         logs = highest
+    if carries:
+        plain = trial._with_weights([torch.zeros_like(log) for log in logs])
+        held_out = HeldOut(model, plain) if any(bool(log.any()) for log in logs) else None
+        carry = [_carry(datastore, held_out, rows[i][0], log) if held_out else Outcome() for i, log in enumerate(logs)]
+        return [replace(outcome, failure=failures.get(i, "")) for i, outcome in enumerate(carry)]
     outcomes = []
     for i, log in enumerate(logs):
         heavy = rows[i][0][log > 0]
@@ -110,6 +124,32 @@ def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome
         places = zip(datastore.first[heavy].tolist(), datastore.stop[heavy].tolist(), weights, strict=True)
         outcomes.append(Outcome(tuple(places), failures.get(i, "")))
     return outcomes
+
+
+def _carry(datastore: Datastore, held_out: HeldOut, rows: Tensor, logs: Tensor) -> Outcome:
+    """How often the spans of a sentence at some rows [S] count here and elsewhere, given the log weights [S] that do.
+
+    They count more often than need be here, so that they have a lead. Elsewhere they count as often as mends at least
+    as many of the memory's spans of the same words, held out, as it breaks.
+    """
+    carried: list[tuple[int, int, float, float]] = []
+    limited, mended, broken = list[str](), 0, 0
+    heavy = (logs[logs > 0] + LEAD).clamp(max=math.log(LIMIT)).tolist()
+    for row, log in zip(rows[logs > 0].tolist(), heavy, strict=True):
+        first, stop, label = (int(column[row]) for column in (datastore.first, datastore.stop, datastore.labels))
+        like, times = held_out.like(row), 0.0
+        for lower in LOWER:
+            mends, breaks = like.changes(label, log - lower, SURE)
+            if int(breaks.sum()) <= int(mends.sum()):
+                times = math.exp(log - lower)
+                mends, breaks = like.changes(label, log - lower)
+                mended, broken = mended + int(mends.sum()), broken + int(breaks.sum())
+                break
+        if times < math.exp(log):
+            sentence = datastore.sentences[int(datastore.sentence[row])]
+            limited.append(sentence.span(first, stop).text(sentence.text))
+        carried.append((first, stop, math.exp(log), times))
+    return Outcome((), "", tuple(carried), mended, broken, tuple(limited))
 
 
 @dataclass(frozen=True)
@@ -121,6 +161,25 @@ class _Trial:
     target: Target
     rows: Sequence[Tensor]  # of each sentence [copies, S]
     remembered: Sequence[MemorySentence]
+    copies: Sequence[Sequence[int]]  # where each is in the datastore
+    carries: bool = False  # whether the weights are for the same words in the same sentence alone
+
+    def _with_weights(self, weights: Sequence[Tensor]) -> Datastore:
+        """The datastore where spans of the sentences have the log weights [S]."""
+        log_weights = self.datastore.log_weights.clone()
+        for rows, logs in zip(self.rows, weights, strict=True):
+            log_weights[rows] = 0 if self.carries else logs
+        if not self.carries:
+            return replace(self.datastore, log_weights=log_weights)
+        sentences = list(self.datastore.sentences)
+        for places, rows, logs in zip(self.copies, self.rows, weights, strict=True):
+            heavy = rows[0][logs > 0]
+            spans = zip(self.datastore.first[heavy].tolist(), self.datastore.stop[heavy].tolist(), strict=True)
+            times = logs[logs > 0].exp().tolist()
+            carried = tuple((*span, own, 0.0) for span, own in zip(spans, times, strict=True))
+            for place in places:
+                sentences[place] = replace(sentences[place], carried=carried, span_weights=())
+        return replace(self.datastore, sentences=sentences, log_weights=log_weights)
 
     @torch.inference_mode()
     def misread(self, weights: Sequence[Tensor], checked: Collection[int]) -> dict[int, Tensor]:
@@ -128,10 +187,7 @@ class _Trial:
 
         For each the log of how much more often its spans [S] should count, 0 for those with the right labels.
         """
-        network, log_weights = self.model.network.eval(), self.datastore.log_weights.clone()
-        for rows, logs in zip(self.rows, weights, strict=True):
-            log_weights[rows] = logs
-        datastore = replace(self.datastore, log_weights=log_weights)
+        network, datastore = self.model.network.eval(), self._with_weights(weights)
         wrong: dict[int, Tensor] = {}
         for query in self.target.queries:
             numbers = query.batch.ids.tolist()

@@ -22,6 +22,9 @@ class SentenceView:
     document: str
     weight: float = 1.0  # so many copies does it count as
     span_weights: tuple[tuple[Span, float], ...] = ()  # spans that count so many times
+    carried: tuple[
+        tuple[Span, float, float], ...
+    ] = ()  # spans that count so much more for their words, here, elsewhere
 
     @classmethod
     def of(cls, number: int, sentence: MemorySentence) -> SentenceView:
@@ -29,7 +32,8 @@ class SentenceView:
         entities = tuple(sorted(Entity(sentence.characters(gold.fragments), gold.label) for gold in sentence.entities))
         removed = tuple(sentence.span(*span) for span in sentence.removed)
         weights = tuple((sentence.span(first, stop), weight) for first, stop, weight in sentence.span_weights)
-        place = (sentence.document, sentence.weight, weights)
+        carried = tuple((sentence.span(first, stop), own, like) for first, stop, own, like in sentence.carried)
+        place = (sentence.document, sentence.weight, weights, carried)
         return cls(number, sentence.text, entities, removed, *place)
 
     def to_dict(self) -> dict[str, Any]:

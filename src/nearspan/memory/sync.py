@@ -34,6 +34,8 @@ class MemorySync:
         self._journal: Journal | None = None
         self._base_forgotten: frozenset[int] = frozenset()
         self.known_state: tuple[object, ...] = ()  # when it was last read
+        self.previews = False  # whether edits are only looked at
+        self.previewed: Datastore | None = None  # what the last of these would make of the memory
 
     def state(self) -> tuple[object, ...]:
         """Changes whenever the memory or its journal has changed on disk; cheap. None: a file is missing."""
@@ -86,6 +88,9 @@ class MemorySync:
             raise EditError(f"{self.folder} has no memory: {NO_MEMORY}")
         time = datetime.now(UTC).isoformat(timespec="seconds")
         edit = Edit(len(self.edits) + 1, time, kind, summary, change, tuple(receipt))
+        if self.previews:
+            self.previewed = datastore
+            return edit
         self._journal.append(asdict(edit))
         self.edits.append(edit)
         self.revision, self.model.datastore, self.known_state = revision, datastore, self.state()

@@ -6,7 +6,7 @@ from typing import Any
 
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
-from nearspan.memory import Edit, Editor
+from nearspan.memory import Edit, Editor, Preview
 from nearspan.model.decode import Overlap, decode
 from nearspan.segment import LabelledSpan, Sentence
 
@@ -25,6 +25,11 @@ class Correction:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"edit": self.edit.to_dict(), "label": self.label or None}
+
+
+def preview(editor: Editor, text: str, span: Span, label: str) -> Preview:
+    """What a correction would change in held-out sentences; nothing is edited."""
+    return editor.preview(lambda memory: correct(memory, text, span, label).edit)
 
 
 def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:

@@ -10,7 +10,7 @@ from nearspan import __version__
 from nearspan.document import Span
 from nearspan.errors import did_you_mean
 from nearspan.memory.edits import standing_edits
-from nearspan.server.correction import correct
+from nearspan.server.correction import correct, preview
 from nearspan.server.limits import Limits, Refusal
 from nearspan.server.schemas import (
     AccessOut,
@@ -28,6 +28,7 @@ from nearspan.server.schemas import (
     LogOut,
     MapOut,
     NeighboursIn,
+    PreviewOut,
     RelabelIn,
     SentencesOut,
     refusals,
@@ -142,6 +143,7 @@ def memory_routes(service: Service, worker: Worker) -> APIRouter:
                 "total": len(edits),
                 "edits": [edit.to_dict() for edit in edits[::-1][offset : offset + limit]],
                 "undoable": standing[-1].number if standing else None,
+                "training_due": service.memory.training_due,
             }
 
         return await worker.answer(client, LogOut, work)
@@ -167,6 +169,13 @@ def edit_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
         limits.check_texts([body.text])
         return await worker.answer(
             client, CorrectionOut, lambda: correct(service.memory, body.text, body.span, body.label or "").to_dict()
+        )
+
+    @router.post("/corrections/preview", summary="What a correction would change in held-out sentences; none is made")
+    async def preview_correction(body: CorrectionIn, client: Client) -> PreviewOut:
+        limits.check_texts([body.text])
+        return await worker.answer(
+            client, PreviewOut, lambda: preview(service.memory, body.text, body.span, body.label or "").to_dict()
         )
 
     @router.post("/undo", summary="Take back the last edit that stands")

@@ -364,12 +364,36 @@ class CorrectionOut(BaseModel):
     label: str | None
 
 
+class ChangeOut(BaseModel):
+    """A span of a held-out sentence that would be read otherwise; null: no entity."""
+
+    effect: Literal["mended", "broken", "other"]
+    sentence: str
+    text: str
+    before: str | None
+    after: str | None
+    gold: str | None
+
+
+class PreviewOut(BaseModel):
+    """An edit that was not made, and what it would change."""
+
+    edit: EditOut
+    held_out: int = Field(description="sentences of the memory like the corrected one, each read without itself")
+    mended: int
+    broken: int
+    other: int = Field(description="read otherwise, and wrong before and after")
+    harms: bool = Field(description="whether it breaks more than it mends")
+    changes: list[ChangeOut]
+
+
 class LogOut(BaseModel):
     """A page of edits, the last one first."""
 
     total: int
     edits: list[EditOut]
     undoable: int | None = Field(description="the edit that an undo would take back; null where none stands")
+    training_due: str = Field(description="why the model should be trained again; empty where it need not be")
 
 
 class AccessOut(BaseModel):

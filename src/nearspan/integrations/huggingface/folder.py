@@ -21,8 +21,8 @@ def local_folder(model: Path | str, revision: str = "", local_files_only: bool =
     """The folder of a model: the one of this name, or else that of the model with this id on the hub.
 
     A name is taken for an id where it has the shape `user/model`, or `user/model@revision`, and nothing of that name is
-    here. Where a folder is here the network is never asked, nor for `runs/typo` where there is a folder `runs`, unless a
-    revision is given. A `Path` is always a folder.
+    here. Where a folder is here the network is never asked, nor for `runs/typo` where there is a folder `runs`, unless
+    a revision is given. A `Path` is always a folder.
 
     >>> local_folder("/home/ada/missing")
     PosixPath('/home/ada/missing')

@@ -20,7 +20,7 @@ export class EditLog {
       this.view.replaceChildren(make("p", { class: "card" }, error.message));
       return;
     }
-    const { total, edits, undoable } = log;
+    const { total, edits, undoable, training_due: due } = log;
     const last = Math.min(this.offset + PAGE, total);
     const caption = total ? `${number(this.offset + 1)} to ${number(last)} of ${number(total)}` : "No edit since the memory was built.";
     const go = (offset) => {
@@ -29,6 +29,7 @@ export class EditLog {
     };
     this.view.replaceChildren(
       make("p", { class: "soft" }, "Every edit of the memory, by whomever, the last one first. Undo takes back the last one that stands."),
+      ...(due ? [make("p", { class: "card wrong" }, `${due[0].toUpperCase()}${due.slice(1)}.`)] : []),
       make("ol", { class: "items", "aria-label": "Edits" }, edits.map((each) => this.#row(each, undoable))),
       pager({ offset: this.offset, size: PAGE, isLast: last >= total, caption, go }),
     );

@@ -194,11 +194,38 @@ export class Reader {
     const labels = this.health.labels.filter((name) => name !== has);
     const choice = make("select", { id: "relabel" }, labels.map((name) => make("option", { value: name }, name)));
     if (labels.includes(evidence.label)) choice.value = evidence.label;
-    const button = (name, corrected) => make("button", { type: "button", onclick: () => this.#correct(evidence, corrected()) }, name);
+    const button = (name, corrected) => make("button", { type: "button", onclick: () => this.#preview(evidence, corrected()) }, name);
     return make("div", { class: "actions" },
       labels.length ? make("label", { htmlFor: "relabel" }, has ? "Correct it" : "It is") : null,
       make("span", { class: "row" }, ...(labels.length ? [choice, button(has ? "Relabel" : "Add", () => choice.value)] : []), has ? button("Not an entity", () => null) : null),
       this.health.datastore_weight ? null : make("p", { class: "soft" }, "This model predicts without its memory. A correction is kept, but counts only where the server was started with --vote."));
+  }
+
+  /** Say what a correction changes in held-out sentences before it is made. */
+  #preview(evidence, label) {
+    return this.#withoutButtons(async () => {
+      const preview = await edit("POST", "/memory/corrections/preview", { text: this.text, fragments: evidence.fragments, label });
+      if (preview === null) {
+        announce("Nothing was changed: editing needs the token.", { wrong: true });
+        return;
+      }
+      this.panel.querySelector(".preview")?.remove();
+      const { held_out: sentences, mended, broken, other, harms, changes } = preview;
+      const box = make("div", { class: "edited preview", role: "group", "aria-label": "Preview" });
+      const go = make("button", { type: "button", class: "primary", onclick: () => this.#correct(evidence, label) }, harms ? "Correct it all the same" : "Correct it");
+      const stop = make("button", { type: "button", onclick: () => box.remove() }, "Leave it");
+      const counts = `In ${number(sentences)} held-out sentences: ${number(mended)} mended, ${number(broken)} broken, ${number(other)} otherwise wrong.`;
+      const line = ({ effect, text, before, after, sentence }) => make("li", { dir: "auto" }, make("b", {}, effect), ` “${text}”: ${before ?? "no entity"} → ${after ?? "no entity"} `, make("span", { class: "soft" }, sentence));
+      box.append(
+        make("p", {}, `“${evidence.text}” will be ${label ?? "no entity"}. ${counts}`),
+        ...(harms ? [make("p", { class: "wrong" }, "It breaks more than it mends.")] : []),
+        ...(changes.length ? [make("ul", {}, changes.slice(0, 8).map(line))] : []),
+        make("p", { class: "row" }, go, stop));
+      this.panel.prepend(box);
+      this.panel.scrollTop = 0;
+      setTimeout(() => go.focus());
+      announce(counts);
+    });
   }
 
   #correct({ text, fragments }, label) {

@@ -15,6 +15,8 @@ from nearspan.memory.edits import Edit
 from nearspan.memory.sentences import as_document
 from nearspan.model import Model
 from nearspan.model.decode import decode
+from nearspan.model.predict import of_whole_words
+from nearspan.segment import contiguous
 
 MOST = 60  # sentences of the memory that are read twice
 NEAREST = 20  # of them those nearest to each that was edited; the others hold the same words
@@ -110,7 +112,8 @@ def compare_memory(model: Model, before: Datastore, after: Datastore) -> tuple[i
     readings = [_read(model, store, ids) for store in (before, after)]
     changes = []
     for number, was, now in zip(ids, *readings, strict=True):
-        sentence, gold = old[number], set(old[number].entities)
+        sentence = old[number]
+        gold = {(span.first, span.stop, span.label) for span in contiguous(sentence.entities)}
         for first, stop in sorted({each[:2] for each in was ^ now} - set(sentence.removed)):
             labels = [", ".join(sorted(y for a, b, y in some if (a, b) == (first, stop))) for some in (was, now, gold)]
             changes.append(Change(sentence.text, sentence.span(first, stop).text(sentence.text), *labels))
@@ -165,8 +168,10 @@ def _read(model: Model, datastore: Datastore, ids: Sequence[int]) -> list[Read]:
     read: list[Read] = [set() for _ in ids]
     for batch in network.encode(whole).reading_batches():
         query = Query(network, batch, stores, near[batch.ids] if near is not None else None)
-        spans = network.select(query, network.predict_proba(query), link=model.linked_overlap != "any")
-        for number, some in zip(batch.ids.tolist(), spans, strict=True):
-            decoded = decode(some, model.overlap, model.linked_overlap)
-            read[number] = {(*s.fragments[0], model.labels[s.label]) for s in decoded if len(s.fragments) == 1}
+        by_sentence = network.predict(query, link=model.linked_overlap != "any")
+        for number, spans in zip(batch.ids.tolist(), by_sentence, strict=True):
+            words = whole[number]
+            of_words = spans if words.wholes is None else of_whole_words(words, spans)
+            decoded = contiguous(decode(of_words, model.overlap, model.linked_overlap))
+            read[number] = {(span.first, span.stop, model.labels[span.label]) for span in decoded}
     return read

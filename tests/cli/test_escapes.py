@@ -59,5 +59,5 @@ def test_no_command_lets_control_characters_through(world, tmp_path: Path, nears
     model, gold = world
     names = {"m": model, "gold": gold, "evil": EVIL, "out": tmp_path / f"out{EVIL}"}
     ran = nearspan_command(*(word.format(**names) for word in command))
-    assert ran.out + ran.err
+    assert ran.out + ran.err or (command[0], ran.code) == ("audit", 0)  # where there is no issue, there is no JSON
     assert not CONTROL.search(ran.out + ran.err)

@@ -240,7 +240,7 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
         _refuse_columns(columns, chosen, source.name)
     with _without_collection():
         corpus = refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
-    return replace(corpus, problems=corpus.problems + source.left_out_problems())
+    return replace(corpus, problems=(*corpus.problems, *source.left_out_problems()))
 
 
 @contextmanager

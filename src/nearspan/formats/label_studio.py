@@ -95,9 +95,11 @@ def _results(annotation: Mapping[str, Any]) -> list[Region]:
 
 
 def _is_region(item: Region) -> bool:
-    """Whether a result is a stretch of text with labels, and no choice or rating."""
-    value = item.get("value")
-    return isinstance(value, dict) and ("start" in value or "end" in value) and item.get("type") != "relation"
+    """Whether a result is a stretch of text with labels, and no choice or rating, not even one about such a stretch."""
+    value, kind = item.get("value"), item.get("type")
+    if not isinstance(value, dict) or not ("start" in value or "end" in value):
+        return False
+    return kind is None or kind in LABELS or any(key in value for key in LABELS)
 
 
 def _labels_of(value: Mapping[str, Any]) -> list[Any]:

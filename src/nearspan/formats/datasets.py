@@ -5,7 +5,7 @@ Rows are those of `tagged_rows.py`, or records as the JSON formats have them. Ne
 """
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from nearspan.io.atomic import copy_permissions, name_in_errors, resolve_target,
 
 _FILES = ("dataset_dict.json", "dataset_info.json")
 _MARKS = ("dataset_dict.json", "state.json")
+_BATCH = 1000  # rows that are read at once
 
 
 def read(source: Source) -> Corpus:
@@ -110,14 +111,19 @@ def _to_dataset(corpus: Corpus) -> tuple[Any, dict[str, int]]:
 
 
 def _drafts(dataset: Any, source: Source) -> list[Draft]:
-    if not isinstance(dataset, Mapping):
-        return read_rows(dataset, _names(dataset), source)
-    return [draft for name, part in dataset.items() for draft in read_rows(part, _names(part), source, str(name))]
+    parts = dataset.items() if isinstance(dataset, Mapping) else [("", dataset)]
+    return [draft for name, part in parts for draft in read_rows(_rows(part), _names(part), source, str(name))]
+
+
+def _rows(dataset: Any) -> Iterator[dict[str, Any]]:
+    """All columns as they are stored, also where a format is set that shows some alone; no picture is opened."""
+    for table in dataset.with_format("arrow").iter(batch_size=_BATCH):
+        yield from table.to_pylist()
 
 
 def _names(dataset: Any) -> list[str] | None:
-    features: Iterable[list[str]] = names_of(dataset.features.to_dict())
-    return next(iter(features), None)
+    features = dataset.features  # None in a stream that has not been looked at
+    return None if features is None else next(names_of(features.to_dict()), None)
 
 
 FORMAT = Format("datasets", read, detect, write, folder=True, discontinuous=False, nested=False)

@@ -4,9 +4,8 @@ Rows are those of `tagged_rows.py`, or records as the JSON formats have them. Ne
 `pip install 'nearspan[datasets]'`.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.extras import import_extra
+from nearspan.formats.folder import new_folder
 from nearspan.formats.format import Format, list_changes, refuse_loss
 from nearspan.formats.parquet import numbered, read_rows
 from nearspan.formats.source import Source
 from nearspan.formats.tagged_rows import names_of, rows
-from nearspan.io.atomic import copy_permissions, name_in_errors, resolve_target, scratch, sync
 
 _FILES = ("dataset_dict.json", "dataset_info.json")
 _MARKS = ("dataset_dict.json", "state.json")
@@ -53,23 +52,8 @@ def detect(source: Source) -> bool:
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write a new folder as `save_to_disk` does, of words and tags; entities that share words do not fit."""
     dataset, changes = _to_dataset(corpus)
-    with name_in_errors(path):
-        target = resolve_target(path)
-        beside = scratch(target)
-        try:
-            with _quiet():
-                dataset.save_to_disk(str(beside))
-            copy_permissions(beside, target)
-            for file in beside.rglob("*"):
-                sync(file)
-            if target.exists():
-                target.rmdir()
-            beside.rename(target)
-        except BaseException:
-            with suppress(OSError):
-                shutil.rmtree(beside)
-            raise
-        sync(target.parent)
+    with new_folder(path) as folder, _quiet():
+        dataset.save_to_disk(str(folder))
     return list_changes(path, changes)
 
 

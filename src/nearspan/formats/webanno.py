@@ -130,7 +130,7 @@ def detect(source: Source) -> bool:
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write a folder with a file for each document; the problems returned are what the format could not keep."""
-    names = list(file_names(corpus))
+    names = list(file_names(corpus, _ENDINGS[:1]))
     changes: Counter[str] = Counter()
     texts = [list(_lines(document, changes)) for document in corpus]
     write_folder(path, ((f"{name}.tsv", lines) for name, lines in zip(names, texts, strict=True)))

@@ -134,3 +134,8 @@ def test_a_column_that_is_there_twice_is_listed(put: Put):
     assert [problem.message for problem in corpus.problems] == [
         "there are 2 columns 'label'; only the last of them is read"
     ]
+
+
+def test_what_is_lost_is_a_number(put: Put):
+    [problem] = read(put("a.csv", "document,start,end,label\nnone,0,3,PER\n")).problems
+    assert repr(problem.lost) == "1"

@@ -48,7 +48,7 @@ class _File:
 
     def add_problem(self, kind: str, message: str, line: int = 0, lost: int = 0) -> None:
         """List something that is wrong in the file, and how many annotations are not read because of it."""
-        self.problems.append(Problem(kind, message, self.name, line, lost))
+        self.problems.append(Problem(kind, message, self.name, line, int(lost)))
 
     def add_unexpected(self, text: str, expected: str, line: int, lost: int = 0) -> None:
         """List a line, or a part of one, that is not what was expected."""

@@ -107,3 +107,10 @@ def test_a_choice_about_a_region_is_no_region(put: Put):
     corpus = read_task(put, annotation(region(0, 3, "PER"), choice))
     assert render(corpus[0]) == "[Ada](PER) wrote in Oslo"
     assert [(problem.message, problem.lost) for problem in corpus.problems] == [("results of the type 'choices': 1", 0)]
+
+
+def test_entities_that_say_who_annotated_them_are_no_regions(put: Put):
+    entities = [{"start": 0, "end": 3, "label": "PER"}]
+    record = {"text": "Ada wrote", "annotator": "lin", "annotation_id": 3, "entities": entities}
+    corpus = read(put("a", json.dumps(record)))
+    assert (corpus.format, render(corpus[0])) == ("jsonl", "[Ada](PER) wrote")

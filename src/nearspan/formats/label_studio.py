@@ -67,9 +67,12 @@ def read_min(source: Source) -> Corpus:
 
 
 def detect_min(source: Source) -> bool:
-    """Whether one of the first records says who annotated it, and how long that took."""
+    """Whether one of the first records says who annotated it, and how long that took; regions have lists of labels."""
     return any(
-        isinstance(record, dict) and sum(key in record for key in _MIN) > 1 and "data" not in record
+        isinstance(record, dict)
+        and sum(key in record for key in _MIN) > 1
+        and "data" not in record
+        and (any(map(_labels_of, regions := _regions_of_min(record))) or not regions)
         for record in source.first_records
     )
 

@@ -61,3 +61,8 @@ def test_what_is_no_annotation_of_version_1_is_listed(put: Put):
     record = {"text": "Ada", "annotation": ["PER", ["PER", 0, 3]], "annotation_agent": "a", "status": "Validated"}
     corpus = read(put("a", json.dumps(record)))
     assert (corpus.entity_count, [problem.lost for problem in corpus.problems]) == (1, [1])
+
+
+def test_an_empty_field_text_is_the_text(put: Put):
+    corpus = read_record(put, {"value": [], "user_id": ADA}, fields={"title": "Letters", "text": ""})
+    assert [document.text for document in corpus] == [""]

@@ -153,3 +153,12 @@ def test_nested_entities_are_kept(tmp_path: Path):
     document = parse("[University of [Oslo](PLACE)](ORG)")
     write([document], tmp_path / "x.xml")
     assert read(tmp_path / "x.xml").documents[0].entities == document.entities
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_an_encoding_is_read_by_any_name_that_python_knows(tmp_path: Path, encoding: str):
+    annotation = '<annotation id="1"><infon key="type">P</infon><location offset="2" length="3"/></annotation>'
+    passage = f"<passage><offset>0</offset><text>É Ada</text>{annotation}</passage>"
+    text = f"<collection><document><id>1</id>{passage}</document></collection>"
+    (tmp_path / "a.xml").write_bytes(f'<?xml version="1.0" encoding="{encoding}"?>{text}'.encode(encoding))
+    assert render(read(tmp_path / "a.xml")[0]) == "É [Ada](P)"

@@ -134,3 +134,10 @@ def test_a_missing_library_names_the_extra(file: tuple[str, Path], monkeypatch: 
     monkeypatch.setitem(__import__("sys").modules, "cassis", None)
     with pytest.raises(ResourceError, match=r"pip install 'nearspan\[cas\]'"):
         read(file[1])
+
+
+@pytest.mark.parametrize(("name", "ending"), [("cas", "xmi"), ("cas-json", "json")])
+def test_an_id_with_a_folder_called_as_a_file_is_written(tmp_path: Path, name: str, ending: str):
+    documents = [Document("Ada", id="x"), Document("Bo", id=f"x.{ending}/b")]
+    write(documents, tmp_path / "out", name)
+    assert sorted(document.id for document in read(tmp_path / "out")) == ["x", f"x.{ending}/b"]

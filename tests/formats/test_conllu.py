@@ -145,3 +145,16 @@ def test_text_and_entities_come_back(tmp_path_factory, document: Document):
     assert not [change for change in changes if not change.message.startswith("words cut")]
     [again] = conllu.read(Source(path))
     assert (again.text, again.entities) == (document.text, document.entities)
+
+
+def test_a_score_that_is_no_finite_number_is_an_attribute(put: Put):
+    head = "# global.Entity = GRP-etype-score\n"
+    [document] = read(put("a.conllu", head + rows("Ada/Entity=(1-PER-inf)"))).documents
+    assert document.entities[0].score is None
+    assert document.entities[0].attributes["score"] == "inf"
+
+
+@pytest.mark.parametrize("between", ["", "\tNNP", "\t_" * 7, "\t_" * 8])
+def test_numbered_words_with_a_tag_in_the_last_column_have_entities(put: Put, between: str):
+    text = f"# text = Ada wrote\n1\tAda{between}\tB-PER\n2\twrote{between}\tO\n"
+    assert render(read(put("a", text))[0]) == "[Ada](PER) wrote"

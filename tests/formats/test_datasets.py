@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, Value
 
 import nearspan
 from nearspan.errors import CorpusError, ResourceError
@@ -114,3 +114,24 @@ def test_a_folder_that_is_damaged_is_an_error_that_names_the_format(tmp_path: Pa
     next((tmp_path / "a").glob("*.arrow")).write_bytes(b"")
     with pytest.raises(CorpusError, match="looks like a folder saved by `datasets`"):
         read(tmp_path / "a")
+
+
+def test_columns_that_a_format_hides_are_read(tmp_path: Path):
+    hidden = numbered().with_format("numpy", columns=["tokens"])
+    hidden.save_to_disk(tmp_path / "saved")
+    for corpus in (read(hidden), read(tmp_path / "saved")):
+        assert render(corpus[0]) == "[Ada Lovelace](PER) wrote"
+
+
+def test_pictures_are_not_opened(tmp_path: Path):
+    table = {"tokens": [["Ada", "wrote"]], "ner_tags": [["B-PER", "O"]], "picture": [{"path": "", "bytes": b"none"}]}
+    words = [Value("string")]
+    features = Features({"tokens": words, "ner_tags": words, "picture": Image()})
+    Dataset.from_dict(table, features=features).save_to_disk(tmp_path / "saved")
+    corpus = read(tmp_path / "saved")
+    assert render(corpus[0]) == "[Ada](PER) wrote"
+    assert "documents with 'picture', which is not read: 1" in [problem.message for problem in corpus.problems]
+
+
+def test_a_stream_is_read():
+    assert render(nearspan.read(numbered().to_iterable_dataset())[0]) == "[Ada Lovelace](PER) wrote"

@@ -99,3 +99,18 @@ def test_records_of_json_min_are_documents(put: Put):
     corpus = read(put("a", json.dumps([record | {"annotator": 2, "annotation_id": 9, "lead_time": 1.0}])))
     assert (corpus.format, corpus[0].id, render(corpus[0])) == ("label-studio-min", "3", "[Ada](PER) wrote")
     assert corpus[0].entities[0].attributes == {"annotator": 2}
+
+
+def test_a_choice_about_a_region_is_no_region(put: Put):
+    value = {"start": 0, "end": 3, "text": "Ada", "choices": ["sure"]}
+    choice = {"id": "r0", "type": "choices", "from_name": "sure", "to_name": "text", "value": value}
+    corpus = read_task(put, annotation(region(0, 3, "PER"), choice))
+    assert render(corpus[0]) == "[Ada](PER) wrote in Oslo"
+    assert [(problem.message, problem.lost) for problem in corpus.problems] == [("results of the type 'choices': 1", 0)]
+
+
+def test_entities_that_say_who_annotated_them_are_no_regions(put: Put):
+    entities = [{"start": 0, "end": 3, "label": "PER"}]
+    record = {"text": "Ada wrote", "annotator": "lin", "annotation_id": 3, "entities": entities}
+    corpus = read(put("a", json.dumps(record)))
+    assert (corpus.format, render(corpus[0])) == ("jsonl", "[Ada](PER) wrote")

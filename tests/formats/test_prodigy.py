@@ -74,3 +74,8 @@ def test_attributes_and_scores_are_written(tmp_path: Path):
     [again] = read(tmp_path / "a")
     assert (again.entities[0].score, again.entities[0].attributes) == (0.5, {"kb": "Q7259"})
     assert "attributes are not kept: 1" in changes[0].message
+
+
+def test_an_answer_beside_entities_makes_no_task(put: Put):
+    corpus = read(put("a", '{"text": "Ada wrote", "answer": "accept", "entities": [[0, 3, "PER"]]}\n'))
+    assert (corpus.format, render(corpus[0])) == ("jsonl", "[Ada](PER) wrote")

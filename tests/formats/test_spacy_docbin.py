@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 from nearspan.document import Document, Entity
 from nearspan.document import Span as CharacterSpan
 from nearspan.errors import CorpusError
-from nearspan.formats import read, write
+from nearspan.formats import read, source, write
 from nearspan.formats.markup import parse, render
 
 
@@ -89,3 +89,11 @@ def test_heads_that_lead_out_of_a_document_are_refused(tmp_path: Path):
 def test_the_first_markup_comes_back(tmp_path: Path):
     write([parse("é [Oslo](LOC)")], tmp_path / "a.spacy")
     assert render(read(tmp_path / "a.spacy")[0]) == "é [Oslo](LOC)"
+
+
+def test_a_file_that_unpacks_beyond_measure_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(source, "_MOST_UNPACKED", 1000)
+    monkeypatch.setattr(source, "_MOST_RATIO", 2)
+    path = put_docs(tmp_path / "a.spacy", words(*["Ada"] * 1000))
+    with pytest.raises(CorpusError, match=r"unpacks to more than 1,\d+ bytes from \d+, as no documents do"):
+        read(path)

@@ -121,3 +121,21 @@ def test_any_text_comes_back(tmp_path_factory, texts: list[str], name: str):
     )
     write(documents, path, name)
     assert read(path, name).documents == documents
+
+
+def test_fragments_without_an_end_are_not_read(put: Put):
+    table = 'document,text,start,end,label,fragments\n1,Ada wrote,0,3,PER,"[[1e999, 3]]"\n'
+    assert render(read(put("a.csv", table))[0]) == "[Ada](PER) wrote"
+
+
+def test_a_column_that_is_there_twice_is_listed(put: Put):
+    corpus = read(put("a.csv", "text,start,end,label,label\nAda wrote,0,3,PER,LOC\n"))
+    assert render(corpus[0]) == "[Ada](LOC) wrote"
+    assert [problem.message for problem in corpus.problems] == [
+        "there are 2 columns 'label'; only the last of them is read"
+    ]
+
+
+def test_what_is_lost_is_a_number(put: Put):
+    [problem] = read(put("a.csv", "document,start,end,label\nnone,0,3,PER\n")).problems
+    assert repr(problem.lost) == "1"

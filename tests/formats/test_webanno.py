@@ -90,3 +90,9 @@ def test_a_line_that_is_no_word_is_listed(put: Put, line: str):
 def test_a_word_that_is_elsewhere_is_listed(put: Put):
     corpus = read(put("a.tsv", HEAD + "#Text=Ada\n1-1\t0-3\tBob\t_\t_\tPER\t_\n"))
     assert "misaligned" in {problem.kind for problem in corpus.problems}
+
+
+def test_an_id_with_a_folder_called_as_a_file_is_written(tmp_path: Path):
+    documents = [Document("Ada", id="x"), Document("Bo", id="x.tsv/b")]
+    write(documents, tmp_path / "out", "webanno")
+    assert sorted(document.text for document in read(tmp_path / "out")) == ["Ada", "Bo"]

@@ -61,3 +61,28 @@ def test_a_layer_or_feature_that_cannot_hold_labels_is_refused(feature, layer, w
 def test_what_is_no_cas_is_refused(xmi):
     with pytest.raises(CorpusError):
         Layer.read(make_cas(["Ada"]).typesystem.to_xml(), xmi, LAYER, "label")
+
+
+def test_a_document_type_in_another_encoding_is_refused():
+    """In UTF-7, which the parser of a CAS knows, no `<!DOCTYPE` is to be seen."""
+    xmi = (
+        '<?xml version="1.0" encoding="UTF-7"?>+ADwAIQ-DOCTYPE a+AFs-+ADwAIQ-ENTITY b +ACI-c+ACIAPgBdAD4-<a>+ACY-b;</a>'
+    )
+    with pytest.raises(CorpusError, match="its encoding cannot be read"):
+        Layer.read(make_cas(["Ada"]).typesystem.to_xml(), xmi, LAYER, "label")
+
+
+@pytest.mark.parametrize("place", ['begin="0" end="99"', 'begin="-2" end="3"'])
+@pytest.mark.filterwarnings("ignore:Not mapping external offset")
+def test_annotations_outside_of_the_text_are_refused(place: str):
+    cas = make_cas(["Ada left"], ("Ada", "PERSON"))
+    xmi = cas.to_xmi().replace('begin="0" end="3" label', f"{place} label")
+    with pytest.raises(CorpusError, match="of a text of 8 characters"):
+        Layer.read(cas.typesystem.to_xml(), xmi, LAYER, "label")
+
+
+def test_words_that_overlap_are_refused():
+    cas = make_cas(["Ada left"])
+    xmi = cas.to_xmi().replace('begin="0" end="3"', 'begin="0" end="6"')
+    with pytest.raises(CorpusError, match="words must be in order"):
+        Layer.read(cas.typesystem.to_xml(), xmi, LAYER, "label").to_document()

@@ -39,11 +39,13 @@ def test_a_configuration_may_have_several_texts_and_tags():
 @pytest.mark.parametrize(
     ("xml", "word"),
     [
-        ("<View>", "no XML"),
+        ("<View>", "no well-formed XML"),
+        ("<!--" * 20_000, "no well-formed XML"),
         ("<View/>", "no <Labels>"),
         ('<View><Text name="t" value="$t"/></View>', "no <Labels>"),
         (LINK, "no <Labels>"),
         ('<!DOCTYPE x [<!ENTITY a "b">]><View/>', "document type"),
+        ('<?a <!-- ?><!DOCTYPE x [<!ENTITY a "b">]><?b --> ?><View/>', "document type"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_says_why(xml, word):
@@ -127,3 +129,12 @@ def test_tags_that_share_a_region_or_its_id_lose_nothing():
         ("Ada in 1999", "PLACE"),
     ]
     assert problems == ["'1999' has a label that the model has not: DATE"]
+
+
+@pytest.mark.parametrize("labels", [None, 5, "PERSON"])
+def test_labels_that_are_no_list_are_listed(labels: object):
+    broken = region(0, 3, "Ada")
+    broken["value"]["labels"] = labels
+    document, problems = read("Ada wrote", broken, {"from_id": "a", "to_id": "a", "labels": 5})
+    assert document.entities == ()
+    assert problems == ["the labels of a region are no list: {'start': 0, 'end': 3, 'text': 'Ada'}"]

@@ -311,3 +311,8 @@ def test_strangers_are_marked_on_entities_and_texts(model: Model):
     model.calibration = replace(model.calibration, least_cosine=-1.0)
     assert not any("stranger" in entity.to_dict() for entity in model(TEXT).entities)
     assert "stranger" not in model(TEXT).to_dict()
+
+
+@pytest.mark.parametrize(("bias", "score"), [(-1000.0, 0.0), (1000.0, 1.0)])
+def test_offsets_beyond_all_measure_give_a_score_all_the_same(bias: float, score: float):
+    assert Calibration(1e-4, bias=bias).score(0.5) == score

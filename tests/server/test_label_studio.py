@@ -231,3 +231,9 @@ def test_a_change_that_fails_keeps_no_other_waiting(service):
     inbox._changes.append(broken)
     inbox.finish()
     assert "OSError" in broken.error
+
+
+def test_a_result_that_is_no_list_has_no_regions(studio: TestClient):
+    body = {"action": "ANNOTATION_CREATED", "annotation": {"id": 52, "task": 17, "result": 5}}
+    answer = studio.post("/label-studio/webhook", json=body | {"task": task_of("Ada"), "project": PROJECT})
+    assert answer.status_code == 200

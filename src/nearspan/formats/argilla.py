@@ -155,7 +155,7 @@ def _text(record: Mapping[str, Any]) -> str:
     texts = {key: value for key, value in fields.items() if isinstance(value, str)}
     if "text" not in texts and len(texts) != 1:
         raise Malformed(f"found the texts {', '.join(map(excerpt, texts)) or 'of no field'}, expected a field 'text'")
-    return texts.get("text") or next(iter(texts.values()))
+    return texts["text"] if "text" in texts else next(iter(texts.values()))
 
 
 def _leave_out(record: Mapping[str, Any], source: Source) -> None:

@@ -53,8 +53,9 @@ def read_xml(source: Source) -> Corpus:
     encoding, slices = _slices(source)
     for number, (line, data, annotations) in enumerate(slices, 1):
         source.count(annotations)
-        declared = f'<?xml version="1.0" encoding="{encoding}"?>'.encode()
-        wrapped = declared + b"<collection>" + data + b"</collection>"
+        if encoding != "UTF-8":  # one that expat knows and the parser of `bioc` may not
+            data = data.decode(encoding, "replace").encode()
+        wrapped = b"<collection>" + data + b"</collection>"
 
         def load(wrapped: bytes = wrapped) -> Any:
             return biocxml.load(BytesIO(wrapped)).documents[0]

@@ -111,7 +111,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     The folder must be new or empty, so that no documents of another corpus are left between the new ones. It is
     complete or not there at all.
     """
-    names = list(file_names(corpus))
+    names = list(file_names(corpus, (".txt", ".ann")))
     files_of = (
         ((f"{name}.txt", [document.text]), (f"{name}.ann", _lines(document)))
         for name, document in zip(names, corpus, strict=True)

@@ -345,7 +345,7 @@ def _write(
     may_keep: Callable[[str, Any], bool],
     others: list[tuple[str, list[str]]],
 ) -> tuple[Problem, ...]:
-    names = list(file_names(corpus))
+    names = list(file_names(corpus, (suffix,)))
     files = ((name + suffix, [text]) for name, text in zip(names, texts, strict=True))
     write_folder(path, [*others, *files])
     return list_changes(path, {ATTRIBUTES: count_attributes(corpus, may_keep)})

@@ -87,7 +87,10 @@ def read(source: Source) -> Corpus:
 
 
 def detect(source: Source) -> bool:
-    """Whether the comments of CoNLL-U come before a line that begins with a word's number, or it has ten columns."""
+    """Whether the comments of CoNLL-U come before a line that begins with a word's number, or it has ten columns.
+
+    Where the last column of such a line is a tag, they are columns of CoNLL, unless the third one is a tag already.
+    """
     is_commented = False
     for line in source.lines[:_HEAD]:
         match = _COMMENT.fullmatch(line)
@@ -99,7 +102,9 @@ def detect(source: Source) -> bool:
             cells = line.split("\t")
             if not _ROW.match(line):
                 return False
-            return is_commented or (len(cells) == len(_COLUMNS) and parse(cells[-1]) is None)
+            if parse(cells[-1]) is not None and not _is_uner(cells):
+                return False
+            return is_commented or len(cells) == len(_COLUMNS)
     return is_commented
 
 
@@ -125,10 +130,14 @@ def _header(source: Source) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 names = tuple(match[2].strip().split("-"))
         elif columns is None and _ROW.match(line):
             cells = line.split("\t")
-            is_uner = 3 <= len(cells) < len(_COLUMNS) and parse(cells[2]) is not None
-            columns = _UNER[: len(cells)] if is_uner else _COLUMNS
+            columns = _UNER[: len(cells)] if _is_uner(cells) else _COLUMNS
             break
     return columns or _COLUMNS, names
+
+
+def _is_uner(cells: list[str]) -> bool:
+    """Whether a word has its tag in the third column, as in Universal NER."""
+    return 3 <= len(cells) < len(_COLUMNS) and parse(cells[2]) is not None
 
 
 def _documents(source: Source, columns: tuple[str, ...]) -> list[_Document]:

@@ -4,9 +4,8 @@ Rows are those of `tagged_rows.py`, or records as the JSON formats have them. Ne
 `pip install 'nearspan[datasets]'`.
 """
 
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,15 @@ from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.extras import import_extra
+from nearspan.formats.folder import new_folder
 from nearspan.formats.format import Format, list_changes, refuse_loss
 from nearspan.formats.parquet import numbered, read_rows
 from nearspan.formats.source import Source
 from nearspan.formats.tagged_rows import names_of, rows
-from nearspan.io.atomic import copy_permissions, name_in_errors, resolve_target, scratch, sync
 
 _FILES = ("dataset_dict.json", "dataset_info.json")
 _MARKS = ("dataset_dict.json", "state.json")
+_BATCH = 1000  # rows that are read at once
 
 
 def read(source: Source) -> Corpus:
@@ -52,23 +52,8 @@ def detect(source: Source) -> bool:
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write a new folder as `save_to_disk` does, of words and tags; entities that share words do not fit."""
     dataset, changes = _to_dataset(corpus)
-    with name_in_errors(path):
-        target = resolve_target(path)
-        beside = scratch(target)
-        try:
-            with _quiet():
-                dataset.save_to_disk(str(beside))
-            copy_permissions(beside, target)
-            for file in beside.rglob("*"):
-                sync(file)
-            if target.exists():
-                target.rmdir()
-            beside.rename(target)
-        except BaseException:
-            with suppress(OSError):
-                shutil.rmtree(beside)
-            raise
-        sync(target.parent)
+    with new_folder(path) as folder, _quiet():
+        dataset.save_to_disk(str(folder))
     return list_changes(path, changes)
 
 
@@ -110,14 +95,19 @@ def _to_dataset(corpus: Corpus) -> tuple[Any, dict[str, int]]:
 
 
 def _drafts(dataset: Any, source: Source) -> list[Draft]:
-    if not isinstance(dataset, Mapping):
-        return read_rows(dataset, _names(dataset), source)
-    return [draft for name, part in dataset.items() for draft in read_rows(part, _names(part), source, str(name))]
+    parts = dataset.items() if isinstance(dataset, Mapping) else [("", dataset)]
+    return [draft for name, part in parts for draft in read_rows(_rows(part), _names(part), source, str(name))]
+
+
+def _rows(dataset: Any) -> Iterator[dict[str, Any]]:
+    """All columns as they are stored, also where a format is set that shows some alone; no picture is opened."""
+    for table in dataset.with_format("arrow").iter(batch_size=_BATCH):
+        yield from table.to_pylist()
 
 
 def _names(dataset: Any) -> list[str] | None:
-    features: Iterable[list[str]] = names_of(dataset.features.to_dict())
-    return next(iter(features), None)
+    features = dataset.features  # None in a stream that has not been looked at
+    return None if features is None else next(names_of(features.to_dict()), None)
 
 
 FORMAT = Format("datasets", read, detect, write, folder=True, discontinuous=False, nested=False)

@@ -95,10 +95,10 @@ class Brackets:
             values = {name: unquote(value) for name, value in zip(self.names, mention.fields, strict=False) if value}
             values.pop(MENTION, None)
             score = None
-            with suppress(ValueError):
-                score = float(values[SCORE]) if SCORE in values else None
-            if score is not None and math.isfinite(score):
-                del values[SCORE]
+            with suppress(ValueError, KeyError):
+                if math.isfinite(number := float(values[SCORE])):
+                    score = number
+                    del values[SCORE]
             yield mention.runs, values.pop(TYPE, BARE), score, values, mention.line
 
     def rest(self) -> Iterator[int]:

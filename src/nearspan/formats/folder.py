@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nearspan.formats.corpus import Corpus
@@ -14,18 +14,16 @@ _LONGEST, _DEEPEST = 60, 20  # characters of a name, and folders above it
 _DIGITS = re.compile(r"([0-9]{1,18})")
 
 
-def write_folder(path: Path, files: Iterable[tuple[str, Iterable[str]]]) -> None:
-    """Write files, each by its name and its text, into a new or empty folder: all of them or none."""
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to write to, which takes the place of a missing or empty one when all is written; otherwise it goes."""
     with name_in_errors(path):
         target = resolve_target(path)
         beside = scratch(target)
         try:
             beside.mkdir()
             copy_permissions(beside, target)
-            for name, pieces in files:
-                file = beside / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(b"".join(encode_text(pieces)))
+            yield beside
             for file in beside.rglob("*"):
                 sync(file)
             if target.exists():
@@ -38,6 +36,15 @@ def write_folder(path: Path, files: Iterable[tuple[str, Iterable[str]]]) -> None
         sync(target.parent)
 
 
+def write_folder(path: Path, files: Iterable[tuple[str, Iterable[str]]]) -> None:
+    """Write files, each by its name and its text, into a new or empty folder: all of them or none."""
+    with new_folder(path) as folder:
+        for name, pieces in files:
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(b"".join(encode_text(pieces)))
+
+
 def natural_order(path: str) -> tuple[list[str | int], str]:
     """Numbers in names in the order of their values, and numbers of one value in that of their digits.
 
@@ -47,19 +54,22 @@ def natural_order(path: str) -> tuple[list[str | int], str]:
     return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(path))], path
 
 
-def file_names(corpus: Corpus) -> Iterator[str]:
+def file_names(corpus: Corpus, endings: tuple[str, ...]) -> Iterator[str]:
     """A file name for each document, without its ending; a folder in an id stays a folder.
 
+    No folder is called as a file may be, which has one of these endings.
+
     >>> from nearspan.document import Document
-    >>> list(file_names(Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))))
+    >>> corpus = Corpus((Document("a", id="1/x?"), Document("b", id="1/x?"), Document("c", id="../etc")))
+    >>> list(file_names(corpus, (".tsv",)))
     ['1/x_', '1/x_-2', '_/etc']
-    >>> list(file_names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b")))))  # x.txt is a file already
+    >>> list(file_names(Corpus((Document("a", id="x"), Document("b", id="x.txt/b"))), (".txt", ".ann")))
     ['x', 'x.txt_/b']
     """
     taken: set[str] = set()
     for document in corpus.documents:
         *above, last = [_UNSAFE.sub("_", part)[:_LONGEST] for part in document.id.split("/", _DEEPEST)]
-        above = [part + "_" if part.casefold().endswith((".txt", ".ann")) else part for part in above]
+        above = [part + "_" if part.casefold().endswith(endings) else part for part in above]
         parts = (part if part.strip(".") and part[0] not in ".-" else "_" + part.strip(".-") for part in (*above, last))
         safe = "/".join(parts)
         name, copies = safe, 1

@@ -67,9 +67,12 @@ def read_min(source: Source) -> Corpus:
 
 
 def detect_min(source: Source) -> bool:
-    """Whether one of the first records says who annotated it, and how long that took."""
+    """Whether one of the first records says who annotated it, and how long that took; regions have lists of labels."""
     return any(
-        isinstance(record, dict) and sum(key in record for key in _MIN) > 1 and "data" not in record
+        isinstance(record, dict)
+        and sum(key in record for key in _MIN) > 1
+        and "data" not in record
+        and (any(map(_labels_of, regions := _regions_of_min(record))) or not regions)
         for record in source.first_records
     )
 
@@ -95,9 +98,11 @@ def _results(annotation: Mapping[str, Any]) -> list[Region]:
 
 
 def _is_region(item: Region) -> bool:
-    """Whether a result is a stretch of text with labels, and no choice or rating."""
-    value = item.get("value")
-    return isinstance(value, dict) and ("start" in value or "end" in value) and item.get("type") != "relation"
+    """Whether a result is a stretch of text with labels, and no choice or rating, not even one about such a stretch."""
+    value, kind = item.get("value"), item.get("type")
+    if not isinstance(value, dict) or not ("start" in value or "end" in value):
+        return False
+    return kind is None or kind in LABELS or any(key in value for key in LABELS)
 
 
 def _labels_of(value: Mapping[str, Any]) -> list[Any]:

@@ -30,6 +30,7 @@ from nearspan.formats.json_values import Malformed, read_records, to_line, write
 from nearspan.formats.source import Source
 
 ANSWERS = ("accept", "reject", "ignore")
+_ENTITIES = ("entities", "label", "labels")  # where other formats, which may have an answer too, have theirs
 _HASHES = ("_input_hash", "_task_hash")
 _SPAN = ("start", "end", "label", "token_start", "token_end", "text", "type", "score")
 _TASK = ("id", "doc_id", "doc_key", "text", "tokens", "spans", "answer")
@@ -63,7 +64,8 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
 def _is_task(record: Any) -> bool:
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         return False
-    return any(key in record for key in _HASHES) or record.get("answer") in ANSWERS
+    is_other = "spans" not in record and any(isinstance(record.get(key), list) for key in _ENTITIES)
+    return any(key in record for key in _HASHES) or (record.get("answer") in ANSWERS and not is_other)
 
 
 def _count(record: Any) -> int:

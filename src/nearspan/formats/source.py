@@ -48,7 +48,7 @@ class _File:
 
     def add_problem(self, kind: str, message: str, line: int = 0, lost: int = 0) -> None:
         """List something that is wrong in the file, and how many annotations are not read because of it."""
-        self.problems.append(Problem(kind, message, self.name, line, lost))
+        self.problems.append(Problem(kind, message, self.name, line, int(lost)))
 
     def add_unexpected(self, text: str, expected: str, line: int, lost: int = 0) -> None:
         """List a line, or a part of one, that is not what was expected."""
@@ -271,10 +271,15 @@ def refuse_unreadable(path: Path) -> Iterator[None]:
         raise CorpusError(f"{display_path(path)} cannot be read: {reason}") from None
 
 
+def most_unpacked(data: bytes) -> int:
+    """The bytes that packed ones may unpack to; what unpacks to more was made to fill the memory."""
+    return max(_MOST_UNPACKED, _MOST_RATIO * len(data))
+
+
 def _unpack(data: bytes, path: Path) -> bytes:
     """What a file holds that is compressed with gzip; one that unpacks beyond all measure is refused."""
     blocks: list[bytes] = []
-    size, most = 0, max(_MOST_UNPACKED, _MOST_RATIO * len(data))
+    size, most = 0, most_unpacked(data)
     with gzip.GzipFile(fileobj=BytesIO(data)) as file:
         while block := file.read(_BLOCK):
             blocks.append(block)

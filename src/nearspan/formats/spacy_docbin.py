@@ -18,13 +18,12 @@ from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.extras import import_extra
 from nearspan.formats.format import Format, list_changes, refuse_entities, unwritable
-from nearspan.formats.source import Source
+from nearspan.formats.source import Source, most_unpacked
 from nearspan.formats.spacy_tokens import SpacyTokens, count_unkept, place, sentences_of
 from nearspan.io.atomic import write_file
 
 _ID = "id"  # of a document, in its user data
 _READ = ("ORTH", "HEAD", "ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID", "SENT_START")
-_MOST_UNPACKED = 1 << 31  # bytes
 
 Place = tuple[int, int, str]  # first token, the one after the last, label
 
@@ -34,8 +33,9 @@ def read(source: Source) -> Corpus:
     tokens = import_extra("spacy.tokens", "spacy", f"{source.name}, a .spacy file of documents,")
     vocab = import_extra("spacy.vocab", "spacy", source.name).Vocab()
     data = source.read_bytes()
-    if len(_unpack(data, _MOST_UNPACKED + 1)) > _MOST_UNPACKED:
-        raise CorpusError(f"{source.name} unpacks to more than {_MOST_UNPACKED:,} bytes; write it in parts")
+    most = most_unpacked(data)
+    if len(_unpack(data, most + 1)) > most:
+        raise CorpusError(f"{source.name} unpacks to more than {most:,} bytes from {len(data):,}, as no documents do")
     drafts: list[Draft] = []
     try:
         file = tokens.DocBin().from_bytes(data)

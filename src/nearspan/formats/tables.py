@@ -14,6 +14,7 @@ import csv
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -148,6 +149,10 @@ def _parse(source: Source, delimiter: str) -> tuple[list[str], list[Row]]:
     if may_be_bare and (len({len(row) for row in cells if row}) > 1 or not any(map(_has_lone_quote, chain(*cells)))):
         cells, lines = _cells(source, delimiter, bare=False)
     header, rows = cells[0], list[Row]()
+    for name, number in Counter(header).items():
+        if number > 1 and name:
+            message = f"there are {number} columns {excerpt(name)}; only the last of them is read"
+            source.add_problem("malformed", message, 1)
     has_entities = _is_of_entities(header)
     for line, row in zip(lines[1:], cells[1:], strict=True):
         if row and len(row) != len(header):
@@ -315,7 +320,7 @@ def _add(draft: Draft, at: dict[str, str], values: dict[str, Any], line: int) ->
         message = f"found start {start!r}, end {end!r} and label {label!r}, expected two whole numbers and a text"
         return draft.add_problem("malformed", message, line, lost=1)
     fragments: list[Fragment] = [(first, last)]
-    with suppress(ValueError, TypeError):
+    with suppress(ValueError, TypeError, OverflowError):
         if "fragments" in at and (given := _json(values[at["fragments"]])):
             fragments = [(int(begin), int(stop)) for begin, stop in given]
     mention = values.get(at["mention"]) if "mention" in at else None
@@ -324,7 +329,7 @@ def _add(draft: Draft, at: dict[str, str], values: dict[str, Any], line: int) ->
     }
     score = None
     if "score" in at and (given := values[at["score"]]) is not None:
-        with suppress(ValueError, TypeError):
+        with suppress(ValueError, TypeError, OverflowError):
             score = float(given) if math.isfinite(float(given)) else None
         attributes |= {} if score is not None else {at["score"]: str(given)}
     text = mention if isinstance(mention, str) else None

@@ -43,6 +43,15 @@ from nearspan.formats.format import (
 from nearspan.formats.layers import NAMED_ENTITY, VALUE, holds_entities, keeps, label_and_attributes, layer_of
 from nearspan.formats.layout import Layout
 from nearspan.formats.source import Source
+from nearspan.formats.webanno_cells import (
+    SPECIAL_IN_TEXT,
+    Stack,
+    escape,
+    parse_stack,
+    unescape,
+    utf16_offsets,
+    utf16_size,
+)
 from nearspan.io.paths import display_path
 from nearspan.segment import split
 
@@ -50,19 +59,8 @@ _MARK = "#FORMAT=WebAnno TSV 3"
 _ENDINGS = (".tsv", ".tsv.gz")
 _HEADERS = {"#T_SP=": "spans", "#T_CH=": "chains", "#T_RL=": "relations"}
 _ROW = re.compile(r"(\d{1,9})-(\d{1,9})(?:\.(\d{1,9}))?\t(\d{1,12})-(\d{1,12})\t(.*)", re.DOTALL)
-_STACK = re.compile(r"(?:\\.|[^|\\])+", re.DOTALL)
-_NUMBERED = re.compile(r"(.*)(?<!\\)\[(\d{1,9})\]", re.DOTALL)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_SPECIAL = re.compile(r"[\\\[\]|_;*\t\n\r]|->")
-_SPECIAL_IN_TEXT = re.compile(r"[\\\t\n\r]")
-_LETTERS = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
-_CHARACTERS = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 _SCORE = "score"
 _LINE = re.compile("[^\n]+")
-
-
-_Stack = list[tuple[str | None, str]]
-"""The annotations of a cell: the value of each, if it has one, and its number or nothing."""
 
 
 class _Layer(NamedTuple):
@@ -130,7 +128,7 @@ def detect(source: Source) -> bool:
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write a folder with a file for each document; the problems returned are what the format could not keep."""
-    names = list(file_names(corpus))
+    names = list(file_names(corpus, _ENDINGS[:1]))
     changes: Counter[str] = Counter()
     texts = [list(_lines(document, changes)) for document in corpus]
     write_folder(path, ((f"{name}.tsv", lines) for name, lines in zip(names, texts, strict=True)))
@@ -157,7 +155,7 @@ def _read_file(source: Source, id: str) -> Draft:
     for layer in layers:
         if layer.kind != "spans":
             cells = (row.cells[layer.column : layer.column + 1] for sentence in sentences for row in sentence.rows)
-            source.leave_out(layer.kind, sum(len(_stack(cell)) for (cell, *_) in filter(None, cells)))
+            source.leave_out(layer.kind, sum(len(parse_stack(cell)) for (cell, *_) in filter(None, cells)))
         elif holds_entities(layer.name):
             _add_layer(draft, layer, sentences, places)
     return draft
@@ -181,7 +179,7 @@ def _parse(source: Source) -> tuple[list[_Layer], list[_Sentence]]:
                 sentences.append(_Sentence(number))
                 is_open = True
             before = sentences[-1].text
-            text = _unescape(line.removeprefix("#Text="))
+            text = unescape(line.removeprefix("#Text="))
             sentences[-1].text = text if before is None else f"{before}\n{text}"
         elif (kind := _HEADERS.get(line[:6])) is not None and not sentences:
             name, *features = line[6:].split("|")
@@ -201,9 +199,9 @@ def _text(sentence: _Sentence) -> str:
         end, pieces = sentence.rows[0].start, list[str]()
         for row in sentence.rows:
             if not row.is_part:
-                word = _unescape(row.word)
+                word = unescape(row.word)
                 pieces += [" " * min(max(row.start - end, 0), 100), word]
-                end = max(row.start, end) + _utf16_size(word)
+                end = max(row.start, end) + utf16_size(word)
         sentence.text = "".join(pieces)
     return sentence.text
 
@@ -211,16 +209,16 @@ def _text(sentence: _Sentence) -> str:
 def _place(sentence: _Sentence, layout: Layout, source: Source) -> list[Fragment]:
     """Put a sentence into the text, and give where its rows are; a word that is not there is listed."""
     text, first = _text(sentence), sentence.rows[0]
-    before = max(text.find(_unescape(first.word)), 0)  # a sentence may begin with blanks
-    begin = first.start - _utf16_size(text[:before])
-    start = layout.place(begin, text, _utf16_size(text))
-    units = _utf16_offsets(text)
+    before = max(text.find(unescape(first.word)), 0)  # a sentence may begin with blanks
+    begin = first.start - utf16_size(text[:before])
+    start = layout.place(begin, text, utf16_size(text))
+    units = utf16_offsets(text)
     places: list[Fragment] = []
     is_listed = False
     for row in sentence.rows:
         first_at, last_at = (units.get(at - begin, at - begin) for at in (row.start, row.end))
         places.append((start + first_at, start + last_at))
-        if not is_listed and text[max(first_at, 0) : max(last_at, 0)] != _unescape(row.word):
+        if not is_listed and text[max(first_at, 0) : max(last_at, 0)] != unescape(row.word):
             is_listed = True
             message = f"the word {excerpt(row.word)} is not at {row.start}-{row.end} of the text"
             source.add_problem("misaligned", message, row.line)
@@ -232,7 +230,7 @@ def _add_layer(draft: Draft, layer: _Layer, sentences: list[_Sentence], places: 
     numbered: dict[str, _Mention] = {}
     for sentence, fragments in zip(sentences, places, strict=True):
         for row, (start, end) in zip(sentence.rows, fragments, strict=True):
-            columns = [_stack(cell) for cell in row.cells[layer.column : layer.column + len(layer.features)]]
+            columns = [parse_stack(cell) for cell in row.cells[layer.column : layer.column + len(layer.features)]]
             for index, (_, number) in enumerate(_longest(columns)):
                 values = [_value(column, index, number) for column in columns]
                 if number and number in numbered:
@@ -256,12 +254,12 @@ def _add_layer(draft: Draft, layer: _Layer, sentences: list[_Sentence], places: 
         draft.add([(mention.start, mention.end)], label, mention.line, score=score, attributes=attributes)
 
 
-def _longest(columns: list[_Stack]) -> _Stack:
+def _longest(columns: list[Stack]) -> Stack:
     """The column that has the most annotations, as others may have no value for some."""
     return max(columns, key=len) if columns else []
 
 
-def _value(column: _Stack, index: int, number: str) -> str | None:
+def _value(column: Stack, index: int, number: str) -> str | None:
     """What a feature's column says of an annotation: what has its number, or stands in its place."""
     if number:
         return next((value for value, other in column if other == number), None)
@@ -275,45 +273,6 @@ def _score(features: dict[str, Any]) -> float | None:
             del features[_SCORE]
             return score
     return None
-
-
-def _stack(cell: str) -> _Stack:
-    """The annotations of a cell: the value of each, None if it has none, and its number if it has one.
-
-    >>> _stack("PER[1]|LOC"), _stack("*"), _stack("_")
-    ([('PER', '1'), ('LOC', '')], [(None, '')], [])
-    """
-    if cell in ("_", ""):
-        return []
-    values: _Stack = []
-    for part in _STACK.findall(cell):
-        match = _NUMBERED.fullmatch(part)
-        value, number = (match[1], match[2]) if match else (part, "")
-        values.append((None if value == "*" else _unescape(value), number))
-    return values
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPED.sub(lambda match: _CHARACTERS.get(match[1], match[1]), text) if "\\" in text else text
-
-
-def _escape(text: str, special: re.Pattern[str] = _SPECIAL) -> str:
-    return special.sub(lambda match: _LETTERS.get(match[0], "\\" + match[0]), text)
-
-
-def _utf16_size(text: str) -> int:
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
-def _utf16_offsets(text: str) -> dict[int, int]:
-    """Offsets in characters by those in UTF-16 units, where they differ."""
-    if not text or max(text) <= "\uffff":
-        return {}
-    offsets, size = {0: 0}, 0
-    for index, character in enumerate(text, 1):
-        size += 1 + (character > "\uffff")
-        offsets[size] = index
-    return offsets
 
 
 def _are_in_order(words: list[Fragment], size: int) -> bool:
@@ -361,12 +320,12 @@ def _lines(document: Document, changes: Counter[str]) -> Iterator[str]:
     stacked = {entity for *_, entities in rows if len(entities) > 1 for entity in entities}
     needs_number = (entity for entity in document.entities if counts[entity] > 1 or entity in stacked)
     numbers = {entity: f"[{number}]" for number, entity in enumerate(needs_number, 1)}
-    units = _utf16_offsets(document.text)
+    units = utf16_offsets(document.text)
     places = {at: unit for unit, at in units.items()}
     for index, (name, (start, end), entities) in enumerate(rows):
         if index in texts:
-            yield ("\n" if index else "") + f"#Text={_escape(texts[index], _SPECIAL_IN_TEXT)}\n"
-        word = _escape(document.text[start:end], _SPECIAL_IN_TEXT)
+            yield ("\n" if index else "") + f"#Text={escape(texts[index], SPECIAL_IN_TEXT)}\n"
+        word = escape(document.text[start:end], SPECIAL_IN_TEXT)
         cells = [name, f"{places.get(start, start)}-{places.get(end, end)}", word]
         for layer, names in features.items():
             cells += _cells([entity for entity in entities if layer_of(entity.attributes) == layer], names, numbers)
@@ -397,9 +356,7 @@ def _cells(entities: list[Entity], names: list[str], numbers: dict[Entity, str])
                 value = entity.label
             elif name == _SCORE:
                 value = None if entity.score is None else repr(entity.score)
-            shown = (
-                _escape(value) if isinstance(value, str) and (name in (VALUE, _SCORE) or keeps(name, value)) else "*"
-            )
+            shown = escape(value) if isinstance(value, str) and (name in (VALUE, _SCORE) or keeps(name, value)) else "*"
             values.append(shown + numbers.get(entity, ""))
         cells.append("|".join(values))
     return cells

@@ -12,8 +12,12 @@ from nearspan.errors import CorpusError
 from nearspan.formats.source import Source
 
 _DOCTYPE = re.compile(rb"""<!DOCTYPE(?:[^>\["']|"[^"]*"|'[^']*')*>""")
-_ROOT = re.compile(
-    r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE(?:[^>\[\"']|\"[^\"]*\"|'[^']*'|\[.*?\])*>\s*)*<([^\s>/!?]+)", re.DOTALL
+_QUOTED = r"""(?:[^>\["']|"[^"]*"|'[^']*')"""
+_SUBSET = r"""\[(?:[^\]"']|"[^"]*"|'[^']*')*+\]"""
+_ROOT = (
+    re.compile(  # possessive: what is tried once is never tried in another way, as a file of `<??><??>...` would want
+        rf"\s*+(?>(?><\?.*?\?>|<!--.*?-->|<!DOCTYPE(?:{_QUOTED}|{_SUBSET})*+>)\s*+)*+<([^\s>/!?]+)", re.DOTALL
+    )
 )
 _DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)["']""")
 _HEAD = 20_000  # characters before the root that are looked through

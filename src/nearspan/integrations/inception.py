@@ -5,9 +5,12 @@ cassis counts in code points what UIMA counts in UTF-16 units.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import chain
 
 from nearspan.document import Document, Entity, Fragment, count_of
 from nearspan.errors import CorpusError, ResourceError, first_line
+from nearspan.formats.xml_outline import look_through
 
 try:
     from cassis import Cas, load_cas_from_xmi, load_typesystem
@@ -34,17 +37,24 @@ class Layer:
     @classmethod
     def read(cls, type_system: str, xmi: str, name: str, feature: str) -> "Layer":
         """A CAS as a recommender gets it; an error says what is wrong with it."""
-        if "<!DOCTYPE" in type_system or "<!DOCTYPE" in xmi:
-            raise CorpusError("the CAS declares a document type, which no CAS does: it is not read")
         try:
-            cas = load_cas_from_xmi(xmi, load_typesystem(type_system))
+            types, data = (BytesIO(look_through(part.encode(), "the CAS", "XML")) for part in (type_system, xmi))
+            cas = load_cas_from_xmi(data, load_typesystem(types))
             cas.sofa_string.encode()
             layer = cas.typesystem.get_type(name)
+        except CorpusError:
+            raise
         except Exception as error:  # cassis and lxml raise what they like
             raise CorpusError(f"the CAS cannot be read: {first_line(error)}") from error
         kind = layer.get_feature(feature)
         if layer.get_feature("begin") is None or kind is None or kind.rangeType.name != "uima.cas.String":
             raise CorpusError(f"{feature!r} of the layer {name} is no text: recommend a string feature of a span layer")
+        size = len(cas.sofa_string)
+        kinds = [kind for kind in (name, TOKEN, SENTENCE) if cas.typesystem.contains_type(kind)]
+        for each in chain.from_iterable(map(cas.select, kinds)):
+            if each.begin is None or each.end is None or not 0 <= each.begin <= each.end <= size:
+                where = f"at {each.begin}-{each.end} of a text of {size} characters"
+                raise CorpusError(f"the CAS cannot be read: an annotation of the type {each.type.name} is {where}")
         return cls(cas, name, feature)
 
     @property
@@ -54,7 +64,10 @@ class Layer:
 
     def to_document(self) -> Document:
         """The text in the CAS's words and sentences, without its annotations."""
-        return Document(self.text, (), "", self._edges(TOKEN), self._edges(SENTENCE))
+        try:
+            return Document(self.text, (), "", self._edges(TOKEN), self._edges(SENTENCE))
+        except ValueError as error:
+            raise CorpusError(f"the CAS cannot be read: {error}") from error
 
     def annotated_sentences(self, prefix: str) -> Iterator[Document]:
         """The sentences that hold an annotation of the layer, as documents; those without may not have been looked at.

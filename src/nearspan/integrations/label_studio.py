@@ -13,7 +13,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from nearspan.document import Document, Entity, Fragment, Span
-from nearspan.errors import ConfigError
+from nearspan.errors import ConfigError, CorpusError
+from nearspan.formats.xml_outline import look_through
 
 FRAGMENT = "fragment"  # the relation that joins the parts of a discontinuous entity
 _KEY = re.compile(r"\$([\w-]+(?:\.[\w-]+)*)")
@@ -58,12 +59,10 @@ class LabellingConfig:
         >>> config.texts[0].key, config.labels
         (('text',), frozenset({'PERSON'}))
         """
-        if "<!" in re.sub("<!--.*?-->", "", xml, flags=re.DOTALL):
-            raise ConfigError("the labelling configuration declares a document type or entities, which are not read")
         try:
-            root = ElementTree.fromstring(xml)
-        except ElementTree.ParseError as error:
-            raise ConfigError(f"the labelling configuration is no XML: {error}") from error
+            root = ElementTree.fromstring(look_through(xml.encode(errors="replace"), "the configuration", "XML"))
+        except CorpusError as error:
+            raise ConfigError(str(error)) from error
         texts: list[TextTag] = []
         for tag in root.iter("Text"):
             name, key = tag.get("name", ""), _KEY.fullmatch(tag.get("value", ""))
@@ -177,6 +176,8 @@ class RegionReader:
             span = _locate(text, value)
             if span is None:
                 self.problems.append(f"a region is not at its offsets in the text: {_excerpt(value)}")
+            elif not isinstance(value["labels"], list):
+                self.problems.append(f"the labels of a region are no list: {_excerpt(value)}")
             else:
                 known = [label for label in value["labels"] if label in self.labels]
                 unknown = [str(label) for label in value["labels"] if label not in self.labels]
@@ -200,7 +201,8 @@ class RegionReader:
         group = {id: id for id in regions}  # by region, the first of its group
         for relation in result:
             ends = [str(relation.get(key)) for key in ("from_id", "to_id")]
-            if FRAGMENT in (relation.get("labels") or ()) and all(end in regions for end in ends):
+            labels = relation.get("labels")
+            if isinstance(labels, list) and FRAGMENT in labels and all(end in regions for end in ends):
                 first, second = (group[end] for end in ends)
                 group = {id: first if of == second else of for id, of in group.items()}
         for first in dict.fromkeys(group.values()):

@@ -104,7 +104,8 @@ class Calibration:
         inside = min(max(probability, EDGE), 1 - EDGE)
         odds = math.log(inside / (1 - inside)) / self.temperature + self.bias
         odds += self.labels.get(circumstance.label, 0.0) + self.memory.get(circumstance.called, 0.0)
-        return 1 / (1 + math.exp(-odds))
+        power = math.exp(-abs(odds))  # never one that is too large for a number
+        return (1.0 if odds >= 0 else power) / (1 + power)
 
     @classmethod
     def fit(cls, scored: Sequence[Scored], circumstances: Sequence[Circumstance] = ()) -> Self:

@@ -195,7 +195,8 @@ def _read_annotation(annotation: Record, task: Record, config: LabellingConfig, 
     if annotation.get("was_cancelled"):
         return _deleted(place, re.escape(name) + "(/.*)?")
     reader, documents = RegionReader(labels), []
-    result = [region for region in annotation.get("result") or () if isinstance(region, Mapping)]
+    regions = annotation.get("result")
+    result = [region for region in regions if isinstance(region, Mapping)] if isinstance(regions, list) else []
     for tag in config.texts:
         text = tag.read(task)
         if text is None:

@@ -87,7 +87,7 @@ def _holds(editor: Editor, document: Document) -> bool:
     """Whether the memory has just this of the document's name; how often it counts does not matter."""
     datastore = editor.model.datastore
     remembered = [
-        replace(sentence, weight=1.0, span_weights=())
+        replace(sentence, weight=1.0, span_weights=(), carried=())
         for sentence in (datastore.sentences if datastore is not None else ())
         if sentence.document == document.id
     ]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from nearspan.document import count_of
 from nearspan.knn import MemorySentence
-from nearspan.memory.reweight import ONCE, Outcome
+from nearspan.memory.reweight import UNTRIED, Outcome
 
 FEWEST = 20  # corrections, or limited ones, after which training again is due
 SHARE = 0.01  # of the memory's sentences that are corrections, likewise
@@ -62,7 +62,8 @@ def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> 
             for text in outcome.limited
         ]
         misread += [
-            f"sentence {copies[0]}: elsewhere {text!r} counts once, as the memory has no other such words to try it on"
+            f"sentence {copies[0]}: elsewhere {text!r} counts {UNTRIED:.0f} times at most, as the memory has no other "
+            "such words to try it on"
             for text in outcome.untried
         ]
     return f": {'; '.join(parts)}", misread
@@ -74,7 +75,7 @@ def training_due(sentences: Iterable[MemorySentence]) -> str:
     for sentence in sentences:
         total += 1
         corrected += bool(sentence.carried)
-        limited += any(like < own and like != ONCE for *_, own, like in sentence.carried)
+        limited += any(like < own and like != UNTRIED for *_, own, like in sentence.carried)
     reasons = []
     if corrected >= max(FEWEST, SHARE * total):
         reasons.append(f"{corrected:,} of {total:,} sentences are corrections that the model would misread")

@@ -32,7 +32,7 @@ Weight = float | Literal["enough"]
 
 LIMIT = 1_000_000.0  # the most that a span is made to count
 LEAST = 2.0  # the least by which a misread span is made to count more often
-ONCE = 1.0  # how often a span counts elsewhere that no other span of the memory speaks for or against
+UNTRIED = 10.0  # how often a span counts elsewhere, at most, that no other span of the memory speaks for or against
 LEAD = 1.0  # log of how much more often than enough they count: the right label leads by about so much
 LOWER = (0.0, 0.5, 1.0, 2.0, 3.0)  # by how much the log weight may be lower elsewhere
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
@@ -67,7 +67,7 @@ class Outcome:
     mended: int = 0  # held-out spans of the memory with the same words
     broken: int = 0
     limited: tuple[str, ...] = ()  # words that count less elsewhere, as they would break more than they mend
-    untried: tuple[str, ...] = ()  # words that count once elsewhere, as the memory holds them nowhere else
+    untried: tuple[str, ...] = ()  # words that count a few times at most elsewhere: the memory holds them nowhere else
 
 
 def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome]:
@@ -132,7 +132,7 @@ def _carry(datastore: Datastore, held_out: HeldOut, rows: Tensor, logs: Tensor) 
     """How often the spans of a sentence at some rows [S] count here and elsewhere, given the log weights [S] that do.
 
     They count more often than need be here, so that they have a lead. Elsewhere they count as often as mends at least
-    as many of the memory's spans of the same words, held out, as it breaks; once where there are no such spans.
+    as many of the memory's spans of the same words, held out, as it breaks; where there are none, `UNTRIED` times.
     """
     carried: list[tuple[int, int, float, float]] = []
     limited, untried, mended, broken = list[str](), list[str](), 0, 0
@@ -144,7 +144,7 @@ def _carry(datastore: Datastore, held_out: HeldOut, rows: Tensor, logs: Tensor) 
         like, times = held_out.like(row), 0.0
         if not len(like.rows):
             untried.append(text)
-            carried.append((first, stop, math.exp(log), min(math.exp(log), ONCE)))
+            carried.append((first, stop, math.exp(log), min(math.exp(log), UNTRIED)))
             continue
         for lower in LOWER:
             mends, breaks = like.changes(label, log - lower, SURE)

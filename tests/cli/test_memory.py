@@ -112,5 +112,102 @@ def test_mistakes_are_clear_errors_and_change_nothing(memory, arguments, message
     assert memory("log").out == ""
 
 
+ZED = "Zoe lives in [Zed](PLACE)"  # as the model does not read it
+OSLO = "[Ada](PERSON) lives in [Oslo](PERSON)"
+
+
+def test_a_preview_of_an_addition_says_what_it_would_break_and_adds_nothing(memory):
+    text = memory("add", OSLO, "--preview").out
+    assert "would add 1 sentence" in text
+    assert "in 12 held-out sentences: 0 mended, 1 broken, 0 otherwise wrong. It breaks more than it mends" in text
+    assert "broken: 'Oslo' from PLACE to PERSON in 'They left Oslo in the rain'" in text
+    assert text.endswith("nothing is changed: leave out --preview to do it\n")
+    assert memory("log").out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (["relabel", "--sentence", "0", "--span", "Oslo", "--label", "PERSON"], "relabel"),
+        (["remove", "--sentence", "0", "--span", "Oslo"], "remove"),
+        (["remove", "--sentence", "0"], "remove"),
+        (["remove", "--document", "d0"], "forget"),
+    ],
+)
+def test_other_edits_are_previewed_likewise(memory, arguments, kind: str):
+    [preview] = json.loads(memory(*arguments, "--preview", "--json").out)["previews"]
+    assert (preview["edit"]["kind"], preview["held_out"]) == (kind, 11)
+    assert memory("log").out == ""
+
+
+def test_each_document_of_a_corpus_is_previewed_by_itself(memory, documents, tmp_path):
+    write(documents[:3], tmp_path / "more.jsonl")
+    previews = json.loads(memory("add", "--corpus", tmp_path / "more.jsonl", "--preview", "--json").out)["previews"]
+    assert [preview["edit"]["number"] for preview in previews] == [1, 1, 1]
+
+
+def test_held_out_files_are_read_instead_of_the_memory(memory, tmp_path):
+    write([markup("She left [Oslo](PLACE)"), markup("Nobody was there")], tmp_path / "mine.jsonl")
+    [preview] = json.loads(
+        memory("add", OSLO, "--weight", "10", "--preview", "--held-out", tmp_path / "mine.jsonl", "--json").out
+    )["previews"]
+    assert (preview["held_out"], preview["broken"], preview["changes"][0]["gold"]) == (2, 1, "PLACE")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [["add", OSLO], ["relabel", "--sentence", "0", "--span", "Ada", "--label", ""], ["remove", "--sentence", "0"]],
+)
+def test_held_out_files_are_read_as_format_and_columns_say(memory, tmp_path, edit):
+    (tmp_path / "mine.txt").write_text("She O O\nleft O O\nOslo B-PLACE B-CITY\n\n")
+    options = ["--preview", "--held-out", tmp_path / "mine.txt", "--format", "conll", "--columns", "1", "--json"]
+    [preview] = json.loads(memory(*edit, *options).out)["previews"]
+    assert preview["held_out"] == 1
+    misread = memory(*edit, *options[:3], "--format", "pubtator")
+    assert "expected ID|t|TITLE" in misread.err
+
+
+def test_held_out_labels_are_those_of_the_columns_that_are_named(memory, tmp_path):
+    (tmp_path / "mine.conll").write_text("She O O\nleft O O\nOslo B-PLACE B-PERSON\n\n")
+    edit = ["add", OSLO, "--weight", "10", "--preview", "--held-out", tmp_path / "mine.conll", "--json"]
+    effects = [
+        json.loads(memory(*edit, "--columns", column).out)["previews"][0]["changes"][0]["effect"]
+        for column in ("1", "2")
+    ]
+    assert effects == ["broken", "mended"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["add", ZED, "--held-out", "mine.jsonl"], "--held-out is for --preview"),
+        (["remove", "--sentence", "0", "--held-out", "mine.jsonl"], "--held-out is for --preview"),
+        (["remove", "--sentence", "0", "--preview", "--columns", "1"], "for the files of --held-out"),
+        (["relabel", "--sentence", "0", "--span", "Ada", "--label", "", "--format", "conll"], "files of --held-out"),
+        (["add", "[Zed](PLANET) x", "--preview"], "no label 'PLANET'"),
+    ],
+)
+def test_a_preview_that_cannot_be_shown_is_a_clear_error(memory, arguments, message: str):
+    assert message in memory(*arguments, code=2).err
+    assert memory("log").out == ""
+
+
+def test_after_many_corrections_training_is_due_and_the_receipt_and_the_list_say_so(memory, monkeypatch):
+    assert "train again" not in memory("list").out
+    monkeypatch.setattr("nearspan.memory.receipts.FEWEST", 1)
+    due = "train again: 1 of 13 sentences are corrections that the model would misread"
+    text = memory("add", ZED).out
+    assert text.count(due) == 1
+    assert text.endswith(f"   {due}\n")
+    assert memory("list").out.endswith(f"{due}\n")
+    assert json.loads(memory("list", "--json").out)["training_due"] == due
+    later = memory("add", "Zoe likes [Bonn](PLACE)").out  # it was due before, so that its receipt says nothing
+    assert later.endswith("\ntrain again: 2 of 14 sentences are corrections that the model would misread\n")
+    assert [
+        any("train again" in line for line in each["receipt"])
+        for each in json.loads(memory("log", "--json").out)["edits"]
+    ] == [True, False]
+
+
 def test_a_folder_that_is_no_model(nearspan_command, tmp_path):
     assert "no model folder" in nearspan_command("memory", tmp_path / "none", "list").err

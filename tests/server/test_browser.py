@@ -460,6 +460,13 @@ def test_an_edit_is_undone_after_a_reload_by_the_keyboard_alone(page):
     mark_of(page, "Oslo, PLACE").wait_for()
 
 
+def test_the_edits_say_when_training_is_due(page):
+    due = "train again: 25 of 90 sentences are corrections that the model would misread"
+    page.route("**/memory/log?*", lambda route: route.fulfill(json=route.fetch().json() | {"training_due": due}))
+    page.get_by_role("tab", name="Edits").click()
+    page.get_by_text("Train again: 25 of 90 sentences are corrections that the model would misread.").wait_for()
+
+
 def test_on_a_phone_the_evidence_opens_beside_the_finger(browser, server):
     context = browser.new_context(viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True)
     page = context.new_page()

@@ -130,6 +130,14 @@ def test_an_update_replaces_what_was_saved_and_the_same_again_changes_nothing(st
     assert save(studio, text, ("Zoe", "PERSON"), action="ANNOTATION_UPDATED")["edits"] == []
 
 
+def test_what_carries_over_is_the_same_when_it_is_saved_again(studio):
+    text = "Zoe lives in Zed"
+    save(studio, text, ("Zed", "PLACE"))
+    [sentence] = remembered(studio, text)
+    assert sentence["carried"]
+    assert save(studio, text, ("Zed", "PLACE"), action="ANNOTATION_UPDATED")["edits"] == []
+
+
 def test_another_annotators_version_of_a_task_replaces_the_first(studio):
     text = "Zoe went to Quito"
     save(studio, text, ("Zoe", "PLACE"))

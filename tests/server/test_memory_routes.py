@@ -6,11 +6,13 @@ TEXT = "Zoe lives in Oslo"
 EDITS = [
     ("POST", "/memory", {"text": "Zoe", "entities": []}),
     ("POST", "/memory/corrections", {"text": TEXT, "fragments": [[0, 3]], "label": "PERSON"}),
+    ("POST", "/memory/corrections/preview", {"text": TEXT, "fragments": [[0, 3]], "label": "PERSON"}),
     ("POST", "/memory/undo", None),
     ("PUT", "/memory/0/label", {"fragments": [[0, 3]], "label": None}),
     ("DELETE", "/memory/0", None),
     ("DELETE", "/memory?document=d0", None),
 ]
+NO_EDITS = ("/memory/undo", "/memory/corrections/preview")  # where nothing was edited before
 
 
 def labels_by_text(client, text: str) -> dict[str, str]:
@@ -28,7 +30,7 @@ def test_edits_need_the_token(client, method, path, body, header):
     assert client.get("/memory/log").json()["total"] == 0
 
 
-@pytest.mark.parametrize(("method", "path", "body"), [edit for edit in EDITS if edit[1] != "/memory/undo"])
+@pytest.mark.parametrize(("method", "path", "body"), [edit for edit in EDITS if edit[1] not in NO_EDITS])
 def test_every_edit_is_made_and_undone(editor, method, path, body):
     before = editor.get("/memory?limit=100").json()
     answer = editor.request(method, path, json=body)
@@ -47,6 +49,43 @@ def test_a_correction_changes_the_text_and_undo_brings_it_back(editor):
     assert (before["Oslo"], correction["label"], after["Oslo"]) == ("PLACE", "PERSON", "PERSON")
     editor.post("/memory/undo")
     assert labels_by_text(editor, "Ada lives in Oslo") == before
+
+
+def test_a_preview_of_a_correction_makes_none(editor):
+    body = {"text": "It rained. Ada lives in Oslo", "fragments": [[24, 28]], "label": "PERSON"}
+    before = labels_by_text(editor, "Ada lives in Oslo")
+    preview = editor.post("/memory/corrections/preview", json=body).json()
+    assert (preview["edit"]["kind"], preview["edit"]["number"], preview["held_out"]) == ("relabel", 1, 11)
+    assert preview["mended"] + preview["broken"] + preview["other"] == len(preview["changes"])
+    assert preview["harms"] is (preview["broken"] > preview["mended"])
+    assert editor.get("/memory/log").json()["total"] == 0
+    assert labels_by_text(editor, "Ada lives in Oslo") == before
+    body["label"] = None
+    assert editor.post("/memory/corrections/preview", json=body).json()["edit"]["summary"].count("to no entity")
+
+
+def test_a_preview_of_what_is_so_already_says_so(editor):
+    body = {"text": "Ada lives in Oslo", "fragments": [[0, 3]], "label": "PERSON"}
+    answer = editor.post("/memory/corrections/preview", json=body)
+    assert (answer.status_code, "already" in answer.json()["error"]) == (409, True)
+
+
+def test_a_corrected_sentence_says_how_often_its_words_count_here_and_elsewhere(editor):
+    body = {"text": "Zoe lives in Zed", "fragments": [[13, 16]], "label": "PLACE"}
+    editor.post("/memory/corrections", json=body)
+    [sentence] = editor.get("/memory?document=corrections").json()["sentences"]
+    [carried] = sentence["carried"]
+    assert (carried["start"], carried["end"]) == (13, 16)
+    assert carried["weight"] >= carried["elsewhere"] >= 0
+
+
+def test_the_log_says_when_training_is_due(editor, monkeypatch):
+    monkeypatch.setattr("nearspan.memory.receipts.FEWEST", 1)
+    assert editor.get("/memory/log").json()["training_due"] == ""
+    editor.post("/memory", json={"text": "Zoe lives in Zed", "entities": [{"start": 13, "end": 16, "label": "PLACE"}]})
+    log = editor.get("/memory/log").json()
+    assert log["training_due"].startswith("train again: 1 of 13 sentences")
+    assert log["edits"][0]["receipt"][-1] == log["training_due"]
 
 
 def test_what_cannot_be_edited_says_why(editor):

@@ -17,6 +17,7 @@ from nearspan.colours import LabelColours
 from nearspan.errors import ConfigError
 
 if TYPE_CHECKING:
+    from nearspan.document import Document
     from nearspan.memory import Edit, Editor, SentenceView
 
 memory = typer.Typer(name="memory", add_completion=False, no_args_is_help=True, rich_markup_mode=None)
@@ -172,13 +173,15 @@ def add(
         raise ConfigError("give a text with markup, or --corpus FILE")
     if corpus and document:
         raise ConfigError("--document names a text; the documents of a corpus have ids of their own")
+    _check_held_out(preview, held_out)
     documents = options.read_documents(corpus, format, columns) if corpus else [parse(text, document)]
     editor = _open(context, device, search, interpolate)
     copies: float | Literal["enough"] = "enough" if weight is None else weight
     editor.check(documents, copies)
     from nearspan.memory import Editor
 
-    _run(editor, [partial(Editor.add, document=each, weight=copies) for each in documents], preview, held_out, as_json)
+    edits = [partial(Editor.add, document=each, weight=copies) for each in documents]
+    _run(editor, edits, preview, options.read_documents(held_out, format, columns), as_json)
 
 
 @memory.command(cls=Command)
@@ -195,17 +198,23 @@ def relabel(
     search: options.Search = "",
     interpolate: options.Interpolate = None,
     device: options.Device = "",
+    format: options.Format = None,
+    columns: options.Columns = None,
 ) -> None:
     """Give words of a remembered sentence another label, or make them no entity.
 
     --search and --interpolate are how the model will be asked.
 
     Example: nearspan memory runs/mine relabel --sentence 12 --span Paris --label PERSON
+
+    Example: nearspan memory runs/mine relabel --sentence 12 --span Paris --label PERSON --preview
     """
+    _check_held_out(preview, held_out, format, columns)
     editor = _open(context, device, search, interpolate)
     place = find_in_memory(editor, sentence, span, start)
     copies: float | Literal["enough"] = "enough" if weight is None else weight
-    _run(editor, [lambda memory: memory.relabel(sentence, place, label, copies)], preview, held_out, as_json)
+    documents = options.read_documents(held_out, format, columns)
+    _run(editor, [lambda memory: memory.relabel(sentence, place, label, copies)], preview, documents, as_json)
 
 
 @memory.command(cls=Command)
@@ -221,6 +230,8 @@ def remove(
     held_out: HeldOut = None,
     as_json: options.Json = False,
     device: options.Device = "",
+    format: options.Format = None,
+    columns: options.Columns = None,
 ) -> None:
     """Take a span, a sentence or all of a document out of the memory, with a receipt.
 
@@ -228,12 +239,14 @@ def remove(
     """
     if (sentence is None) == (not document) or (document and span is not None):
         raise ConfigError("give --sentence ID, with --span WORDS or without, or --document ID")
+    _check_held_out(preview, held_out, format, columns)
+    documents = options.read_documents(held_out, format, columns)
     editor = _open(context, device)
     if sentence is None:
-        _run(editor, [lambda memory: memory.forget(document)], preview, held_out, as_json)
+        _run(editor, [lambda memory: memory.forget(document)], preview, documents, as_json)
         return
     place = find_in_memory(editor, sentence, span, start) if span is not None else None
-    _run(editor, [lambda memory: memory.remove(sentence, place)], preview, held_out, as_json)
+    _run(editor, [lambda memory: memory.remove(sentence, place)], preview, documents, as_json)
 
 
 @memory.command(cls=Command)
@@ -294,19 +307,17 @@ def _run(
     editor: Editor,
     edits: Sequence[Callable[[Editor], Edit]],
     preview: bool,
-    held_out: list[Path] | None,
+    held_out: Sequence[Document],
     as_json: bool,
 ) -> None:
     """Make edits, or show what each by itself would change."""
-    if held_out and not preview:
-        raise ConfigError("--held-out is for --preview")
     if not preview:
-        _show([make(editor) for make in edits], as_json)
-        if editor.training_due and not as_json:
+        made = [make(editor) for make in edits]
+        _show(made, as_json)
+        if editor.training_due and not as_json and editor.training_due not in made[-1].receipt:
             echo(editor.training_due)
         return
-    documents = options.read_documents(held_out) if held_out else None
-    previews = [editor.preview(make, documents) for make in edits]
+    previews = [editor.preview(make, held_out or None) for make in edits]
     if as_json:
         print_json({"previews": [each.to_dict() for each in previews]})
         return
@@ -318,6 +329,14 @@ def _run(
         for change in each.changes:
             echo(f"   {change}")
     echo("nothing is changed: leave out --preview to do it")
+
+
+def _check_held_out(preview: bool, held_out: list[Path] | None, *read_so: str | None) -> None:
+    """Refuse documents to look at where nothing is looked at, and ways to read them where there are none."""
+    if held_out and not preview:
+        raise ConfigError("--held-out is for --preview")
+    if any(read_so) and not held_out:
+        raise ConfigError("--format and --columns are for the files of --held-out")
 
 
 def _show(edits: list[Edit], as_json: bool) -> None:

@@ -7,19 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from nearspan.document import Document, count_of
+from nearspan.encoders import Batch
 from nearspan.heads import Query
 from nearspan.knn import Datastore, LeaveOneOut, MemorySentence
 from nearspan.memory.edits import Edit
 from nearspan.memory.sentences import as_document
 from nearspan.model import Model
 from nearspan.model.decode import decode
+from nearspan.model.network import Network
 from nearspan.model.predict import of_whole_words
 from nearspan.segment import contiguous
 
-MOST = 60  # sentences of the memory that are read twice
-NEAREST = 20  # of them those nearest to each that was edited; the others hold the same words
+MOST = 60  # sentences of the memory that are read twice: a third nearest to edited ones, others with the same words
+FEWER = 20  # the same where each is compared with the whole memory
 Read = set[tuple[int, int, str]]  # first, stop, label
 
 
@@ -108,7 +111,8 @@ def compare_memory(model: Model, before: Datastore, after: Datastore) -> tuple[i
     """The same for sentences of the memory that are like those that differ, each with itself left out."""
     old, new = (dict(zip(store.ids, store.sentences, strict=True)) for store in (before, after))
     edited = sorted(number for number in old.keys() | new.keys() if old.get(number) != new.get(number))
-    ids = _like(before, after, [number for number in edited if number in new], [n for n in edited if n in old])
+    most = MOST if _searches_sentences(model) else FEWER
+    ids = _like(before, after, [number for number in edited if number in new], [n for n in edited if n in old], most)
     readings = [_read(model, store, ids) for store in (before, after)]
     changes = []
     for number, was, now in zip(ids, *readings, strict=True):
@@ -120,7 +124,7 @@ def compare_memory(model: Model, before: Datastore, after: Datastore) -> tuple[i
     return len(ids), tuple(changes)
 
 
-def _like(before: Datastore, after: Datastore, edited: Sequence[int], gone: Sequence[int]) -> list[int]:
+def _like(before: Datastore, after: Datastore, edited: Sequence[int], gone: Sequence[int], most: int) -> list[int]:
     """Ids of sentences, the same before and after, that are nearest to edited ones or hold the same corrected words."""
     chosen: dict[int, None] = {}
     for store, numbers in ((after, edited), (before, gone)):
@@ -129,17 +133,30 @@ def _like(before: Datastore, after: Datastore, edited: Sequence[int], gone: Sequ
         texts = {s.span(a, b).text(s.text).casefold() for s in changed for a, b, *_ in s.carried}
         vectors = store.sentence_vectors[[place[number] for number in numbers]]
         cosines = (vectors @ store.sentence_vectors.T).amax(0) if numbers else torch.zeros(0)
-        near = cosines.topk(min(NEAREST + len(numbers), len(cosines))).indices.tolist()
+        near = cosines.topk(min(most // 3 + len(numbers), len(cosines))).indices.tolist()
         holding = [at for at in cosines.argsort(descending=True).tolist() if _holds(store.sentences[at], texts)]
-        chosen |= dict.fromkeys(store.ids[at] for at in [*near, *holding[:MOST]])
+        chosen |= dict.fromkeys(store.ids[at] for at in [*near, *holding[:most]])
     barred = {*edited, *gone}
     known = set(before.ids) & set(after.ids)
-    return [number for number in chosen if number in known and number not in barred][:MOST]
+    return [number for number in chosen if number in known and number not in barred][:most]
+
+
+def _searches_sentences(model: Model) -> bool:
+    """Whether a sentence is compared with the sentences that are nearest to it, not with the whole memory."""
+    return model.network.head.uses_datastore and model.network.head.search == "nearest"
 
 
 def _holds(sentence: MemorySentence, texts: Iterable[str]) -> bool:
     folded = sentence.text.casefold()
     return any(text in folded for text in texts)
+
+
+def _without(datastore: Datastore, hidden: Tensor, network: Network, batch: Batch) -> Query:
+    """A batch as a head sees it with a datastore whose sentences [M] are hidden in part."""
+    if network.head.uses_datastore:
+        return Query(network, batch, datastore, (~hidden).nonzero().flatten()[None])
+    labels = datastore.labels.masked_fill(hidden[datastore.sentence], -1)
+    return Query(network, batch, replace(datastore, labels=labels))
 
 
 @torch.inference_mode()
@@ -154,20 +171,19 @@ def _read(model: Model, datastore: Datastore, ids: Sequence[int]) -> list[Read]:
     unit = model.recipe.suggester.unit
     whole = [model.split(as_document([sentence], unit))[0] for sentence in remembered]
     groups = others.duplicate_group[places]
-    if network.head.uses_datastore:
-        stores = datastore
-        if network.head.search == "nearest":
-            vectors = datastore.sentence_vectors[places]
-            near = others.nearest_sentences(vectors, groups, network.head.settings.neighbours)
-        else:
-            rest = (~torch.isin(others.duplicate_group, groups)).nonzero().flatten()
-            near = rest[None].expand(len(places), -1)
-    else:  # interpolated: the sentences are left out together
-        hidden = torch.isin(others.duplicate_group, groups)[datastore.sentence]
-        stores, near = replace(datastore, labels=datastore.labels.masked_fill(hidden, -1)), None
+    corpus = network.encode(whole)
+    if _searches_sentences(model):
+        vectors = datastore.sentence_vectors[places]
+        near = others.nearest_sentences(vectors, groups, network.head.settings.neighbours)
+        queries = (Query(network, batch, datastore, near[batch.ids]) for batch in corpus.reading_batches())
+    else:  # one by one: together they would leave out what speaks for each other
+        batches = (corpus.batch(torch.tensor([number])) for number in range(len(ids)))
+        queries = (
+            _without(datastore, others.duplicate_group == groups[batch.ids], network, batch) for batch in batches
+        )
     read: list[Read] = [set() for _ in ids]
-    for batch in network.encode(whole).reading_batches():
-        query = Query(network, batch, stores, near[batch.ids] if near is not None else None)
+    for query in queries:
+        batch = query.batch
         by_sentence = network.predict(query, link=model.linked_overlap != "any")
         for number, spans in zip(batch.ids.tolist(), by_sentence, strict=True):
             words = whole[number]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from nearspan.document import count_of
 from nearspan.knn import MemorySentence
-from nearspan.memory.reweight import Outcome
+from nearspan.memory.reweight import UNTRIED, Outcome
 
 FEWEST = 20  # corrections, or limited ones, after which training again is due
 SHARE = 0.01  # of the memory's sentences that are corrections, likewise
@@ -53,13 +53,18 @@ def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> 
         )
     pairs = list(zip(ids, outcomes, strict=True))
     misread = [f"sentence {copies[0]} is still misread: {o.failure}" for copies, o in pairs if o.failure]
-    if any(outcome.carried for outcome in outcomes):
+    if any(len(outcome.carried) > len(outcome.untried) for outcome in outcomes):
         mended, broken = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("mended", "broken"))
         misread.append(f"the same words in the memory's sentences, held out: {mended} mended, {broken} broken")
     for copies, outcome in pairs:
         misread += [
             f"sentence {copies[0]}: elsewhere {text!r} counts less than here, as it would break more than it mends"
             for text in outcome.limited
+        ]
+        misread += [
+            f"sentence {copies[0]}: elsewhere {text!r} counts {UNTRIED:.0f} times at most, as the memory has no other "
+            "such words to try it on"
+            for text in outcome.untried
         ]
     return f": {'; '.join(parts)}", misread
 
@@ -70,13 +75,19 @@ def training_due(sentences: Iterable[MemorySentence]) -> str:
     for sentence in sentences:
         total += 1
         corrected += bool(sentence.carried)
-        limited += any(like < own for *_, own, like in sentence.carried)
+        limited += any(like < own and like != UNTRIED for *_, own, like in sentence.carried)
     reasons = []
     if corrected >= max(FEWEST, SHARE * total):
         reasons.append(f"{corrected:,} of {total:,} sentences are corrections that the model would misread")
     if limited >= FEWEST:
-        reasons.append(f"{limited:,} corrections are limited to their own sentences, as they break more elsewhere")
+        reasons.append(f"{limited:,} corrections count less elsewhere, as they would break more than they mend")
     return f"train again: {' and '.join(reasons)}" if reasons else ""
+
+
+def training_due_lines(before: Iterable[MemorySentence], after: Iterable[MemorySentence]) -> list[str]:
+    """The same, where an edit makes it due; nothing where it was due before."""
+    reason = training_due(after)
+    return [reason] if reason and not training_due(before) else []
 
 
 def sentence_line(number: int, sentence: MemorySentence) -> str:

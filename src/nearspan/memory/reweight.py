@@ -32,6 +32,7 @@ Weight = float | Literal["enough"]
 
 LIMIT = 1_000_000.0  # the most that a span is made to count
 LEAST = 2.0  # the least by which a misread span is made to count more often
+UNTRIED = 10.0  # how often a span counts elsewhere, at most, that no other span of the memory speaks for or against
 LEAD = 1.0  # log of how much more often than enough they count: the right label leads by about so much
 LOWER = (0.0, 0.5, 1.0, 2.0, 3.0)  # by how much the log weight may be lower elsewhere
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
@@ -66,6 +67,7 @@ class Outcome:
     mended: int = 0  # held-out spans of the memory with the same words
     broken: int = 0
     limited: tuple[str, ...] = ()  # words that count less elsewhere, as they would break more than they mend
+    untried: tuple[str, ...] = ()  # words that count a few times at most elsewhere: the memory holds them nowhere else
 
 
 def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome]:
@@ -130,14 +132,20 @@ def _carry(datastore: Datastore, held_out: HeldOut, rows: Tensor, logs: Tensor) 
     """How often the spans of a sentence at some rows [S] count here and elsewhere, given the log weights [S] that do.
 
     They count more often than need be here, so that they have a lead. Elsewhere they count as often as mends at least
-    as many of the memory's spans of the same words, held out, as it breaks.
+    as many of the memory's spans of the same words, held out, as it breaks; where there are none, `UNTRIED` times.
     """
     carried: list[tuple[int, int, float, float]] = []
-    limited, mended, broken = list[str](), 0, 0
+    limited, untried, mended, broken = list[str](), list[str](), 0, 0
     heavy = (logs[logs > 0] + LEAD).clamp(max=math.log(LIMIT)).tolist()
     for row, log in zip(rows[logs > 0].tolist(), heavy, strict=True):
         first, stop, label = (int(column[row]) for column in (datastore.first, datastore.stop, datastore.labels))
+        sentence = datastore.sentences[int(datastore.sentence[row])]
+        text = sentence.span(first, stop).text(sentence.text)
         like, times = held_out.like(row), 0.0
+        if not len(like.rows):
+            untried.append(text)
+            carried.append((first, stop, math.exp(log), min(math.exp(log), UNTRIED)))
+            continue
         for lower in LOWER:
             mends, breaks = like.changes(label, log - lower, SURE)
             if int(breaks.sum()) <= int(mends.sum()):
@@ -146,10 +154,9 @@ def _carry(datastore: Datastore, held_out: HeldOut, rows: Tensor, logs: Tensor) 
                 mended, broken = mended + int(mends.sum()), broken + int(breaks.sum())
                 break
         if times < math.exp(log):
-            sentence = datastore.sentences[int(datastore.sentence[row])]
-            limited.append(sentence.span(first, stop).text(sentence.text))
+            limited.append(text)
         carried.append((first, stop, math.exp(log), times))
-    return Outcome((), "", tuple(carried), mended, broken, tuple(limited))
+    return Outcome((), "", tuple(carried), mended, broken, tuple(limited), tuple(untried))
 
 
 @dataclass(frozen=True)

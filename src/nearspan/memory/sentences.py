@@ -58,6 +58,10 @@ class SentenceView:
             "span_weights": [
                 {"start": span.start, "end": span.end, "weight": weight} for span, weight in self.span_weights
             ],
+            "carried": [
+                {"start": span.start, "end": span.end, "weight": own, "elsewhere": like}
+                for span, own, like in self.carried
+            ],
         }
 
 

@@ -11,6 +11,7 @@ from nearspan.errors import EditError, ModelError, NearspanError
 from nearspan.io.memory_files import FILES, JOURNAL, MANIFEST, NEXT, Journal, base_of
 from nearspan.knn import Datastore, MemorySentence, assemble_datastore
 from nearspan.knn.storage import NO_MEMORY, load_datastore
+from nearspan.memory import receipts
 from nearspan.memory.edits import Edit, Kind, Revision, read_document
 from nearspan.model import Model
 from nearspan.model.folder import has_memory, weights_id
@@ -87,7 +88,8 @@ class MemorySync:
         if self._journal is None:
             raise EditError(f"{self.folder} has no memory: {NO_MEMORY}")
         time = datetime.now(UTC).isoformat(timespec="seconds")
-        edit = Edit(len(self.edits) + 1, time, kind, summary, change, tuple(receipt))
+        due = receipts.training_due_lines(self.revision.sentences.values(), revision.sentences.values())
+        edit = Edit(len(self.edits) + 1, time, kind, summary, change, (*receipt, *due))
         if self.previews:
             self.previewed = datastore
             return edit

@@ -329,6 +329,13 @@ class SpanWeightOut(EdgesOut):
     weight: float
 
 
+class CarriedOut(EdgesOut):
+    """A span that counts so many times for its own words: in its sentence, and wherever else they are read."""
+
+    weight: float
+    elsewhere: float
+
+
 class SentenceOut(BaseModel):
     """A sentence of the memory; no edit changes its id."""
 
@@ -339,6 +346,7 @@ class SentenceOut(BaseModel):
     document: str
     weight: float = Field(description="as how many copies it counts")
     span_weights: list[SpanWeightOut] = Field(description="spans that count more than the others of the sentence")
+    carried: list[CarriedOut] = Field(description="corrected spans, which count more for the same words alone")
 
 
 class SentencesOut(BaseModel):

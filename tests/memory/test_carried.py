@@ -1,0 +1,95 @@
+"""Corrections that carry over: to the same words elsewhere, as long as they mend as much as they break."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import nearspan
+from nearspan.document import Span
+from nearspan.memory.editor import Editor
+from nearspan.memory.reweight import UNTRIED
+
+
+@pytest.fixture
+def editor(folders, tmp_path: Path) -> Editor:
+    return Editor.open(shutil.copytree(folders["instance"], tmp_path / "model"), "cpu")
+
+
+@pytest.fixture
+def strange_lima(editor: Editor) -> Editor:
+    """The model has learned that Lima is a place; its memory knows it as no entity only."""
+    editor.forget("d6")
+    editor.forget("d7")
+    for text in ("They left Lima in the rain", "Nobody left Lima"):
+        editor.add(text, weight=1)
+    return editor
+
+
+def label_of(editor: Editor, word: str, text: str) -> str:
+    document = editor.model(text)
+    return {entity.span.text(text): entity.label for entity in document.entities}.get(word, "")
+
+
+def carried(editor: Editor, document: str) -> list[tuple[str, float, float]]:
+    [view] = editor.sentences(document=document)
+    return [(span.text(view.text), own, like) for span, own, like in view.carried]
+
+
+def test_a_word_that_is_marked_as_no_entity_is_none_in_the_next_sentence_either(strange_lima):
+    texts = ["Bob Stone lives in Lima", "Paris is far from Lima"]
+    assert [label_of(strange_lima, "Lima", text) for text in texts] == ["PLACE", "PLACE"]
+    edit = strange_lima.add(nearspan.markup("[Ada](PERSON) lives in Lima", id="mine"))
+    assert [label_of(strange_lima, "Lima", text) for text in texts] == ["", ""]
+    [(text, own, like)] = carried(strange_lima, "mine")
+    assert (text, own) == ("Lima", like)
+    assert edit.receipt[-1].startswith("the same words in the memory's sentences, held out: ")
+    assert [label_of(strange_lima, word, f"Bob lives in {word}") for word in ("Oslo", "Rome")] == ["PLACE", "PLACE"]
+    strange_lima.undo()
+    assert [label_of(strange_lima, "Lima", text) for text in texts] == ["PLACE", "PLACE"]
+
+
+def test_what_would_break_more_than_it_mends_is_limited_and_the_receipt_says_so(editor):
+    edit = editor.add(nearspan.markup("[Rome](PERSON) met [Paris](PERSON)", id="wrong"))
+    assert label_of(editor, "Rome", "Rome met Paris") == "PERSON"
+    assert [(text, like < own) for text, own, like in carried(editor, "wrong")] == [("Rome", True), ("Paris", True)]
+    assert edit.receipt[-2:] == tuple(
+        f"sentence 12: elsewhere {text!r} counts less than here, as it would break more than it mends"
+        for text in ("Rome", "Paris")
+    )
+    assert label_of(editor, "Rome", "Eve left New York for Rome") == "PLACE"
+    assert label_of(editor, "Paris", "Ada Moon likes Paris") == "PLACE"
+
+
+def test_words_that_the_memory_holds_nowhere_else_count_a_few_times_elsewhere(editor):
+    edit = editor.add(nearspan.markup("Zoe lives in [Zed](PLACE)", id="new"))
+    [(text, own, like)] = carried(editor, "new")
+    assert (text, like) == ("Zed", UNTRIED)
+    assert own > UNTRIED
+    assert edit.receipt[-1] == (
+        "sentence 12: elsewhere 'Zed' counts 10 times at most, as the memory has no other such words to try it on"
+    )
+
+
+def test_two_new_sentences_are_evidence_for_each_other(editor):
+    edit = editor.add(nearspan.markup("Zoe lives in [Zed](PLACE). Nobody left [Zed](PLACE).", id="new"))
+    assert [line for line in edit.receipt if "no other such words" in line] == []
+
+
+def test_a_sentence_as_json_says_what_carries_over(editor):
+    editor.add(nearspan.markup("Zoe lives in [Zed](PLACE)", id="new"))
+    [view] = editor.sentences(document="new")
+    [(span, own, like)] = view.carried
+    assert span == Span.of(13, 16)
+    assert view.to_dict()["carried"] == [{"start": 13, "end": 16, "weight": own, "elsewhere": like}]
+    assert editor.sentence(0).to_dict()["carried"] == []
+
+
+def test_training_is_due_when_there_are_many_corrections(editor):
+    assert editor.training_due == ""
+    names = [f"Zed{number}" for number in range(20)]
+    edit = editor.add(nearspan.markup(" ".join(f"Nobody lives in [{name}](PLACE)." for name in names), id="many"))
+    assert editor.training_due == "train again: 20 of 32 sentences are corrections that the model would misread"
+    assert edit.receipt[-1] == editor.training_due
+    editor.undo()
+    assert editor.training_due == ""

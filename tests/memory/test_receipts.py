@@ -1,0 +1,50 @@
+"""What receipts say of corrections that carry over, and of training that is due."""
+
+import pytest
+
+from nearspan.knn import MemorySentence
+from nearspan.memory.receipts import training_due, training_due_lines, weights_found
+from nearspan.memory.reweight import Outcome
+
+PLAIN = MemorySentence("a", 0, "Oslo", ((0, 4),), ())
+CARRIED = MemorySentence("a", 0, "Oslo", ((0, 4),), (), carried=((0, 1, 9.0, 9.0),))
+LIMITED = MemorySentence("a", 0, "Oslo", ((0, 4),), (), carried=((0, 1, 9.0, 0.0),))
+
+
+@pytest.mark.parametrize(
+    ("sentences", "reason"),
+    [
+        ([CARRIED] * 19 + [PLAIN] * 100, ""),
+        (
+            [CARRIED] * 20 + [PLAIN] * 80,
+            "train again: 20 of 100 sentences are corrections that the model would misread",
+        ),
+        ([CARRIED] * 20 + [PLAIN] * 2_980, ""),  # less than 1% of a larger memory
+        (
+            [LIMITED] * 20 + [PLAIN] * 2_980,
+            "train again: 20 corrections count less elsewhere, as they would break more than they mend",
+        ),
+    ],
+)
+def test_training_is_due_after_many_corrections_or_limited_ones(sentences: list[MemorySentence], reason: str):
+    assert training_due(sentences) == reason
+
+
+def test_an_edit_says_that_training_is_due_where_it_makes_it_so():
+    few, many = [PLAIN] * 20, [CARRIED] * 20
+    assert [len(training_due_lines(*pair)) for pair in ((few, few), (few, many), (many, many), (many, few))] == [
+        0,
+        1,
+        0,
+        0,
+    ]
+
+
+def test_a_receipt_says_what_is_mended_broken_and_limited():
+    limited = Outcome((), "", ((0, 1, 9.0, 0.0),), 2, 1, ("Oslo",))
+    summary, lines = weights_found([[7]], [limited])
+    assert summary == ": 1 span counts 9 times, which is enough"
+    assert lines == [
+        "the same words in the memory's sentences, held out: 2 mended, 1 broken",
+        "sentence 7: elsewhere 'Oslo' counts less than here, as it would break more than it mends",
+    ]

@@ -55,6 +55,7 @@ def test_words_become_characters():
         "document": "a",
         "weight": 3.0,
         "span_weights": [{"start": 4, "end": 11, "weight": 2.0}],
+        "carried": [],
     }
 
 

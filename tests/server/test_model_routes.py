@@ -115,7 +115,8 @@ def test_health_says_what_is_served(client, limits):
 
 def test_every_route_is_described(client):
     paths = client.get("/openapi.json").json()["paths"]
-    memory = ("", "/access", "/log", "/corrections", "/corrections/preview", "/undo", "/{sentence}", "/{sentence}/label")
+    edits = ("/corrections", "/corrections/preview", "/undo", "/{sentence}/label")
+    memory = ("", "/access", "/log", "/{sentence}", *edits)
     reading = ("/annotate", "/explain", "/neighbours", "/map", "/errors", "/health")
     assert set(paths) == {*reading, *(f"/memory{path}" for path in memory)}
     assert all(route["summary"] for methods in paths.values() for route in methods.values())

@@ -142,7 +142,8 @@ def annotated(draw: st.DrawFn) -> Document:
 def test_text_and_entities_come_back(tmp_path_factory, document: Document):
     path = tmp_path_factory.mktemp("conllu") / "out.conllu"
     changes = write([document], path)
-    assert not [change for change in changes if not change.message.startswith("words cut")]
+    told = ("words cut", "sentences joined")  # an entity may end inside a word, or span two sentences
+    assert not [change for change in changes if not change.message.startswith(told)]
     [again] = conllu.read(Source(path))
     assert (again.text, again.entities) == (document.text, document.entities)
 

@@ -15,7 +15,7 @@ from nearspan.model import Model
 from nearspan.model.calibration import expected_calibration_error, score_entities
 from nearspan.model.decode import decode
 from nearspan.model.predict import Predictor, SentenceWindows
-from nearspan.model.thresholds import Scored, Threshold, above_thresholds
+from nearspan.model.thresholds import Scored, Threshold
 from nearspan.segment import Coverage, LabelledSpan, Sentence
 from nearspan.spans import align_to_candidates
 
@@ -147,11 +147,9 @@ def _encode_given_spans(predictor: Predictor, documents: Sequence[Document]) -> 
 
     def evaluate() -> Evaluation:
         relabelled: list[dict[Entity, Entity]] = [{} for _ in documents]  # an entity to itself with a new label
-        classified = predictor.classify_given(given, corpus)
-        thresholds = predictor.thresholds
-        for (position, entity), relabelled_entity in zip(given.entities, classified, strict=True):
-            if above_thresholds([relabelled_entity], thresholds):
-                relabelled[position][entity] = relabelled_entity
+        classified = [[entity] for entity in predictor.classify_given(given, corpus)]
+        for (position, entity), kept in zip(given.entities, predictor.above_thresholds(classified), strict=True):
+            relabelled[position].update((entity, relabelled_entity) for relabelled_entity in kept)
         predictions = (relabelled[position].get(entity) for position, entity in places)
         labels = [prediction.label if prediction else None for prediction in predictions]
         predicted = [

@@ -17,7 +17,7 @@ from nearspan.heads import Query
 from nearspan.model.decode import decode
 from nearspan.model.network import Network
 from nearspan.model.strangers import mark_strangers
-from nearspan.model.thresholds import Threshold, above_thresholds, thresholds_by_label
+from nearspan.model.thresholds import Threshold, thresholds_by_label
 from nearspan.progress import progress
 from nearspan.segment import LabelledSpan, Sentence
 from nearspan.segment.windows import LONGEST, Window, balanced_runs, split_windows
@@ -93,9 +93,8 @@ class Predictor:
             by_document: list[list[Entity]] = [[] for _ in block]
             for (position, _), entity in zip(given.entities, self.classify_given(given, corpus), strict=True):
                 by_document[position].append(entity)
-            thresholds = self.thresholds
-            for document, entities in zip(block, by_document, strict=True):
-                yield document.with_entities(above_thresholds(dict.fromkeys(entities), thresholds))
+            for document, entities in zip(block, self.above_thresholds(map(dict.fromkeys, by_document)), strict=True):
+                yield document.with_entities(entities)
 
     @torch.inference_mode()
     def predict_spans(self, corpus: EncodedCorpus) -> list[list[LabelledSpan[int]]]:
@@ -134,26 +133,26 @@ class Predictor:
         for position, sentence in enumerate(windows.sentences):
             if sentence.wholes is not None:
                 by_sentence[position] = of_whole_words(sentence, by_sentence[position])
+        model = self.model
         entities: list[list[Entity]] = [[] for _ in windows.sentences]
-        for position, spans in enumerate(by_sentence):
-            words = windows.sentences[position].words
-            for span in decode(spans, self.model.overlap, self.model.linked_overlap):
+        for sentence, spans, of_sentence in zip(windows.sentences, by_sentence, entities, strict=True):
+            words = sentence.words
+            for span in decode(spans, model.overlap, model.linked_overlap):
                 characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
-                text = characters.text(windows.sentences[position].document.text)
-                entities[position].append(self._entity(characters, text, span.label, span.score, span.stranger))
-        thresholds = self.thresholds
-        return [above_thresholds(of_sentence, thresholds) for of_sentence in entities]
+                label, text = model.labels[span.label], characters.text(sentence.document.text)
+                score = model.to_score(span.score, label, text)
+                of_sentence.append(Entity(characters, label, score, stranger=span.stranger))
+        return self.above_thresholds(entities)
 
-    def _entity(self, span: Span, text: str, number: int, probability: float, stranger: bool) -> Entity:
-        label = self.model.labels[number]
-        return Entity(span, label, self.model.to_score(probability, label, text), stranger=stranger)
-
-    @property
-    def thresholds(self) -> dict[str, float]:
-        """The threshold of each label that has one."""
-        if self.threshold is None:
-            return self.model.thresholds
-        return thresholds_by_label(self.threshold, self.model.labels[1:])
+    def above_thresholds(self, groups: Iterable[Iterable[Entity]]) -> list[list[Entity]]:
+        """The entities of each group whose scores are not below the thresholds of their labels."""
+        thresholds = self.model.thresholds
+        if self.threshold is not None:
+            thresholds = thresholds_by_label(self.threshold, self.model.labels[1:])
+        return [
+            [entity for entity in entities if (entity.score or 0.0) >= thresholds.get(entity.label, 0.0)]
+            for entities in groups
+        ]
 
     def encode_given(self, documents: Sequence[Document]) -> tuple[GivenEntities, EncodedCorpus]:
         """The entities of documents as spans that are given, and the sentences that hold them."""
@@ -165,10 +164,11 @@ class Predictor:
         """The given entities with the labels that the network gives their spans, and how likely these are."""
         if not given.entities:
             return []
-        labels, scores = given.classify(self._given_probabilities(corpus))
+        numbers, probabilities = given.classify(self._given_probabilities(corpus))
+        labels = [self.model.labels[number] for number in numbers]
         return [
-            self._entity(entity.span, entity.text, label, score, False)
-            for (_, entity), label, score in zip(given.entities, labels, scores, strict=True)
+            Entity(entity.span, label, self.model.to_score(probability, label, entity.text))
+            for (_, entity), label, probability in zip(given.entities, labels, probabilities, strict=True)
         ]
 
     def _given_probabilities(self, corpus: EncodedCorpus) -> Tensor:

@@ -1,9 +1,8 @@
 """Thresholds on scores: entities below theirs are left out, and the threshold that keeps a precision is found."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from nearspan.document import Entity
 from nearspan.errors import ConfigError, did_you_mean
 
 Scored = tuple[float, bool]  # the probability or score of an entity that was predicted, and whether it is right
@@ -25,11 +24,6 @@ def thresholds_by_label(threshold: Threshold, labels: Sequence[str]) -> dict[str
         if not 0 <= value <= 1:
             raise ConfigError(f"`threshold` is a score from 0 to 1, found {value!r}")
     return {label: float(value) for label, value in threshold.items() if value > 0}
-
-
-def above_thresholds(entities: Iterable[Entity], thresholds: Mapping[str, float]) -> list[Entity]:
-    """The entities whose scores are not below the thresholds of their labels."""
-    return [entity for entity in entities if (entity.score or 0.0) >= thresholds.get(entity.label, 0.0)]
 
 
 @dataclass(frozen=True)

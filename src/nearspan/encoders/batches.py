@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nearspan.segment import LabelledSpan, contiguous
+from nearspan.encoders.word_keys import word_keys
+from nearspan.segment import LabelledSpan, Sentence, contiguous
 
 CPU_WORDS, GPU_WORDS = 2048, 8192  # padded words in a batch that is only read
 PIECES = 4  # padded pieces that it may have for each of them: words of many pieces are rare
@@ -73,13 +75,15 @@ class EncodedCorpus:
     passages: list[list[int]]  # sentences that an encoder reads together; a batch holds all of them or none
     sizes: list[tuple[int, int, int]]  # of each passage the words, and of its windows the most pieces and the number
     given_spans: SpanTable | None = None  # the candidates, where these are given; else all spans are
-    word_keys: Tensor | None = None  # [R] of the words' texts in any case, on the CPU: equal where these are
+    sentences: Sequence[Sentence] = ()
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     @classmethod
-    def of(cls, lengths: Sequence[int], features: dict[str, Features]) -> EncodedCorpus:
+    def of(
+        cls, lengths: Sequence[int], features: dict[str, Features], sentences: Sequence[Sentence] = ()
+    ) -> EncodedCorpus:
         """Number the rows of sentences with these lengths."""
         words = torch.tensor(lengths, dtype=torch.long)
         passages: dict[int, list[int]] = {}
@@ -94,7 +98,12 @@ class EncodedCorpus:
                 (count, passage.longest, len(passage.windows))
                 for (count, *_), passage in zip(sizes, whole, strict=True)
             ]
-        return cls(words, words.cumsum(0) - words, features, list(passages.values()), sizes)
+        return cls(words, words.cumsum(0) - words, features, list(passages.values()), sizes, sentences=sentences)
+
+    @cached_property
+    def word_keys(self) -> Tensor:
+        """The keys [R] of the words' texts in any case, on the CPU: equal where these are."""
+        return word_keys(sentence.tokens for sentence in self.sentences)
 
     def to(self, device: torch.device | str) -> EncodedCorpus:
         """The same corpus on a device; lengths stay on the CPU."""

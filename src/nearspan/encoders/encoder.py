@@ -20,7 +20,6 @@ from nearspan.encoders.sentence_context import SentenceContext, SentenceContextS
 from nearspan.encoders.static_vectors import StaticVectors, StaticVectorSettings
 from nearspan.encoders.transformer import Transformer, TransformerSettings
 from nearspan.encoders.word_feature import WordFeature, first_named
-from nearspan.encoders.word_keys import word_keys
 from nearspan.encoders.word_memory import Attention, WordMemory, WordMemorySettings
 from nearspan.errors import ConfigError
 from nearspan.segment import LabelledSpan, Sentence, contiguous
@@ -167,8 +166,7 @@ class Encoder(nn.Module):
             features["finder"] = self.finder.prepare(sentences)
         if self.word_memory is not None:
             features["word_memory"] = self.word_memory.prepare(sentences, training)
-        corpus = EncodedCorpus.of([len(sentence.words) for sentence in sentences], features)
-        return replace(corpus, word_keys=word_keys(sentence.tokens for sentence in sentences))
+        return EncodedCorpus.of([len(sentence.words) for sentence in sentences], features, sentences)
 
     @property
     def vectors(self) -> StaticVectors | None:

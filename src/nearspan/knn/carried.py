@@ -76,6 +76,5 @@ class Carried:
     def _words(self, batch: Batch, candidates: Candidates, row: int | None = None) -> tuple[Tensor, Tensor]:
         """The keys of the corpus's words, and where candidates begin among them."""
         corpus, rows = batch.corpus, slice(None) if row is None else slice(row, row + 1)
-        words = corpus.word_keys if corpus.word_keys is not None else torch.zeros(0, dtype=torch.long)
         sentences = batch.ids[candidates.sentence[rows].cpu()]
-        return words, corpus.first.cpu()[sentences] + candidates.first[rows].cpu()
+        return corpus.word_keys, corpus.first.cpu()[sentences] + candidates.first[rows].cpu()

@@ -183,6 +183,8 @@ class Datastore:
     @cached_property
     def carried(self) -> Carried | None:
         """The spans that are compared with the same words wherever these are read."""
+        if not any(sentence.carried for sentence in self.sentences):
+            return None
         return Carried.of(self.sentences, self.starts, self.labels, self.max_width)
 
     @cached_property

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
@@ -45,7 +46,8 @@ def progress() -> Iterator[Progress]:
         yield lambda *_: None
         return
     with ExitStack() as stack:
-        yield _Stages(stack).advance
+        now = time.monotonic()
+        yield _Stages(stack, began=now, logged=now).advance
 
 
 def track(items: Iterable[T], what: str, total: int) -> Iterator[T]:
@@ -60,14 +62,15 @@ def track(items: Iterable[T], what: str, total: int) -> Iterator[T]:
             advance(what, 1, total)
 
 
+@dataclass
 class _Stages:
     """The stages of one analysis, which follow each other, and how much of each is done."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        self.stack = stack
-        self.began = self.logged = time.monotonic()
-        self.done: dict[str, int] = {}
-        self.show: Progress | None = None  # the bars, once they are shown
+    stack: ExitStack
+    began: float
+    logged: float
+    done: dict[str, int] = field(default_factory=dict)
+    show: Progress | None = None  # the bars, once they are shown
 
     def advance(self, what: str, count: int, total: int) -> None:
         """Count what was done, and show it if it is time."""

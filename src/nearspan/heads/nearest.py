@@ -80,29 +80,24 @@ class NearestHead(Head):
 
         Where words were corrected elsewhere, the corrected spans are summed up with these.
         """
-        probabilities = self._base_probabilities(query, entities_only)
-        carried = query.datastore.carried if query.datastore is not None else None
-        for row in carried.matches(query.batch, query.candidates) if carried is not None else ():
-            sums = probabilities.new_zeros(self.labels, dtype=torch.double)
-            neighbours = self.contributions(query, row)
-            if query.datastore is not None and len(neighbours.rows):
-                sums.index_add_(0, query.datastore.labels[neighbours.rows], neighbours.weights)
-                probabilities[row] = sums.to(probabilities.dtype)
-        return probabilities
-
-    def _base_probabilities(self, query: Query, entities_only: bool) -> Tensor:
-        """The same by the neighbours alone."""
         datastore, sentences = self._neighbours(query)
-        table = datastore.vectors
+        table, candidates = datastore.vectors, query.candidates
         if query.network.is_additive and isinstance(table, WordTable) and not query.batch.rows.is_cuda:
             ends = query.network.representation.end_sums(query.encoded.states)
             engine = WordSumEngine(datastore, table, self.labels, self.budget)
-            return engine.probabilities(ends, query.candidates, sentences, entities_only=entities_only)
-        if sentences is None:
-            return probabilities_over_all(query.vectors, datastore, self.labels, self.budget)
-        return probabilities_over_sentences(
-            datastore, sentences, query.vectors, query.candidates, self.labels, self.budget
-        )
+            probabilities = engine.probabilities(ends, candidates, sentences, entities_only=entities_only)
+        elif sentences is None:
+            probabilities = probabilities_over_all(query.vectors, datastore, self.labels, self.budget)
+        else:
+            near = (datastore, sentences, query.vectors, candidates)
+            probabilities = probabilities_over_sentences(*near, self.labels, self.budget)
+        for row in datastore.carried.matches(query.batch, candidates) if datastore.carried is not None else ():
+            neighbours = self.contributions(query, row)
+            if len(neighbours.rows):
+                sums = probabilities.new_zeros(self.labels, dtype=torch.double)
+                sums.index_add_(0, datastore.labels[neighbours.rows], neighbours.weights)
+                probabilities[row] = sums.to(probabilities.dtype)
+        return probabilities
 
     def contributions(self, query: Query, row: int) -> Contributions:
         """Equation 1: the probability of each datastore span that the span at a row is compared with."""
@@ -127,11 +122,10 @@ class NearestHead(Head):
         """The datastore, and its sentences [B, K] that each sentence of a batch is compared with; None: all of them."""
         if query.datastore is None:
             raise ModelError("this model predicts from its memory, and it has none: fill it with `model.memory.build`")
-        sentences = query.neighbour_sentences
-        if sentences is None and self.search == "nearest":
+        if query.neighbour_sentences is None and self.search == "nearest":
             vectors = query.network.encoder.sentence_vectors(query.encoded)
-            sentences = nearest_sentences(query.datastore, vectors, self.settings.neighbours)
-        return query.datastore, sentences
+            query.neighbour_sentences = nearest_sentences(query.datastore, vectors, self.settings.neighbours)
+        return query.datastore, query.neighbour_sentences
 
 
 class _NeighbourLoss(torch.autograd.Function):

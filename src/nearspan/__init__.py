@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from nearspan.model import Model
     from nearspan.registry import register
     from nearspan.report import audit, report  # type: ignore[no-redef]
+    from nearspan.review import Review
     from nearspan.training import train, tune
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Evidence",
     "Model",
     "Recipe",
+    "Review",
     "Span",
     "audit",
     "check",
@@ -83,6 +85,7 @@ _DEFINED = {
     "nearspan.formats.synonyms": {"synonyms": "read"},
     "nearspan.model": {"Model": "Model"},
     "nearspan.registry": {"register": "register"},
+    "nearspan.review": {"Review": "Review"},
     "nearspan.report": {"audit": "audit", "report": "report"},
     "nearspan.training": {"train": "train", "tune": "tune"},
 }

@@ -133,16 +133,22 @@ class Editor:
                 raise EditError("the document holds no words, so there is nothing to add")
         return labelled
 
-    def add(self, document: Document | str, weight: Weight = "enough") -> Edit:
+    def add(
+        self, document: Document | str, weight: Weight = "enough", *, review: Mapping[str, Any] | None = None
+    ) -> Edit:
         """Remember all sentences of a document, or of a text with its entities in markup.
 
         The spans that the model would misread count as often as it takes for each sentence to be read as it is
         annotated here, 1,000,000 times at most. Where that is not enough the sentence counts once, and the receipt says
         so. Entities that the memory has no part in, discontinuous ones and those out of reach, are not looked at.
-        With a number for `weight` each sentence counts as so many copies instead.
+        With a number for `weight` each sentence counts as so many copies instead. `review` is for answers of a
+        `Review`: the reviewer, and whether it was accepted. There is one to a text, so it is refused where the memory
+        holds the text.
         """
         document = parse_markup(document) if isinstance(document, str) else document
         with self._editing() as (number, datastore):
+            if review is not None:
+                self._refuse_second_answer(document.text)
             model, network, before = self.model, self.model.network, self._sync.revision
             document = replace(document, id=document.id or f"added-{number}")
             [labelled] = self.check([document], weight)
@@ -156,6 +162,7 @@ class Editor:
             missed = labelled.coverage.unreachable.items()
             receipt += [f"{count:,} not remembered: {reason}" for reason, count in missed if count]
             change: dict[str, Any] = {"document": content, "first": ids.start, "count": len(ids)}
+            change |= {"review": dict(review)} if review is not None else {}
             if finds_weights:
                 trials = [replace(sentence, span_weights=TRIAL) for sentence in sentences]
                 trial = Datastore.of(trials, model.labels[1:], network.suggester, *vectors, ids)
@@ -342,6 +349,16 @@ class Editor:
             if self.model.datastore is None:
                 raise EditError(f"{self.folder} has no memory: {NO_MEMORY}")
             yield len(self._sync.edits) + 1, self.model.datastore
+
+    def _refuse_second_answer(self, text: str) -> None:
+        """Refuse an answer to a text that the memory holds, and say whose answer that is."""
+        held = next((number for number, each in self._sync.revision.sentences.items() if each.text == text), None)
+        if held is None:
+            return
+        answers = (edit.change for edit in standing_edits(self._sync.edits) if "review" in edit.change)
+        who = next((change["review"]["reviewer"] for change in answers if change["first"] == held), None)
+        said = f"{who} has answered this text meanwhile" if who else "the memory holds this text by now"
+        raise EditError(f"{said} (sentence {held}); your answer is not in the memory")
 
     def _weight_note(self, weight: Weight) -> str:
         """What a summary says of a weight that is given, or that no prediction hangs on."""

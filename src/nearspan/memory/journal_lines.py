@@ -29,6 +29,11 @@ class _Document(_Strict):
     sentences: list[Pair] | None
 
 
+class _Review(_Strict):
+    reviewer: str
+    accepted: bool  # whether the model had read the text so
+
+
 class _Add(_Strict):
     document: _Document
     first: Count  # the id of its first sentence
@@ -36,6 +41,7 @@ class _Add(_Strict):
     weight: Times = 1.0
     span_weights: list[list[tuple[Count, Count, Times]]] = []
     carried: list[list[Carried]] = []
+    review: _Review | None = None  # where it is an answer
 
 
 class _Relabel(_Strict):

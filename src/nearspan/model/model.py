@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 if TYPE_CHECKING:
     from nearspan.explain.question import Question
     from nearspan.memory.editor import Editor
+    from nearspan.memory.reweight import Weight
+    from nearspan.review.review import Review
 
 
 class Model:
@@ -173,6 +175,19 @@ class Model:
         word_memory = self.network.encoder.word_memory
         if word_memory is not None:
             word_memory.mask_forgotten(datastore.forgotten if datastore is not None else frozenset())
+
+    def review(self, texts: Iterable[Document | str], *, lease: float = 600.0, weight: Weight = "enough") -> Review:
+        """Texts to be answered by people, those first whose answers teach most; answers go into the memory.
+
+            review = model.review(texts)
+            task = review.next()
+            review.answer(task.document)
+
+        A reviewer has a text for `lease` seconds to himself. `weight` is that of `memory.add`.
+        """
+        from nearspan.review.review import Review
+
+        return Review(self, texts, lease=lease, weight=weight)
 
     @property
     def device(self) -> torch.device:

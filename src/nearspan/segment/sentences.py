@@ -86,6 +86,16 @@ class Sentence:
             wholes = tuple((a - first, b - first) for a, b in wholes[inside])
         return type(self)(self.document, self.index, words, wholes=wholes)
 
+    def to_document(self, id: str = "") -> Document:
+        """The sentence as a document of its own, of the same whole words and without entities.
+
+        >>> split(Document("It rained. He left."))[1].to_document("letter").sentences
+        ((0, 8),)
+        """
+        start, words = self.start, self.words
+        whole = tuple((words[first][0] - start, words[stop - 1][1] - start) for first, stop in self.runs)
+        return Document(self.text, (), id, whole, ((0, self.end - start),))
+
     def span(self, first: int, stop: int) -> Span:
         """The characters of words `first` to `stop`, half-open."""
         return Span.of(self.words[first][0], self.words[stop - 1][1])

@@ -1,14 +1,14 @@
 """Correcting a prediction: the memory keeps its sentence as it should have been read."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.memory import Edit, Editor, Preview
 from nearspan.model.decode import Overlap, decode
-from nearspan.segment import LabelledSpan, Sentence
+from nearspan.segment import LabelledSpan
 
 CORRECTIONS = "corrections"  # the document that corrected sentences are kept under
 
@@ -57,7 +57,7 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
             if sentence.start <= entity.start and entity.end <= sentence.end
         ]
         entities = _replace_entity(predictions, local, label, (model.overlap, model.linked_overlap))
-        edit = editor.add(replace(_as_document(sentence), entities=entities))
+        edit = editor.add(sentence.to_document(CORRECTIONS).with_entities(entities))
     return Correction(edit, model.explain_span(document, span, 1).label)
 
 
@@ -74,10 +74,3 @@ def _replace_entity(entities: Iterable[Entity], span: Span, label: str, overlaps
         kept = decode(spans, *overlaps, taken=[span.fragments])
         rest = [*(rest[beside.label] for beside in kept), Entity(span, label)]
     return tuple(sorted(rest))
-
-
-def _as_document(sentence: Sentence) -> Document:
-    """A sentence as a document of the same words."""
-    start = sentence.start
-    words = [(sentence.words[first][0] - start, sentence.words[stop - 1][1] - start) for first, stop in sentence.runs]
-    return Document(sentence.text, (), CORRECTIONS, tuple(words), ((0, len(sentence.text)),))

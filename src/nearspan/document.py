@@ -309,6 +309,11 @@ class Document:
         return f"Document({self.id!r}, {len(self.text):,} characters, {entities}: {_excerpt(self.text)})"
 
     @property
+    def entity_count(self) -> int:
+        """How many entities there are."""
+        return len(self.entities)
+
+    @property
     def stranger(self) -> bool:
         """Whether more than a quarter of the entities are strangers, so that the text is unlike the training data."""
         return 4 * sum(entity.stranger for entity in self.entities) > len(self.entities)

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from nearspan.document import Document, Entity
-from nearspan.formats import Corpus, conll, jsonl, statistics
+from nearspan.formats import Corpus, statistics
+from nearspan.formats.files import read_source
 from nearspan.formats.markup import parse
 from nearspan.formats.source import Source
 
@@ -30,7 +31,7 @@ def test_the_counts():
 
 
 def test_docstarts_count_as_sentences_but_not_as_tokens():
-    counts = statistics(conll.read(Source(Path("a"), "-DOCSTART- O\n\na O\nb O\n\n-DOCSTART- O\n\nc O\n")))
+    counts = statistics(read_source(Source(Path("a"), "-DOCSTART- O\n\na O\nb O\n\n-DOCSTART- O\n\nc O\n"), "conll"))
     assert (counts["documents"], counts["sentences"], counts["tokens"], counts["docstarts"]) == (2, 4, 3, 2)
 
 
@@ -51,7 +52,7 @@ def test_crossing_entities_overlap():
 
 def test_an_annotation_given_twice_counts_twice():
     line = '{"text": "Oslo", "entities": [[0, 4, "LOC"], [0, 4, "LOC"]]}'
-    counts = statistics(jsonl.read(Source(Path("a.jsonl"), line)))
+    counts = statistics(read_source(Source(Path("a.jsonl"), line), "jsonl"))
     assert (counts["entities"], counts["types"], counts["widths"]) == (2, {"LOC": 2}, {1: 2})
     assert [problem["kind"] for problem in counts["problems"]] == ["duplicate"]
     assert counts["lost"] == 0
@@ -59,13 +60,13 @@ def test_an_annotation_given_twice_counts_twice():
 
 @pytest.mark.parametrize("line", ['{"text": "Oslo", "entities": [[0, 9, "LOC"]]}', '{"text": "Oslo", "entities"'])
 def test_what_cannot_be_read_is_counted_as_lost(line: str):
-    counts = statistics(jsonl.read(Source(Path("a.jsonl"), line)))
+    counts = statistics(read_source(Source(Path("a.jsonl"), line), "jsonl"))
     assert (counts["lost"], len(counts["problems"])) == (1, 1)
 
 
 def test_an_entity_that_ends_inside_a_word_is_misaligned_with_file_and_line():
     line = '{"id": "d", "text": "Norwegians", "entities": [[0, 9, "X"]]}'
-    counts = statistics(jsonl.read(Source(Path("a.jsonl"), "\n" + line)))
+    counts = statistics(read_source(Source(Path("a.jsonl"), "\n" + line), "jsonl"))
     [problem] = counts["problems"]
     assert (problem["kind"], problem["file"], problem["line"]) == ("misaligned", "a.jsonl", 2)
     assert counts["widths"] == {1: 1}

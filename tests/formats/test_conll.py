@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from nearspan.document import Document, Entity
 from nearspan.errors import CorpusError
 from nearspan.formats import Corpus, conll, read, write
+from nearspan.formats.files import read_source
 from nearspan.formats.markup import parse, render
 from nearspan.formats.source import Source
 
 
 def read_corpus(text: str, **options) -> Corpus:
-    return conll.read(Source(Path("news.conll"), text), **options)
+    return read_source(Source(Path("news.conll"), text), "conll", **options)
 
 
 def to_markup(text: str, **options) -> list[str]:

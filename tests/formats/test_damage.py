@@ -60,7 +60,7 @@ def test_it_finds_a_reader_that_loses_entities(
     monkeypatch.setattr(Draft, "document", lambda draft: whole(draft).with_entities(whole(draft).entities[:1]))
     outcomes = [fuzz.Fuzz(0, tmp_path).outcome(name, number).split()[0] for number in range(20)]
     assert "miscounts" in outcomes
-    monkeypatch.setattr("nearspan.formats.files.refuse_loss", lambda corpus, source: corpus)
+    monkeypatch.setattr("nearspan.formats.document_stream.check_sum", lambda *_: None)
     monkeypatch.setattr("nearspan.formats.brat.refuse_loss", lambda corpus, source: corpus)
     outcomes = [fuzz.Fuzz(0, tmp_path).outcome(name, number).split()[0] for number in range(20)]
     assert "silent" in outcomes

@@ -10,13 +10,14 @@ from nearspan.document import Document, Entity, Span
 from nearspan.errors import CorpusError
 from nearspan.formats import Corpus, jsonl, read, write
 from nearspan.formats.corpus import clean_label
+from nearspan.formats.files import read_source
 from nearspan.formats.markup import parse, render
 from nearspan.formats.source import Source
 
 
 def read_corpus(*records: Any) -> Corpus:
     lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
-    return jsonl.read(Source(Path("news.jsonl"), "\n".join(lines)))
+    return read_source(Source(Path("news.jsonl"), "\n".join(lines)), "jsonl")
 
 
 def kinds(*records: Any) -> list[tuple[str, int]]:

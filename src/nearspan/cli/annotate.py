@@ -121,7 +121,7 @@ def _documents(files: list[str], format: str | None, *, spans_are_given: bool) -
             yield options.read_plain_text(Path(name))
         else:
             with name_options({"format": "--format"}):  # whoever takes the documents may write them with --to
-                yield from options.read_documents([Path(name)], format)
+                yield from options.stream_documents([Path(name)], format)
 
 
 def _decode(line: bytes, number: int) -> str:

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 
 from nearspan.cli import options
 from nearspan.cli.terminal import echo, name_options, number_table, terminal
-from nearspan.formats import Problem, Statistics, read, statistics
+from nearspan.formats import Problem, Statistics, statistics, stream
 from nearspan.formats.corpus import ProblemRecord
 from nearspan.formats.synonyms import SynonymCoverage
 from nearspan.formats.synonyms import read as read_synonyms
@@ -46,7 +46,7 @@ def check(
     """
     with name_options({"format": "--synonyms-format"}):
         table = read_synonyms(synonyms, synonyms_format) if synonyms else None
-    counts = statistics(read(paths, format, columns=options.label_columns(columns)), table)
+    counts = statistics(stream(paths, format, columns=options.label_columns(columns)), table)
     problems = [*(counts["synonyms"]["problems"] if "synonyms" in counts else ()), *counts["problems"]]
     if as_json:
         typer.echo(json.dumps(counts, ensure_ascii=True))

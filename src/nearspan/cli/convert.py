@@ -7,7 +7,7 @@ import typer
 
 from nearspan.cli import options
 from nearspan.cli.terminal import echo, name_options
-from nearspan.formats import read, write
+from nearspan.formats import stream, write
 from nearspan.io.atomic import descriptor
 from nearspan.io.outputs import check_outputs
 
@@ -37,13 +37,13 @@ def convert(
     check_outputs([target], [source], force=force)
     unfit = options.unfit(drop, flatten)
     with name_options({"format": "--from"}):
-        corpus = read(source, from_format, columns=options.label_columns(columns))
+        documents = stream(source, from_format, columns=options.label_columns(columns))
     if labels:
-        corpus = corpus.with_labels(label.strip() for label in labels.split(","))
+        documents = documents.with_labels(label.strip() for label in labels.split(","))
     with name_options({"format": "--to", "unfit": "--drop or --flatten"}):
-        changes = write(corpus, target, to_format, force=force, unfit=unfit)
-    for problem in (*corpus.problems, *changes):
+        changes = write(documents, target, to_format, force=force, unfit=unfit)
+    for problem in (*documents.problems, *changes):
         echo(str(problem), err=True)
     is_stream = descriptor(target) is not None  # the corpus itself may be in standard output
-    entities = corpus.entity_count - sum(change.lost for change in changes)
-    echo(f"{len(corpus):,} documents with {entities:,} entities written to {target}", err=is_stream)
+    entities = documents.entity_count - sum(change.lost for change in changes)
+    echo(f"{documents.count:,} documents with {entities:,} entities written to {target}", err=is_stream)

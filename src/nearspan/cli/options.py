@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -149,14 +149,19 @@ def read_documents(
     paths: Sequence[Path] | None, format: str | None = None, columns: str | None = None
 ) -> tuple[Document, ...]:
     """The documents of files; what is wrong in them is shown as warnings."""
-    from nearspan.formats import read
+    return tuple(stream_documents(paths, format, columns)) if paths else ()
 
-    if not paths:
-        return ()
-    corpus = read(list(paths), format, columns=label_columns(columns))
-    logger.info("read %s documents from %s", f"{len(corpus):,}", ", ".join(map(display_path, paths)))
-    warn_of_problems(corpus.problems, f": see  nearspan check {shlex.join(map(str, paths))}")
-    return corpus.documents
+
+def stream_documents(
+    paths: Sequence[Path], format: str | None = None, columns: str | None = None
+) -> Iterator[Document]:
+    """The same one after another; the warnings come at the end."""
+    from nearspan.formats import stream
+
+    documents = stream(list(paths), format, columns=label_columns(columns))
+    yield from documents
+    logger.info("read %s documents from %s", f"{documents.count:,}", ", ".join(map(display_path, paths)))
+    warn_of_problems(documents.problems, f": see  nearspan check {shlex.join(map(str, paths))}")
 
 
 def warn_of_problems(problems: Sequence[Problem], more: str = "") -> None:

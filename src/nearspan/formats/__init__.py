@@ -6,7 +6,8 @@
 """
 
 from nearspan.formats.corpus import Corpus, Problem
-from nearspan.formats.files import Documents, as_documents, known_formats, read, write
+from nearspan.formats.document_stream import Stream
+from nearspan.formats.files import Documents, as_documents, as_stream, known_formats, read, stream, write
 from nearspan.formats.format import Format
 from nearspan.formats.split import split
 from nearspan.formats.statistics import Statistics, statistics
@@ -18,11 +19,14 @@ __all__ = [
     "Format",
     "Problem",
     "Statistics",
+    "Stream",
     "Synonyms",
     "as_documents",
+    "as_stream",
     "known_formats",
     "read",
     "split",
     "statistics",
+    "stream",
     "write",
 ]

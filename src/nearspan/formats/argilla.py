@@ -9,14 +9,14 @@ listed. Drafts and discarded responses are listed with their spans; suggestions 
 out, as neither is gold. A record without a response is no document. Who answered is an attribute.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from nearspan.document import Document
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.draft import Draft
 from nearspan.formats.format import ATTRIBUTES, Format, list_changes, plain_text_changes, refuse_entities
 from nearspan.formats.json_annotations import add_span, count_items, leave_out_keys, other_keys, read_id
 from nearspan.formats.json_values import Malformed, read_records, to_line, write_lines
@@ -40,10 +40,9 @@ class _Response(NamedTuple):
     status: str
 
 
-def read(source: Source) -> Corpus:
+def read(source: Source) -> Iterator[Draft]:
     """Read the responses of records."""
-    drafts = read_records(source, _count, lambda record, name, line: _read(record, name, line, source))
-    return to_corpus(drafts, source, "argilla")
+    return read_records(source, _count, lambda record, name, line: _read(record, name, line, source))
 
 
 def detect(source: Source) -> bool:

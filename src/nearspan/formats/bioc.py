@@ -82,12 +82,12 @@ def read_json(source: Source) -> Corpus:
 
 def detect_xml(source: Source) -> bool:
     """Whether the outermost element is a collection, with documents in it if there is anything."""
-    return root_name(source.text) == "collection"
+    return root_name(source.sample) == "collection"
 
 
 def detect_json(source: Source) -> bool:
     """Whether the beginning of a JSON text names passages and what BioC has beside them."""
-    head = source.text[:_HEAD]
+    head = source.sample[:_HEAD]
     return head.lstrip()[:1] in ("{", "[") and bool(_PASSAGES.search(head)) and bool(_COLLECTION.search(head))
 
 

@@ -130,9 +130,9 @@ def wrong_numbers(sentence: list[list[str]], size: int) -> list[int]:
 
 def detect(source: Source) -> bool:
     """Whether most of the first lines end in a tag."""
-    rows = [_cells(line) for line in source.lines[:2000] if line.strip(" \t") and not _is_docstart(line)]
+    rows = [_cells(line) for line in source.sample_lines[:2000] if line.strip(" \t") and not _is_docstart(line)]
     tagged = sum(len(cells) > 1 and parse(cells[-1]) is not None for cells in rows)
-    return 2 * tagged > len(rows) or (not rows and any(map(_is_docstart, source.lines)))
+    return 2 * tagged > len(rows) or (not rows and any(map(_is_docstart, source.sample_lines)))
 
 
 def read_blocks(source: Source) -> tuple[list[Block], int]:

@@ -92,7 +92,7 @@ def detect(source: Source) -> bool:
     Where the last column of such a line is a tag, they are columns of CoNLL, unless the third one is a tag already.
     """
     is_commented = False
-    for line in source.lines[:_HEAD]:
+    for line in source.sample_lines[:_HEAD]:
         match = _COMMENT.fullmatch(line)
         if match is not None:
             is_commented = True

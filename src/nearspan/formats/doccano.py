@@ -7,12 +7,13 @@
 Relations are attributes of the entities that they begin at (`relations.py`).
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Entity
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.draft import Draft
 from nearspan.formats.format import ATTRIBUTES, Format, list_changes, plain_text_changes, refuse_entities
 from nearspan.formats.json_annotations import (
     add_span,
@@ -32,10 +33,9 @@ _COMMENTS = ("Comments", "comments")
 _ENTITY = ("id", "label", "start_offset", "end_offset")
 
 
-def read(source: Source) -> Corpus:
+def read(source: Source) -> Iterator[Draft]:
     """Read documents with their entities and relations."""
-    drafts = read_records(source, _count, lambda record, name, line: [_read(record, name, line, source)])
-    return to_corpus(drafts, source, "doccano")
+    return read_records(source, _count, lambda record, name, line: [_read(record, name, line, source)])
 
 
 def detect(source: Source) -> bool:

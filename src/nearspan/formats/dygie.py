@@ -7,12 +7,13 @@ clusters, events and predictions are counted and left out.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
 from nearspan.formats.corpus import Corpus, Problem
-from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.draft import Draft
 from nearspan.formats.format import Format, list_changes
 from nearspan.formats.gliner import add_entities
 from nearspan.formats.grid import draft_of_words, drop_empty_words, lay_out
@@ -21,10 +22,9 @@ from nearspan.formats.json_values import Malformed, read_records, to_line, write
 from nearspan.formats.source import Source
 
 
-def read(source: Source) -> Corpus:
+def read(source: Source) -> Iterator[Draft]:
     """Read documents of sentences."""
-    drafts = read_records(source, _count, lambda record, name, line: [_read(record, name, line, source)])
-    return to_corpus(drafts, source, "dygie")
+    return read_records(source, _count, lambda record, name, line: [_read(record, name, line, source)])
 
 
 def detect(source: Source) -> bool:

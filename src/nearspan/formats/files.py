@@ -1,11 +1,9 @@
 """Corpora in files: read any known format, write any of them; formats are found by name, by content or by ending."""
 
-import gc
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
 from stat import S_ISDIR
@@ -37,8 +35,9 @@ from nearspan.formats import (
     webanno,
 )
 from nearspan.formats.corpus import Corpus, Problem
+from nearspan.formats.document_stream import Reading, Stream
 from nearspan.formats.flatten import Unfit, drop_discontinuous, drop_overlapping, flatten
-from nearspan.formats.format import Format, ending, list_changes, refuse_loss
+from nearspan.formats.format import Format, ending, list_changes
 from nearspan.formats.source import Source, refuse_unreadable
 from nearspan.io.atomic import name_in_errors, resolve_target
 from nearspan.io.outputs import check_outputs
@@ -119,14 +118,37 @@ def read(
         return tables.from_frame(cast("DataFrame", paths))
     if datasets.is_dataset(paths):
         return datasets.read_dataset(paths)
+    return stream(paths, format, columns=columns).collect()
+
+
+def stream(
+    paths: AnyPath | Iterable[AnyPath], format: str | None = None, *, columns: Sequence[int] | None = None
+) -> Stream:
+    """The documents of files one after another, as they are read; `read` is a stream that was collected.
+
+        for document in nearspan.formats.stream("corpus.jsonl"):
+            ...
+
+    Of JSON lines, columns and parquet files no more is held than a document and a block of lines; other formats are
+    read file by file. Columns, and what else follows from many lines, are found by the first two megabytes of a file.
+    """
     chosen = None if format is None else _format_named(format)
     if chosen is not None:
         _refuse_columns(columns, chosen)
-    paths = [paths] if isinstance(paths, str | PathLike) else paths
-    corpora = [_read_path(Path(fspath(path)), chosen, columns) for path in paths]
-    if not corpora:
+    listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    if not listed:
         raise CorpusError("no file to read; name at least one")
-    return corpora[0] if len(corpora) == 1 else Corpus.merge(corpora)
+    readings = (_open(Path(fspath(path)), chosen, columns) for path in listed)
+    return Stream(chain([next(readings)], readings), listed)  # an unclear format is an error here, not later on
+
+
+def read_source(source: Source, format: str, columns: Sequence[int] | None = None) -> Corpus:
+    """A source of a format, as `read` reads a file.
+
+    >>> read_source(Source(Path("a.jsonl"), '{"text": "Oslo", "entities": []}'), "jsonl")
+    Corpus(1 document, 0 entities, jsonl)
+    """
+    return Stream([_begin(source, _format_named(format), columns)]).collect()
 
 
 def write(
@@ -148,15 +170,15 @@ def write(
     target = Path(fspath(path))
     chosen = writable_format(target, format)
     check_outputs([target], _sources(documents), force=force)
-    corpus, changes = as_documents(documents), Counter[str]()
+    source, changes = as_stream(documents), Counter[str]()
     if unfit == "flatten":
-        corpus, changes = flatten(corpus)
+        source.map(lambda document: flatten(document, changes))
     elif unfit == "drop" and not chosen.discontinuous:
-        corpus, changes = drop_discontinuous(corpus)
+        source.map(lambda document: drop_discontinuous(document, changes))
     if unfit == "drop" and not chosen.nested:
-        corpus, overlapping = drop_overlapping(corpus)
-        changes += overlapping
-    return (*list_changes(target, changes), *(chosen.write(corpus, target) if chosen.write else ()))
+        source.map(lambda document: drop_overlapping(document, changes))
+    kept = chosen.write(source if chosen.streams else source.collect(), target) if chosen.write else ()
+    return (*list_changes(target, changes), *kept)
 
 
 def writable_format(target: Path, format: str | None = None) -> Format:
@@ -182,6 +204,8 @@ def as_documents(source: Documents) -> Corpus:
     """
     if isinstance(source, Corpus):
         return source
+    if isinstance(source, Stream):
+        return source.collect()
     if datasets.is_dataset(source):
         return datasets.read_dataset(source)
     if isinstance(source, str | PathLike):
@@ -197,8 +221,25 @@ def as_documents(source: Documents) -> Corpus:
     return Corpus(documents)
 
 
+def as_stream(source: Documents) -> Stream:
+    """The same one after another: those of files and of iterators are not held.
+
+    >>> [document.text for document in as_stream(Document(name) for name in ("Oslo", "Bergen"))]
+    ['Oslo', 'Bergen']
+    """
+    if isinstance(source, str | PathLike):
+        return stream(source)
+    if isinstance(source, Iterator) and not datasets.is_dataset(source):
+        return Stream.of(cast("Iterator[Document]", source))
+    if isinstance(source, list | tuple) and source and all(isinstance(item, str | PathLike) for item in source):
+        return stream(cast("list[AnyPath]", source))
+    return Stream.of(as_documents(source))
+
+
 def _sources(documents: Documents) -> list[AnyPath]:
     """The files that documents are read from, or were."""
+    if isinstance(documents, Stream):
+        return list(documents.paths)
     if isinstance(documents, Corpus):
         return list(dict.fromkeys(place.path for place in documents.places))
     if isinstance(documents, str | PathLike):
@@ -215,7 +256,8 @@ def _format_named(name: str) -> Format:
     return known[name]
 
 
-def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None) -> Corpus:
+def _open(path: Path, chosen: Format | None, columns: Sequence[int] | None) -> Reading:
+    """A file, by its format, of which reading begins."""
     with refuse_unreadable(path):
         is_folder = S_ISDIR(path.stat().st_mode)
     source, known = Source(path), known_formats().values()
@@ -228,8 +270,8 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
     if chosen is None:
         chosen = next((part for part in known if part.binary and part.detect(source)), None)
     if chosen is None or not chosen.folder:
-        text = source.first_bytes.removeprefix(BOM_UTF8) if chosen is not None and chosen.binary else source.text
-        if not text.strip():
+        text = source.first_bytes.removeprefix(BOM_UTF8) if chosen is not None and chosen.binary else source.sample
+        if not text.strip() and not (source.is_long and source.text.strip()):
             raise CorpusError(f"{source.name} is empty")
     chosen = chosen or next((part for part in known if not (part.folder or part.binary) and part.detect(source)), None)
     if chosen is None:
@@ -238,21 +280,12 @@ def _read_path(path: Path, chosen: Format | None, columns: Sequence[int] | None)
         raise UnclearFormatError(message)
     if not named:
         _refuse_columns(columns, chosen, source.name)
-    with _without_collection():
-        corpus = refuse_loss(chosen.read(source) if columns is None else chosen.read(source, columns), source)
-    return replace(corpus, problems=(*corpus.problems, *source.left_out_problems()))
+    return _begin(source, chosen, columns)
 
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Look for no cycles while millions of objects are made that hold none: it takes longer than all the reading."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+def _begin(source: Source, chosen: Format, columns: Sequence[int] | None = None) -> Reading:
+    content = chosen.read(source) if columns is None else chosen.read(source, columns)
+    return Reading(source, content.format if isinstance(content, Corpus) else chosen.name, content)
 
 
 def _format_by_ending(path: Path) -> Format:

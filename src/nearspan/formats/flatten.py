@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from nearspan.document import Entity, Fragment, Span
-from nearspan.formats.corpus import Corpus
+from nearspan.document import Document, Entity, Fragment, Span
 from nearspan.formats.format import LEFT_OUT
 
 Unfit = Literal["refuse", "drop", "flatten"]
@@ -19,33 +18,29 @@ SECOND = f"{LEFT_OUT}: a second label of the same words"
 JOINED = "discontinuous entities made contiguous"
 
 
-def drop_discontinuous(corpus: Corpus) -> tuple[Corpus, Counter[str]]:
-    """A corpus without its discontinuous entities, and how many there were."""
-    documents = tuple(
-        document.with_entities(entity for entity in document.entities if not entity.span.discontinuous)
-        for document in corpus
-    )
-    flat = replace(corpus, documents=documents)
-    return flat, Counter({DISCONTINUOUS: corpus.entity_count - flat.entity_count})
+def drop_discontinuous(document: Document, changes: Counter[str]) -> Document:
+    """A document without its discontinuous entities, which are counted."""
+    flat = [entity for entity in document.entities if not entity.span.discontinuous]
+    changes[DISCONTINUOUS] += len(document.entities) - len(flat)
+    return document.with_entities(flat)
 
 
-def drop_overlapping(corpus: Corpus) -> tuple[Corpus, Counter[str]]:
-    """A corpus without the entities that share characters with a wider one, or have a second label of the same ones."""
-    changes: Counter[str] = Counter()
-    documents = tuple(document.with_entities(_flat(document.entities, changes)) for document in corpus)
-    del changes[JOINED]
-    return replace(corpus, documents=documents), changes
+def drop_overlapping(document: Document, changes: Counter[str]) -> Document:
+    """A document without the entities that share characters with a wider one, or have a second label of the same."""
+    dropped = Counter[str]()
+    flat = document.with_entities(_flat(document.entities, dropped))
+    del dropped[JOINED]
+    changes.update(dropped)
+    return flat
 
 
-def flatten(corpus: Corpus) -> tuple[Corpus, Counter[str]]:
-    """A corpus in which no two entities share a character, and what was changed.
+def flatten(document: Document, changes: Counter[str]) -> Document:
+    """A document in which no two entities share a character, and what was changed is counted.
 
     A discontinuous entity becomes the stretch from its first character to its last. Of entities that share characters
     the widest stays, of several labels on the same ones that with the highest score, or the first.
     """
-    changes: Counter[str] = Counter()
-    documents = tuple(document.with_entities(_flat(document.entities, changes)) for document in corpus)
-    return replace(corpus, documents=documents), changes
+    return document.with_entities(_flat(document.entities, changes))
 
 
 def _flat(entities: Iterable[Entity], changes: Counter[str]) -> list[Entity]:

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, clean_label, excerpt
 from nearspan.formats.source import Source
 from nearspan.io.paths import display_path
+
+if TYPE_CHECKING:
+    from nearspan.formats.document_stream import Readable
 
 LEFT_OUT = "entities left out"
 ATTRIBUTES = "entities whose attributes are not kept"
@@ -25,11 +28,12 @@ class Format:
 
     Args:
         name: what users call it.
-        read: reads a file into a corpus. What is wrong in the file goes into `Corpus.problems`. `Draft` helps. It
-            says by `Source.count` how many annotations the file holds; the file is refused if some of them are neither
-            entities of the corpus nor the `lost` of a problem.
-        detect: whether a file is of this format. It is also given files of other formats.
-        write: writes a corpus, in one step (`nearspan.io.atomic.write_file`), and returns what it could not keep.
+        read: yields a `Draft` for each document of a file, or gives all of it as a corpus. What is wrong in the file
+            goes into `Source.problems`, or `Corpus.problems`. It says by `Source.count` how many annotations the file
+            holds; the file is refused if some of them are neither entities nor the `lost` of a problem. A format that
+            yields is read as a stream: let it take the lines from `Source.blocks`.
+        detect: whether a file is of this format, by its `Source.sample`. It is also given files of other formats.
+        write: writes documents, in one step (`nearspan.io.atomic.write_file`), and returns what it could not keep.
             An entity that it cannot keep is a CorpusError. None: the format is only read.
         endings: of the files that are written in this format if none is named.
         folder: whether a corpus is a folder of files. `detect` and `read` then look at `source.path`, which is the
@@ -38,18 +42,21 @@ class Format:
         discontinuous: whether discontinuous entities can be written.
         nested: whether entities that share characters can be written.
         binary: whether a file is no text. `detect` then looks at `source.first_bytes`, and is asked first.
+        streams: whether `write` takes the documents of its first argument once and one after another. It is then given
+            a `Stream`, which may be of millions, and else a corpus.
     """
 
     name: str
-    read: Callable[..., Corpus]
+    read: Callable[..., "Corpus | Iterable[Readable]"]
     detect: Callable[[Source], bool]
-    write: Callable[[Corpus, Path], Sequence[Problem]] | None = None
+    write: Callable[[Any, Path], Sequence[Problem]] | None = None
     endings: tuple[str, ...] = ()
     folder: bool = False
     columns: bool = False
     discontinuous: bool = True
     nested: bool = True
     binary: bool = False
+    streams: bool = False
 
     def __post_init__(self) -> None:
         # The registry tells parts of the same name apart by their module; that of a format is its reader's.
@@ -67,14 +74,19 @@ def ending(path: Path) -> str:
 
 def refuse_loss(corpus: Corpus, source: Source) -> Corpus:
     """The corpus of a source; an error if its entities and what its problems say was lost are not what was counted."""
-    lost = sum(problem.lost for problem in corpus.problems)
-    if source.annotations != corpus.entity_count + lost:
-        raise CorpusError(
-            f"{source.name} holds {source.annotations:,} annotations, of which {corpus.entity_count:,} were read and "
-            f"{lost:,} listed as problems; these do not add up, so nothing is read: the reader of "
-            f"{corpus.format or 'its format'} has a fault, please report it"
-        )
+    check_sum(corpus.entity_count, corpus.problems, source, corpus.format)
     return corpus
+
+
+def check_sum(entities: int, problems: Iterable[Problem], source: Source, format: str) -> None:
+    """An error if the entities of a source and what its problems say was lost are not what was counted."""
+    lost = sum(problem.lost for problem in problems)
+    if source.annotations != entities + lost:
+        raise CorpusError(
+            f"{source.name} holds {source.annotations:,} annotations, of which {entities:,} were read and "
+            f"{lost:,} listed as problems; these do not add up, so nothing is read: the reader of "
+            f"{format or 'its format'} has a fault, please report it"
+        )
 
 
 def list_changes(path: Path, counts: Mapping[str, int]) -> tuple[Problem, ...]:

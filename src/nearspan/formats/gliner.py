@@ -6,11 +6,12 @@ One array of such records, or one a line. The text is the words joined by blanks
 of the first words of `sentences` where there are several.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.draft import Draft
 from nearspan.formats.format import Format, list_changes
 from nearspan.formats.grid import draft_of_words, drop_empty_words, lay_out
 from nearspan.formats.json_annotations import count_items, leave_out_keys, read_id
@@ -18,10 +19,9 @@ from nearspan.formats.json_values import Malformed, read_records, to_line, write
 from nearspan.formats.source import Source
 
 
-def read(source: Source) -> Corpus:
+def read(source: Source) -> Iterator[Draft]:
     """Read records of words and entities."""
-    drafts = read_records(source, _count, lambda record, name, line: [_read(record, name, line, source)])
-    return to_corpus(drafts, source, "gliner")
+    return read_records(source, _count, lambda record, name, line: [_read(record, name, line, source)])
 
 
 def detect(source: Source) -> bool:

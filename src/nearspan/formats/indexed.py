@@ -51,9 +51,9 @@ def read(source: Source) -> Corpus:
 
 def detect(source: Source) -> bool:
     """Whether every third line is blank and those before it hold mentions or nothing, and one holds some."""
-    if any(line.strip() for line in source.lines[2::3]):
+    if any(line.strip() for line in source.sample_lines[2::3]):
         return False
-    mentions = [line for line in source.lines[1::3] if line.strip()]
+    mentions = [line for line in source.sample_lines[1::3] if line.strip()]
     return bool(mentions) and all(map(_are_mentions, mentions))
 
 

@@ -25,26 +25,24 @@ class Malformed(ValueError):
 
 def read_records(
     source: Source, count: Callable[[Any], int], read: Callable[[Any, str, int], Iterable[Draft]]
-) -> list[Draft]:
+) -> Iterator[Draft]:
     """The documents of all values of a file; of those that `read` calls malformed, what `count` says is listed as lost.
 
     `read` is given a value, a name for a document that has none, and the line.
     """
-    drafts: list[Draft] = []
     for number, (line, record) in enumerate(json_values(source), 1):
         total, before = count(record), len(source.problems)
         source.count(total)
         try:
-            drafts += list(read(record, f"{source.file}#{number}", line))
+            yield from list(read(record, f"{source.file}#{number}", line))
         except (Malformed, RecursionError) as error:
             del source.problems[before:]
             source.add_problem("malformed", f"{_reason(error)}; the document is not read", line, lost=total)
-    return drafts
 
 
 def json_values(source: Source) -> Iterator[tuple[int, Any]]:
     """Each value with its line; what is no JSON is listed."""
-    text = source.text
+    text = source.sample
     return _array(source) if text.lstrip().startswith("[") and not has_lines_of_arrays(text) else _lines(source)
 
 
@@ -89,20 +87,24 @@ def _lines(source: Source) -> Iterator[tuple[int, Any]]:
     if whole is not None:
         yield whole
         return
-    for number, line in enumerate(source.lines, 1):
-        if not line.strip():
-            continue
-        try:
-            record = _plain_record(line)
-            yield number, _decode(line, None, source, number)[0] if record is None else record
-        except (ValueError, RecursionError) as error:
-            _add_lost(source, f"not JSON: {_reason(error)}; the line is not read", number)
+    for first_number, block in source.blocks():
+        for number, line in enumerate(block.split("\n"), first_number):
+            if not line.strip():
+                continue
+            try:
+                record = _plain_record(line)
+                if record is None:
+                    record = _decode(line, None, source, number)[0]
+            except (ValueError, RecursionError) as error:
+                _add_lost(source, f"not JSON: {_reason(error)}; the line is not read", number)
+            else:
+                yield number, record
 
 
 def _whole(source: Source) -> tuple[int, Any] | None:
     """The only object of a file, with its line, if it takes several."""
     with suppress(ValueError, RecursionError):
-        first = next((line for line in source.lines if line.strip()), "")
+        first = next((line for line in source.sample_lines if line.strip()), "")
         if not first.strip().endswith("}"):
             line = source.text[: len(source.text) - len(source.text.lstrip())].count("\n") + 1
             return line, _decode(source.text, None, source, line)[0]

@@ -9,33 +9,33 @@ one writes it by hand; with the keys of HAREM (`doc_id`, `doc_text`, `start_offs
 """
 
 import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError
-from nearspan.formats.corpus import Corpus, Problem, clean_label, excerpt
-from nearspan.formats.draft import to_corpus
+from nearspan.formats.corpus import Problem, clean_label, excerpt
+from nearspan.formats.draft import Draft
 from nearspan.formats.format import Format
 from nearspan.formats.json_records import count_entities, read_record
 from nearspan.formats.json_values import read_records, to_line, write_lines
 from nearspan.formats.source import Source
 
 
-def read(source: Source) -> Corpus:
+def read(source: Source) -> Iterator[Draft]:
     """Read JSON lines or a JSON array."""
-    drafts = read_records(source, count_entities, lambda record, name, line: [read_record(record, name, source, line)])
-    return to_corpus(drafts, source, "jsonl")
+    return read_records(source, count_entities, lambda record, name, line: [read_record(record, name, source, line)])
 
 
 def detect(source: Source) -> bool:
     """Whether the text begins like a JSON object or an array of them."""
-    start = source.text[:4096].lstrip()
+    start = source.sample[:4096].lstrip()
     return start[:1] in ("{", "[") and start[1:].lstrip()[:1] in ('"', "{", "}", "]")
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write JSON lines, or one array if the name ends in `.json`."""
-    write_lines(path, map(json_line, corpus))
+    write_lines(path, map(json_line, documents))
     return ()
 
 
@@ -55,4 +55,4 @@ def json_line(document: Document) -> str:
     return to_line(document.to_dict())
 
 
-FORMAT = Format("jsonl", read, detect, write, endings=(".jsonl", ".json", ".ndjson"))
+FORMAT = Format("jsonl", read, detect, write, endings=(".jsonl", ".json", ".ndjson"), streams=True)

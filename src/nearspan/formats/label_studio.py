@@ -12,14 +12,14 @@ Who annotated, the id of a region, its notes (`meta`) and the relations that beg
 attributes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Entity
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, have_same_words, to_corpus
+from nearspan.formats.draft import Draft, have_same_words
 from nearspan.formats.format import ATTRIBUTES, Format, list_changes, plain_text_changes, refuse_entities
 from nearspan.formats.json_annotations import (
     add_span,
@@ -44,10 +44,9 @@ _KEPT = ("id", "relations", "meta", "annotator")
 Region = dict[str, Any]
 
 
-def read(source: Source) -> Corpus:
+def read(source: Source) -> Iterator[Draft]:
     """Read the annotations of tasks."""
-    drafts = read_records(source, _count_regions, lambda record, name, line: _read_task(record, name, line, source))
-    return to_corpus(drafts, source, "label-studio")
+    return read_records(source, _count_regions, lambda record, name, line: _read_task(record, name, line, source))
 
 
 def detect(source: Source) -> bool:
@@ -60,10 +59,9 @@ def detect(source: Source) -> bool:
     )
 
 
-def read_min(source: Source) -> Corpus:
+def read_min(source: Source) -> Iterator[Draft]:
     """Read records that hold an annotation each."""
-    drafts = read_records(source, _count_min, lambda record, name, line: [_read_min(record, name, line, source)])
-    return to_corpus(drafts, source, "label-studio-min")
+    return read_records(source, _count_min, lambda record, name, line: [_read_min(record, name, line, source)])
 
 
 def detect_min(source: Source) -> bool:

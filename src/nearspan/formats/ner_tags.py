@@ -4,20 +4,21 @@ Tags are names, or numbers if a `dataset_info.json` beside the file, as `dataset
 """
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem
-from nearspan.formats.draft import to_corpus
+from nearspan.formats.draft import Draft
 from nearspan.formats.format import Format, list_changes
 from nearspan.formats.json_values import read_records, to_line, write_lines
 from nearspan.formats.source import Source
 from nearspan.formats.tagged_rows import TaggedRows, are_bare, is_row, names_of, rows, words_and_tags
 
 
-def read(source: Source) -> Corpus:
+def read(source: Source) -> Iterator[Draft]:
     """Read rows."""
     tags = [tag for record in source.first_records if is_row(record) for tag in words_and_tags(record)[1] or ()]
     names = _names_beside(source.path)
@@ -27,9 +28,8 @@ def read(source: Source) -> Corpus:
             "`datasets` with names, or as parquet, which keeps them"
         )
     reader = TaggedRows(source, names, are_bare(names or tags))
-    drafts = read_records(source, reader.count, lambda record, name, line: [reader.read(record, name, line)])
+    yield from read_records(source, reader.count, lambda record, name, line: [reader.read(record, name, line)])
     reader.finish()
-    return to_corpus(drafts, source, "ner-tags")
 
 
 def detect(source: Source) -> bool:

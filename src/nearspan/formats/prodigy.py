@@ -7,12 +7,13 @@ rejected or ignored is listed, with the number of its spans, and never read as e
 Further keys of a span, and who annotated it, are attributes.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Entity
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.draft import Draft
 from nearspan.formats.format import ATTRIBUTES, Format, list_changes, refuse_entities
 from nearspan.formats.json_annotations import (
     add_span,
@@ -37,10 +38,9 @@ _TASK = ("id", "doc_id", "doc_key", "text", "tokens", "spans", "answer")
 _ANNOTATOR = ("_annotator_id", "_session_id")
 
 
-def read(source: Source) -> Corpus:
+def read(source: Source) -> Iterator[Draft]:
     """Read the accepted tasks."""
-    drafts = read_records(source, _count, lambda record, name, line: _read(record, name, line, source))
-    return to_corpus(drafts, source, "prodigy")
+    return read_records(source, _count, lambda record, name, line: _read(record, name, line, source))
 
 
 def detect(source: Source) -> bool:

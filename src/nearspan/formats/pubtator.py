@@ -42,13 +42,13 @@ def read(source: Source) -> Corpus:
 
 def detect(source: Source) -> bool:
     """Whether the first line that is not blank is a title, not JSON, and what follows belongs to a document."""
-    first, second, *_ = [*islice((line for line in source.lines if line.strip()), 2), "", ""]
+    first, second, *_ = [*islice((line for line in source.sample_lines if line.strip()), 2), "", ""]
     id, part, _ = _text_of(first)
     if part != "t" or first.lstrip().startswith(('{"', "[{", '["')):
         return False
     if not second or _text_of(second)[0] or second.startswith((f"{id}\t", f"{id} ")):
         return True
-    return any(line.startswith(f"{id}|a|") for line in source.lines)
+    return any(line.startswith(f"{id}|a|") for line in source.sample_lines)
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:

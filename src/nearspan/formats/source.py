@@ -14,11 +14,16 @@ from functools import cached_property
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, BinaryIO, cast
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Problem, excerpt
 from nearspan.io.paths import display_path
+from nearspan.progress import progress
+
+SAMPLE = 1 << 21
+"""Bytes at the beginning of a file by which its format, its columns and the like are found."""
 
 _WIDE = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # first, as one of its marks begins with one of UTF-16
@@ -72,11 +77,13 @@ class _File:
 
 
 class Source(_File):
-    """A file or a folder by its path. The text of a file is read when it is first needed.
+    """A file or a folder by its path. The text of a file is read when it is first needed: as a whole (`text`, `lines`)
+    or, if it is long, in blocks of lines that are not held together (`blocks`). `sample` is its beginning.
 
     A byte order mark is left out of `text` and remembered in `has_mark`. Broken UTF-8 is listed line by line in
     `problems` and read as U+FFFD; NUL bytes and marks before other lines are listed and kept. Whoever reads the file
-    lists there what else is wrong, and counts in `annotations` what there is to read.
+    lists there what else is wrong, and counts in `annotations` what there is to read, and in `docstarts` the
+    -DOCSTART- lines of columns.
 
     >>> Source(Path("a.txt"), "one\\r\\ntwo\\u2028still two\\n").lines
     ['one', 'two\\u2028still two']
@@ -84,6 +91,7 @@ class Source(_File):
 
     has_mark = False
     annotations = 0
+    docstarts = 0
 
     def __init__(self, path: Path, text: str | None = None, *, folder: Source | None = None) -> None:
         super().__init__(path)
@@ -160,14 +168,102 @@ class Source(_File):
 
         More carriage returns at the end of a line, and blanks among them, are listed and left out.
         """
-        lines = [line.removesuffix("\r") for line in self.text.split(line_end(self.text))]
-        if not lines[-1]:
-            lines.pop()
+        return self._clean(_split(self.text, line_end(self.text)), 1)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there is more in the file than its `sample`. What was read as a whole is not long any more."""
+        return "text" not in self.__dict__ and len(self._beginning) > SAMPLE
+
+    @cached_property
+    def sample(self) -> str:
+        """The first lines of a long file, with broken bytes read as U+FFFD; all of a file that is not long."""
+        if not self.is_long:
+            return self.text
+        data = self._beginning[:SAMPLE].removeprefix(codecs.BOM_UTF8)
+        end = data.rfind(b"\n") + 1
+        return data[:end].decode("utf-8", "replace") if end else self.text  # there are no lines, or other line ends
+
+    @cached_property
+    def sample_lines(self) -> list[str]:
+        """The lines of `sample`, as `lines` has them."""
+        return [_bare(line) for line in _split(self.sample, "\n")] if self.is_long else self.lines
+
+    def blocks(self) -> Iterator[Line]:
+        """The lines in blocks, joined by newlines, each with the number of its first line.
+
+        A long file is read as the blocks are taken, and a bar shows how far it is.
+
+        >>> [text.split("\\n") for _, text in Source(Path("a.txt"), "one\\r\\ntwo\\n").blocks()]
+        [['one', 'two']]
+        """
+        if self.sample is self.__dict__.get("text") or not self.is_long:
+            if self.lines:
+                yield 1, "\n".join(self.lines)
+            return
+        number = 1
+        for block in self._byte_blocks():
+            try:
+                text = block.decode("utf-8")
+            except UnicodeDecodeError:
+                lines = block.split(b"\n")
+                text = "\n".join(self._decode(line, index) for index, line in enumerate(lines, number))
+            count = text.count("\n") + 1
+            if "\0" in text or _MARK in text:
+                for index, line in enumerate(text.split("\n"), number):
+                    self._list_invisible(line, index)
+            yield number, "\n".join(self._clean(text.split("\n"), number)) if "\r" in text else text
+            number += count
+
+    @cached_property
+    def _beginning(self) -> bytes:
+        """The first bytes, one more than the sample has; none where a file may be read once only, as from a pipe."""
+        with refuse_unreadable(self.path):
+            if not S_ISREG(self.path.stat().st_mode):
+                return b""
+            with self.path.open("rb") as file:
+                packed = file.peek(2)[:2] == _GZIP
+                stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+                data = stream.read(SAMPLE + 1)
+        _refuse_wide(data, self.path)
+        return data
+
+    def _byte_blocks(self) -> Iterator[bytes]:
+        """The bytes of a long file in blocks of whole lines without the last line end."""
+        with refuse_unreadable(self.path):
+            size = self.path.stat().st_size
+            most, unpacked, told = most_unpacked(size), 0, 0
+            rest: list[bytes] = []  # of a line that goes on
+            with self.path.open("rb") as file, progress() as advance:
+                packed = file.peek(2)[:2] == _GZIP
+                stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+                while data := stream.read(_BLOCK):
+                    if not unpacked:
+                        self.has_mark = data.startswith(codecs.BOM_UTF8)
+                        data = data.removeprefix(codecs.BOM_UTF8)
+                    unpacked += len(data)
+                    if packed and unpacked > most:
+                        raise _bomb(self.path, most, size)
+                    told, before = file.tell(), told
+                    advance(f"reading kB of {self.name}", (told >> 10) - (before >> 10), size >> 10)
+                    end = data.rfind(b"\n")
+                    if end < 0:
+                        rest.append(data)
+                        continue
+                    yield b"".join([*rest, data[:end]])
+                    rest = [data[end + 1 :]]
+            if last := b"".join(rest):
+                yield last
+
+    def _clean(self, lines: list[str], first: int) -> list[str]:
+        """Lines without the carriage returns at their ends; more than one of them is listed."""
         for index, line in enumerate(lines):
-            if "\r" in line and "\r" in line[len(bare := line.rstrip(" \t\r")) :]:
-                message = f"the line ends in {excerpt(line[len(bare) :])} before its line end; it is left out"
-                self.add_problem("malformed", message, index + 1)
-                lines[index] = bare
+            if "\r" in line:
+                lines[index] = bare = _bare(line)
+                if len(bare) < len(line) - 1:
+                    end = excerpt(line.removesuffix("\r")[len(bare) :])
+                    message = f"the line ends in {end} before its line end; it is left out"
+                    self.add_problem("malformed", message, first + index)
         return lines
 
     @cached_property
@@ -187,24 +283,8 @@ class Source(_File):
         >>> Source(Path("a.jsonl"), '{"text": "Oslo"}\\nno JSON\\n').first_records
         [{'text': 'Oslo'}]
         """
-        records: list[Any] = []
-        text, decoder = self.text, json.JSONDecoder()
-        at = len(text) - len(text.lstrip())
-        if text[at : at + 1] not in ("{", "["):
-            return records
-        is_array = text[at] == "[" and not has_lines_of_arrays(text)
-        at += is_array
-        while at < len(text) and len(records) < _FIRST_RECORDS:
-            at = _AFTER_VALUE.match(text, at).end()  # type: ignore[union-attr]
-            try:
-                record, at = decoder.raw_decode(text, at)
-                records.append(record)
-            except (ValueError, RecursionError):
-                end = text.find("\n", at)
-                if is_array or end < 0:
-                    break
-                at = end
-        return records
+        records = _first_values(self.sample)
+        return records if records or not self.is_long else _first_values(self.text)
 
 
 class Lines(_File):
@@ -235,6 +315,42 @@ class Lines(_File):
                 text = self._decode(line.removesuffix(b"\n").removesuffix(b"\r"), number)
                 self._list_invisible(text, number)
                 yield number, text
+
+
+def _first_values(text: str) -> list[Any]:
+    """The first values of a JSON text, up to one that is not JSON or not complete."""
+    records: list[Any] = []
+    decoder = json.JSONDecoder()
+    at = len(text) - len(text.lstrip())
+    if text[at : at + 1] not in ("{", "["):
+        return records
+    is_array = text[at] == "[" and not has_lines_of_arrays(text)
+    at += is_array
+    while at < len(text) and len(records) < _FIRST_RECORDS:
+        at = _AFTER_VALUE.match(text, at).end()  # type: ignore[union-attr]
+        try:
+            record, at = decoder.raw_decode(text, at)
+            records.append(record)
+        except (ValueError, RecursionError):
+            end = text.find("\n", at)
+            if is_array or end < 0:
+                break
+            at = end
+    return records
+
+
+def _split(text: str, end: str) -> list[str]:
+    """The lines of a text; a line end at its end begins no other."""
+    lines = text.split(end)
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _bare(line: str) -> str:
+    """A line without the carriage returns at its end, and without blanks among several."""
+    line = line.removesuffix("\r")
+    return bare if "\r" in line and "\r" in line[len(bare := line.rstrip(" \t\r")) :] else line
 
 
 def line_end(text: str) -> str:
@@ -271,23 +387,27 @@ def refuse_unreadable(path: Path) -> Iterator[None]:
         raise CorpusError(f"{display_path(path)} cannot be read: {reason}") from None
 
 
-def most_unpacked(data: bytes) -> int:
-    """The bytes that packed ones may unpack to; what unpacks to more was made to fill the memory."""
-    return max(_MOST_UNPACKED, _MOST_RATIO * len(data))
+def most_unpacked(size: int) -> int:
+    """The bytes that as many packed ones may unpack to; what unpacks to more was made to fill the memory."""
+    return max(_MOST_UNPACKED, _MOST_RATIO * size)
 
 
 def _unpack(data: bytes, path: Path) -> bytes:
     """What a file holds that is compressed with gzip; one that unpacks beyond all measure is refused."""
     blocks: list[bytes] = []
-    size, most = 0, most_unpacked(data)
+    size, most = 0, most_unpacked(len(data))
     with gzip.GzipFile(fileobj=BytesIO(data)) as file:
         while block := file.read(_BLOCK):
             blocks.append(block)
             size += len(block)
             if size > most:
-                message = f"unpacks to more than {most:,} bytes from {len(data):,}, as no text does; unpack it first"
-                raise CorpusError(f"{display_path(path)} {message}")
+                raise _bomb(path, most, len(data))
     return b"".join(blocks)
+
+
+def _bomb(path: Path, most: int, size: int) -> CorpusError:
+    message = f"unpacks to more than {most:,} bytes from {size:,}, as no text does; unpack it first"
+    return CorpusError(f"{display_path(path)} {message}")
 
 
 def _refuse_wide(data: bytes, path: Path) -> None:

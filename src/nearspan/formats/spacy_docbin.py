@@ -33,7 +33,7 @@ def read(source: Source) -> Corpus:
     tokens = import_extra("spacy.tokens", "spacy", f"{source.name}, a .spacy file of documents,")
     vocab = import_extra("spacy.vocab", "spacy", source.name).Vocab()
     data = source.read_bytes()
-    most = most_unpacked(data)
+    most = most_unpacked(len(data))
     if len(_unpack(data, most + 1)) > most:
         raise CorpusError(f"{source.name} unpacks to more than {most:,} bytes from {len(data):,}, as no documents do")
     drafts: list[Draft] = []

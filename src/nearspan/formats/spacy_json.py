@@ -15,7 +15,7 @@ from typing import Any
 
 from nearspan.document import Document
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.draft import Draft
 from nearspan.formats.format import Format, count_scores, list_changes, refuse_entities
 from nearspan.formats.grid import draft_of_words, drop_empty_words
 from nearspan.formats.json_annotations import (
@@ -35,10 +35,9 @@ _DOC = ("id", "doc_id", "doc_key", "text", "ents", "spans", "sents", "tokens", "
 _SPAN = ("start", "end", "label", "text")
 
 
-def read(source: Source) -> Corpus:
+def read(source: Source) -> Iterator[Draft]:
     """Read documents of any of the three shapes."""
-    drafts = read_records(source, _count, lambda record, name, line: list(_read(record, name, line, source)))
-    return to_corpus(drafts, source, "spacy-json")
+    return read_records(source, _count, lambda record, name, line: list(_read(record, name, line, source)))
 
 
 def detect(source: Source) -> bool:

@@ -7,9 +7,8 @@ from typing import NotRequired, TypedDict
 
 from nearspan.document import Document, Entity, Span
 from nearspan.formats.corpus import DUPLICATE, Place, Problem, ProblemRecord, excerpt
-from nearspan.formats.files import Documents, as_documents
-from nearspan.formats.synonyms import SynonymCoverage, Synonyms, coverage
-from nearspan.progress import track
+from nearspan.formats.files import Documents, as_stream
+from nearspan.formats.synonyms import SynonymCounter, SynonymCoverage, Synonyms
 from nearspan.segment import split
 
 
@@ -44,40 +43,44 @@ class Statistics(TypedDict):
 def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistics:
     """Count a corpus and, if some are given, its entities that have synonyms.
 
-    `source` is a path, several paths, a corpus, or documents.
+    `source` is a path, several paths, a corpus, or documents; those of files are counted as they are read.
 
     >>> from nearspan.formats.markup import parse
     >>> counts = statistics([parse("[University of [Oslo](PLACE)](ORG) opened")])
     >>> counts["tokens"], counts["nested"], counts["widths"]
     (4, 1, {1: 1, 3: 1})
     """
-    corpus = as_documents(source)
-    problems = list(corpus.problems)
+    documents = as_stream(source)
+    misaligned: list[Problem] = []
+    known = None if synonyms is None else SynonymCounter(synonyms)
     types: Counter[str] = Counter()
     widths: Counter[int] = Counter()
     sentences = tokens = nested = overlapping = discontinuous = 0
-    for index, document in enumerate(track(corpus.documents, "counting documents", len(corpus))):
+    for document in documents:
         parts = split(document)
         sentences += len(parts)
         tokens += sum(map(len, parts))
         starts = [start for sentence in parts for start, _ in sentence.words]
         ends = [end for sentence in parts for _, end in sentence.words]
-        place = corpus.place(index)
+        place = documents.place
         for entity in (*document.entities, *place.duplicates):
             types[entity.label] += 1
             discontinuous += entity.span.discontinuous
             width, aligned = _width(entity, starts, ends)
             widths[width] += 1
             if not aligned:
-                problems.append(_misalignment(entity, document, place))
+                misaligned.append(_misalignment(entity, document, place))
+            if known is not None:
+                known.add(entity)
         inside, crossing = relations(entity.span for entity in document.entities)
         nested += inside
         overlapping += crossing
+    problems = [*documents.problems, *misaligned]
     counts = Statistics(
-        format=corpus.format,
-        documents=len(corpus),
-        docstarts=corpus.docstarts,
-        sentences=sentences + corpus.docstarts,
+        format=documents.format,
+        documents=documents.count,
+        docstarts=documents.docstarts,
+        sentences=sentences + documents.docstarts,
         tokens=tokens,
         entities=sum(types.values()),
         types=dict(types.most_common()),
@@ -88,8 +91,8 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
         lost=sum(problem.lost for problem in problems if problem.kind != DUPLICATE),
         problems=[problem.to_dict() for problem in problems],
     )
-    if synonyms is not None:
-        counts["synonyms"] = coverage(corpus, synonyms)
+    if known is not None:
+        counts["synonyms"] = known.counts()
     return counts
 
 

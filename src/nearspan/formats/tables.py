@@ -112,7 +112,7 @@ def _delimiter(source: Source) -> str | None:
 
 def _is_table(source: Source, delimiter: str) -> bool:
     """Whether the first row names the columns that a table needs, and the second has JSON where that is expected."""
-    text = source.text[:_HEAD]
+    text = source.sample[:_HEAD]
     if delimiter not in text.lstrip("\n").split("\n", 1)[0]:
         return False
     try:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,15 +22,13 @@ from nearspan.formats.json_values import Malformed
 from nearspan.formats.source import Source
 from nearspan.formats.tags import (
     OUTSIDE,
-    Chunk,
+    SequenceCheck,
     Tag,
     chunks,
     count_entities,
-    fault,
     is_bare_label,
     is_labelled,
     parse_all,
-    scheme,
 )
 
 WORDS = ("tokens", "words")
@@ -58,7 +57,7 @@ def words_and_tags(record: Mapping[str, Any]) -> tuple[list[str] | None, list[An
 
 @dataclass
 class TaggedRows:
-    """Makes drafts of rows; `finish` adds their entities when all have been read, as then the tags' scheme is known.
+    """Makes drafts of rows; `finish` is called when all have been read.
 
     `names` are those of tags that are numbers. `bare` tags are labels without a prefix.
     """
@@ -66,7 +65,8 @@ class TaggedRows:
     source: Source
     names: Sequence[str] | None = None
     bare: bool = False
-    _rows: list[tuple[Draft, list[Tag]]] = field(default_factory=list)
+    _sequences: SequenceCheck = field(default_factory=SequenceCheck)
+    _first_bare: int | None = None  # the line of the first entity that has a bare label
 
     def count(self, record: Any) -> int:
         """How many entities a row has, those that are lost with unknown tags included."""
@@ -77,7 +77,7 @@ class TaggedRows:
         return count_entities([tag or OUTSIDE for tag in known]) + sum(tag is None for tag in known)
 
     def read(self, record: Any, name: str, line: int) -> Draft:
-        """A row as a draft, without its entities."""
+        """A row as a draft."""
         words, tags = words_and_tags(record) if isinstance(record, Mapping) else (None, None)
         if words is None or tags is None:
             raise Malformed("expected words under 'tokens' and their tags under 'ner_tags'")
@@ -91,24 +91,27 @@ class TaggedRows:
         parsed = [self._parse(tag) for tag in tags]
         for word, tag in ((word, tag) for word, tag, known in zip(words, tags, parsed, strict=True) if known is None):
             draft.add_problem("unknown tag", f"{excerpt(repr(tag))} at {excerpt(word)}; read as O", lost=1)
-        self._rows.append((draft, [tag or OUTSIDE for tag in parsed]))
+        self._add_entities(draft, [tag or OUTSIDE for tag in parsed])
         leave_out_keys(record, {*WORDS, *TAGS, "id", "doc_id", "doc_key", "sentences"}, self.source)
         return draft
 
     def finish(self) -> None:
-        """Add the entities of all rows."""
-        entities: list[tuple[Draft, Chunk]] = [(draft, chunk) for draft, tags in self._rows for chunk in chunks(tags)]
-        prefixes = Counter(tag.prefix for _, tags in self._rows for tag in tags)
-        name = scheme(prefixes, (chunk for _, chunk in entities))
-        if self.bare and entities:
+        """List what could be known only once there are many tags."""
+        if self._first_bare is not None:
             message = "labels without B- or I-: words in a row with the same label are read as one entity"
-            self.source.add_problem("no prefix", message, entities[0][0].line)
-        for draft, chunk in entities:
-            if not self.bare and (wrong := fault(chunk, name)):
-                draft.add_problem("bad sequence", f"{wrong} in a file tagged as {name}; the entity is kept")
-            draft.add_words([(chunk.first, chunk.stop)], draft.words or (), chunk.label)
-        for draft, _ in self._rows:
-            drop_empty_words(draft)
+            self.source.add_problem("no prefix", message, self._first_bare)
+        self._sequences.finish()
+
+    def _add_entities(self, draft: Draft, tags: Sequence[Tag]) -> None:
+        words = draft.words or ()
+        self._sequences.count(tag.prefix for tag in tags)
+        for chunk in chunks(tags):
+            if self.bare:
+                self._first_bare = self._first_bare or draft.line
+            else:
+                self._sequences.add(chunk, partial(draft.add_problem, "bad sequence"))
+            draft.add_words([(chunk.first, chunk.stop)], words, chunk.label)
+        drop_empty_words(draft)
 
     def _parse(self, tag: Any) -> Tag | None:
         """A tag, or None if it is none."""

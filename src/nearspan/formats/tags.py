@@ -7,7 +7,7 @@ by this, and wrong ones lose nothing.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -23,6 +23,7 @@ _SUFFIX = re.compile("[-_][BIESMLUO]$")
 _OPENERS = frozenset("BSU")
 _CLOSERS = frozenset("ELSU")
 _PREFIXES = frozenset("BIESMLU")
+_FIRST_ENTITIES = 1 << 15  # by which the scheme of a file is found
 
 
 class Tag(NamedTuple):
@@ -168,6 +169,50 @@ def scheme(prefixes: Counter[str], entities: Iterable[Chunk]) -> str:
         return "BMES" if prefixes["M"] > prefixes["I"] else "BIOES"
     # A B right after an entity of its label is IOB1 as well as IOB2.
     return "IOB1" if len(entities) - openers > openers - adjacent else "IOB2"
+
+
+class SequenceCheck:
+    """Lists entities whose tags are wrong under the scheme of their file, which its first entities show.
+
+    >>> listed = []
+    >>> check = SequenceCheck()
+    >>> for chunk in [*[Chunk(0, 1, "PER", "B", "B")] * 2, Chunk(0, 1, "LOC", "I", "I")]:
+    ...     check.add(chunk, listed.append)
+    >>> check.finish()
+    >>> listed
+    ['I-LOC begins an entity in a file tagged as IOB2; the entity is kept']
+    """
+
+    def __init__(self) -> None:
+        self.scheme = ""
+        self._first: list[tuple[Chunk, Callable[[str], None]]] = []
+        self._prefixes: Counter[str] = Counter()
+
+    def count(self, prefixes: Iterable[str]) -> None:
+        """Count the prefixes of tags; those of the first entities tell BMES from BIOES and BILOU."""
+        if not self.scheme:
+            self._prefixes.update(prefixes)
+
+    def add(self, chunk: Chunk, add_problem: Callable[[str], None]) -> None:
+        """An entity, and what is told if its tags are wrong."""
+        if self.scheme:
+            self._list_fault(chunk, add_problem)
+            return
+        self._first.append((chunk, add_problem))
+        if len(self._first) == _FIRST_ENTITIES:
+            self.finish()
+
+    def finish(self) -> None:
+        """Find the scheme, if that was not done yet, and list what is wrong under it."""
+        if not self.scheme:
+            self.scheme = scheme(self._prefixes, [chunk for chunk, _ in self._first])
+            for entity in self._first:
+                self._list_fault(*entity)
+            self._first.clear()
+
+    def _list_fault(self, chunk: Chunk, add_problem: Callable[[str], None]) -> None:
+        if wrong := fault(chunk, self.scheme):
+            add_problem(f"{wrong} in a file tagged as {self.scheme}; the entity is kept")
 
 
 def fault(chunk: Chunk, scheme: str) -> str:

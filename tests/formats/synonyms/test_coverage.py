@@ -1,19 +1,30 @@
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 import nearspan
-from nearspan.formats import Corpus, jsonl, sample, statistics
+from nearspan.document import Document
+from nearspan.formats import Corpus, sample, statistics
 from nearspan.formats.corpus import Problem
+from nearspan.formats.files import read_source
 from nearspan.formats.markup import parse
 from nearspan.formats.source import Source
-from nearspan.formats.synonyms import Synonyms, coverage
+from nearspan.formats.synonyms import SynonymCounter, SynonymCoverage, Synonyms
 
 NAMES = Synonyms([("heart attack", "MI"), ("flu", "influenza"), ("lonely",)], format="tsv")
 
 
-def cover(*texts: str):
-    return coverage(Corpus(tuple(map(parse, texts))), NAMES)
+def coverage(documents: Iterable[Document], names: Synonyms) -> SynonymCoverage:
+    counter = SynonymCounter(names)
+    for document in documents:
+        for entity in document.entities:
+            counter.add(entity)
+    return counter.counts()
+
+
+def cover(*texts: str) -> SynonymCoverage:
+    return coverage(map(parse, texts), NAMES)
 
 
 def test_entities_and_texts_by_label():
@@ -46,7 +57,7 @@ def test_the_first_spelling_of_the_most_frequent_unknown_texts():
 
 def test_an_annotation_given_twice_counts_twice():
     line = '{"text": "flu", "entities": [[0, 3, "D"], [0, 3, "D"]]}'
-    counts = statistics(jsonl.read(Source(Path("a.jsonl"), line)), NAMES)
+    counts = statistics(read_source(Source(Path("a.jsonl"), line), "jsonl"), NAMES)
     assert counts["synonyms"]["entities"] == counts["entities"] == 2
 
 

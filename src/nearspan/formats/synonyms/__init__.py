@@ -5,8 +5,8 @@
 ('high blood pressure',)
 """
 
-from nearspan.formats.synonyms.coverage import LabelCoverage, SynonymCoverage, coverage
+from nearspan.formats.synonyms.coverage import LabelCoverage, SynonymCounter, SynonymCoverage
 from nearspan.formats.synonyms.reader import FORMATS, read
 from nearspan.formats.synonyms.table import Synonyms, normal_form
 
-__all__ = ["FORMATS", "LabelCoverage", "SynonymCoverage", "Synonyms", "coverage", "normal_form", "read"]
+__all__ = ["FORMATS", "LabelCoverage", "SynonymCounter", "SynonymCoverage", "Synonyms", "normal_form", "read"]

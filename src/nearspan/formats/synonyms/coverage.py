@@ -3,7 +3,8 @@
 from collections import Counter, defaultdict
 from typing import TypedDict
 
-from nearspan.formats.corpus import Corpus, ProblemRecord
+from nearspan.document import Entity
+from nearspan.formats.corpus import ProblemRecord
 from nearspan.formats.synonyms.table import Synonyms, normal_form
 
 _EXAMPLES = 5
@@ -39,35 +40,42 @@ class SynonymCoverage(Counts):
     problems: list[ProblemRecord]
 
 
-def coverage(corpus: Corpus, synonyms: Synonyms) -> SynonymCoverage:
-    """Count the entities that are known and those that have at least one other name.
-
-    An annotation that a file gives twice counts twice, as in `statistics`.
+class SynonymCounter:
+    """Counts entities that are known, and those that have at least one other name.
 
     >>> from nearspan.formats.markup import parse
-    >>> corpus = Corpus((parse("[Heart attack](DISEASE) after [flu](DISEASE)"),))
-    >>> counts = coverage(corpus, Synonyms([("heart attack", "MI")]))
+    >>> counter = SynonymCounter(Synonyms([("heart attack", "MI")]))
+    >>> for entity in parse("[Heart attack](DISEASE) after [flu](DISEASE)").entities:
+    ...     counter.add(entity)
+    >>> counts = counter.counts()
     >>> counts["entities"], counts["covered"], counts["labels"]["DISEASE"]["unknown"]
     (2, 1, ['flu'])
     """
-    by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    spelling: dict[str, str] = {}
-    for index, document in enumerate(corpus.documents):
-        for entity in (*document.entities, *corpus.place(index).duplicates):
-            text = entity.span.text(document.text)
-            key = normal_form(text)
-            spelling.setdefault(key, " ".join(text.split()))
-            by_label[entity.label][key] += 1
-    known = {key: bool(synonyms.of(key)) for key in spelling if key in synonyms}
-    labels = sorted(by_label, key=lambda label: -by_label[label].total())
-    return SynonymCoverage(
-        **_counts(sum(by_label.values(), Counter()), known),
-        format=synonyms.format,
-        concepts=synonyms.concepts,
-        names=synonyms.names,
-        labels={label: _label(by_label[label], known, spelling) for label in labels},
-        problems=[problem.to_dict() for problem in synonyms.problems],
-    )
+
+    def __init__(self, synonyms: Synonyms) -> None:
+        self.synonyms = synonyms
+        self._by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._spelling: dict[str, str] = {}
+
+    def add(self, entity: Entity) -> None:
+        """Count an entity of a document."""
+        key = normal_form(entity.text)
+        self._spelling.setdefault(key, " ".join(entity.text.split()))
+        self._by_label[entity.label][key] += 1
+
+    def counts(self) -> SynonymCoverage:
+        """What the entities so far come to."""
+        synonyms, by_label, spelling = self.synonyms, self._by_label, self._spelling
+        known = {key: bool(synonyms.of(key)) for key in spelling if key in synonyms}
+        labels = sorted(by_label, key=lambda label: -by_label[label].total())
+        return SynonymCoverage(
+            **_counts(sum(by_label.values(), Counter()), known),
+            format=synonyms.format,
+            concepts=synonyms.concepts,
+            names=synonyms.names,
+            labels={label: _label(by_label[label], known, spelling) for label in labels},
+            problems=[problem.to_dict() for problem in synonyms.problems],
+        )
 
 
 def _label(counts: Counter[str], known: dict[str, bool], spelling: dict[str, str]) -> LabelCoverage:

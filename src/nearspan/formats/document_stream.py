@@ -1,0 +1,220 @@
+"""Documents one after another, as they are read: nothing is held that was passed on."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Protocol, Self
+
+from nearspan.document import Document
+from nearspan.errors import CorpusError, did_you_mean
+from nearspan.formats.corpus import Corpus, Place, Problem
+from nearspan.formats.format import check_sum
+from nearspan.formats.source import Source
+
+Placed = tuple[Document, Place]
+"""A document and where it was read."""
+
+
+class Readable(Protocol):
+    """What a format yields for a document: a `Draft`, or something that is quicker to make."""
+
+    def document(self) -> Document:
+        """The document."""
+
+    def place(self) -> Place:
+        """Where it was read."""
+
+
+class Part(Protocol):
+    """What a stream takes documents from."""
+
+    @property
+    def format(self) -> str:
+        """The format of the documents; empty where they come from no file."""
+
+    @property
+    def docstarts(self) -> int:
+        """The -DOCSTART- lines so far."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What was found wrong so far."""
+
+    def __iter__(self) -> Iterator[Placed]: ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A file that is being read: what the reader of its format gave."""
+
+    source: Source
+    format: str
+    content: Corpus | Iterable[Readable]
+
+    def __iter__(self) -> Iterator[Placed]:
+        """The documents with their places; after the last a CorpusError if annotations are missing."""
+        entities = 0
+        for document, place in self._placed():
+            entities += document.entity_count
+            yield document, place
+        check_sum(entities, self._listed(), self.source, self.format)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What was found wrong so far."""
+        return (*self._listed(), *self.source.left_out_problems())
+
+    @property
+    def docstarts(self) -> int:
+        """The -DOCSTART- lines so far."""
+        return self.content.docstarts if isinstance(self.content, Corpus) else self.source.docstarts
+
+    def _placed(self) -> Iterator[Placed]:
+        if isinstance(self.content, Corpus):
+            return _placed(self.content)
+        return ((draft.document(), draft.place()) for draft in self.content)
+
+    def _listed(self) -> Sequence[Problem]:
+        return self.content.problems if isinstance(self.content, Corpus) else self.source.problems
+
+
+@dataclass(frozen=True)
+class Given:
+    """Documents that come from no file."""
+
+    documents: Iterable[Document]
+    format: str = ""
+    docstarts: int = 0
+    problems: tuple[Problem, ...] = ()
+
+    def __iter__(self) -> Iterator[Placed]:
+        if isinstance(self.documents, Corpus):
+            yield from _placed(self.documents)
+            return
+        for document in self.documents:
+            if not isinstance(document, Document):
+                raise CorpusError(f"found {type(document).__name__} where documents were expected")
+            yield document, Place(document.id)
+
+
+class Stream(Iterator[Document]):
+    """Documents as they are read from one file or several, or as something else gives them.
+
+        documents = nearspan.formats.stream("corpus.jsonl")
+        for document in documents:
+            ...
+        documents.problems
+
+    `place` says where the last document was read, `count` and `entity_count` how many documents and entities there
+    were. What is wrong in the files is in `problems`, which is complete once all documents are taken.
+
+    >>> documents = Stream.of([Document("Oslo"), Document("Bergen")])
+    >>> next(documents).text, len(documents.collect())
+    ('Oslo', 1)
+    """
+
+    def __init__(self, parts: Iterable[Part], paths: Sequence[str | PathLike[str]] = ()) -> None:
+        self.paths = tuple(paths)
+        self.place = Place("")
+        self.count = self.entity_count = 0
+        self._begun: list[Part] = []
+        self._changes: list[Callable[[Document], Document]] = []
+        self._placed = self._read(parts)
+
+    @classmethod
+    def of(cls, documents: Iterable[Document]) -> Stream:
+        """A stream of documents, or of a corpus; a stream is given back.
+
+        >>> next(Stream.of(Corpus((Document("Oslo"),), format="jsonl"))).text
+        'Oslo'
+        """
+        if isinstance(documents, Stream):
+            return documents
+        if isinstance(documents, Corpus):
+            paths = dict.fromkeys(place.path for place in documents.places)
+            return cls([Given(documents, documents.format, documents.docstarts, documents.problems)], list(paths))
+        return cls([Given(documents)])
+
+    def __next__(self) -> Document:
+        document, self.place = next(self._placed)
+        self.count += 1
+        self.entity_count += document.entity_count
+        for change in self._changes:
+            document = change(document)
+        return document
+
+    def __repr__(self) -> str:
+        return f"Stream({self.count:,} documents taken{f', {self.format}' * bool(self.format)})"
+
+    @property
+    def format(self) -> str:
+        """The format of the files that were begun; "mixed" where they differ, and empty where there are none."""
+        formats = {part.format for part in self._begun if part.format}
+        return formats.pop() if len(formats) == 1 else "mixed" if formats else ""
+
+    @property
+    def docstarts(self) -> int:
+        """The -DOCSTART- lines so far, of column files."""
+        return sum(part.docstarts for part in self._begun)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What was found wrong so far."""
+        return tuple(problem for part in self._begun for problem in part.problems)
+
+    def map(self, change: Callable[[Document], Document]) -> Self:
+        """The stream, of which each further document is changed; its counts are those of the documents before."""
+        self._changes.append(change)
+        return self
+
+    def with_labels(self, labels: Iterable[str]) -> Self:
+        """The stream, of which each further document has the entities of some labels alone.
+
+        After the last document it is a CorpusError if no entity had one of them.
+        """
+        self._placed = _choose(self._placed, set(labels))
+        return self
+
+    def collect(self) -> Corpus:
+        """All further documents as a corpus."""
+        with _without_collection():
+            pairs = [(document, self.place) for document in self]
+        documents = tuple(document for document, _ in pairs)
+        return Corpus(documents, self.problems, self.format, self.docstarts, tuple(place for _, place in pairs))
+
+    def _read(self, parts: Iterable[Part]) -> Iterator[Placed]:
+        for part in parts:
+            self._begun.append(part)
+            yield from part
+
+
+def _choose(placed: Iterator[Placed], labels: set[str]) -> Iterator[Placed]:
+    """The documents with the entities of some labels alone."""
+    known = set[str]()
+    for document, place in placed:
+        known.update(entity.label for entity in document.entities)
+        chosen = document.with_entities(entity for entity in document.entities if entity.label in labels)
+        duplicates = tuple(entity for entity in place.duplicates if entity.label in labels)
+        yield chosen, replace(place, duplicates=duplicates)
+    for label in sorted(labels - known):
+        raise CorpusError(f"no entity has the label {label!r}; {did_you_mean(label, known)}")
+
+
+def _placed(corpus: Corpus) -> Iterator[Placed]:
+    return ((document, corpus.place(index)) for index, document in enumerate(corpus))
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Look for no cycles while millions of objects are made that hold none: it takes longer than all the reading."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -28,6 +28,10 @@ class EditError(NearspanError):
     """An edit of a memory that cannot be made."""
 
 
+class AnsweredError(EditError):
+    """An answer to a text of a review that the memory holds by now: somebody else has answered it."""
+
+
 class ResourceError(NearspanError):
     """Vectors, an encoder or an optional dependency is missing."""
 

@@ -8,7 +8,7 @@ import pytest
 
 import nearspan
 from nearspan.document import Document, Entity
-from nearspan.errors import ConfigError, EditError
+from nearspan.errors import AnsweredError, ConfigError, EditError
 from nearspan.review import Review
 from nearspan.review.leases import LEASES
 
@@ -95,7 +95,7 @@ def test_a_text_whose_time_is_over_goes_to_others_and_the_first_answer_counts(re
     others = [review.next(who).document for who in ("bob", "eve", "dan", "fay")]
     assert document in others
     assert review.answer(document, "ada").is_late
-    with pytest.raises(EditError, match=r"ada has answered this text meanwhile .* your answer is not in the memory"):
+    with pytest.raises(AnsweredError, match=r"ada has answered this text .* your answer is not in the memory"):
         review.answer(document, "bob")
     assert review.progress().by_reviewer == {"ada": 1}
 

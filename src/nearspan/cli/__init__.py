@@ -25,6 +25,7 @@ COMMANDS = {
     "annotate": "Find the entities of texts.",
     "explain": "Show the training spans that each entity of a text rests on.",
     "memory": "Look into a model's memory, correct it, add to it, take from it.",
+    "review": "Answer the texts that teach a model most, one after the other.",
     "serve": "Serve a model over HTTP, with a page to question and correct it.",
     "audit": "List annotations that their neighbours in the memory contradict.",
     "report": "Write a page with a model's scores, confusions and errors.",

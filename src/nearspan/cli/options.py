@@ -164,6 +164,14 @@ def stream_documents(
     warn_of_problems(documents.problems, f": see  nearspan check {shlex.join(map(str, paths))}")
 
 
+def read_texts(paths: Sequence[Path], format: str | None = None, columns: str | None = None) -> list[Document]:
+    """The documents of files, of which those of plain text are one each."""
+    documents: list[Document] = []
+    for path in paths:
+        documents += [read_plain_text(path)] if is_plain_text(path, format) else read_documents([path], format, columns)
+    return documents
+
+
 def warn_of_problems(problems: Sequence[Problem], more: str = "") -> None:
     """Show the first few problems, and how many there are beside them."""
     for problem in problems[:SHOWN]:

@@ -13,7 +13,7 @@ from threading import RLock
 from typing import Any
 
 from nearspan.document import Document, Span, count_of
-from nearspan.errors import EditError
+from nearspan.errors import AnsweredError, EditError
 from nearspan.formats import Documents, as_documents
 from nearspan.formats.markup import parse as parse_markup
 from nearspan.heads import Query
@@ -358,7 +358,7 @@ class Editor:
         answers = (edit.change for edit in standing_edits(self._sync.edits) if "review" in edit.change)
         who = next((change["review"]["reviewer"] for change in answers if change["first"] == held), None)
         said = f"{who} has answered this text meanwhile" if who else "the memory holds this text by now"
-        raise EditError(f"{said} (sentence {held}); your answer is not in the memory")
+        raise AnsweredError(f"{said}, as sentence {held}; your answer is not in the memory")
 
     def _weight_note(self, weight: Weight) -> str:
         """What a summary says of a weight that is given, or that no prediction hangs on."""

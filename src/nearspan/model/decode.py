@@ -1,9 +1,9 @@
-"""From label probabilities to entities."""
+"""From label probabilities to entities, and which of them may stand together."""
 
 from collections.abc import Iterable
 from typing import Literal
 
-from nearspan.document import Fragment
+from nearspan.document import Entity, Fragment, Span
 from nearspan.segment import Fragments, LabelledSpan
 
 Overlap = Literal["flat", "nested", "any"]
@@ -38,6 +38,22 @@ def decode(
         for word in words:
             at_word.setdefault(word, []).append(span.fragments)
     return kept
+
+
+def replace_entity(
+    entities: Iterable[Entity], span: Span, label: str, overlap: Overlap, linked: Overlap = "any"
+) -> tuple[Entity, ...]:
+    """A text's entities with another label, or none where it is `""`, for a span; what cannot stand beside it goes.
+
+    >>> replace_entity([Entity.of(0, 8, "PLACE"), Entity.of(9, 12, "PERSON")], Span.of(4, 8), "PERSON", "flat")
+    (Entity(PERSON 4-8), Entity(PERSON 9-12))
+    """
+    rest = [entity for entity in entities if entity.span != span]
+    if label:
+        spans = [LabelledSpan(entity.span.fragments, number, 1.0) for number, entity in enumerate(rest)]
+        kept = decode(spans, overlap, linked, taken=[span.fragments])
+        rest = [*(rest[beside.label] for beside in kept), Entity(span, label)]
+    return tuple(sorted(rest))
 
 
 def least_overlap(sentences: Iterable[Iterable[Fragments]]) -> Overlap:

@@ -71,6 +71,11 @@ class Review:
     def __len__(self) -> int:
         return len(self._texts)
 
+    def prepare(self) -> None:
+        """Read the texts now, which takes a while where there are many, rather than when the first one is asked."""
+        with self._mutex:
+            self._queue.order(self._texts.keys() - self._hold().keys(), [])
+
     def next(self, reviewer: str = REVIEWER) -> Task | None:
         """The text that this reviewer is to answer; None where there is none that others do not have.
 
@@ -89,7 +94,7 @@ class Review:
     def answer(self, document: Document, reviewer: str = REVIEWER) -> Answer:
         """Put a text of this review into the memory with the entities that it has.
 
-        The first answer counts. Where somebody else has answered the text meanwhile an EditError says so.
+        The first answer counts. Where somebody else has answered the text meanwhile an AnsweredError says so.
         """
         _check_name(reviewer)
         id = self._id(document)

@@ -1,18 +1,14 @@
 """Correcting a prediction: the memory keeps its sentence as it should have been read."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError
 from nearspan.memory import Edit, Editor, Preview
-from nearspan.model.decode import Overlap, decode
-from nearspan.segment import LabelledSpan
+from nearspan.model.decode import replace_entity
 
 CORRECTIONS = "corrections"  # the document that corrected sentences are kept under
-
-Overlaps = tuple[Overlap, Overlap]  # how contiguous entities may overlap, and how two of which one is discontinuous
 
 
 @dataclass(frozen=True)
@@ -56,21 +52,6 @@ def correct(editor: Editor, text: str, span: Span, label: str) -> Correction:
             for entity in model(document, threshold=0).entities
             if sentence.start <= entity.start and entity.end <= sentence.end
         ]
-        entities = _replace_entity(predictions, local, label, (model.overlap, model.linked_overlap))
+        entities = replace_entity(predictions, local, label, model.overlap, model.linked_overlap)
         edit = editor.add(sentence.to_document(CORRECTIONS).with_entities(entities))
     return Correction(edit, model.explain_span(document, span, 1).label)
-
-
-def _replace_entity(entities: Iterable[Entity], span: Span, label: str, overlaps: Overlaps) -> tuple[Entity, ...]:
-    """A sentence's entities with one corrected; those that cannot stand beside it are left out.
-
-    >>> [entity] = _replace_entity([Entity.of(0, 8, "PLACE")], Span.of(4, 8), "PERSON", ("flat", "any"))
-    >>> entity.label
-    'PERSON'
-    """
-    rest = [entity for entity in entities if entity.span != span]
-    if label:
-        spans = [LabelledSpan(entity.span.fragments, number, 1.0) for number, entity in enumerate(rest)]
-        kept = decode(spans, *overlaps, taken=[span.fragments])
-        rest = [*(rest[beside.label] for beside in kept), Entity(span, label)]
-    return tuple(sorted(rest))

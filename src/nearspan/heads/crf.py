@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nearspan.errors import ConfigError
-from nearspan.heads.protocol import Head, HeadInputs, Query, Targets
+from nearspan.heads.protocol import Head, HeadInputs, Query, Targets, spans_by_sentence
 from nearspan.knn import Pool
 from nearspan.registry import register
 from nearspan.segment import LabelledSpan
@@ -191,15 +191,17 @@ class CrfHead(Head):
         null = (1 - segments.sum(1, keepdim=True)).clamp(min=0)
         return torch.cat([null, segments], 1).float()
 
-    def predict(self, query: Query) -> list[list[LabelledSpan[int]]]:
-        """The entities of the best tags."""
-        return _spans_by_sentence(*self._best_entities(query), len(query.batch.ids))
+    def predict(self, query: Query, probabilities: Tensor | None = None) -> list[list[LabelledSpan[int]]]:
+        """The entities of the best tags; given P(y|s) [S, 1 + Y], the candidates that are likely entities."""
+        if probabilities is not None:
+            return super().predict(query, probabilities)
+        return spans_by_sentence(*self._best_entities(query), len(query.batch.ids))
 
     def predict_beyond_candidates(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """The entities of the best tags that are wider than a candidate."""
         index, scores = self._best_entities(query)
         wide = index[:, 2] - index[:, 1] > query.network.suggester.max_width
-        return _spans_by_sentence(index[wide], scores[wide], len(query.batch.ids))
+        return spans_by_sentence(index[wide], scores[wide], len(query.batch.ids))
 
     def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[LabelledSpan[int]]]) -> Tensor:
         """The BIOES tags [R] of all words of a corpus."""
@@ -211,14 +213,6 @@ class CrfHead(Head):
         index = entities_of(chain.best())
         sentence, first, stop, label = index.unbind(1)
         return index, chain.segments(sentence, first, stop).gather(1, label[:, None] - 1)[:, 0]
-
-
-def _spans_by_sentence(index: Tensor, scores: Tensor, sentences: int) -> list[list[LabelledSpan[int]]]:
-    """Scored spans of each of some sentences, from sentence, first word, stop and label [N, 4] and scores [N]."""
-    spans: list[list[LabelledSpan[int]]] = [[] for _ in range(sentences)]
-    for (sentence, first, stop, label), score in zip(index.tolist(), scores.tolist(), strict=True):
-        spans[sentence].append(LabelledSpan(((first, stop),), label, score))
-    return spans
 
 
 def grammar(labels: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -178,19 +178,13 @@ class Head(nn.Module):
         rows = labels.nonzero().flatten()
         return rows, labels[rows]
 
-    def select(self, query: Query, probabilities: Tensor) -> list[list[LabelledSpan[int]]]:
-        """For each sentence the candidates that are entities, given P(y|s) [S, 1 + Y]."""
-        rows, labels = self.choose(probabilities)
-        candidates, scores = query.candidates, probabilities[rows, labels].tolist()
-        columns = [column[rows] for column in (candidates.sentence, candidates.first, candidates.stop)]
-        spans: list[list[LabelledSpan[int]]] = [[] for _ in query.batch.ids]
-        for (sentence, *place, label), score in zip(torch.stack([*columns, labels]).T.tolist(), scores, strict=True):
-            spans[sentence].append(LabelledSpan((tuple(place),), label, score))
-        return spans
-
-    def predict(self, query: Query) -> list[list[LabelledSpan[int]]]:
-        """The entities of each sentence of a batch, by this head alone."""
-        return self.select(query, self.predict_proba(query, entities_only=self.has_null))
+    def predict(self, query: Query, probabilities: Tensor | None = None) -> list[list[LabelledSpan[int]]]:
+        """The entities of each sentence of a batch: by this head alone, or given P(y|s) [S, 1 + Y]."""
+        if probabilities is None:
+            probabilities = self.predict_proba(query, entities_only=self.has_null)
+        candidates, (rows, labels) = query.candidates, self.choose(probabilities)
+        places = torch.stack([candidates.sentence[rows], candidates.first[rows], candidates.stop[rows], labels], 1)
+        return spans_by_sentence(places, probabilities[rows, labels], len(query.batch.ids))
 
     def predict_beyond_candidates(self, query: Query) -> list[list[LabelledSpan[int]]]:
         """Entities that no candidate can equal, as only a head that reads words has them."""
@@ -214,3 +208,11 @@ class Head(nn.Module):
     def tunable_thresholds(self) -> Tensor | None:
         """The thresholds [Y] that training fits on development data at its end, if there are any."""
         return None
+
+
+def spans_by_sentence(places: Tensor, scores: Tensor, sentences: int) -> list[list[LabelledSpan[int]]]:
+    """Scored spans of each of some sentences, from sentence, first word, stop and label [N, 4] and scores [N]."""
+    spans: list[list[LabelledSpan[int]]] = [[] for _ in range(sentences)]
+    for (sentence, first, stop, label), score in zip(places.tolist(), scores.tolist(), strict=True):
+        spans[sentence].append(LabelledSpan(((first, stop),), label, score))
+    return spans

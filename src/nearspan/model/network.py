@@ -143,10 +143,9 @@ class Network(nn.Module):
         P(y|s) [S, 1 + Y] of the candidates may be given; unless they `link`, no discontinuous ones are looked for.
         """
         interpolation = self.interpolation if query.datastore is not None else None
-        if probabilities is None and interpolation is None:
-            spans = self.head.predict(query)
-        else:
-            spans = self.head.select(query, self.predict_proba(query) if probabilities is None else probabilities)
+        if probabilities is None and interpolation is not None:
+            probabilities = self.predict_proba(query)
+        spans = self.head.predict(query, probabilities)
         if interpolation is not None:
             weight = 1 - interpolation.weight  # the datastore holds no span that is wider than a candidate
             for sentence, wide in zip(spans, self.head.predict_beyond_candidates(query), strict=True):

@@ -25,7 +25,7 @@ from nearspan.memory.build import build, check_labels, erase_forgotten_words, re
 from nearspan.memory.edits import Edit, Kind, standing_edits, word_runs, write_document
 from nearspan.memory.lock import PATIENCE, lock_memory
 from nearspan.memory.preview import Preview, compare_documents, compare_memory
-from nearspan.memory.reweight import TRIAL, Target, Weight, check_weight, reweight
+from nearspan.memory.reweight import Target, Weight, check_weight, reweight
 from nearspan.memory.sentences import SentenceView, as_document, matching
 from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
@@ -164,8 +164,7 @@ class Editor:
             change: dict[str, Any] = {"document": content, "first": ids.start, "count": len(ids)}
             change |= {"review": dict(review)} if review is not None else {}
             if finds_weights:
-                trials = [replace(sentence, span_weights=TRIAL) for sentence in sentences]
-                trial = Datastore.of(trials, model.labels[1:], network.suggester, *vectors, ids)
+                trial = Datastore.of(sentences, model.labels[1:], network.suggester, *vectors, ids)
                 target = Target(labelled.sentences, queries, [[each] for each in ids])
                 outcomes = reweight(model, concatenate([datastore, trial]), target)
                 change |= {"weight": 1.0, "span_weights": [outcome.span_weights for outcome in outcomes]}
@@ -228,7 +227,7 @@ class Editor:
                 note = f": {WIDE}"
             else:
                 change["weight"] = 1.0
-                trial = self._sync.revise(self._sync.after("relabel", change | {"span_weights": TRIAL}))
+                trial = self._sync.revise(self._sync.after("relabel", change))
                 target = self._target(ids)
                 [outcome] = outcomes = reweight(self.model, trial, target)
                 change |= {"span_weights": outcome.span_weights, "carried": outcome.carried}

@@ -32,12 +32,6 @@ class LikeSpans:
     log_sums: Tensor  # [S, 1 + Y] log of the weights of each label's spans
     scores: Tensor  # [S] with the corrected span
 
-    def with_weight(self, label: int, log_weight: float) -> Tensor:
-        """The same log sums [S, 1 + Y] with the corrected span in them."""
-        sums = self.log_sums.clone()
-        sums[:, label] = torch.logaddexp(sums[:, label], self.scores + log_weight)
-        return sums
-
     def lead(self, log_sums: Tensor) -> Tensor:
         """By how much the right labels are ahead of all others [S]."""
         gold = functional.one_hot(self.labels, log_sums.shape[1]).bool()
@@ -45,7 +39,9 @@ class LikeSpans:
 
     def changes(self, label: int, log_weight: float, sure: float = 0.0) -> tuple[Tensor, Tensor]:
         """Which of them [S] are read right from now on, and which no more, with the corrected span counting so."""
-        before, after = self.lead(self.log_sums), self.lead(self.with_weight(label, log_weight))
+        sums = self.log_sums.clone()
+        sums[:, label] = torch.logaddexp(sums[:, label], self.scores + log_weight)
+        before, after = self.lead(self.log_sums), self.lead(sums)
         broken = (before >= 0) & (after < sure) & (after < before)
         return (before < 0) & (after >= 0), broken
 

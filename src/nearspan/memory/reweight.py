@@ -36,7 +36,6 @@ UNTRIED = 10.0  # how often a span counts elsewhere, at most, that no other span
 LEAD = 1.0  # log of how much more often than enough they count: the right label leads by about so much
 LOWER = (0.0, 0.5, 1.0, 2.0, 3.0)  # by how much the log weight may be lower elsewhere
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
-TRIAL: SpanWeights = ((0, 1, 2.0),)  # what sentences must have in a datastore where their weights are to be tried
 
 
 def check_weight(weight: float) -> None:
@@ -50,7 +49,7 @@ def check_weight(weight: float) -> None:
 
 @dataclass(frozen=True)
 class Target:
-    """Sentences to be read with the entities that the datastore holds them with, set apart: once or several times."""
+    """Sentences to be read with the entities that the datastore holds them with, once or several times."""
 
     sentences: Sequence[Sentence]
     queries: Sequence[Query]  # of all of them; each is encoded once
@@ -115,8 +114,7 @@ def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome
     if raised and trial.misread(logs, standing):  # sentences that leant on each other
         logs = highest
     if carries:
-        plain = trial._with_weights([torch.zeros_like(log) for log in logs])
-        held_out = HeldOut(model, plain) if any(bool(log.any()) for log in logs) else None
+        held_out = HeldOut(model, datastore) if any(bool(log.any()) for log in logs) else None
         carry = [_carry(datastore, held_out, rows[i][0], log) if held_out else Outcome() for i, log in enumerate(logs)]
         return [replace(outcome, failure=failures.get(i, "")) for i, outcome in enumerate(carry)]
     outcomes = []
@@ -173,10 +171,10 @@ class _Trial:
 
     def _with_weights(self, weights: Sequence[Tensor]) -> Datastore:
         """The datastore where spans of the sentences have the log weights [S]."""
-        log_weights = self.datastore.log_weights.clone()
-        for rows, logs in zip(self.rows, weights, strict=True):
-            log_weights[rows] = 0 if self.carries else logs
         if not self.carries:
+            log_weights = self.datastore.log_weights.clone()
+            for rows, logs in zip(self.rows, weights, strict=True):
+                log_weights[rows] = logs
             return replace(self.datastore, log_weights=log_weights)
         sentences = list(self.datastore.sentences)
         for places, rows, logs in zip(self.copies, self.rows, weights, strict=True):
@@ -185,8 +183,8 @@ class _Trial:
             times = logs[logs > 0].exp().tolist()
             carried = tuple((*span, own, 0.0) for span, own in zip(spans, times, strict=True))
             for place in places:
-                sentences[place] = replace(sentences[place], carried=carried, span_weights=())
-        return replace(self.datastore, sentences=sentences, log_weights=log_weights)
+                sentences[place] = replace(sentences[place], carried=carried)
+        return replace(self.datastore, sentences=sentences)
 
     @torch.inference_mode()
     def misread(self, weights: Sequence[Tensor], checked: Collection[int]) -> dict[int, Tensor]:

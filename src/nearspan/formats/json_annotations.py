@@ -121,12 +121,3 @@ def flat_attributes(entity: Entity, reserved: Collection[str]) -> dict[str, Any]
 def count_unkept(entities: Iterable[Entity], keep: Callable[[Entity], Mapping[str, Any]]) -> int:
     """How many entities have attributes of which `keep` does not give all."""
     return sum(len(keep(entity)) < len(entity.attributes) for entity in entities)
-
-
-def refuse_repeated(values: Iterable[str]) -> None:
-    """A Malformed if one of some names is there twice."""
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            raise Malformed(f"{excerpt(value)} is there twice")
-        seen.add(value)

@@ -145,12 +145,12 @@ class Datastore:
     @cached_property
     def _labels_by_text(self) -> dict[str, frozenset[str]]:
         labels: dict[str, set[str]] = {}
-        rows = self.entity_rows
-        columns = (column[rows].tolist() for column in (self.sentence, self.first, self.stop))
-        for row, number, first, stop in zip(rows.tolist(), *columns, strict=True):
-            sentence = self.sentences[number]
-            text = sentence.text[sentence.words[first][0] : sentence.words[stop - 1][1]]
-            labels.setdefault(_folded(text), set()).update(self.labels_of(row))
+        for sentence in self.sentences:
+            for gold in sentence.entities:
+                first, stop = gold.fragments[0]
+                if not gold.discontinuous and stop - first <= self.max_width:
+                    text = sentence.text[sentence.words[first][0] : sentence.words[stop - 1][1]]
+                    labels.setdefault(_folded(text), set()).add(gold.label)
         return {text: frozenset(names) for text, names in labels.items()}
 
     @property

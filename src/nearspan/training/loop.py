@@ -1,5 +1,6 @@
 """The training loop."""
 
+import logging
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -22,7 +23,6 @@ from nearspan.model.decode import least_linked_overlap, least_overlap
 from nearspan.spans import CandidateRules, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.budget import Clock, plan_epochs
-from nearspan.training.calibration import calibrate_scores
 from nearspan.training.callbacks import MetricsFile, ProgressBar, TrainingCallback
 from nearspan.training.checkpoint import Progress
 from nearspan.training.data import TrainingData, digest, fingerprint, refuse_unwritable
@@ -32,6 +32,8 @@ from nearspan.training.start import first_recipe, hold_out
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.trackers import Trackers
 from nearspan.training.trainer import Trainer, accelerator_for
+
+logger = logging.getLogger(__name__)
 
 LOCK = "training.lock"
 EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span is near to
@@ -117,7 +119,7 @@ def train(
                     fit_thresholds(evaluator, head.tunable_thresholds)
                 scores = evaluator.evaluate() if evaluator else None
             if scores is not None:
-                calibrate_scores(model, dev, scores)
+                _calibrate(model, dev, scores)
             tested = Evaluator(model, test).evaluate() if test else None
             place = (progress.best_epoch, progress.epoch, progress.seconds)
             processes = (accelerator.num_processes, accelerator.is_main_process)
@@ -252,3 +254,13 @@ def _fill_datastore(model: Model, data: TrainingData, corpus: EncodedCorpus, see
     order.sort(key=lambda sentence: not data.entities[sentence])
     chosen = sorted(order[: int((sizes[order].cumsum(0) <= EVIDENCE).sum())])
     model.build_datastore(labelled.select(chosen))
+
+
+def _calibrate(model: Model, dev: Sequence[Document], evaluation: Evaluation) -> None:
+    """Calibrate a model on what it predicted of the development documents; too few entities leave it as it is."""
+    try:
+        fit = model.fit_calibration(dev, evaluation.predicted)
+    except ConfigError as error:
+        logger.info("scores are not calibrated: %s", error)
+        return
+    logger.info("scores are calibrated: ECE %.4f before, %.4f after", fit.ece_before, fit.ece_after)

@@ -92,7 +92,13 @@ _DEFINED = {
 
 
 def load(
-    path: Path | str, device: str = "", memory: bool = True, *, revision: str = "", local_files_only: bool = False
+    path: Path | str,
+    device: str = "",
+    memory: bool = True,
+    *,
+    precision: str = "auto",
+    revision: str = "",
+    local_files_only: bool = False,
 ) -> Model:
     """Read the model that a training left in a folder, with its memory as edits have left it. Nothing in it is run.
 
@@ -101,12 +107,13 @@ def load(
 
     Where there is no folder of the name, it is the id of a model on the Hugging Face hub, of which `revision` is a
     branch, a tag or a commit; with `local_files_only` it is taken from the hub's cache alone. `device` is cpu, cuda or
-    cuda:1; a GPU is taken where there is one. Without `memory` the model has no evidence.
+    cuda:1; a GPU is taken where there is one. Without `memory` the model has no evidence. `precision` is float32, bf16
+    or int8, in which a pretrained encoder computes; `auto` is the quickest way to what float32 gives.
     """
     from nearspan.integrations.huggingface import local_folder
     from nearspan.model import Model
 
-    return Model.load(local_folder(path, revision, local_files_only), device, memory)
+    return Model.load(local_folder(path, revision, local_files_only), device, memory, precision)
 
 
 def __getattr__(name: str) -> Any:

@@ -53,3 +53,19 @@ def test_what_cannot_be_reached_is_a_miss(nearspan_command, folders, tmp_path: P
     assert content["coverage"]["unreachable"] == {"wider than 6 words": 1}
     assert content["labels"]["PERSON"]["gold"] == 1
     assert content["recall"] == 0
+
+
+def test_a_lower_precision_counts_the_entities_that_change(nearspan_command, folders, corpus: Path):
+    """This model has no pretrained encoder: nothing changes."""
+    command = ("evaluate", folders["classifier"], corpus, "--precision", "bf16", "--device", "cpu")
+    content = json.loads(nearspan_command(*command, "--json").out)
+    assert set(content) == {*KEYS, "precision", "changed", "float32"}
+    assert (content["precision"], content["changed"], content["float32"]) == ("bf16", 0, content["f1"])
+    assert "bf16: 0 entities are other than in float32, which predicts" in nearspan_command(*command).out
+
+
+def test_an_unknown_precision_names_the_option(nearspan_command, folders, corpus: Path):
+    ran = nearspan_command("evaluate", folders["classifier"], corpus, "--precision", "int9")
+    assert ran.code == 2
+    assert "--precision" in ran.err
+    assert "did you mean 'int8'" in ran.err

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 import nearspan
 from nearspan.document import Document, Entity, Span
@@ -145,3 +147,25 @@ def test_deep_spans_stand_beside_the_layers_that_are_kept(encoders, documents, t
         assert len(model.network.encoder.features["transformer"].encoder.encoder.layer) == 1
         assert len(model.network.representation.layers) == 1
     assert list(loaded.pipe(documents)) == list(trained.pipe(documents))
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_a_lower_precision_finds_the_same_in_what_was_learned_by_heart(model: Model, documents, precision: str):
+    exact = evaluate(model, documents)
+    lower = evaluate(model.set_precision(precision), documents)
+    assert lower.scores.f1 > 0.9
+    assert lower.count_changed(exact) <= 2
+    pairs = zip(exact.predicted, lower.predicted, strict=True)
+    scores = [[[entity.score for entity in document.entities] for document in pair] for pair in pairs]
+    assert any(ours != theirs for ours, theirs in scores)  # it does compute in another precision
+
+
+@pytest.mark.parametrize("name", ["dspert", "deberta"])
+def test_the_weights_that_are_saved_and_trained_stay_in_full_precision(folders, tmp_path: Path, name: str):
+    model = nearspan.load(folders[name], device="cpu", precision="bf16")
+    model.save(tmp_path / "saved")
+    weights = load_file(folders[name] / "model.safetensors")
+    saved = load_file(tmp_path / "saved" / "model.safetensors")
+    assert all(torch.equal(weights[place], saved[place]) for place in weights)
+    model.network.train()
+    assert model.network.precision == "float32"

@@ -45,6 +45,7 @@ def annotate(
     interpolate: options.Interpolate = None,
     threshold: options.Thresholds = None,
     device: options.Device = "",
+    precision: options.Precision = "auto",
     format: Annotated[
         str | None,
         typer.Option(help="The files' format; `.txt` files are plain text, others are found from the content."),
@@ -78,7 +79,7 @@ def annotate(
     is_stream = out is None or (to is None and _is_stream(out))
     with name_options({"format": "--to"}):
         target = known_formats()["jsonl"] if out is None or is_stream else writable_format(out, to)
-    loaded = options.load_model(model, device, search, interpolate, threshold)
+    loaded = options.load_model(model, device, search, interpolate, threshold, precision)
     if not target.discontinuous and unfit == "refuse" and loaded.network.fragment_linker is not None:
         logger.warning(
             "this model can find discontinuous entities, which %s cannot hold: if it finds one, nothing is "

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from nearspan.cli import options
-from nearspan.cli.terminal import number_table, print_json, terminal
+from nearspan.cli.terminal import echo, number_table, print_json, terminal
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,6 +28,7 @@ def evaluate(
     interpolate: options.Interpolate = None,
     threshold: options.Thresholds = None,
     device: options.Device = "",
+    precision: options.Precision = "auto",
     format: options.Format = None,
     columns: options.Columns = None,
 ) -> None:
@@ -35,19 +36,30 @@ def evaluate(
 
     Only exact matches count. Entities that the model could not reach are counted too.
     A model that labels given spans is scored by its accuracy, beside that of the majority by string.
+    With --precision bf16 or int8 the entities are counted that are other than in float32.
 
     Example: nearspan evaluate runs/mine test.conll
     """
     from nearspan.evaluation import evaluate
 
     documents = options.read_documents(corpus, format, columns)
-    loaded = options.load_model(model, device, search, interpolate, threshold)
+    loaded = options.load_model(model, device, search, interpolate, threshold, precision)
     evaluation = evaluate(loaded, documents)
+    exact = None
+    if (name := loaded.network.precision) != "float32":
+        exact = evaluate(loaded.set_precision("float32"), documents)
     if as_json:
-        print_json(evaluation.to_dict())
-    else:
-        table = _classification_table if loaded.classifies_given_spans else _recognition_table
-        terminal().print(table(evaluation))
+        compared = exact and {"precision": name, "changed": evaluation.count_changed(exact), "float32": exact.value}
+        print_json(evaluation.to_dict() | (compared or {}))
+        return
+    table = _classification_table if loaded.classifies_given_spans else _recognition_table
+    terminal().print(table(evaluation))
+    if exact is not None:
+        entities = sum(len(document.entities) for document in exact.predicted)
+        echo(
+            f"{name}: {evaluation.count_changed(exact):,} entities are other than in float32, which predicts "
+            f"{entities:,} with {exact.measure} {100 * exact.value:.2f}"
+        )
 
 
 def _recognition_table(evaluation: Evaluation) -> Table:

@@ -34,6 +34,14 @@ TrainCorpus = Annotated[
     list[Path], typer.Option("--train", help="Training corpus, any format; may be given several times.")
 ]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1; a GPU is taken where there is one.")]
+Precision = Annotated[
+    str,
+    typer.Option(
+        "--precision",
+        help="What a pretrained encoder computes in: float32, bf16 or int8; auto is the quickest way to what "
+        "float32 gives.",
+    ),
+]
 Format = Annotated[
     str | None,
     typer.Option(
@@ -111,12 +119,17 @@ def local_model(model: Path) -> Path:
 
 
 def load_model(
-    folder: Path, device: str, search: str, interpolate: float | None, thresholds: Sequence[str] | None = None
+    folder: Path,
+    device: str,
+    search: str,
+    interpolate: float | None,
+    thresholds: Sequence[str] | None = None,
+    precision: str = "auto",
 ) -> Model:
     """The model of a folder, using its memory and leaving out entities as the options say."""
     from nearspan.model import Model
 
-    model = Model.load(local_model(folder), device)
+    model = Model.load(local_model(folder), device, precision=precision)
     logger.info("loaded %r to %s", model, model.device)
     return apply_to(model, search, interpolate, thresholds)
 

@@ -68,6 +68,7 @@ def serve(
     interpolate: options.Interpolate = None,
     threshold: options.Thresholds = None,
     device: options.Device = "",
+    precision: options.Precision = "auto",
     format: options.Format = None,
     columns: options.Columns = None,
 ) -> None:
@@ -92,7 +93,7 @@ def serve(
     hosts = allowed_hosts(host, allow_host or ())
     documents = options.read_documents(corpus, format, columns)
     editor = Editor.open(options.local_model(model), device, PATIENCE)
-    options.apply_to(editor.model, search, interpolate, threshold)
+    options.apply_to(editor.model.set_precision(precision), search, interpolate, threshold)
     service = server.Service(editor.model, documents)
     secret, read_secret = token or secrets.token_urlsafe(24), read_token
     if not is_loopback(host):

@@ -20,9 +20,11 @@ from nearspan.encoders.batches import Batch, Features
 from nearspan.encoders.layer_split import LayerSplit
 from nearspan.encoders.packaged import encoder_source
 from nearspan.encoders.transformer_config import attention_of, build_config, build_encoder, config_values
+from nearspan.encoders.unpadded import UnpaddedEncoder
 from nearspan.encoders.word_feature import WordFeature
 from nearspan.encoders.word_pieces import PieceTokenizer, encode_pieces, load_tokenizer, loading_error, unit_pieces
 from nearspan.errors import ModelError, ResourceError, first_line, is_memory_full
+from nearspan.precision import Precision, convert
 from nearspan.progress import progress
 from nearspan.registry import register
 from nearspan.segment import Sentence
@@ -91,6 +93,7 @@ class Transformer(WordFeature):
             encoder.pooler.requires_grad_(False)  # its output is not used
         tuned = settings.frozen_layers and not settings.frozen
         self.split = LayerSplit.of(encoder, settings.frozen_layers) if tuned else None
+        self.set_precision("float32")
         self.specials = tokenizer.specials
         readable = min(tokenizer.longest, getattr(encoder.config, "max_position_embeddings", 512))
         if encoder.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
@@ -171,6 +174,17 @@ class Transformer(WordFeature):
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.settings.frozen):
             return self._read(features, batch.ids.tolist(), batch.rows.shape[1])
 
+    def set_precision(self, precision: Precision) -> None:
+        """Predict in a precision from now on, with a copy of the weights unless it is float32."""
+        encoder = convert(self.encoder, precision)
+        self.reader = (encoder, UnpaddedEncoder.of(encoder))  # what reads where nothing is learned
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        weight: Tensor = next(self.encoder.parameters())
+        return weight.device
+
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """All its weights."""
         return list(self.parameters())
@@ -227,21 +241,22 @@ class Transformer(WordFeature):
         passages: list[Passage] = [features["passages"][number] for number in numbers]
         if "lower" in features:
             states = self._run_upper(features, [row for number in numbers for row in features["rows"][number]])
+            flat_states, starts = _flatten(states)
         else:
-            states = self._run([window for passage in passages for window in passage.windows])
+            flat_states, starts = self._run_flat([window for passage in passages for window in passage.windows])
         first = dict(zip(numbers, np.cumsum([0, *(len(passage.windows) for passage in passages)]), strict=False))
         places = [
             features["passages"][sentence.passage].places[sentence.read] + [first[sentence.passage], 0]
             for sentence in sentences
         ]
-        flat = np.concatenate([place[:, 0] * states.shape[1] + place[:, 1] for place in places])
+        flat = np.concatenate([starts[place[:, 0]] + place[:, 1] for place in places])
         counts = np.zeros((len(sentences), longest), dtype=np.int64)
         for row, sentence in zip(counts, sentences, strict=True):
             row[: len(sentence.counts)] = sentence.counts
         word = np.repeat(np.arange(counts.size), counts.reshape(-1))
-        index = torch.from_numpy(np.stack([flat, word])).to(states.device, non_blocking=True)
-        divisors = torch.from_numpy(counts.reshape(-1)).clamp(min=1).to(states.device, non_blocking=True)
-        pieces = states.flatten(0, 1).index_select(0, index[0])
+        index = torch.from_numpy(np.stack([flat, word])).to(flat_states.device, non_blocking=True)
+        divisors = torch.from_numpy(counts.reshape(-1)).clamp(min=1).to(flat_states.device, non_blocking=True)
+        pieces = flat_states.index_select(0, index[0])
         words = pieces.new_zeros(counts.size, *pieces.shape[1:]).index_add(0, index[1], pieces)
         means = words / divisors[:, None, None]
         return list(means.view(*counts.shape, *pieces.shape[1:]).unbind(2))
@@ -278,9 +293,26 @@ class Transformer(WordFeature):
         ]
         return torch.cat(parts)[:, :, None]
 
+    def _run_flat(self, rows: list[NDArray[np.int64]]) -> tuple[Tensor, NDArray[np.int64]]:
+        """The states [places, layers, size] for windows of ids, and the row at which each window begins."""
+        if torch.is_grad_enabled() or self.encoder.training:
+            return _flatten(self._run(rows))
+        encoder, unpadded = self.reader
+        if unpadded is not None and self.device.type == "cpu":
+            states, starts = unpadded(rows, self.all_layers)
+            return states.float(), starts
+        order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
+        starts, parts, first = np.empty(len(rows), dtype=np.int64), [], 0
+        for chosen in (order[begin : begin + WINDOWS_AT_ONCE] for begin in range(0, len(order), WINDOWS_AT_ONCE)):
+            states, starts_of_part = _flatten(self._run([rows[number] for number in chosen], encoder))
+            starts[chosen] = first + starts_of_part
+            parts.append(states.float())
+            first += len(states)
+        return torch.cat(parts), starts
+
     def _run(self, rows: list[NDArray[np.int64]], encoder: Any = None) -> Tensor:
         """The states [windows, pieces, layers, size] of an encoder, else of the whole one, for windows of ids."""
-        device = next(self.encoder.parameters()).device
+        device = self.device
         sizes = np.array([len(row) for row in rows])
         ids = np.full((len(rows), sizes.max()), self.tokenizer.padding)
         seen = np.arange(sizes.max()) < sizes[:, None]
@@ -295,6 +327,12 @@ class Transformer(WordFeature):
             )
             parts.append(torch.stack(out.hidden_states if self.all_layers else [out.last_hidden_state], dim=2))
         return torch.cat(parts)
+
+
+def _flatten(states: Tensor) -> tuple[Tensor, NDArray[np.int64]]:
+    """States [windows, pieces, layers, size] with all windows one after the other, and where each begins."""
+    windows, pieces = states.shape[:2]
+    return states.flatten(0, 1), np.arange(windows) * pieces
 
 
 def _parts_of(order: Sequence[int], what: str) -> Iterator[Sequence[int]]:

@@ -1,5 +1,7 @@
 """Score a model on documents: by the entities that it finds or, where spans are given, by the labels that they get."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -47,6 +49,11 @@ class Evaluation:
     def calibration_error(self) -> float:
         """ECE: how far scores are from the share of the entities that are right."""
         return expected_calibration_error(self.scored)
+
+    def count_changed(self, other: Evaluation) -> int:
+        """How many entities this evaluation or another one of the same documents predicts and not both."""
+        pairs = zip(self.predicted, other.predicted, strict=True)
+        return sum(len({*ours.entities} ^ {*theirs.entities}) for ours, theirs in pairs)
 
     def __repr__(self) -> str:
         return f"Evaluation({self.measure} {100 * self.value:.2f}, {self.coverage})"

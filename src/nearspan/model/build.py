@@ -7,6 +7,7 @@ from nearspan.config import Recipe
 from nearspan.encoders import Encoder
 from nearspan.errors import ConfigError
 from nearspan.heads import FragmentLinker, Head, HeadInputs
+from nearspan.linear import speed_up_linear
 from nearspan.losses import Loss, Vocabulary
 from nearspan.model.network import Network
 from nearspan.spans import AllSpans, Bottleneck
@@ -37,7 +38,9 @@ def build_network(
     generators = settings.build(representation.size, vocabulary) if settings and vocabulary else None
     linker = FragmentLinker(recipe.fragment_linker, span_size, linked) if recipe.fragment_linker and linked else None
     parts = (encoder, suggester, representation, head, labels, losses, recipe.losses.mean_over)
-    return Network(*parts, bottleneck, generators, linker, recipe.interpolation)
+    network = Network(*parts, bottleneck, generators, linker, recipe.interpolation)
+    speed_up_linear(network)
+    return network
 
 
 def _refuse_unfit(recipe: Recipe, head: type[Head], suggester: AllSpans) -> None:

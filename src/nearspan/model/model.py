@@ -33,6 +33,7 @@ from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
 from nearspan.model.strangers import least_cosine, nearest_cosines
 from nearspan.model.thresholds import Threshold, thresholds_by_label
+from nearspan.precision import usable_precision
 from nearspan.segment import LabelledSpan, Sentence, contiguous
 from nearspan.spans import LabelledSentences, StringMajority, WordSums
 
@@ -138,10 +139,10 @@ class Model:
         return push(self, name, memory=memory, private=private)
 
     @classmethod
-    def load(cls, path: Path | str, device: str = "", memory: bool = True) -> Model:
+    def load(cls, path: Path | str, device: str = "", memory: bool = True, precision: str = "auto") -> Model:
         """Read a model folder, with its memory as edits have left it or without. Nothing in the folder is run."""
         model = cls(**folder.load(Path(path)), path=Path(path))
-        model.to(usable_device(device))
+        model.to(usable_device(device)).set_precision(precision)
         if memory and (model.network.head.uses_datastore or folder.has_memory(Path(path))):
             from nearspan.memory.sync import load_edited
 
@@ -198,6 +199,19 @@ class Model:
         """Move the network and the datastore to a device."""
         self.network.to(device)
         self.datastore = self.datastore.to(device) if self.datastore is not None else None
+        if self.network.precision != "float32":
+            self.set_precision(self.network.precision)
+        return self
+
+    def set_precision(self, precision: str) -> Model:
+        """Predict in a precision from now on: `float32`, `bf16` or `int8`; `auto` gives what float32 gives.
+
+            model.set_precision("bf16")
+
+        The layers of a pretrained encoder, of deep spans and of a bottleneck follow. What compares with the memory
+        stays in full precision.
+        """
+        self.network.set_precision(usable_precision(precision, self.device))
         return self
 
     @property

@@ -1,8 +1,10 @@
 """The parts as one network: encoder, suggester, span representation, bottleneck, head and extra losses."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +14,7 @@ from nearspan.errors import ModelError
 from nearspan.heads import FragmentLinker, Head, Query, Targets
 from nearspan.knn import InterpolationSettings, Pool, knn_probabilities
 from nearspan.losses import Generators, Loss, SpanTexts, zero_loss
+from nearspan.precision import Precision
 from nearspan.segment import LabelledSpan, Sentence
 from nearspan.spans import (
     AllSpans,
@@ -56,6 +59,7 @@ class Network(nn.Module):
         interpolation: InterpolationSettings | None = None,
     ) -> None:
         super().__init__()
+        self.precision: Precision = "float32"  # of prediction
         self.encoder = encoder
         self.suggester = suggester
         self.representation = representation
@@ -79,6 +83,19 @@ class Network(nn.Module):
     def device(self) -> torch.device:
         """Where its weights are."""
         return next(self.parameters()).device
+
+    def set_precision(self, precision: Precision) -> None:
+        """Let the large layers predict in a precision from now on; they go on to learn in float32."""
+        self.precision = precision
+        for part in self.modules():
+            if part is not self and hasattr(part, "set_precision"):
+                cast(Any, part).set_precision(precision)
+
+    def train(self, mode: bool = True) -> Network:
+        """Learn, or predict; what learns gives up the copies of its weights."""
+        if mode and self.precision != "float32":
+            self.set_precision("float32")
+        return super().train(mode)
 
     @property
     def is_capturable(self) -> bool:

@@ -14,6 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nearspan.precision import Precision, convert
 from nearspan.settings import Settings
 
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
@@ -78,6 +79,7 @@ class Bottleneck(nn.Module):
         )
         self.mean, self.spread = nn.Linear(second, size), nn.Linear(second, size)
         spread = torch.tensor(1.0 - LEAST).expm1().log()  # softplus of this is 1 - LEAST
+        self.set_precision("float32")
         self.prior_mean, self.prior_spread = nn.Parameter(torch.zeros(size)), nn.Parameter(spread.repeat(size))
 
     def forward(self, vectors: Tensor) -> Gaussian:
@@ -87,8 +89,16 @@ class Bottleneck(nn.Module):
 
     def compress(self, vectors: Tensor) -> Tensor:
         """The means of the distributions [S, D]: the compressed vectors that annotating reads."""
-        mean: Tensor = self.mean(self.layers(vectors))
+        if torch.is_grad_enabled():
+            mean: Tensor = self.mean(self.layers(vectors))
+        else:
+            mean = self.reader[0](vectors.to(self.dtype))
         return mean.float()
+
+    def set_precision(self, precision: Precision) -> None:
+        """Compress in a precision from now on, with a copy of the weights unless it is float32."""
+        self.reader = (convert(nn.Sequential(*self.layers, self.mean), precision),)
+        self.dtype = torch.bfloat16 if precision == "bf16" else torch.float32
 
     @property
     def prior(self) -> Gaussian:

@@ -25,6 +25,7 @@ from nearspan.encoders.transformer_blocks import (
     position_table,
 )
 from nearspan.errors import ConfigError
+from nearspan.precision import Precision, convert
 from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
@@ -93,6 +94,8 @@ class SpanTransformer(Representation):
         top = encoder_blocks[-depth:]
         self.copies = nn.ModuleList(() if settings.shared else copy.deepcopy(top)).requires_grad_()  # frozen or not
         self.shared = tuple(top) if settings.shared else ()  # a tuple: these weights are the encoder's
+        self.reader: Sequence[Block] = ()  # copies in another precision, for prediction
+        self.dtype = torch.float32  # of what they read
         self.max_width = max_width
         self.bias: Tensor | None  # [heads, widths, words of a span]
         bias = position_bias(transformer.encoder, max_width)
@@ -113,8 +116,17 @@ class SpanTransformer(Representation):
     @property
     def layers(self) -> Sequence[Block]:
         """The span Transformer's blocks, lowest first."""
+        if self.reader and not torch.is_grad_enabled():
+            return self.reader
         layers: Sequence[Block] = self.shared or list(self.copies)  # type: ignore[arg-type]
         return layers
+
+    def set_precision(self, precision: Precision) -> None:
+        """Predict in a precision from now on, with a copy of the weights unless it is float32."""
+        self.reader, self.dtype = (), torch.float32
+        if precision != "float32":
+            self.reader = tuple(convert(block, precision) for block in self.layers)
+            self.dtype = torch.bfloat16 if precision == "bf16" else torch.float32
 
     @property
     def table(self) -> PositionTable | None:
@@ -131,9 +143,11 @@ class SpanTransformer(Representation):
         words, batch = encoded.layers[-1], encoded.batch
         grid = SpanGrid.of(candidates, batch.lengths, words.shape[1], self.max_width)
         below = encoded.layers[-len(self.layers) - 1 : -1]
-        spans = self.wide_states(below, grid)
+        if self.reader and not torch.is_grad_enabled():
+            below = tuple(states.to(self.dtype) for states in below)
+        spans = self.wide_states(below, grid).to(words.dtype)
         if self.single == "layers":
-            words = self.single_states(below)
+            words = self.single_states(below).to(words.dtype)
         beside = encoded.beside_transformer
         if beside is not None:
             spans = torch.cat([spans, self.beside(beside, grid)], dim=-1)
@@ -188,7 +202,7 @@ class SpanTransformer(Representation):
     def _run_wide(self, layers: Sequence[Tensor], grid: SpanGrid) -> Tensor:
         spans: Tensor = self.pool(self.dropout(layers[0]), grid)
         groups = Groups.of(grid, None if self.bias is None else self.bias.to(spans.dtype))
-        table = None if self.table is None else self.table()
+        table = None if self.table is None else self.table().to(spans.dtype)
         for block, states in zip(self.layers, layers, strict=True):
             spans = self._run_block(block, spans, states, groups, table)
         return spans

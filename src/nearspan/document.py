@@ -17,10 +17,11 @@ only the two first or the last.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 Fragment = tuple[int, int]
 
+_set = object.__setattr__
 _SHOWN = 40  # characters of a text in a `repr`
 
 
@@ -240,8 +241,32 @@ class Entity:
         return f"Entity({self.label} {self.span}{text}{score}{', stranger' * self.stranger}{attributes})"
 
 
+class Contents(Protocol):
+    """What a document holds beside its text, made when it is first asked for: a file of millions of words would
+    otherwise be as many objects. Whoever gives it to `Document.defer` vouches that all of it lies within the text.
+    """
+
+    @property
+    def entity_count(self) -> int:
+        """How many entities there are."""
+
+    def entities(self, text: str) -> tuple["Entity", ...]:
+        """The entities in order, each with its text."""
+
+    def words(self, text: str) -> tuple[Fragment, ...] | None:
+        """The words."""
+
+    def sentences(self, text: str) -> tuple[Fragment, ...] | None:
+        """The sentences."""
+
+
+class _Deferrable:
+    __slots__ = ("_contents",)  # empty unless `Document.defer` has filled it
+    _contents: Contents
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Document:
+class Document(_Deferrable):
     """A text with its entities, and its words and sentences where the source gave them.
 
     `words` and `sentences` hold character offsets, in order; `None` means that the source did not say, and
@@ -282,6 +307,33 @@ class Document:
         object.__setattr__(self, "entities", tuple(entities))
 
     @classmethod
+    def defer(cls, text: str, id: str, contents: Contents) -> Self:
+        """A document whose entities, words and sentences are made of `contents` when they are first asked for."""
+        document = object.__new__(cls)
+        _set(document, "text", text)
+        _set(document, "id", id)
+        _set(document, "_contents", contents)
+        return document
+
+    if not TYPE_CHECKING:  # it would hide misspelt attributes
+
+        def __getattr__(self, name: str) -> Any:
+            """What `defer` has left to be made: Python asks here for what is not set."""
+            if name not in ("entities", "words", "sentences"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            value = getattr(self._contents, name)(self.text)
+            object.__setattr__(self, name, value)
+            return value
+
+    @property
+    def contents(self) -> Contents | None:
+        """What the document was deferred with, if it was."""
+        try:
+            return self._contents
+        except AttributeError:
+            return None
+
+    @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """What `to_dict` made; the text alone is needed.
 
@@ -311,7 +363,7 @@ class Document:
     @property
     def entity_count(self) -> int:
         """How many entities there are."""
-        return len(self.entities)
+        return len(self.entities) if self.contents is None else self.contents.entity_count
 
     @property
     def stranger(self) -> bool:

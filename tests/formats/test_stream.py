@@ -139,7 +139,7 @@ def test_a_long_file_has_the_lines_and_problems_of_a_short_one(
 ):
     path = tmp_path / "file"
     path.write_bytes(gzip.compress(data) if packed else data)
-    monkeypatch.setattr(source, "SAMPLE", 1 << 21)
+    monkeypatch.setattr(source, "SAMPLE", 1 << 20)
     whole = Source(path)
     lines = list(whole.lines)
     monkeypatch.setattr(source, "SAMPLE", 8)

@@ -40,10 +40,11 @@ class Rows:
 
 @dataclass
 class Block:
-    """The lines of one document, by sentence."""
+    """The lines of one document, by sentence, and whether it begins with a -DOCSTART- line."""
 
     id: str
     line: int
+    is_begun: bool
     sentences: list[Rows] = field(default_factory=list)
 
 
@@ -57,7 +58,7 @@ class Columns:
     count the words of their sentence. A label column is bare if it has `O` and labels, but no label with a prefix.
 
     >>> rows = [["EU", "NNP", "I-NP", "I-ORG"], ["rejects", "VBZ", "I-VP", "O"]]
-    >>> Columns.detect([Block("", 1, [Rows(1, rows)])]).labels
+    >>> Columns.detect([Block("", 1, False, [Rows(1, rows)])]).labels
     (3,)
     """
 
@@ -135,25 +136,35 @@ def detect(source: Source) -> bool:
     return 2 * tagged > len(rows) or (not rows and any(map(_is_docstart, source.sample_lines)))
 
 
-def read_blocks(source: Source) -> tuple[list[Block], int]:
-    """The documents of a file without its comments, and how many -DOCSTART- lines it has."""
+def read_blocks(lines: Sequence[str], source: Source, first: int = 1, size: int | None = None) -> list[Block]:
+    """The documents of some lines, of which `first` is the first one's number, without their comments.
+
+    What is before a -DOCSTART- line, if anything, is the first block. `size` is how many columns most lines of the file
+    have, where that is known.
+    """
     blocks: list[Block] = []
-    docstarts = 0
-    for number, lines in _stretches(source.lines):
-        if not lines[0].startswith((DOCSTART, " ")) and (cells := _plain_cells(lines)) is not None:
+    for number, stretch in _stretches(lines, first):
+        if not stretch[0].startswith((DOCSTART, " ")) and (cells := _plain_cells(stretch)) is not None:
             if not blocks:
-                blocks.append(Block("", number))
+                blocks.append(Block("", number, False))
             sizes = set(map(len, cells))
             blocks[-1].sentences.append(Rows(number, cells, sizes.pop() if len(sizes) == 1 else 0))
         else:
-            docstarts += _read_lines(lines, number, blocks, source)
-    for index, block in enumerate(blocks, 1):
-        block.id = block.id or (f"{source.file}#{index}" if len(blocks) > 1 else source.file)
-    _drop_comments(blocks, source)
-    return blocks, docstarts
+            _read_lines(stretch, number, blocks, source)
+    _drop_comments(blocks, lines, first, size)
+    return blocks
 
 
-def _stretches(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+def read_docstart(line: str, number: int, source: Source) -> str:
+    """The id of the document that a -DOCSTART- line begins; a tag in it is listed."""
+    if tag := _docstart_tag(line):
+        message = f"{excerpt(tag)} at {DOCSTART}, which is no word; expected O, not read"
+        source.add_problem("unknown tag", message, number)
+    id = line.removeprefix(DOCSTART).split("\t")[0].strip(" ")
+    return "" if NO_ID.issuperset(id.split(" ")) else id
+
+
+def _stretches(lines: Sequence[str], first: int) -> Iterator[tuple[int, Sequence[str]]]:
     """The lines between empty ones, with the number of the first."""
     start = 0
     while start < len(lines):
@@ -162,11 +173,11 @@ def _stretches(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
         except ValueError:
             stop = len(lines)
         if stop > start:
-            yield start + 1, lines[start:stop]
+            yield start + first, lines[start:stop]
         start = stop + 1
 
 
-def _plain_cells(lines: list[str]) -> list[list[str]] | None:
+def _plain_cells(lines: Sequence[str]) -> list[list[str]] | None:
     """The columns of lines that are parted by single tabs, or single blanks, alone; None where there is more to see to.
 
     >>> _plain_cells(["Ada\\tB-PER", "wrote\\tO"]), _plain_cells(["Ada  B-PER"])
@@ -186,30 +197,22 @@ def _plain_cells(lines: list[str]) -> list[list[str]] | None:
     return cells if max(map(len, cells)) <= MOST_LAYERS else None
 
 
-def _read_lines(lines: list[str], start: int, blocks: list[Block], source: Source) -> int:
-    """Add any lines to the documents, one after another; how many of them begin one."""
-    docstarts = 0
+def _read_lines(lines: Sequence[str], start: int, blocks: list[Block], source: Source) -> None:
+    """Add any lines to the documents, one after another."""
     sentence: Rows | None = None
     for number, line in enumerate(lines, start):
         if _is_docstart(line.lstrip(" ")):
-            line = line.lstrip(" ")
-            docstarts += 1
-            if tag := _docstart_tag(line):
-                message = f"{excerpt(tag)} at {DOCSTART}, which is no word; expected O, not read"
-                source.add_problem("unknown tag", message, number)
-            id = line.removeprefix(DOCSTART).split("\t")[0].strip(" ")
-            blocks.append(Block("" if NO_ID.issuperset(id.split(" ")) else id, number))
+            blocks.append(Block(read_docstart(line.lstrip(" "), number, source), number, True))
             sentence = None
         elif not line.strip(" \t"):
             sentence = None
         else:
             if not blocks:
-                blocks.append(Block("", number))
+                blocks.append(Block("", number, False))
             if sentence is None:
                 sentence = Rows(number, [])
                 blocks[-1].sentences.append(sentence)
             sentence.rows.append(_cells(line))
-    return docstarts
 
 
 def _cells(line: str) -> list[str]:
@@ -234,17 +237,17 @@ def _docstart_tag(line: str) -> str:
     return wrong[0] if wrong else ""
 
 
-def _drop_comments(blocks: list[Block], source: Source) -> None:
+def _drop_comments(blocks: list[Block], lines: Sequence[str], first: int, size: int | None) -> None:
     """Leave out lines before a sentence that begin with # and do not end in a tag, if they have no word's columns."""
     if not any(sentence.rows[0][0].startswith("#") for block in blocks for sentence in block.sentences):
         return
     rows = (cells for block in blocks for sentence in block.sentences for cells in sentence.rows)
-    size = _usual_size(cells for cells in rows if not _may_be_comment(cells))
+    size = size or _usual_size(cells for cells in rows if not _may_be_comment(cells))
     for block in blocks:
         for sentence in block.sentences:
             while sentence.rows and _may_be_comment(sentence.rows[0]):
                 cells = sentence.rows[0]
-                if len(cells) == size and ("\t" in source.lines[sentence.line - 1] or cells[0] != "#"):
+                if len(cells) == size and ("\t" in lines[sentence.line - first] or cells[0] != "#"):
                     break
                 del sentence.rows[0]
                 sentence.line += 1

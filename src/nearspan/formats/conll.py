@@ -14,25 +14,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, count, zip_longest
-from operator import add, itemgetter
 from pathlib import Path
-from typing import cast
 
 from nearspan.document import Document, Fragment
+from nearspan.formats.column_documents import Begun, ColumnReader
+from nearspan.formats.column_piece import Piece
 from nearspan.formats.columns import (
     DOCSTART,
     MOST_LAYERS,
     NO_ID,
-    Block,
     Columns,
-    Rows,
     detect,
     read_blocks,
-    wrong_numbers,
 )
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.document_stream import Readable
+from nearspan.formats.draft import Draft
 from nearspan.formats.format import (
     ATTRIBUTES,
     Format,
@@ -42,25 +39,54 @@ from nearspan.formats.format import (
     unwritable,
 )
 from nearspan.formats.grid import WordGrid
-from nearspan.formats.source import Source
-from nearspan.formats.tags import OUTSIDE, Chunk, Tag, chunks, count_entities, fault, layers, parse_all, scheme
+from nearspan.formats.source import Line, Source
+from nearspan.formats.tags import parse_all
 from nearspan.io.atomic import write_file
-from nearspan.progress import track
+
+_SAMPLE = 1 << 19  # characters of a long file by which its columns are found
 
 _unwritable = partial(unwritable, format="CoNLL columns")
 
 
-def read(source: Source, columns: Sequence[int] | None = None) -> Corpus:
+def read(source: Source, columns: Sequence[int] | None = None) -> Iterator[Readable]:
     """Read column text; `columns` names the label columns, counted from 0 or, if negative, from the end."""
-    blocks, docstarts = read_blocks(source)
-    layout = Columns.detect(blocks, columns, source.name)
-    drafts = [_draft(block, layout, source) for block in blocks]
-    if layout.bare:
-        message = "labels without B- or I-: words in a row with the same label are read as one entity"
-        source.add_problem("no prefix", message, blocks[0].line)
-    _add_entities(blocks, drafts, layout)
+    parts: Iterator[Begun | Draft | Piece]
+    if source.is_long:
+        sample = Source(source.path, source.sample[:_SAMPLE].rpartition("\n\n")[0] or source.sample)
+        reader = ColumnReader(source, Columns.detect(read_blocks(sample.lines, sample), columns, source.name))
+        parts = (part for line, text in _whole_sentences(source.blocks()) for part in reader.read_text(text, line))
+    else:
+        blocks = read_blocks(source.lines, source)
+        reader = ColumnReader(source, Columns.detect(blocks, columns, source.name))
+        parts = reader.read_blocks(blocks)
+    begun: Begun | None = None
+    number = 0
+    for part in parts:
+        if isinstance(part, Begun):
+            if begun is not None:
+                number += 1
+                yield begun.finish(f"{source.file}#{number}", source)
+            begun = part
+        else:
+            begun = begun or Begun("", reader.first_line or 1)
+            begun.parts.append(part)
+    if begun is not None:
+        yield begun.finish(f"{source.file}#{number + 1}" if number else source.file, source)
+    reader.finish()
     source.problems.sort(key=lambda problem: problem.line)
-    return to_corpus(drafts, source, "conll", docstarts)
+
+
+def _whole_sentences(blocks: Iterable[Line]) -> Iterator[Line]:
+    """Blocks of lines cut at empty lines, where sentences end."""
+    start, rest = 1, ""
+    for line, block in blocks:
+        start, text = (start, f"{rest}\n{block}") if rest else (line, block)
+        head, empty, rest = text.rpartition("\n\n")
+        if empty:
+            yield start, head
+            start += head.count("\n") + 2
+    if rest:
+        yield start, rest
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
@@ -84,129 +110,6 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     changes[ATTRIBUTES] = count_attributes(corpus)
     changes["document ids not kept"] = sum(_loses_id(document, docstarts, path.name) for document in corpus)
     return list_changes(path, changes)
-
-
-def _draft(block: Block, layout: Columns, source: Source) -> Draft:
-    words: list[Fragment] = []
-    sentences: list[Fragment] = []
-    lines: list[str] = []
-    start = 0
-    word = itemgetter(layout.word)
-    for sentence in track(block.sentences, "reading words of sentences", len(block.sentences)):
-        is_plain = sentence.size == layout.size > 1
-        tokens = list(map(word, sentence.rows)) if is_plain else _words(sentence, layout, source)
-        if layout.word:
-            _list_wrong_number(sentence, layout, source)
-        ends = list(map(add, accumulate(map(len, tokens)), count(start)))
-        words += zip([start, *[end + 1 for end in ends[:-1]]], ends, strict=True)
-        sentences.append((start, ends[-1]))
-        lines.append(" ".join(tokens))
-        start = ends[-1] + 1
-    return Draft("\n".join(lines), source, block.line, id=block.id, words=words, sentences=sentences)
-
-
-def _list_wrong_number(sentence: Rows, layout: Columns, source: Source) -> None:
-    wrong = wrong_numbers(sentence.rows, layout.size)
-    if wrong:
-        message = f"the word number {excerpt(sentence.rows[wrong[0]][0])} does not go on counting the sentence from 1"
-        source.add_problem("malformed", f"{message}; its words are kept", sentence.line + wrong[0])
-
-
-def _words(sentence: Rows, layout: Columns, source: Source) -> list[str]:
-    """The words of a sentence; what is wrong in its lines is listed."""
-    tokens: list[str] = []
-    for number, cells in enumerate(sentence.rows, sentence.line):
-        if len(cells) != layout.size or len(cells) < 2:
-            message = f"{len(cells)} columns where the file has {layout.size}: {excerpt(' '.join(cells[:8]))}"
-            message = message if len(cells) > 1 else f"the word {excerpt(cells[0])} has no tag"
-            source.add_problem("malformed", message, number)
-        word = cells[layout.word] if layout.word < len(cells) else cells[0]
-        if not word:
-            message = f"the line has no word before its tag {excerpt(cells[-1])}; read as U+FFFD"
-            source.add_problem("malformed", message, number)
-        elif word[0] == " " or word[-1] == " ":
-            source.add_problem("malformed", f"the word {excerpt(word)} begins or ends with a blank; kept", number)
-        tokens.append(word or "\ufffd")
-    return tokens
-
-
-def _add_entities(blocks: list[Block], drafts: list[Draft], layout: Columns) -> None:
-    """Read the label columns of all sentences, then add their entities to the drafts."""
-    prefixes: Counter[str] = Counter()
-    tagged: list[tuple[Draft, int, int, list[Chunk]]] = []  # by sentence and layer: its line and first word
-    plain = [_PlainTags(layer in layout.bare) for layer in range(max(len(layout.labels), 1))]
-    for block, draft in zip(blocks, drafts, strict=True):
-        first = 0
-        for sentence in track(block.sentences, "reading tags of sentences", len(block.sentences)):
-            for layer, texts in enumerate(_columns(sentence, layout)):
-                if texts.count("O") == len(texts):
-                    continue
-                rows = [tags] if (tags := plain[layer].of(texts)) else _tag_rows(texts, sentence, layout, draft, layer)
-                for row in rows:
-                    draft.source.count(count_entities(row))
-                    prefixes.update([tag.prefix for tag in row if tag.label])
-                    tagged.append((draft, sentence.line, first, chunks(row)))
-            first += len(sentence.rows)
-    one_word = all(len(sentence.rows) == 1 for block in blocks for sentence in block.sentences)
-    if one_word and (tails := prefixes.keys() & {"I", "M", "E", "L"}):
-        message = f"each sentence has one word, but there are tags that go on ({', '.join(sorted(tails))})"
-        drafts[0].add_problem("malformed", f"{message}; take out blank lines between words")
-    name = scheme(prefixes, (chunk for *_, entities in tagged for chunk in entities))
-    for draft, line, first, entities in tagged:
-        words = draft.words or ()
-        for chunk in entities:
-            number = line + chunk.first
-            if wrong := fault(chunk, name):
-                draft.add_problem("bad sequence", f"{wrong} in a file tagged as {name}; the entity is kept", number)
-            fragment = (words[first + chunk.first][0], words[first + chunk.stop - 1][1])
-            draft.add([fragment], chunk.label, number)
-
-
-def _columns(sentence: Rows, layout: Columns) -> list[tuple[str, ...]]:
-    """The tags of a sentence by layer."""
-    if sentence.size == layout.size:
-        return [tuple(map(itemgetter(index), sentence.rows)) for index in layout.labels]
-    return list(zip_longest(*map(layout.tags, sentence.rows), fillvalue=""))
-
-
-def _tag_rows(texts: tuple[str, ...], sentence: Rows, layout: Columns, draft: Draft, layer: int) -> list[list[Tag]]:
-    """The tags of a column whose words may have several, or none."""
-    rows = enumerate(sentence.rows, sentence.line)
-    is_bare = layer in layout.bare
-    return layers([_tags_of(text, *row, layout, draft, is_bare) for text, row in zip(texts, rows, strict=True)])
-
-
-class _PlainTags(dict[str, Tag | None]):
-    """Tags by what is written, of which a word has one and nothing has to be said; for others None."""
-
-    def __init__(self, bare: bool) -> None:
-        super().__init__()
-        self.bare = bare
-
-    def __missing__(self, text: str) -> Tag | None:
-        tags = parse_all(text, self.bare)
-        is_plain = len(tags) == 1 and (self.bare or len(text) <= 2 or text[2:] == tags[0].label)
-        self[text] = tag = tags[0] if is_plain else None
-        return tag
-
-    def of(self, texts: tuple[str, ...]) -> list[Tag]:
-        """The tags of a sentence; none if there is one that has to be looked at more closely."""
-        tags = [self[text] for text in texts]
-        return [] if None in tags else cast(list[Tag], tags)
-
-
-def _tags_of(text: str, number: int, cells: list[str], layout: Columns, draft: Draft, bare: bool) -> tuple[Tag, ...]:
-    """The tags of a word; what is none is listed as lost, and what is read otherwise than it is written is listed."""
-    tags = parse_all(text, bare)
-    if not tags and (text or len(cells) == layout.size > 1):
-        lost = any(map(str.isalpha, text))
-        draft.source.count(lost)
-        message = f"{excerpt(text)} at {excerpt(cells[0])}; expected O, B-LABEL, I-LABEL, ..."
-        draft.add_problem("unknown tag", message, number, lost)
-    elif len(tags) == 1 and not bare and len(text) > 2 and text[2:] != tags[0].label:
-        message = f"the tag {excerpt(text)} is read as '{tags[0].prefix}-{tags[0].label}'"
-        draft.add_problem("malformed", message, number)
-    return tags or (OUTSIDE,)
 
 
 @dataclass(frozen=True)

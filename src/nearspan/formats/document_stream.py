@@ -6,17 +6,18 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Protocol, Self
 
-from nearspan.document import Document
+from nearspan.document import Document, Entity
 from nearspan.errors import CorpusError, did_you_mean
 from nearspan.formats.corpus import Corpus, Place, Problem
 from nearspan.formats.format import check_sum
 from nearspan.formats.source import Source
 
-Placed = tuple[Document, Place]
-"""A document and where it was read."""
+Placed = tuple[Document, Callable[[], Place]]
+"""A document, and what says where it was read."""
 
 
 class Readable(Protocol):
@@ -44,24 +45,26 @@ class Part(Protocol):
     def problems(self) -> tuple[Problem, ...]:
         """What was found wrong so far."""
 
+    entity_count: int  # so far
+
     def __iter__(self) -> Iterator[Placed]: ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reading:
     """A file that is being read: what the reader of its format gave."""
 
     source: Source
     format: str
     content: Corpus | Iterable[Readable]
+    entity_count: int = 0
 
     def __iter__(self) -> Iterator[Placed]:
         """The documents with their places; after the last a CorpusError if annotations are missing."""
-        entities = 0
         for document, place in self._placed():
-            entities += document.entity_count
+            self.entity_count += document.entity_count
             yield document, place
-        check_sum(entities, self._listed(), self.source, self.format)
+        check_sum(self.entity_count, self._listed(), self.source, self.format)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -76,29 +79,29 @@ class Reading:
     def _placed(self) -> Iterator[Placed]:
         if isinstance(self.content, Corpus):
             return _placed(self.content)
-        return ((draft.document(), draft.place()) for draft in self.content)
+        return ((draft.document(), draft.place) for draft in self.content)
 
     def _listed(self) -> Sequence[Problem]:
         return self.content.problems if isinstance(self.content, Corpus) else self.source.problems
 
 
-@dataclass(frozen=True)
+@dataclass
 class Given:
-    """Documents that come from no file."""
+    """Documents that come from no file, or from one that was read."""
 
     documents: Iterable[Document]
     format: str = ""
     docstarts: int = 0
     problems: tuple[Problem, ...] = ()
+    entity_count: int = 0
 
     def __iter__(self) -> Iterator[Placed]:
-        if isinstance(self.documents, Corpus):
-            yield from _placed(self.documents)
-            return
-        for document in self.documents:
+        corpus = self.documents if isinstance(self.documents, Corpus) else None
+        for index, document in enumerate(self.documents):
             if not isinstance(document, Document):
                 raise CorpusError(f"found {type(document).__name__} where documents were expected")
-            yield document, Place(document.id)
+            self.entity_count += document.entity_count
+            yield document, partial(Place, document.id) if corpus is None else partial(corpus.place, index)
 
 
 class Stream(Iterator[Document]):
@@ -119,8 +122,9 @@ class Stream(Iterator[Document]):
 
     def __init__(self, parts: Iterable[Part], paths: Sequence[str | PathLike[str]] = ()) -> None:
         self.paths = tuple(paths)
-        self.place = Place("")
-        self.count = self.entity_count = 0
+        self.count = 0
+        self._place: Callable[[], Place] = partial(Place, "")
+        self._left_out = 0  # entities of labels that were not chosen
         self._begun: list[Part] = []
         self._changes: list[Callable[[Document], Document]] = []
         self._placed = self._read(parts)
@@ -140,15 +144,24 @@ class Stream(Iterator[Document]):
         return cls([Given(documents)])
 
     def __next__(self) -> Document:
-        document, self.place = next(self._placed)
+        document, self._place = next(self._placed)
         self.count += 1
-        self.entity_count += document.entity_count
         for change in self._changes:
             document = change(document)
         return document
 
     def __repr__(self) -> str:
         return f"Stream({self.count:,} documents taken{f', {self.format}' * bool(self.format)})"
+
+    @property
+    def place(self) -> Place:
+        """Where the last document was read."""
+        return self._place()
+
+    @property
+    def entity_count(self) -> int:
+        """How many entities there were so far."""
+        return sum(part.entity_count for part in self._begun) - self._left_out
 
     @property
     def format(self) -> str:
@@ -176,7 +189,7 @@ class Stream(Iterator[Document]):
 
         After the last document it is a CorpusError if no entity had one of them.
         """
-        self._placed = _choose(self._placed, set(labels))
+        self._placed = self._choose(self._placed, set(labels))
         return self
 
     def collect(self) -> Corpus:
@@ -186,26 +199,31 @@ class Stream(Iterator[Document]):
         documents = tuple(document for document, _ in pairs)
         return Corpus(documents, self.problems, self.format, self.docstarts, tuple(place for _, place in pairs))
 
+    def _choose(self, placed: Iterator[Placed], labels: set[str]) -> Iterator[Placed]:
+        known = set[str]()
+
+        def choose(entities: Iterable[Entity]) -> tuple[Entity, ...]:
+            return tuple(entity for entity in entities if entity.label in labels)
+
+        def place_of(place: Callable[[], Place]) -> Place:
+            return replace(place(), duplicates=choose(place().duplicates))
+
+        for document, place in placed:
+            known.update(entity.label for entity in document.entities)
+            chosen = document.with_entities(choose(document.entities))
+            self._left_out += document.entity_count - chosen.entity_count
+            yield chosen, partial(place_of, place)
+        for label in sorted(labels - known):
+            raise CorpusError(f"no entity has the label {label!r}; {did_you_mean(label, known)}")
+
     def _read(self, parts: Iterable[Part]) -> Iterator[Placed]:
         for part in parts:
             self._begun.append(part)
             yield from part
 
 
-def _choose(placed: Iterator[Placed], labels: set[str]) -> Iterator[Placed]:
-    """The documents with the entities of some labels alone."""
-    known = set[str]()
-    for document, place in placed:
-        known.update(entity.label for entity in document.entities)
-        chosen = document.with_entities(entity for entity in document.entities if entity.label in labels)
-        duplicates = tuple(entity for entity in place.duplicates if entity.label in labels)
-        yield chosen, replace(place, duplicates=duplicates)
-    for label in sorted(labels - known):
-        raise CorpusError(f"no entity has the label {label!r}; {did_you_mean(label, known)}")
-
-
 def _placed(corpus: Corpus) -> Iterator[Placed]:
-    return ((document, corpus.place(index)) for index, document in enumerate(corpus))
+    return ((document, partial(corpus.place, index)) for index, document in enumerate(corpus))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A document in the making: annotations go in, and each ends as an entity or as a listed problem."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
 from operator import lt
 from typing import Any
@@ -109,6 +109,24 @@ class Draft:
         if text is not None and "".join(text.split()) == "".join(covered.split()):
             text = None
         return self.add(fragments, label, line, text=text, score=score, attributes=attributes)
+
+    def append(self, other: "Draft") -> None:
+        """Put another draft, which has words and sentences as this one does, behind this one on a line of its own."""
+        shift = len(self.text) + bool(self.text)
+        self.text = f"{self.text}\n{other.text}" if self.text else other.text
+
+        def move(places: Sequence[Fragment] | None) -> list[Fragment]:
+            return [(start + shift, end + shift) for start, end in places or ()]
+
+        def move_entity(entity: Entity) -> Entity:
+            return replace(entity, span=entity.span.shift(shift))
+
+        self.words, self.sentences = (
+            [*(self.words or ()), *move(other.words)],
+            [*(self.sentences or ()), *move(other.sentences)],
+        )
+        self._entities |= {move_entity(entity): line for entity, line in other._entities.items()}
+        self._duplicates += map(move_entity, other._duplicates)
 
     def document(self) -> Document:
         """The document with the entities added so far, in order."""

@@ -130,7 +130,7 @@ def stream(
             ...
 
     Of JSON lines, columns and parquet files no more is held than a document and a block of lines; other formats are
-    read file by file. Columns, and what else follows from many lines, are found by the first two megabytes of a file.
+    read file by file. Columns, and what else follows from many lines, are found by the beginning of a file.
     """
     chosen = None if format is None else _format_named(format)
     if chosen is not None:

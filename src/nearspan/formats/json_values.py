@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import excerpt
-from nearspan.formats.draft import Draft
 from nearspan.formats.format import ending
 from nearspan.formats.source import Source, has_lines_of_arrays
 from nearspan.io.atomic import write_file
 
+T = TypeVar("T")
+
+_DECODER = json.JSONDecoder()
 _SPACE = " \t\r\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -24,17 +26,18 @@ class Malformed(ValueError):
 
 
 def read_records(
-    source: Source, count: Callable[[Any], int], read: Callable[[Any, str, int], Iterable[Draft]]
-) -> Iterator[Draft]:
+    source: Source, count: Callable[[Any], int], read: Callable[[Any, str, int], Iterable[T]]
+) -> Iterator[T]:
     """The documents of all values of a file; of those that `read` calls malformed, what `count` says is listed as lost.
 
     `read` is given a value, a name for a document that has none, and the line.
     """
+    file = source.file
     for number, (line, record) in enumerate(json_values(source), 1):
         total, before = count(record), len(source.problems)
         source.count(total)
         try:
-            yield from list(read(record, f"{source.file}#{number}", line))
+            yield from list(read(record, f"{file}#{number}", line))
         except (Malformed, RecursionError) as error:
             del source.problems[before:]
             source.add_problem("malformed", f"{_reason(error)}; the document is not read", line, lost=total)
@@ -152,8 +155,11 @@ def _plain_record(line: str) -> dict[str, Any] | None:
     """
     if "\\u" in line or '" ' in line or '"\t' in line or "\r" in line:
         return None
-    record = json.loads(line)
-    if type(record) is not dict:
+    try:
+        record, end = _DECODER.raw_decode(line)
+    except ValueError:  # such as blanks before it; whoever decodes it again says what is wrong
+        return None
+    if type(record) is not dict or end < len(line):
         return None
     objects, keys = 1, len(record)
     for value in record.values():

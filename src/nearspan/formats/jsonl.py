@@ -11,20 +11,25 @@ one writes it by hand; with the keys of HAREM (`doc_id`, `doc_text`, `start_offs
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Problem, clean_label, excerpt
-from nearspan.formats.draft import Draft
+from nearspan.formats.document_stream import Readable
 from nearspan.formats.format import Format
-from nearspan.formats.json_records import count_entities, read_record
+from nearspan.formats.json_records import PlainRecord, count_entities, read_record
 from nearspan.formats.json_values import read_records, to_line, write_lines
 from nearspan.formats.source import Source
 
 
-def read(source: Source) -> Iterator[Draft]:
+def read(source: Source) -> Iterator[Readable]:
     """Read JSON lines or a JSON array."""
-    return read_records(source, count_entities, lambda record, name, line: [read_record(record, name, source, line)])
+
+    def read_one(record: Any, name: str, line: int) -> Iterable[Readable]:
+        return [PlainRecord.of(record, name, source, line) or read_record(record, name, source, line)]
+
+    return read_records(source, count_entities, read_one)
 
 
 def detect(source: Source) -> bool:

@@ -22,7 +22,7 @@ from nearspan.formats.corpus import Problem, excerpt
 from nearspan.io.paths import display_path
 from nearspan.progress import progress
 
-SAMPLE = 1 << 21
+SAMPLE = 1 << 20
 """Bytes at the beginning of a file by which its format, its columns and the like are found."""
 
 _WIDE = {
@@ -157,7 +157,7 @@ class Source(_File):
                 self._list_invisible(line, number)
         return text
 
-    @property
+    @cached_property
     def file(self) -> str:
         """The name of the file alone, for the ids of documents; the same whether it is compressed or not."""
         return display_path(self.path.name.removesuffix(".gz"))
@@ -187,7 +187,8 @@ class Source(_File):
     @cached_property
     def sample_lines(self) -> list[str]:
         """The lines of `sample`, as `lines` has them."""
-        return [_bare(line) for line in _split(self.sample, "\n")] if self.is_long else self.lines
+        lines = _split(self.sample, "\n") if self.is_long else self.lines
+        return list(map(_bare, lines)) if self.is_long and "\r" in self.sample else lines
 
     def blocks(self) -> Iterator[Line]:
         """The lines in blocks, joined by newlines, each with the number of its first line.
@@ -284,7 +285,8 @@ class Source(_File):
         [{'text': 'Oslo'}]
         """
         records = _first_values(self.sample)
-        return records if records or not self.is_long else _first_values(self.text)
+        is_cut = self.is_long and not records and self.sample.lstrip()[:1] in ("{", "[")  # in the first value
+        return _first_values(self.text) if is_cut else records
 
 
 class Lines(_File):

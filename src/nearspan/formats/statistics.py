@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NotRequired, TypedDict
 
 from nearspan.document import Document, Entity, Span
+from nearspan.formats.column_piece import Piece
 from nearspan.formats.corpus import DUPLICATE, Place, Problem, ProblemRecord, excerpt
 from nearspan.formats.files import Documents, as_stream
 from nearspan.formats.synonyms import SynonymCounter, SynonymCoverage, Synonyms
@@ -57,6 +58,13 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
     widths: Counter[int] = Counter()
     sentences = tokens = nested = overlapping = discontinuous = 0
     for document in documents:
+        contents = document.contents
+        if isinstance(contents, Piece) and known is None:  # counted when it was read; nothing can be wrong
+            sentences += contents.sentence_count
+            tokens += contents.word_count
+            types.update(contents.labels)
+            widths.update(contents.widths)
+            continue
         parts = split(document)
         sentences += len(parts)
         tokens += sum(map(len, parts))

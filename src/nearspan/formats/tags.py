@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from nearspan.formats.corpus import clean_label
 
@@ -20,10 +20,10 @@ BARE = "ENTITY"
 _SEPARATOR = re.compile("[,|]")
 _BARE = re.compile(r"[^\W\d_][^\W_]")
 _SUFFIX = re.compile("[-_][BIESMLUO]$")
-_OPENERS = frozenset("BSU")
-_CLOSERS = frozenset("ELSU")
+OPENERS = frozenset("BSU")
+CLOSERS = frozenset("ELSU")
 _PREFIXES = frozenset("BIESMLU")
-_FIRST_ENTITIES = 1 << 15  # by which the scheme of a file is found
+_FIRST_ENTITIES = 1 << 13  # by which the scheme of a file is found
 
 
 class Tag(NamedTuple):
@@ -82,6 +82,29 @@ def parse_all(text: str, bare: bool = False) -> tuple[Tag, ...]:
     return () if tag is None else (tag,)
 
 
+class PlainTags(dict[str, Tag | None]):
+    """Tags by what is written, of which a word has one and nothing has to be said; for others None.
+
+    >>> PlainTags(bare=False)["B-PER"], PlainTags(bare=False)["B-PER,B-LOC"]
+    (Tag(prefix='B', label='PER'), None)
+    """
+
+    def __init__(self, bare: bool) -> None:
+        super().__init__()
+        self.bare = bare
+
+    def __missing__(self, text: str) -> Tag | None:
+        tags = parse_all(text, self.bare)
+        is_plain = len(tags) == 1 and (self.bare or len(text) <= 2 or text[2:] == tags[0].label)
+        self[text] = tag = tags[0] if is_plain else None
+        return tag
+
+    def of(self, texts: Sequence[str]) -> list[Tag]:
+        """The tags of a sentence; none if there is one that has to be looked at more closely."""
+        tags = [self[text] for text in texts]
+        return [] if None in tags else cast(list[Tag], tags)
+
+
 def is_bare_label(text: str) -> bool:
     """Whether a text may be a label without a prefix: it has a letter, and is no tag nor like one of another scheme.
 
@@ -105,8 +128,8 @@ def layers(words: Sequence[tuple[Tag, ...]]) -> list[list[Tag]]:
     rows = [[OUTSIDE] * len(words) for _ in range(max(map(len, words), default=1))]
     for index, tags in enumerate(words):
         free = list(rows)
-        for tag in sorted(tags, key=lambda tag: tag.prefix in _OPENERS):  # those that go on choose first
-            before = [row[index - 1].label if index and tag.prefix not in _OPENERS else "" for row in free]
+        for tag in sorted(tags, key=lambda tag: tag.prefix in OPENERS):  # those that go on choose first
+            before = [row[index - 1].label if index and tag.prefix not in OPENERS else "" for row in free]
             row = free.pop(before.index(tag.label) if tag.label in before else 0)
             row[index] = tag
     return rows
@@ -126,7 +149,7 @@ def chunks(tags: Sequence[Tag]) -> list[Chunk]:
     entities: list[Chunk] = []
     first, current, first_prefix, last_prefix = -1, "", "", ""
     for index, (prefix, label) in enumerate(tags):
-        if current and (label != current or prefix in _OPENERS):
+        if current and (label != current or prefix in OPENERS):
             entities.append(Chunk(first, index, current, first_prefix, last_prefix))
             current = ""
         if not label:
@@ -134,7 +157,7 @@ def chunks(tags: Sequence[Tag]) -> list[Chunk]:
         if not current:
             first, current, first_prefix = index, label, prefix
         last_prefix = prefix
-        if prefix in _CLOSERS:
+        if prefix in CLOSERS:
             entities.append(Chunk(first, index + 1, label, first_prefix, last_prefix))
             current = ""
     if current:
@@ -149,7 +172,7 @@ def count_entities(tags: Sequence[Tag]) -> int:
     2
     """
     return sum(
-        bool(tag.label) and (tag.prefix in _OPENERS or tag.label != before.label or before.prefix in _CLOSERS)
+        bool(tag.label) and (tag.prefix in OPENERS or tag.label != before.label or before.prefix in CLOSERS)
         for before, tag in pairwise((OUTSIDE, *tags))
     )
 
@@ -157,10 +180,10 @@ def count_entities(tags: Sequence[Tag]) -> int:
 def scheme(prefixes: Counter[str], entities: Iterable[Chunk]) -> str:
     """The scheme most of a file's entities follow, by its tags' prefixes and its entities."""
     entities = list(entities)
-    closers = sum(chunk.last_prefix in _CLOSERS for chunk in entities)
-    openers = sum(chunk.first_prefix in _OPENERS for chunk in entities)
+    closers = sum(chunk.last_prefix in CLOSERS for chunk in entities)
+    openers = sum(chunk.first_prefix in OPENERS for chunk in entities)
     adjacent = sum(
-        chunk.first_prefix in _OPENERS and (before.stop, before.label) == (chunk.first, chunk.label)
+        chunk.first_prefix in OPENERS and (before.stop, before.label) == (chunk.first, chunk.label)
         for before, chunk in pairwise(entities)
     )
     if 2 * closers > len(entities):
@@ -188,7 +211,7 @@ class SequenceCheck:
         self._first: list[tuple[Chunk, Callable[[str], None]]] = []
         self._prefixes: Counter[str] = Counter()
 
-    def count(self, prefixes: Iterable[str]) -> None:
+    def count(self, prefixes: Iterable[str] | Counter[str]) -> None:
         """Count the prefixes of tags; those of the first entities tell BMES from BIOES and BILOU."""
         if not self.scheme:
             self._prefixes.update(prefixes)
@@ -223,8 +246,8 @@ def fault(chunk: Chunk, scheme: str) -> str:
     """
     if scheme == "IOB1":
         return ""
-    if chunk.first_prefix not in _OPENERS:
+    if chunk.first_prefix not in OPENERS:
         return f"{chunk.first_prefix}-{chunk.label} begins an entity"
-    if scheme != "IOB2" and chunk.last_prefix not in _CLOSERS:
+    if scheme != "IOB2" and chunk.last_prefix not in CLOSERS:
         return f"{chunk.last_prefix}-{chunk.label} ends an entity"
     return ""

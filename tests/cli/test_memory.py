@@ -80,7 +80,7 @@ def test_a_corpus_can_be_added_and_built(memory, documents, tmp_path):
 @pytest.mark.parametrize("bad", ["[Rex](DOG) barks", " "])
 def test_a_corpus_with_one_bad_document_adds_nothing(memory, tmp_path, bad: str):
     write([markup("[Zed](PERSON) sings"), markup(bad)], tmp_path / "half.jsonl")
-    memory("add", "--corpus", tmp_path / "half.jsonl", code=2)
+    memory("add", "--corpus", tmp_path / "half.jsonl", "--no-new-labels", code=2)
     assert memory("log").out == ""
 
 
@@ -90,8 +90,9 @@ def test_a_corpus_with_one_bad_document_adds_nothing(memory, tmp_path, bad: str)
         (["add"], "give a text with markup"),
         (["add", "[Zed](PERSON) x", "--weight", "0"], "above 0"),
         (["add", "[Zed](PERSON) x", "--interpolate", "0.5"], "predicts from its memory already"),
-        (["add", "[Zed](PLANET) x"], "no label 'PLANET'"),
-        (["add", "[Zed](PERSN) x"], "did you mean 'PERSON'"),
+        (["add", "[Zed](PLANET) x", "--no-new-labels"], "no label 'PLANET'"),
+        (["add", "[Zed](PERSN) x", "--no-new-labels"], "did you mean 'PERSON'"),
+        (["add", "[Zed](null) x"], "stands for 'no entity'"),
         (["add", "[Zed"], "never closed"),
         (["relabel", "--sentence", "99", "--span", "Ada", "--label", "PLACE"], "no sentence 99"),
         (["relabel", "--sentence", "0", "--span", "Ad", "--label", "PLACE"], "does not stand as whole words"),
@@ -184,7 +185,7 @@ def test_held_out_labels_are_those_of_the_columns_that_are_named(memory, tmp_pat
         (["remove", "--sentence", "0", "--held-out", "mine.jsonl"], "--held-out is for --preview"),
         (["remove", "--sentence", "0", "--preview", "--columns", "1"], "for the files of --held-out"),
         (["relabel", "--sentence", "0", "--span", "Ada", "--label", "", "--format", "conll"], "files of --held-out"),
-        (["add", "[Zed](PLANET) x", "--preview"], "no label 'PLANET'"),
+        (["add", "[Zed](PLANET) x", "--preview", "--no-new-labels"], "no label 'PLANET'"),
     ],
 )
 def test_a_preview_that_cannot_be_shown_is_a_clear_error(memory, arguments, message: str):

@@ -167,10 +167,25 @@ def test_a_damaged_line_is_named(make_memory, tmp_path: Path, line: str, message
         load_datastore(tmp_path, "w", ["A", "B"], AllSpans(3))
 
 
-def test_a_label_that_the_model_does_not_know_is_named(make_memory, tmp_path: Path):
-    save_datastore(make_memory(LENGTHS), tmp_path, "w")
-    with pytest.raises(ModelError, match=r"memory\.jsonl has labels that the model does not know: A, B"):
-        load_datastore(tmp_path, "w", ["C"], AllSpans(3))
+def test_a_memory_is_read_with_the_labels_that_it_was_built_with(make_memory, tmp_path: Path):
+    memory = make_memory(LENGTHS)
+    save_datastore(memory, tmp_path, "w")
+    again = load_datastore(tmp_path, "w", ["C"], AllSpans(3))
+    assert (again.names, again.own_names) == (("", "A", "B"), ("A", "B"))
+    assert torch.equal(again.labels, memory.labels)
+
+
+@pytest.mark.parametrize("kept", ["spans", "words"])
+def test_labels_that_only_sentences_have_come_after_the_models_own(make_memory, kept: str):
+    memory = make_memory(LENGTHS, kept=kept)
+    vectors = memory.vectors if kept == "spans" else memory.vectors.words()
+    grown = Datastore.of(memory.sentences, ["C", "B"], AllSpans(3), vectors, memory.sentence_vectors)
+    assert (grown.names, grown.own_names) == (("", "C", "B", "A"), ("C", "B"))
+    assert [grown.names[number] for number in grown.labels] == [memory.names[number] for number in memory.labels]
+    again = grown.with_names(memory.names)
+    assert torch.equal(again.labels, memory.labels)
+    if kept == "words":
+        assert torch.equal(again.vectors.labels, memory.vectors.labels)
 
 
 def test_the_memory_of_other_weights_is_refused(make_memory, tmp_path: Path):

@@ -38,7 +38,7 @@ def test_the_nearest_spans_vote_with_their_weights(make_memory, monkeypatch, sim
     memory.labels[3] = -1
     settings = InterpolationSettings(neighbours=neighbours, similarity=similarity, temperature=0.5)
     vectors = torch.randn(6, 5, generator=torch.Generator().manual_seed(3))
-    probabilities = knn_probabilities(memory, vectors, settings, 3)
+    probabilities = knn_probabilities(memory, vectors, settings)
     for row, vector in enumerate(vectors):
         assert probabilities[row].tolist() == pytest.approx(naive(memory, vector, settings, 3), abs=1e-5)
     assert probabilities.sum(1).tolist() == pytest.approx([1] * 6, abs=1e-5)
@@ -63,13 +63,13 @@ def test_what_is_no_vote_is_refused(settings):
 def test_a_span_with_two_labels_says_yes_to_both():
     sentence = MemorySentence("d", 0, "ab", ((0, 2),), (LabelledSpan.of(0, 1, "A"), LabelledSpan.of(0, 1, "B")))
     memory = Datastore.of([sentence], ["A", "B"], AllSpans(2), torch.ones(1, 3), torch.ones(1, 2))
-    assert knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings(), 3).tolist() == [[0.0, 1.0, 1.0]]
+    assert knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings()).tolist() == [[0.0, 1.0, 1.0]]
 
 
 def test_where_nothing_is_left_the_vote_is_null(make_memory):
     memory = make_memory([2])
     memory.labels.fill_(-1)
-    assert knn_probabilities(memory, torch.randn(2, 5), InterpolationSettings(), 3).tolist() == [[1.0, 0.0, 0.0]] * 2
+    assert knn_probabilities(memory, torch.randn(2, 5), InterpolationSettings()).tolist() == [[1.0, 0.0, 0.0]] * 2
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "distance"])
@@ -80,7 +80,7 @@ def test_a_neighbour_that_counts_three_times_votes_three_times(make_memory, simi
     vectors = torch.randn(3, 5, generator=torch.Generator().manual_seed(3))
     for row, vector in enumerate(vectors):
         once, thrice = (
-            knn_probabilities(store, vectors, settings, 3)[row] for store in (make_memory([4, 1, 7, 2]), memory)
+            knn_probabilities(store, vectors, settings)[row] for store in (make_memory([4, 1, 7, 2]), memory)
         )
         keys = memory.rows(slice(None))
         near = (
@@ -99,5 +99,5 @@ def test_of_equal_spans_the_one_made_to_count_more_is_asked():
     ]
     memory = Datastore.of(sentences, ["A", "B"], AllSpans(2), torch.ones(3, 3), torch.ones(3, 2))
     memory.log_weights[2] = 1.0
-    probabilities = knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings(neighbours=1), 3)
+    probabilities = knn_probabilities(memory, torch.ones(1, 3), InterpolationSettings(neighbours=1))
     assert probabilities.tolist() == [[0.0, 0.0, 1.0]]

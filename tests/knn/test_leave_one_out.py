@@ -7,13 +7,12 @@ import torch
 
 from nearspan.knn.leave_one_out import SHARPNESS, LeaveOneOut
 
-LABELS = ["", "A", "B"]
 KEPT = pytest.mark.parametrize("kept", ["spans", "words", "own"])
 
 
 def others_of(memory) -> LeaveOneOut:
     """Sentences of equal length have equal texts in these memories."""
-    return LeaveOneOut.of(memory, LABELS)
+    return LeaveOneOut.of(memory)
 
 
 def spoken(memory, text: str) -> list[int]:

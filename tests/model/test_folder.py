@@ -199,7 +199,7 @@ def test_a_label_that_cannot_be_written_is_an_error_and_the_old_model_stays(fold
     folder = shutil.copytree(folders["classifier"], tmp_path / "m")
     model = nearspan.load(folder, device="cpu")
     labels = list(model.labels)
-    model.labels[1] = "\ud800"
+    model.trained_labels[0] = "\ud800"
     with pytest.raises(ModelError, match="cannot save the model"):
         model.save(folder)
     assert nearspan.load(folder, device="cpu").labels == labels

@@ -122,7 +122,7 @@ def test_a_sentence_is_compared_by_the_vector_that_the_memory_has_of_it(instance
 
     monkeypatch.setattr(LeaveOneOut, "nearest_sentences", note)
     nearspan.audit(model, documents)
-    groups = LeaveOneOut.of(model.datastore, model.labels).duplicate_group.tolist()
+    groups = LeaveOneOut.of(model.datastore).duplicate_group.tolist()
     assert sorted(groups) == sorted(number for number, _ in asked)
     for number, vector in asked:
         torch.testing.assert_close(vector, model.datastore.sentence_vectors[groups.index(number)])

@@ -34,6 +34,12 @@ Weight = Annotated[
 ]
 
 
+NewLabels = Annotated[
+    bool,
+    typer.Option(
+        " /--no-new-labels", help="Refuse labels that the model does not have; otherwise it has them from now on."
+    ),
+]
 PreviewOnly = Annotated[
     bool, typer.Option("--preview", help="Change nothing: show what it would change in held-out sentences.")
 ]
@@ -59,6 +65,11 @@ def build(
     corpus: Annotated[
         list[Path] | None, typer.Argument(help="Labelled documents, any format; none: what the memory holds now.")
     ] = None,
+    labels_from: Annotated[
+        list[Path] | None,
+        typer.Option(help="Documents whose labels take the place of the model's; for heads without weights for them."),
+    ] = None,
+    new_labels: NewLabels = True,
     as_json: options.Json = False,
     device: options.Device = "",
     format: options.Format = None,
@@ -69,10 +80,14 @@ def build(
     Without a corpus the memory is written as its edits have left it: what was removed is then gone from its files too.
 
     Example: nearspan memory runs/mine build train.conll more.jsonl
+
+    Example: nearspan memory runs/mine build politics.conll --labels-from politics.conll
     """
     editor = _open(context, device)
-    documents = options.read_documents(corpus, format, columns) if corpus else None
-    coverage = editor.build(documents)
+    documents, others = (
+        options.read_documents(files, format, columns) if files else None for files in (corpus, labels_from)
+    )
+    coverage = editor.build(documents, labels_from=others, new_labels=new_labels)
     datastore = editor.model.datastore
     sizes = {"sentences": len(datastore.sentences), "spans": len(datastore)} if datastore is not None else {}
     if as_json:
@@ -142,6 +157,7 @@ def add(
     corpus: Annotated[list[Path] | None, typer.Option(help="Or labelled documents, any format.")] = None,
     document: Annotated[str, typer.Option(help="An id for the text, by which it can be forgotten.")] = "",
     weight: Weight = None,
+    new_labels: NewLabels = True,
     preview: PreviewOnly = False,
     held_out: HeldOut = None,
     as_json: options.Json = False,
@@ -153,9 +169,10 @@ def add(
 ) -> None:
     """Remember sentences with their entities, so that the model reads them so.
 
-    Mark the entities of a text with their labels. What is not marked is remembered as no entity. Nested and
-    discontinuous ones, whose fragments have a number, are marked as in the examples. Weights are found by trying the
-    model out, as --search and --interpolate have it.
+    Mark the entities of a text with their labels. What is not marked is remembered as no entity. A label that the
+    model does not have is one of its labels from now on. Nested and discontinuous entities, whose fragments have a
+    number, are marked as in the examples. Weights are found by trying the model out, as --search and --interpolate
+    have it.
 
     Example: nearspan memory runs/mine add '[Vienna](PLACE) is cold' --document corrections
 
@@ -177,10 +194,10 @@ def add(
     documents = options.read_documents(corpus, format, columns) if corpus else [parse(text, document)]
     editor = _open(context, device, search, interpolate)
     copies: float | Literal["enough"] = "enough" if weight is None else weight
-    editor.check(documents, copies)
+    editor.check(documents, copies, new_labels=new_labels)
     from nearspan.memory import Editor
 
-    edits = [partial(Editor.add, document=each, weight=copies) for each in documents]
+    edits = [partial(Editor.add, document=each, weight=copies, new_labels=new_labels) for each in documents]
     _run(editor, edits, preview, options.read_documents(held_out, format, columns), as_json)
 
 
@@ -192,6 +209,7 @@ def relabel(
     label: Annotated[str, typer.Option(help="Their label from now on; '' makes them no entity.")],
     start: Start = -1,
     weight: Weight = None,
+    new_labels: NewLabels = True,
     preview: PreviewOnly = False,
     held_out: HeldOut = None,
     as_json: options.Json = False,
@@ -214,7 +232,13 @@ def relabel(
     place = find_in_memory(editor, sentence, span, start)
     copies: float | Literal["enough"] = "enough" if weight is None else weight
     documents = options.read_documents(held_out, format, columns)
-    _run(editor, [lambda memory: memory.relabel(sentence, place, label, copies)], preview, documents, as_json)
+    _run(
+        editor,
+        [lambda memory: memory.relabel(sentence, place, label, copies, new_labels=new_labels)],
+        preview,
+        documents,
+        as_json,
+    )
 
 
 @memory.command(cls=Command)

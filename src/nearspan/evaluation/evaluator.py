@@ -83,11 +83,12 @@ class Evaluator:
         self.model = model
         self.documents = as_documents(documents)
         encode = _encode_given_spans if model.classifies_given_spans else _encode_sentences
-        self._evaluate = encode(Predictor(model, threshold), self.documents)
+        self._threshold = threshold
+        self._evaluate = encode(model, self.documents)
 
     def evaluate(self) -> Evaluation:
         """Score the model as it is now."""
-        return self._evaluate()
+        return self._evaluate(Predictor(self.model, self._threshold))
 
 
 def evaluate(model: Model, documents: Documents, *, threshold: Threshold | None = None) -> Evaluation:
@@ -119,14 +120,13 @@ def linked_labels(model: Model) -> set[str]:
     return {model.labels[number] for number in linker.labels} if linker is not None else set()
 
 
-def _encode_sentences(predictor: Predictor, documents: Sequence[Document]) -> Callable[[], Evaluation]:
-    """What gives precision, recall and F1 of the entities that the model finds when it is called."""
-    model = predictor.model
+def _encode_sentences(model: Model, documents: Sequence[Document]) -> Callable[[Predictor], Evaluation]:
+    """What gives precision, recall and F1 of the entities that a predictor of the model finds."""
     sentences = [model.split(document) for document in documents]
     windows = SentenceWindows.of(model.network, list(chain.from_iterable(sentences)))
     coverage = sum(map(partial(_coverage, model), sentences, documents), Coverage())
 
-    def evaluate() -> Evaluation:
+    def evaluate(predictor: Predictor) -> Evaluation:
         spans = predictor.predict_spans(windows.corpus)
         entities = iter(predictor.decode_windows(windows, spans))  # by sentence
         predicted = [
@@ -144,15 +144,14 @@ def _encode_sentences(predictor: Predictor, documents: Sequence[Document]) -> Ca
     return evaluate
 
 
-def _encode_given_spans(predictor: Predictor, documents: Sequence[Document]) -> Callable[[], Evaluation]:
-    """What gives the accuracy of the labels that the model gives when it is called, and of the majority by string."""
-    model = predictor.model
-    given, corpus = predictor.encode_given(documents)
+def _encode_given_spans(model: Model, documents: Sequence[Document]) -> Callable[[Predictor], Evaluation]:
+    """What gives the accuracy of the labels that a predictor of the model gives, and of the majority by string."""
+    given, corpus = model.predictor.encode_given(documents)
     # the entities with their documents' positions; an entity that is listed twice comes once
     places = [(i, entity) for i, document in enumerate(documents) for entity in dict.fromkeys(document.entities)]
     gold = [entity.label for _, entity in places]
 
-    def evaluate() -> Evaluation:
+    def evaluate(predictor: Predictor) -> Evaluation:
         relabelled: list[dict[Entity, Entity]] = [{} for _ in documents]  # an entity to itself with a new label
         classified = [[entity] for entity in predictor.classify_given(given, corpus)]
         for (position, entity), kept in zip(given.entities, predictor.above_thresholds(classified), strict=True):

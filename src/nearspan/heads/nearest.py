@@ -38,17 +38,21 @@ class NearestSettings(Settings):
 
 
 class NearestHead(Head):
-    """P(y|s) is the part of the neighbour probability that falls on spans labelled y. It has no weights."""
+    """P(y|s) is the part of the neighbour probability that falls on spans labelled y. It has no weights.
+
+    So its labels are those of the datastore, whichever it was trained with.
+    """
 
     Settings: ClassVar[type[Settings]] = NearestSettings
     uses_datastore: ClassVar[bool] = True
     sums_inner_products: ClassVar[bool] = True
+    open_labels: ClassVar[bool] = True
     search_modes: ClassVar[tuple[str, ...]] = ("nearest", "whole")
 
     def __init__(self, settings: NearestSettings, inputs: HeadInputs) -> None:
         super().__init__()
         self.settings, self.has_null = settings, inputs.has_null
-        self.labels = inputs.labels + 1  # null is a label like the others
+        self.labels = inputs.labels + 1  # in training; null is a label like the others
         self.search = settings.search
         self.budget = settings.budget_mb * 2**20
         self.training_neighbours = settings.training_neighbours or settings.neighbours
@@ -81,20 +85,20 @@ class NearestHead(Head):
         Where words were corrected elsewhere, the corrected spans are summed up with these.
         """
         datastore, sentences = self._neighbours(query)
-        table, candidates = datastore.vectors, query.candidates
+        table, candidates, labels = datastore.vectors, query.candidates, len(datastore.names)
         if query.network.is_additive and isinstance(table, WordTable) and not query.batch.rows.is_cuda:
             ends = query.network.representation.end_sums(query.encoded.states)
-            engine = WordSumEngine(datastore, table, self.labels, self.budget)
+            engine = WordSumEngine(datastore, table, labels, self.budget)
             probabilities = engine.probabilities(ends, candidates, sentences, entities_only=entities_only)
         elif sentences is None:
-            probabilities = probabilities_over_all(query.vectors, datastore, self.labels, self.budget)
+            probabilities = probabilities_over_all(query.vectors, datastore, labels, self.budget)
         else:
             near = (datastore, sentences, query.vectors, candidates)
-            probabilities = probabilities_over_sentences(*near, self.labels, self.budget)
+            probabilities = probabilities_over_sentences(*near, labels, self.budget)
         for row in datastore.carried.matches(query.batch, candidates) if datastore.carried is not None else ():
             neighbours = self.contributions(query, row)
             if len(neighbours.rows):
-                sums = probabilities.new_zeros(self.labels, dtype=torch.double)
+                sums = probabilities.new_zeros(labels, dtype=torch.double)
                 sums.index_add_(0, datastore.labels[neighbours.rows], neighbours.weights)
                 probabilities[row] = sums.to(probabilities.dtype)
         return probabilities

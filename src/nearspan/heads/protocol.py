@@ -145,6 +145,7 @@ class Head(nn.Module):
     multilabel: ClassVar[bool] = False  # whether a span may have several labels
     uses_datastore: ClassVar[bool] = False  # whether it compares with the training spans of a datastore
     sums_inner_products: ClassVar[bool] = False  # whether P(y|s) is a sum of exp(s . s_j) over datastore spans
+    open_labels: ClassVar[bool] = False  # whether it has no weight for a label: any label of the datastore is its own
     search_modes: ClassVar[tuple[str, ...]] = ()  # ways to search its datastore, for `search`
 
     settings: Any  # for a head's own use
@@ -165,7 +166,8 @@ class Head(nn.Module):
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
         """P(y|s) [S, 1 + Y] of the candidates, null in the first column; 0 there where the head has no null.
 
-        Where only entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
+        Y are the labels that it was built for or, with `open_labels`, those of the query's datastore. Where only
+        entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `predict_proba`")
 

@@ -56,7 +56,9 @@ class SigmoidHead(Head):
         """Rows and labels of those P(y|s) [S, 1 + Y] that are above their label's threshold."""
         if not self.has_null:
             return super().choose(probabilities)
-        rows, labels = (probabilities[:, 1:] > self.thresholds).nonzero().unbind(1)
+        new = probabilities.shape[1] - 1 - len(self.thresholds)  # labels of the datastore alone
+        thresholds = functional.pad(self.thresholds, (0, new), value=self.settings.threshold)
+        rows, labels = (probabilities[:, 1:] > thresholds).nonzero().unbind(1)
         return rows, labels + 1
 
     @property

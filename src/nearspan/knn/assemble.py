@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nearspan.knn.datastore import Datastore, label_spans
+from nearspan.knn.datastore import Datastore, label_names, label_spans
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.word_table import WordTable, run_rows
 from nearspan.spans import AllSpans, WordSums
@@ -21,8 +21,7 @@ def assemble_datastore(
     """The datastore of some sentences by id; each is in one of the sources, perhaps with other labels there."""
     ids = sorted(sentences)
     if ids == [number for source in sources for number in source.ids]:
-        datastore = concatenate(sources) if len(sources) > 1 else sources[0]
-        return relabel(datastore, sentences, labels, suggester)
+        return relabel(concatenate(sources) if len(sources) > 1 else sources[0], sentences, suggester)
     position = {number: place for place, number in enumerate(n for source in sources for n in source.ids)}
     chosen = torch.tensor([position[number] for number in ids], dtype=torch.long)
     tables = [source.vectors.words() for source in sources if isinstance(source.vectors, WordTable)]
@@ -47,6 +46,9 @@ def assemble_datastore(
 
 def concatenate(sources: Sequence[Datastore]) -> Datastore:
     """Several datastores as one, in their order: nothing is laid out anew."""
+    own = sources[0].own_labels
+    new = {name for source in sources for name in source.names[1 + own :]}
+    sources = [source.with_names(("", *sources[0].own_names, *sorted(new))) for source in sources]
     sizes, spans = [len(source.sentences) for source in sources], [len(source.labels) for source in sources]
     most = max(len(source.further) for source in sources)
     further = [functional.pad(source.further, (0, 0, 0, most - len(source.further))) for source in sources]
@@ -62,25 +64,27 @@ def concatenate(sources: Sequence[Datastore]) -> Datastore:
         sentence_vectors=torch.cat([source.sentence_vectors.T for source in sources], dim=1).contiguous().T,
         sentence=torch.cat([source.sentence + sum(sizes[:place]) for place, source in enumerate(sources)]),
         starts=torch.cat([source.starts + sum(spans[:place]) for place, source in enumerate(sources)]),
+        names=sources[0].names,
+        own_labels=own,
         forgotten=sources[0].forgotten,
         **joined,
     )
 
 
-def relabel(
-    datastore: Datastore, sentences: Mapping[int, MemorySentence], labels: Sequence[str], suggester: AllSpans
-) -> Datastore:
+def relabel(datastore: Datastore, sentences: Mapping[int, MemorySentence], suggester: AllSpans) -> Datastore:
     """The same sentences by id with other labels or weights, or other spans removed; their words are the same."""
     kept = [sentences[number] for number in datastore.ids]
     pairs = enumerate(zip(datastore.sentences, kept, strict=True))
     changed = [place for place, (old, new) in pairs if old is not new and old != new]
     if not changed:
         return datastore
+    names = label_names(datastore.own_names, kept)
+    datastore = datastore.with_names((*names, *(name for name in datastore.names if name not in names)))
     device = datastore.labels.device
     changed_sentences = [kept[place] for place in changed]
     lengths = torch.tensor([len(sentence.words) for sentence in changed_sentences])
     spans = suggester.candidates(lengths, [sentence.entities for sentence in changed_sentences])
-    columns = label_spans(changed_sentences, labels, spans, suggester.has_null)
+    columns = label_spans(changed_sentences, names, spans, suggester.has_null)
     new_labels, new_further, new_weights = (column.to(device) for column in columns)
     places = torch.tensor(changed, device=device)
     [rows] = run_rows(datastore.starts[places][None], datastore.counts[places][None])
@@ -91,4 +95,4 @@ def relabel(
     weights = datastore.log_weights.clone()
     weights[rows] = new_weights
     changed_datastore = replace(datastore, sentences=kept, labels=first_labels, further=further, log_weights=weights)
-    return changed_datastore.with_vectors(datastore.vectors, datastore.sentence_vectors)
+    return changed_datastore.with_vectors(datastore.vectors, datastore.sentence_vectors).with_names(names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -45,6 +45,8 @@ class Datastore:
     counts: Tensor  # [M]
     log_weights: Tensor  # [N] of how many times a span counts
     _: KW_ONLY
+    names: tuple[str, ...]  # of the labels by their numbers, null's "" first
+    own_labels: int  # of these the model's own come first; the others are labels because sentences have them
     forgotten: frozenset[int] = frozenset()  # digests of training sentences whose words the encoder shall not recall
 
     @classmethod
@@ -59,7 +61,7 @@ class Datastore:
     ) -> Datastore:
         """Put a datastore together from the vectors of all candidates of some sentences, or of their words.
 
-        The sentences are numbered from 0 where no `ids` are given.
+        The sentences are numbered from 0 where no `ids` are given. Labels that they have beside `labels` are new ones.
         """
         lengths = torch.tensor([len(sentence.words) for sentence in sentences], dtype=torch.long)
         spans = suggester.candidates(lengths, [sentence.entities for sentence in sentences])
@@ -72,7 +74,8 @@ class Datastore:
                 f"the memory holds vectors of {count} {kind} and {len(sentence_vectors)} sentences where its "
                 f"{len(sentences)} sentences have {expected} {kind}: build it again"
             )
-        first_labels, further, weights = label_spans(sentences, labels, spans, suggester.has_null)
+        names = label_names(labels, sentences)
+        first_labels, further, weights = label_spans(sentences, names, spans, suggester.has_null)
         starts = spans.counts.cumsum(0) - spans.counts
         places = (spans.sentence, spans.first, spans.stop, starts, spans.counts, weights)
         device = sentence_vectors.device
@@ -87,7 +90,25 @@ class Datastore:
             further.to(device),
             sentence_vectors.T.contiguous().T,
             *(tensor.to(device) for tensor in places),
+            names=names,
+            own_labels=len(labels),
         )
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """The labels that are there whatever the sentences have."""
+        return self.names[1 : 1 + self.own_labels]
+
+    def with_names(self, names: tuple[str, ...]) -> Datastore:
+        """The same spans with their labels numbered otherwise; those that the spans have must all be there."""
+        if names == self.names:
+            return self
+        numbers = {name: number for number, name in enumerate(names)}
+        table = torch.tensor([*(numbers.get(name, 0) for name in self.names), -1], device=self.labels.device)
+        vectors = self.vectors  # the last of the table is for -1, a span that was removed
+        if isinstance(vectors, WordTable):
+            vectors = replace(vectors, labels=table[vectors.labels])
+        return replace(self, names=names, labels=table[self.labels], further=table[self.further], vectors=vectors)
 
     def with_vectors(self, vectors: Tensor | WordSums | WordTable, sentence_vectors: Tensor) -> Datastore:
         """The same spans with other vectors; or with those that it has, after `labels` or `sentences` have changed."""
@@ -230,13 +251,24 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).lower()
 
 
-def label_spans(
-    sentences: Sequence[MemorySentence], labels: Sequence[str], spans: Candidates, weighted: bool = True
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Of the candidates of some sentences the labels [N], -1 for spans that were removed; the second and later labels
-    [W, N] of those that have several; and, where they are `weighted`, log of how many times they count [N].
+def label_names(own: Sequence[str], sentences: Iterable[MemorySentence]) -> tuple[str, ...]:
+    """All labels by their numbers: null, a model's own ones, then those that some sentences have beside them.
+
+    >>> label_names(["PLACE"], [MemorySentence("", 0, "aspirin", ((0, 7),), (LabelledSpan.of(0, 1, "DRUG"),))])
+    ('', 'PLACE', 'DRUG')
     """
-    number = {label: i for i, label in enumerate(labels, start=1)}
+    used = {gold.label for sentence in sentences for gold in sentence.entities}
+    return ("", *own, *sorted(used.difference(own)))
+
+
+def label_spans(
+    sentences: Sequence[MemorySentence], names: Sequence[str], spans: Candidates, weighted: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the candidates of some sentences the labels [N] by their numbers, -1 for spans that were removed; the second
+    and later labels [W, N] of those that have several; and, where they are `weighted`, log of how many times they count
+    [N].
+    """
+    number = {label: i for i, label in enumerate(names)}
     label_marks: list[tuple[int, int, int, int, int]] = []  # sentence, first, stop, how many labels before, label
     weight_marks: list[tuple[int, int, int, float]] = []
     for m, sentence in enumerate(sentences):

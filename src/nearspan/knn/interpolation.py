@@ -31,21 +31,21 @@ class InterpolationSettings(Settings):
     temperature: float = Field(default=0.1, gt=0)  # the higher, the more alike are the neighbours' weights
 
 
-def knn_probabilities(datastore: Datastore, vectors: Tensor, settings: InterpolationSettings, labels: int) -> Tensor:
-    """P_knn(y|s) [S, 1 + Y] for span vectors [S, H]; `labels` is 1 + Y. Where the datastore is empty it is null."""
+def knn_probabilities(datastore: Datastore, vectors: Tensor, settings: InterpolationSettings) -> Tensor:
+    """P_knn(y|s) [S, 1 + Y] for span vectors [S, H], all labels of the datastore. Where that is empty it is null."""
     parts = [
-        weigh_labels(datastore, *_nearest(datastore, part.float(), settings), settings.temperature, labels)
+        weigh_labels(datastore, *_nearest(datastore, part.float(), settings), settings.temperature)
         for part in vectors.split(ROWS)
     ]
-    return torch.cat(parts) if parts else vectors.new_zeros(0, labels)
+    return torch.cat(parts) if parts else vectors.new_zeros(0, len(datastore.names))
 
 
-def weigh_labels(datastore: Datastore, similarity: Tensor, rows: Tensor, temperature: float, labels: int) -> Tensor:
+def weigh_labels(datastore: Datastore, similarity: Tensor, rows: Tensor, temperature: float) -> Tensor:
     """P_knn(y|s) [S, 1 + Y] from the spans at some rows [S, k] with their similarities [S, k], -inf for none."""
     weights = similarity / temperature + datastore.log_weights[rows]
     weights = weights.softmax(-1).nan_to_num_(0.0)
     probabilities = torch.einsum(
-        "sk,sky->sy", weights, one_hot_labels(datastore.labels[rows], datastore.further[:, rows], labels)
+        "sk,sky->sy", weights, one_hot_labels(datastore.labels[rows], datastore.further[:, rows], len(datastore.names))
     )
     probabilities[:, 0] += 1 - weights.sum(-1)
     return probabilities

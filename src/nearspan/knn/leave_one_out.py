@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -35,12 +35,11 @@ class LeaveOneOut:
     """
 
     datastore: Datastore
-    labels: Sequence[str]  # the null label first
     duplicate_group: Tensor  # [M] copies of a sentence have the same number
     groups: dict[Hashable, int]
 
     @classmethod
-    def of(cls, datastore: Datastore, labels: Sequence[str]) -> LeaveOneOut:
+    def of(cls, datastore: Datastore) -> LeaveOneOut:
         """Find the copies of each sentence."""
         groups: dict[Hashable, int] = {}
         numbers = [
@@ -49,7 +48,7 @@ class LeaveOneOut:
             )
             for sentence in datastore.sentences
         ]
-        return cls(datastore, labels, torch.tensor(numbers, device=datastore.labels.device), groups)
+        return cls(datastore, torch.tensor(numbers, device=datastore.labels.device), groups)
 
     def group_of(self, document: str, number: int, text: str, words: int) -> int:
         """The group of a sentence's copies; -1 where the datastore has none."""
@@ -65,12 +64,13 @@ class LeaveOneOut:
     def probabilities(self, vectors: Tensor, group: Tensor, progress: Progress | None = None) -> tuple[Tensor, Tensor]:
         """Equation 2 over all other sentences: P(y|s) [n, 1 + Y], and log of the sum of all exp(score) [n]."""
         best = vectors.new_full((len(vectors), 1), -torch.inf)
-        sums = vectors.new_zeros(len(vectors), len(self.labels))
+        datastore, count = self.datastore, len(self.datastore.names)
+        sums = vectors.new_zeros(len(vectors), count)
         for rows, piece, scores in self._scores(vectors, group, False, progress):
             before = best[piece]
             # not below the least number, so that a part in which all are left out adds nothing rather than NaN
             higher = torch.maximum(before, scores.amax(1, keepdim=True)).clamp_(min=torch.finfo(scores.dtype).min)
-            one_hot = one_hot_labels(self.datastore.labels[rows], self.datastore.further[:, rows], len(self.labels))
+            one_hot = one_hot_labels(datastore.labels[rows], datastore.further[:, rows], count)
             by_label = scores.sub_(higher).exp_() @ one_hot
             sums[piece] = sums[piece] * (before - higher).exp() + by_label
             best[piece] = higher
@@ -81,7 +81,7 @@ class LeaveOneOut:
     def knn_probabilities(self, vectors: Tensor, group: Tensor, count: int, progress: Progress | None = None) -> Tensor:
         """P_knn(y|s) [n, 1 + Y] from the `count` other spans of the highest cosine."""
         cosines, rows = self._nearest_rows(vectors, group, count, None, progress)
-        return weigh_labels(self.datastore, cosines, rows, 1 / SHARPNESS, len(self.labels))
+        return weigh_labels(self.datastore, cosines, rows, 1 / SHARPNESS)
 
     def nearest_spans(
         self, vectors: Tensor, group: Tensor, label: int, count: int, *, cosine: bool

@@ -1,7 +1,7 @@
 """A datastore on disk: its sentences as JSON lines, its vectors as safetensors."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,21 +37,21 @@ def save_datastore(datastore: Datastore, folder: Path, weights: str, built: bool
         tensors["spans"] = datastore.vectors
     if datastore.forgotten:
         tensors["forgotten"] = torch.tensor(sorted(datastore.forgotten))
-    save_tensors(tensors, folder / VECTORS, _provenance(weights, folder / SENTENCES))
+    labels = {"labels": json.dumps(datastore.own_names, ensure_ascii=False)}
+    save_tensors(tensors, folder / VECTORS, _provenance(weights, folder / SENTENCES) | labels)
     write_journal(folder, built=built)
 
 
 def load_datastore(folder: Path, weights: str, labels: Sequence[str], suggester: AllSpans) -> Datastore:
-    """Read what `save_datastore` wrote for a model with these weights; an error where it was for another."""
+    """Read what `save_datastore` wrote for a model with these weights; an error where it was for another.
+
+    `labels` are those that the model was trained with; a memory may have been built with others.
+    """
     try:
         sentences = _read_sentences(current_file(folder, SENTENCES))
         _refuse_foreign(folder, weights)
-        if unknown := {gold.label for sentence in sentences for gold in sentence.entities} - set(labels):
-            raise ModelError(
-                f"{current_file(folder, SENTENCES)} has labels that the model does not know: "
-                f"{', '.join(sorted(unknown))}"
-            )
         tensors = load_tensors(current_file(folder, VECTORS))
+        labels = _labels(metadata_of(current_file(folder, VECTORS)), labels)
         by_words = "steps" in tensors
         vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
         forgotten = frozenset(tensors["forgotten"].tolist()) if "forgotten" in tensors else frozenset()
@@ -61,6 +61,14 @@ def load_datastore(folder: Path, weights: str, labels: Sequence[str], suggester:
         raise ModelError(f"{error}. {_advice(folder)}") from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
         raise ModelError(f"the memory in {folder} is damaged: {error}. {_advice(folder)}") from error
+
+
+def _labels(metadata: Mapping[str, str], trained: Sequence[str]) -> Sequence[str]:
+    """The labels that a memory was built with."""
+    labels = json.loads(metadata["labels"]) if "labels" in metadata else trained
+    if not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"its labels are {labels!r}")
+    return labels
 
 
 def _read_sentences(path: Path) -> list[MemorySentence]:

@@ -1,7 +1,7 @@
 """Building a memory anew, and replacing the one on disk in one step."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -32,19 +32,45 @@ def rebuild(model: Model, datastore: Datastore) -> Datastore:
     return datastore.with_vectors(*model.span_vectors(model.encode(sentences)))
 
 
-def check_labels(model: Model, labels: Iterable[str]) -> None:
-    """Refuse labels that the model does not know."""
-    for label in sorted(set(labels) - set(model.labels[1:])):
-        raise EditError(f"the model has no label {label!r}; {did_you_mean(label, model.labels[1:])}")
+def check_labels(model: Model, labels: Iterable[str], new_labels: bool = True) -> None:
+    """Refuse labels that the model does not know and, unless `new_labels` are refused, cannot have."""
+    head, kind = model.network.head, model.recipe.head.kind
+    for label in sorted(set(labels) - set(model.labels)):
+        if not new_labels:
+            raise EditError(f"the model has no label {label!r}; {did_you_mean(label, model.labels[1:])}")
+        if label == "null" or not label.strip():
+            raise EditError(f"{label!r} cannot be a label: it stands for 'no entity'")
+        if head.uses_datastore and not head.open_labels:
+            raise EditError(f"the model has no label {label!r}, and its head, {kind!r}, can have no new ones: train it")
 
 
-def build(model: Model, documents: Iterable[Document]) -> tuple[Coverage, Datastore]:
-    """A datastore of documents, which the model has from now on, and what of them could not be reached."""
+def check_label_set(model: Model, labels: Sequence[str]) -> None:
+    """Refuse to put a model onto another label set that has weights for its labels."""
+    if not labels:
+        raise EditError("the documents of `labels_from` have no entity, so there is no label to take")
+    kept = f"the {model.recipe.head.kind} head" if not model.network.head.open_labels else ""
+    kept = kept or ("what links fragments" if model.network.fragment_linker is not None else "")
+    if kept:
+        raise EditError(
+            f"{kept} has weights for the labels {', '.join(model.trained_labels)}, so others cannot take their place: "
+            "leave out `labels_from`, and labels of the documents are added to these"
+        )
+    check_labels(model, labels)
+
+
+def build(
+    model: Model, documents: Iterable[Document], labels: Sequence[str] | None = None, new_labels: bool = True
+) -> tuple[Coverage, Datastore]:
+    """A datastore of documents, which the model has from now on, and what of them could not be reached.
+
+    `labels` take the place of the model's own.
+    """
     labelled = model.label_documents(documents)
-    check_labels(model, (gold.label for entities in labelled.entities for gold in entities))
+    used = {gold.label for entities in labelled.entities for gold in entities}
+    check_labels(model, used.difference(labels or ()), new_labels)
     if not labelled.sentences:
         raise EditError("the documents hold no words, so there is nothing to remember")
-    return labelled.coverage, model.build_datastore(labelled)
+    return labelled.coverage, model.build_datastore(labelled, labels=labels)
 
 
 def erase_forgotten_words(folder: Path, network: Network) -> None:

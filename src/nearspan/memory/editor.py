@@ -21,7 +21,7 @@ from nearspan.knn import Datastore, MemorySentence
 from nearspan.knn.assemble import concatenate
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import receipts
-from nearspan.memory.build import build, check_labels, erase_forgotten_words, rebuild, replace_memory
+from nearspan.memory.build import build, check_label_set, check_labels, erase_forgotten_words, rebuild, replace_memory
 from nearspan.memory.edits import Edit, Kind, standing_edits, word_runs, write_document
 from nearspan.memory.lock import PATIENCE, lock_memory
 from nearspan.memory.preview import Preview, compare_documents, compare_memory
@@ -29,6 +29,7 @@ from nearspan.memory.reweight import Target, Weight, check_weight, reweight
 from nearspan.memory.sentences import SentenceView, as_document, matching
 from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
+from nearspan.model.folder import save_calibration
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
 from nearspan.segment import Coverage, Fragments
 from nearspan.spans import LabelledSentences
@@ -114,7 +115,9 @@ class Editor:
             return False
         return True
 
-    def check(self, documents: Iterable[Document], weight: Weight = "enough") -> list[LabelledSentences]:
+    def check(
+        self, documents: Iterable[Document], weight: Weight = "enough", *, new_labels: bool = True
+    ) -> list[LabelledSentences]:
         """Refuse what `add` would refuse of any of these documents, before the first of them is added.
 
         What the memory would hold of each is returned.
@@ -123,7 +126,7 @@ class Editor:
             check_weight(weight)
         network, labelled = self.model.network, []
         for document in documents:
-            check_labels(self.model, (entity.label for entity in document.entities))
+            check_labels(self.model, (entity.label for entity in document.entities), new_labels)
             try:
                 f"{document.text}{document.id}".encode()
             except UnicodeEncodeError:
@@ -134,10 +137,18 @@ class Editor:
         return labelled
 
     def add(
-        self, document: Document | str, weight: Weight = "enough", *, review: Mapping[str, Any] | None = None
+        self,
+        document: Document | str,
+        weight: Weight = "enough",
+        *,
+        new_labels: bool = True,
+        review: Mapping[str, Any] | None = None,
     ) -> Edit:
         """Remember all sentences of a document, or of a text with its entities in markup.
 
+            model.memory.add("[Aspirin](DRUG) helped")
+
+        A label that the model does not know is one of its labels from now on, unless `new_labels` is false.
         The spans that the model would misread count as often as it takes for each sentence to be read as it is
         annotated here, 1,000,000 times at most. Where that is not enough the sentence counts once, and the receipt says
         so. Entities that the memory has no part in, discontinuous ones and those out of reach, are not looked at.
@@ -151,7 +162,7 @@ class Editor:
                 self._refuse_second_answer(document.text)
             model, network, before = self.model, self.model.network, self._sync.revision
             document = replace(document, id=document.id or f"added-{number}")
-            [labelled] = self.check([document], weight)
+            [labelled] = self.check([document], weight, new_labels=new_labels)
             corpus, finds_weights = network.encode(labelled.sentences), weight == "enough" and network.datastore_weight
             batches = corpus.reading_batches() if finds_weights else ()
             queries = [Query(network, batch) for batch in batches]  # what the encoder makes of them serves both ends
@@ -164,7 +175,7 @@ class Editor:
             change: dict[str, Any] = {"document": content, "first": ids.start, "count": len(ids)}
             change |= {"review": dict(review)} if review is not None else {}
             if finds_weights:
-                trial = Datastore.of(sentences, model.labels[1:], network.suggester, *vectors, ids)
+                trial = Datastore.of(sentences, datastore.own_names, network.suggester, *vectors, ids)
                 target = Target(labelled.sentences, queries, [[each] for each in ids])
                 outcomes = reweight(model, concatenate([datastore, trial]), target)
                 change |= {"weight": 1.0, "span_weights": [outcome.span_weights for outcome in outcomes]}
@@ -181,7 +192,7 @@ class Editor:
                 if weight != "enough":
                     change["weight"] = weight
                     sentences = [replace(sentence, weight=float(weight)) for sentence in sentences]
-            added = Datastore.of(sentences, model.labels[1:], network.suggester, *vectors, ids)
+            added = Datastore.of(sentences, datastore.own_names, network.suggester, *vectors, ids)
             revision = replace(
                 before,
                 sentences=before.sentences | dict(zip(ids, sentences, strict=True)),
@@ -193,7 +204,15 @@ class Editor:
             )
             return self._sync.make("add", summary, change, receipt, revision, concatenate([datastore, added]))
 
-    def relabel(self, sentence: int | Sequence[int], span: Span, label: str, weight: Weight = "enough") -> Edit:
+    def relabel(
+        self,
+        sentence: int | Sequence[int],
+        span: Span,
+        label: str,
+        weight: Weight = "enough",
+        *,
+        new_labels: bool = True,
+    ) -> Edit:
         """Give a span of a remembered sentence this label and no other; `""` makes it no entity.
 
         A span that was no entity, or was removed, becomes one. `span` is in the sentence's own text. Where the memory
@@ -203,7 +222,7 @@ class Editor:
         if weight != "enough":
             check_weight(weight)
         with self._editing():
-            check_labels(self.model, [label] if label else [])
+            check_labels(self.model, [label], new_labels)
             ids = [sentence] if isinstance(sentence, int) else list(sentence)
             if not ids:
                 raise EditError("give at least one sentence to relabel")
@@ -317,20 +336,40 @@ class Editor:
         """All edits since the memory was built, the first one first."""
         return list(self._sync.edits)
 
-    def build(self, documents: Iterable[Document] | None = None) -> Coverage:
+    def build(
+        self,
+        documents: Documents | None = None,
+        *,
+        labels_from: Documents | None = None,
+        new_labels: bool = True,
+    ) -> Coverage:
         """Fill the memory anew from documents, or from what it holds now, and begin an empty journal.
 
+            model.memory.build("politics.conll", labels_from="politics.conll")
+
+        The labels of `labels_from` take the place of the model's own, which must have no weights for labels. Other
+        labels of the documents are added to them, unless `new_labels` is false. Calibration and thresholds go where
+        the label set is another.
         The files hold nothing of the old memory then, and its sentences are numbered from 0. What the encoder recalled
         of sentences that were removed is erased too. What of the documents could not be reached is returned.
         """
         with self._mutex, lock_memory(self.folder, self._patience):
             self._sync.reload()
-            before = self.model.datastore
+            before, labels = self.model.datastore, None
+            if labels_from is not None:
+                if documents is None:
+                    raise EditError("`labels_from` is for a memory that is built from documents: give them")
+                others = as_documents(labels_from).documents
+                labels = sorted({entity.label for document in others for entity in document.entities})
+                check_label_set(self.model, labels)
             try:
                 if documents is None:
                     coverage, datastore = Coverage(), rebuild(self.model, self._sync.datastore())
                 else:
-                    coverage, datastore = build(self.model, documents)
+                    coverage, datastore = build(self.model, as_documents(documents).documents, labels, new_labels)
+                if labels is not None:
+                    self.model.drop_calibration()
+                    save_calibration(self.model, self.folder)
                 replace_memory(self.folder, datastore, self._sync.weights)
             except BaseException:
                 self.model.datastore = before  # the folder has it still

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from nearspan.document import Document, Entity, Span
-from nearspan.errors import EditError, ModelError, NearspanError, did_you_mean
+from nearspan.errors import EditError, ModelError, NearspanError
 from nearspan.knn import MemorySentence
 from nearspan.memory.journal_lines import LINES
 from nearspan.segment import Fragments, LabelledSpan, Sentence
@@ -47,17 +47,13 @@ class Edit:
         }
 
     @classmethod
-    def from_line(cls, line: bytes, number: int, path: Path, labels: Collection[str]) -> Edit:
-        """Read a line of the journal at a path, by its number, for a model with these labels."""
+    def from_line(cls, line: bytes, number: int, path: Path) -> Edit:
+        """Read a line of the journal at a path, by its number."""
         try:
             content = LINES.validate_json(line)
             if content.number != number:
                 raise ValueError(f"it is edit {content.number} where {number} is expected")
             change = content.change.model_dump(exclude_unset=True)
-            entities = change["document"]["entities"] if content.kind == "add" else [((), change.get("label", ""))]
-            for _, label in entities:
-                if label and label not in labels:
-                    raise ValueError(f"the model has no label {label!r}; {did_you_mean(label, labels)}")
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             place = ".".join(str(step) for step in problem["loc"][1:])

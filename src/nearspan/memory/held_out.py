@@ -51,7 +51,7 @@ class HeldOut:
 
     def __init__(self, model: Model, datastore: Datastore) -> None:
         self.model, self.datastore = model, datastore
-        self._others = LeaveOneOut.of(datastore, model.labels)
+        self._others = LeaveOneOut.of(datastore)
         self._words = word_keys(sentence.tokens for sentence in datastore.sentences)
         self._lengths = torch.tensor([len(sentence.words) for sentence in datastore.sentences])
         self._begins = self._lengths.cumsum(0) - self._lengths
@@ -85,7 +85,7 @@ class HeldOut:
 
     def _log_sums(self, rows: Tensor) -> Tensor:
         """log of the weights of each label's spans [S, 1 + Y] for the spans at some rows, their sentences left out."""
-        datastore, count, others = self.datastore, len(self.model.labels), self._others
+        datastore, count, others = self.datastore, len(self.datastore.names), self._others
         if not len(rows):
             return datastore.log_weights.new_zeros(0, count)
         head, vectors = self.model.network.head, datastore.rows(rows).float()

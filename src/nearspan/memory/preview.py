@@ -164,7 +164,7 @@ def _read(model: Model, datastore: Datastore, ids: Sequence[int]) -> list[Read]:
     """The entities of some sentences of a datastore, each read with itself and its copies left out."""
     if not ids:
         return []
-    network, others = model.network.eval(), LeaveOneOut.of(datastore, model.labels)
+    network, others = model.network.eval(), LeaveOneOut.of(datastore)
     place = {number: at for at, number in enumerate(datastore.ids)}
     places = torch.tensor([place[number] for number in ids])
     remembered = [datastore.sentences[at] for at in places.tolist()]
@@ -189,5 +189,5 @@ def _read(model: Model, datastore: Datastore, ids: Sequence[int]) -> list[Read]:
             words = whole[number]
             of_words = spans if words.wholes is None else of_whole_words(words, spans)
             decoded = contiguous(decode(of_words, model.overlap, model.linked_overlap))
-            read[number] = {(span.first, span.stop, model.labels[span.label]) for span in decoded}
+            read[number] = {(span.first, span.stop, datastore.names[span.label]) for span in decoded}
     return read

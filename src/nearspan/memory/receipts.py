@@ -1,6 +1,7 @@
 """Receipts: what an edit brought in or took out, in plain words."""
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from nearspan.document import count_of
 from nearspan.knn import MemorySentence
@@ -67,6 +68,23 @@ def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> 
             for text in outcome.untried
         ]
     return f": {'; '.join(parts)}", misread
+
+
+def label_lines(before: Sequence[str], after: Sequence[str], datastore_weight: float) -> list[str]:
+    """Which labels a model has from now on, and which no more; one that is much like another may be a slip.
+
+    >>> label_lines(["", "PERSON"], ["", "PERSON", "PERSN"], 1.0)
+    ["PERSN is a label of the model from now on; if PERSON was meant, undo this"]
+    """
+    lines = []
+    for name in after:
+        if name not in before:
+            [near] = get_close_matches(name, before, 1, 0.8) or [""]
+            slip = f"; if {near} was meant, undo this" if near else ""
+            unread = "" if datastore_weight else ", which it predicts once its memory is interpolated"
+            lines.append(f"{name} is a label of the model from now on{unread}{slip}")
+    gone = [name for name in before if name not in after]
+    return [*lines, *(f"{name} is no label of the model any more: nothing in the memory has it" for name in gone)]
 
 
 def training_due(sentences: Iterable[MemorySentence]) -> str:

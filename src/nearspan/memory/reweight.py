@@ -218,7 +218,7 @@ class _Trial:
                 words, remembered = self.target.sentences[i], self.remembered[i]
                 whole = spans if words.wholes is None else of_whole_words(words, spans)
                 decoded = decode(whole, self.model.overlap, self.model.linked_overlap)
-                read = {LabelledSpan(span.fragments, self.model.labels[span.label]) for span in decoded}
+                read = {LabelledSpan(span.fragments, datastore.names[span.label]) for span in decoded}
                 for span in read ^ set(remembered.entities):
                     first, stop = place = span.fragments[0]
                     reachable = not span.discontinuous and stop - first <= datastore.max_width

@@ -89,7 +89,8 @@ class MemorySync:
             raise EditError(f"{self.folder} has no memory: {NO_MEMORY}")
         time = datetime.now(UTC).isoformat(timespec="seconds")
         due = receipts.training_due_lines(self.revision.sentences.values(), revision.sentences.values())
-        edit = Edit(len(self.edits) + 1, time, kind, summary, change, (*receipt, *due))
+        labels = receipts.label_lines(self.datastore().names, datastore.names, self.model.datastore_weight)
+        edit = Edit(len(self.edits) + 1, time, kind, summary, change, (*labels, *receipt, *due))
         if self.previews:
             self.previewed = datastore
             return edit
@@ -116,8 +117,7 @@ class MemorySync:
         journal = Journal.read(self.folder)
         anew = self._journal is None or self._journal.manifest.base != journal.manifest.base
         path = self.folder / JOURNAL
-        labels = self.model.labels[1:]
-        edits = [Edit.from_line(line, number, path, labels) for number, line in enumerate(journal.lines, start=1)]
+        edits = [Edit.from_line(line, number, path) for number, line in enumerate(journal.lines, start=1)]
         if not anew and edits == self.edits:
             self._journal = journal
             return False
@@ -146,7 +146,7 @@ class MemorySync:
 
     def _load(self) -> Datastore:
         suggester = self.model.network.suggester
-        return load_datastore(self.folder, self.weights, self.model.labels[1:], suggester).to(self.model.device)
+        return load_datastore(self.folder, self.weights, self.model.trained_labels, suggester).to(self.model.device)
 
 
 def load_edited(model: Model, folder: Path) -> None:
@@ -170,7 +170,7 @@ def revise_datastore(model: Model, datastore: Datastore, revision: Revision) -> 
         model.datastore = model.datastore  # masks what it has forgotten
     if len({source.sentence_vectors.shape[1] for source in sources}) > 1:
         raise ModelError("the memory is damaged: its sentence vectors are of another size than those of this model")
-    assembled = assemble_datastore(sources, revision.sentences, model.labels[1:], model.network.suggester)
+    assembled = assemble_datastore(sources, revision.sentences, datastore.own_names, model.network.suggester)
     return replace(assembled, forgotten=revision.forgotten)
 
 
@@ -184,5 +184,5 @@ def _added(model: Model, datastore: Datastore, revision: Revision) -> list[Datas
             labelled = model.label_documents([read_document(content)])
             vectors = model.span_vectors(model.encode(labelled.sentences))
             sentences = memory_sentences(labelled)
-            added.append(Datastore.of(sentences, model.labels[1:], model.network.suggester, *vectors, ids))
+            added.append(Datastore.of(sentences, datastore.own_names, model.network.suggester, *vectors, ids))
     return added

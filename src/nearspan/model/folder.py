@@ -79,7 +79,7 @@ def save(model: Model, path: Path, card: str, memory: bool = True) -> None:
         linker = model.network.fragment_linker
         head: dict[str, Any] = {"nearspan": FORMAT, "overlap": model.overlap, "weights": weights}
         if linker is not None:
-            head["linked"] = [model.labels[number] for number in linker.labels]
+            head["linked"] = [model.trained_labels[number - 1] for number in linker.labels]
             head["linked_overlap"] = model.linked_overlap
         recipe = model.recipe.model_dump(exclude_none=True)
         content = {"model": head | {"versions": versions(), "files": files}, "recipe": recipe}
@@ -111,7 +111,7 @@ def _read_calibration(path: Path, labels: list[str], weights: Any) -> dict[str, 
         content = json.loads(file.read_text(encoding="utf-8"))
         known_by, scores, thresholds = content["weights"], content["calibration"], dict(content["thresholds"])
         calibration = Calibration.from_dict(scores) if scores is not None else None
-        thresholds = thresholds_by_label(thresholds, labels)
+        thresholds = thresholds_by_label(thresholds, [*labels, *thresholds])  # the memory may have labels of its own
     except (ValueError, KeyError, TypeError, RecursionError, NearspanError) as error:
         raise ModelError(f"{file} is damaged: {first_line(error)}; remove it, and calibrate the model again") from error
     if known_by != weights:
@@ -240,7 +240,7 @@ def _refuse_other_folders(path: Path) -> None:
 
 def _stage(model: Model, staging: Path) -> None:
     """Write the vocabularies and what a pretrained encoder needs beside its weights."""
-    content: dict[str, Any] = {"labels": list(model.labels[1:])}
+    content: dict[str, Any] = {"labels": list(model.trained_labels)}
     model.network.encoder.save(staging / ENCODER, content.__setitem__)
     if model.network.generators is not None:
         content[GENERATORS] = model.network.generators.vocabulary.to_dict()

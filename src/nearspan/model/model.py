@@ -70,7 +70,7 @@ class Model:
         thresholds: Mapping[str, float] | None = None,
     ) -> None:
         self.recipe = recipe
-        self.labels = [NULL, *labels]
+        self.trained_labels = list(labels)  # in the order of the weights, where the head has any for them
         self.network = network.eval()
         self.overlap = overlap
         self.linked_overlap = linked_overlap
@@ -191,6 +191,16 @@ class Model:
         return Review(self, texts, lease=lease, weight=weight)
 
     @property
+    def labels(self) -> list[str]:
+        """All labels, null's "" first: those of the training, and those that only the memory has."""
+        return list(self.datastore.names) if self.datastore is not None else [NULL, *self.trained_labels]
+
+    @property
+    def own_labels(self) -> list[str]:
+        """The labels that are there whatever the memory holds."""
+        return list(self.datastore.own_names) if self.datastore is not None else self.trained_labels
+
+    @property
     def device(self) -> torch.device:
         """Where the network is."""
         return self.network.device
@@ -232,7 +242,7 @@ class Model:
         if search not in head.search_modes:
             raise ConfigError(f"`search` is {search!r}; {did_you_mean(search, head.search_modes)}")
         if search != head.search:
-            self._drop_calibration()
+            self.drop_calibration()
         self.recipe = self.recipe.override([f"head.search={search}"])
         head.search = search
         return self
@@ -251,11 +261,11 @@ class Model:
         values = [f"interpolation.{setting}" for setting in (f"weight={weight}", *settings)]
         self.recipe = self.recipe.override(values if weight else ["interpolation=none"], "interpolate")
         if self.network.interpolation != self.recipe.interpolation:
-            self._drop_calibration()
+            self.drop_calibration()
         self.network.interpolation = self.recipe.interpolation
         return self
 
-    def _drop_calibration(self) -> None:
+    def drop_calibration(self) -> None:
         """Forget calibration and thresholds: they were for other probabilities."""
         if self.calibration is not None or self.thresholds:
             logger.warning("scores are not calibrated for this use of the memory, and no thresholds are set for it")
@@ -339,7 +349,7 @@ class Model:
         circumstances = self.circumstances(predicted)
         calibration = Calibration.fit(scored, circumstances)
         if self.datastore is not None and not self.classifies_given_spans:
-            calibration = replace(calibration, least_cosine=least_cosine(self.datastore, self.labels))
+            calibration = replace(calibration, least_cosine=least_cosine(self.datastore))
         self.calibration, self.thresholds = calibration, {}
         count = sum(len(set(document.entities)) for document in gold)
         return CalibrationFit(calibration, scored, count, circumstances)
@@ -375,11 +385,21 @@ class Model:
         """The sentences of a document as the datastore would keep them."""
         return memory_sentences(self.label_documents([document]))
 
-    def build_datastore(self, labelled: LabelledSentences, corpus: EncodedCorpus | None = None) -> Datastore:
-        """Fill the datastore with all spans of labelled sentences, as the network sees them now."""
+    def build_datastore(
+        self,
+        labelled: LabelledSentences,
+        corpus: EncodedCorpus | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> Datastore:
+        """Fill the datastore with all spans of labelled sentences, as the network sees them now.
+
+        Its own labels are `labels` from now on, where these are given.
+        """
         corpus = corpus or self.encode(labelled.sentences, labelled.entities)
         vectors = self.span_vectors(corpus)
-        datastore = Datastore.of(memory_sentences(labelled), self.labels[1:], self.network.suggester, *vectors)
+        datastore = Datastore.of(
+            memory_sentences(labelled), self.own_labels if labels is None else labels, self.network.suggester, *vectors
+        )
         if self.datastore is not None:  # forgotten for good
             datastore = replace(datastore, forgotten=self.datastore.forgotten)
         self.datastore = datastore
@@ -436,7 +456,7 @@ class Model:
             queries[key] = Query(network, corpus.batch(torch.tensor([0])), datastore)
         return [
             self._score_evidence(
-                explain_span(network, queries[question.key], question, datastore, self.labels, k, label),
+                explain_span(network, queries[question.key], question, datastore, list(datastore.names), k, label),
                 queries[question.key],
                 question,
                 datastore,

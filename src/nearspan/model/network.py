@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from nearspan.encoders import Batch, EncodedCorpus, Encoder
 from nearspan.errors import ModelError
@@ -135,22 +136,28 @@ class Network(nn.Module):
 
         Where only entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
         """
-        if self.interpolation is None or query.datastore is None:
-            probabilities = self.head.predict_proba(query, entities_only=entities_only)
-            if probabilities.shape[1] != self.labels:
-                raise ModelError(
-                    f"{type(self.head).__name__}.predict_proba gives {list(probabilities.shape)} where "
-                    f"{[len(query.candidates), self.labels]} is expected: candidates, and null and all labels"
-                )
-            return probabilities
-        knn = knn_probabilities(query.datastore, query.vectors, self.interpolation, self.labels)
-        return torch.lerp(self.head.predict_proba(query), knn, self.interpolation.weight)
+        knn = self.knn_probabilities(query)
+        if knn is None:
+            return self._head_probabilities(query, entities_only)
+        return torch.lerp(self._head_probabilities(query), knn, self.interpolation.weight)  # type: ignore[union-attr]
+
+    def _head_probabilities(self, query: Query, entities_only: bool = False) -> Tensor:
+        """The same by the head alone, for which labels that only the datastore has are never likely."""
+        probabilities = self.head.predict_proba(query, entities_only=entities_only)
+        count = self.labels if query.datastore is None else len(query.datastore.names)
+        expected = count if self.head.open_labels else self.labels
+        if probabilities.shape[1] != expected:
+            raise ModelError(
+                f"{type(self.head).__name__}.predict_proba gives {list(probabilities.shape)} where "
+                f"{[len(query.candidates), expected]} is expected: candidates, and null and all labels"
+            )
+        return functional.pad(probabilities, (0, count - expected))
 
     def knn_probabilities(self, query: Query) -> Tensor | None:
         """P_knn(y|s) [S, 1 + Y], where the datastore is interpolated with the head."""
         if self.interpolation is None or query.datastore is None:
             return None
-        return knn_probabilities(query.datastore, query.vectors, self.interpolation, self.labels)
+        return knn_probabilities(query.datastore, query.vectors, self.interpolation)
 
     def predict(
         self, query: Query, probabilities: Tensor | None = None, *, link: bool = True

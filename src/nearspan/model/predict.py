@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Batch, EncodedCorpus
 from nearspan.errors import NearspanError
 from nearspan.heads import Query
+from nearspan.knn import Datastore
 from nearspan.model.decode import decode
 from nearspan.model.network import Network
 from nearspan.model.strangers import mark_strangers
@@ -60,6 +62,16 @@ class Predictor:
 
     model: Model
     threshold: Threshold | None = None  # on scores; None: the model's own
+
+    @cached_property
+    def datastore(self) -> Datastore | None:
+        """The model's, as it is when this is first asked: an edit may number the labels of the next one otherwise."""
+        return self.model.datastore
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The labels by their numbers."""
+        return self.model.labels if self.datastore is None else list(self.datastore.names)
 
     def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """The documents with their entities, in order; reads on only as results are taken."""
@@ -111,7 +123,7 @@ class Predictor:
     @torch.inference_mode()
     def predict_batch(self, batch: Batch) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a batch the spans that may be entities, those marked that are strangers."""
-        network, datastore, calibration = self.model.network.eval(), self.model._datastore, self.model.calibration
+        network, datastore, calibration = self.model.network.eval(), self.datastore, self.model.calibration
         query = Query(network, batch, datastore)
         spans = network.predict(query)
         if datastore is None or calibration is None or calibration.least_cosine is None:
@@ -139,7 +151,7 @@ class Predictor:
             words = sentence.words
             for span in decode(spans, model.overlap, model.linked_overlap):
                 characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
-                label, text = model.labels[span.label], characters.text(sentence.document.text)
+                label, text = self.labels[span.label], characters.text(sentence.document.text)
                 score = model.to_score(span.score, label, text)
                 of_sentence.append(Entity(characters, label, score, stranger=span.stranger))
         return self.above_thresholds(entities)
@@ -148,7 +160,7 @@ class Predictor:
         """The entities of each group whose scores are not below the thresholds of their labels."""
         thresholds = self.model.thresholds
         if self.threshold is not None:
-            thresholds = thresholds_by_label(self.threshold, self.model.labels[1:])
+            thresholds = thresholds_by_label(self.threshold, self.labels[1:])
         return [
             [entity for entity in entities if (entity.score or 0.0) >= thresholds.get(entity.label, 0.0)]
             for entities in groups
@@ -165,7 +177,7 @@ class Predictor:
         if not given.entities:
             return []
         numbers, probabilities = given.classify(self._given_probabilities(corpus))
-        labels = [self.model.labels[number] for number in numbers]
+        labels = [self.labels[number] for number in numbers]
         return [
             Entity(entity.span, label, self.model.to_score(probability, label, entity.text))
             for (_, entity), label, probability in zip(given.entities, labels, probabilities, strict=True)
@@ -173,7 +185,7 @@ class Predictor:
 
     def _given_probabilities(self, corpus: EncodedCorpus) -> Tensor:
         """P(y|s) [N, 1 + Y] of the spans that a corpus is given with, in their order."""
-        network, datastore = self.model.network.eval(), self.model._datastore
+        network, datastore = self.model.network.eval(), self.datastore
         counts = network.suggester.count(corpus)
         starts = (counts.cumsum(0) - counts).to(network.device)
         probabilities = torch.empty(int(counts.sum()), network.labels, device=network.device)

@@ -1,6 +1,5 @@
 """Strangers: entities that are farther from all entities of the memory than those are from each other."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -19,7 +18,7 @@ FIRST = 500  # entities of the memory that all spans are compared with
 
 
 @torch.inference_mode()
-def least_cosine(datastore: Datastore, labels: Sequence[str]) -> float | None:
+def least_cosine(datastore: Datastore) -> float | None:
     """The cosine that an entity usually has with the nearest other one; None for a memory of few entities.
 
     Of each entity its sentence, and every copy of that, is left out.
@@ -27,7 +26,7 @@ def least_cosine(datastore: Datastore, labels: Sequence[str]) -> float | None:
     rows, directions = datastore.entity_rows, datastore.entity_directions
     if len(rows) < FEWEST:
         return None
-    groups = LeaveOneOut.of(datastore, labels).duplicate_group[datastore.sentence[rows]]  # [E]
+    groups = LeaveOneOut.of(datastore).duplicate_group[datastore.sentence[rows]]  # [E]
     sample = torch.linspace(0, len(rows) - 1, min(SAMPLE, len(rows)), device=rows.device).long()
     cosines = torch.cat(
         [

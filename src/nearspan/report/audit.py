@@ -76,7 +76,7 @@ def audit(
         )
     if not model.datastore:
         raise ModelError(f"this model has no memory to audit with: {NO_MEMORY}")
-    store = LeaveOneOut.of(model.datastore, model.labels)
+    store = LeaveOneOut.of(model.datastore)
     if len(store.groups) < 2:
         raise ModelError("the memory holds a single sentence, and a sentence does not speak for itself: remember more")
     sentences, coverage = split_corpus(model, as_documents(documents))

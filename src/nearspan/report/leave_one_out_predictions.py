@@ -6,6 +6,7 @@ from functools import partial
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from nearspan.document import Document
 from nearspan.heads import Query
@@ -93,7 +94,7 @@ def predict_leave_one_out(
         on_device = ids.to(model.device)
         candidates = query.candidates
         likely = _predict_batch(model, query, store, groups[on_device])  # [S, 1 + Y]
-        annotated = labels.one_hot_targets(ids, candidates, network.labels)  # [S, 1 + Y]
+        annotated = labels.one_hot_targets(ids, candidates, len(number))  # [S, 1 + Y]
         doubtful = (likely - annotated).abs().amax(1) > DOUBT
         rows = (doubtful & _window_mask([windows[i] for i in ids.tolist()], candidates)).nonzero().flatten()
         sentence = on_device[candidates.sentence[rows]]
@@ -120,7 +121,8 @@ def _predict_batch(model: Model, query: Query, store: LeaveOneOut, groups: Tenso
         vectors = model.network.encoder.sentence_vectors(query.encoded)
         near = store.nearest_sentences(vectors, groups, head.training_neighbours)
         query = query.with_datastore(store.datastore, near)
-    return head.predict_proba(query)
+    likely = head.predict_proba(query)
+    return functional.pad(likely, (0, len(store.datastore.names) - likely.shape[1]))
 
 
 def _window_mask(windows: Sequence[Window], candidates: Candidates) -> Tensor:

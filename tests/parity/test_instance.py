@@ -137,6 +137,45 @@ def test_drawn_nulls_stand_for_all_of_them():
     assert (gradient - estimated).norm() < 0.1 * gradient.norm()
 
 
+def test_a_batch_is_compared_with_its_other_sentences_too():
+    """Equation 2 over the drawn sentences and the batch's others, one span at a time; its own sentence is left out."""
+    torch.manual_seed(7)
+    head = nearest_head(6, 2, batch_neighbours=True)
+    vectors, gold, sentence = (
+        torch.randn(9, 6, requires_grad=True),
+        [0, 1, 0, 0, 2, 1, 0, 0, 1],
+        [0, 0, 0, 1, 1, 1, 2, 2, 2],
+    )
+    drawn, labels = torch.randn(5, 6), [0, 0, 1, 0, 0]
+    query = SimpleNamespace(vectors=vectors, candidates=SimpleNamespace(sentence=torch.tensor(sentence)))
+    loss = head.loss(query, Targets(spans=one_hot_targets(gold, 3)), Pool(drawn, torch.tensor(labels)))
+    loss.backward()
+    naive, constants = torch.zeros(()), vectors.detach()
+    free = constants.clone().requires_grad_()
+    for row, label in enumerate(gold):
+        others = [other for other in range(9) if sentence[other] != sentence[row]]
+        pool, pool_labels = torch.cat([constants[others], drawn]), [*(gold[other] for other in others), *labels]
+        if label in pool_labels:  # label 2 is there in its own sentence alone, and adds nothing
+            weights = (pool @ free[row]).softmax(0)
+            naive = naive - weights[[at for at, each in enumerate(pool_labels) if each == label]].sum().log()
+    naive.backward()
+    torch.testing.assert_close(loss, naive)
+    torch.testing.assert_close(vectors.grad, free.grad)
+
+
+def test_a_sentence_that_no_other_was_drawn_for_adds_nothing():
+    torch.manual_seed(3)
+    head = nearest_head(6, 2, batch_neighbours=True, null_share=1e-9)
+    vectors = torch.randn(4, 6, requires_grad=True)
+    query = SimpleNamespace(vectors=vectors, candidates=SimpleNamespace(sentence=torch.zeros(4, dtype=torch.long)))
+    loss = head.loss(
+        query, Targets(spans=one_hot_targets([0, 0, 0, 1], 3)), Pool(torch.randn(3, 6), torch.zeros(3).long())
+    )
+    loss.backward()
+    assert loss.isfinite()
+    assert vectors.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("through", [False, True])
 def test_soft_targets_weigh_the_labels_and_their_gradients(through):
     """loss = -sum_y t_y log P(y|s), over the labels that the pool has."""

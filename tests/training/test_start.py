@@ -1,5 +1,6 @@
 """A training that is told little: its recipe, its development data, and its epochs by the time it has."""
 
+import json
 import logging
 from types import SimpleNamespace
 
@@ -30,12 +31,12 @@ class Listener(TrainingCallback):
 
 @pytest.fixture
 def pace(monkeypatch):
-    """Epochs that take 2,000 seconds with their scoring, and an end that takes 3,000."""
+    """Epochs that take 1,500 seconds and 500 to score, of which every third is, and an end that takes 3,000."""
     measured = budget.Pace(epoch=1500, scoring=500, ending=3000)
     monkeypatch.setattr(budget, "_measure", lambda *_: measured)
 
 
-@pytest.mark.parametrize(("minutes", "epochs"), [(200, 4), (100, 1), (10, 1), (6000, 6)])
+@pytest.mark.parametrize(("minutes", "epochs"), [(200, 5), (100, 1), (10, 1), (6000, 6)])
 def test_as_many_epochs_are_trained_as_the_minutes_allow(pace, tiny, documents, tmp_path, minutes, epochs):
     listener = Listener()
     recipe = tiny("classifier", "training.epochs=6", "training.schedule=linear")
@@ -43,10 +44,19 @@ def test_as_many_epochs_are_trained_as_the_minutes_allow(pace, tiny, documents, 
     assert run.epochs == epochs
     [(planned, seconds)] = listener.plans
     assert planned == epochs
-    needed = min(2000 * epochs + 3000, max(60 * minutes, 500 + 3000))  # one epoch may be cut short
+    scored = epochs if minutes == 6000 else -(-epochs // 3)  # all of them where there is time enough
+    needed = min(1500 * epochs + 500 * scored + 3000, max(60 * minutes, 500 + 3000))  # one epoch may be cut short
     assert 0 <= seconds - needed < 1000  # what was spent before
     trained = nearspan.load(tmp_path / "m").recipe.training
     assert (trained.epochs, trained.minutes) == (epochs, 0)  # it tells how to train the same again
+
+
+def test_where_time_is_short_some_epochs_are_scored_and_the_last_one(pace, tiny, documents, tmp_path):
+    recipe = tiny("classifier", "training.epochs=6", "training.schedule=linear")
+    run = nearspan.train(recipe, documents, documents[:4], out=tmp_path / "m", device="cpu", minutes=200)
+    lines = (tmp_path / "m" / "metrics.jsonl").read_text().splitlines()
+    assert ["f1" in json.loads(line) for line in lines] == [False, True, False, False, True]
+    assert run.best_epoch in (2, 5)
 
 
 def test_the_epochs_that_time_chose_give_the_weights_of_as_many_that_were_set(pace, tiny, documents, tmp_path):

@@ -17,6 +17,7 @@ from nearspan.encoders.character_cnn import CharacterCNNSettings
 from nearspan.encoders.highway import Highway, HighwaySettings
 from nearspan.encoders.intnet import IntNetSettings
 from nearspan.encoders.sentence_context import SentenceContext, SentenceContextSettings, example_entities
+from nearspan.encoders.spelling import SpellingSettings
 from nearspan.encoders.static_vectors import StaticVectors, StaticVectorSettings
 from nearspan.encoders.transformer import Transformer, TransformerSettings
 from nearspan.encoders.word_feature import WordFeature, first_named
@@ -33,6 +34,7 @@ class EncoderSettings(Settings):
 
     vectors: StaticVectorSettings | None = None
     characters: CharacterCNNSettings | IntNetSettings | None = Field(default=None, discriminator="kind")
+    spelling: SpellingSettings | None = None
     transformer: TransformerSettings | None = None
     features: dict[PartName, Annotated[PartSettings, PartField("word_feature")]] = Field(default={})
     highway: HighwaySettings | None = None
@@ -44,7 +46,12 @@ class EncoderSettings(Settings):
 
     def word_features(self) -> dict[str, Any]:
         """The settings of all features, by the names that the encoder has for them."""
-        slots = {"vectors": self.vectors, "characters": self.characters, "transformer": self.transformer}
+        slots = {
+            "vectors": self.vectors,
+            "characters": self.characters,
+            "spelling": self.spelling,
+            "transformer": self.transformer,
+        }
         chosen = {name: settings for name, settings in slots.items() if settings is not None}
         return chosen | {f"feature_{name}": settings for name, settings in self.features.items()}
 

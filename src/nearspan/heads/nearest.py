@@ -1,6 +1,7 @@
 """The nearest-neighbour head: a span's label is what its neighbours in the training set say (Ouchi et al., 2020)."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -31,6 +32,7 @@ class NearestSettings(Settings):
     kind: Literal["instances"] = "instances"
     neighbours: int = Field(default=50, ge=1, le=1_000_000)  # K: sentences whose spans are compared with
     training_neighbours: int = Field(default=0, ge=0, le=1_000_000)  # as many in a step of training; 0: K
+    batch_neighbours: bool = False  # compare with the batch's other sentences as well, which are encoded anyway
     null_share: float = Field(default=1.0, gt=0, le=1)  # of the spans without a label, drawn in each step of training
     search: Literal["nearest", "whole"] = "nearest"  # compare with the K nearest sentences, or with all of them
     budget_mb: int = Field(default=512, ge=1, le=10_000_000)  # the most memory that scores take at once
@@ -61,11 +63,17 @@ class NearestHead(Head):
     def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
         """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y].
 
-        A label that the pool lacks says nothing and adds nothing.
+        A label that the pool lacks says nothing and adds nothing. With `batch_neighbours` each sentence is compared
+        with the others of its batch as well, as they were encoded for their own loss.
         """
         if pool is None or targets.spans is None:
             raise ValueError("the nearest-neighbour head needs a pool of training spans to compare with")
         vectors, compared, labels, wanted = query.vectors, pool.vectors.float(), pool.labels, targets.spans
+        own: OwnSentences | None = None
+        if self.settings.batch_neighbours:
+            sentence = query.candidates.sentence
+            own = OwnSentences(sentence, torch.cat([sentence, torch.full_like(labels, -1)]))
+            compared, labels = torch.cat([vectors.detach(), compared]), torch.cat([wanted.argmax(1), labels])
         if self.settings.null_share < 1:
             rows, weights = _draw_nulls(wanted[:, 0] == wanted.sum(1), self.settings.null_share)
             others, counts = _draw_nulls(labels == 0, self.settings.null_share)
@@ -73,10 +81,10 @@ class NearestHead(Head):
             vectors = functional.pad(vectors[rows], (0, 1), value=1.0)
             compared = torch.cat([compared[others], counts.log()[:, None]], dim=1)
             labels, wanted = labels[others], wanted[rows] * weights[:, None]
-        present = torch.zeros(self.labels, dtype=torch.bool, device=wanted.device)
-        present[labels] = True
-        wanted = wanted * present
-        losses: Tensor = _NeighbourLoss.apply(vectors, compared, labels, wanted)  # type: ignore[no-untyped-call]
+            own = own.select(rows, others) if own is not None else None
+        counts = torch.zeros(self.labels, device=wanted.device).index_add_(0, labels, wanted.new_ones(len(labels)))
+        wanted = wanted * (counts > (own.label_counts(labels, self.labels) if own is not None else 0))
+        losses: Tensor = _NeighbourLoss.apply(vectors, compared, labels, wanted, own)  # type: ignore[no-untyped-call]
         return losses.sum()
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
@@ -132,6 +140,30 @@ class NearestHead(Head):
         return query.datastore, query.neighbour_sentences
 
 
+@dataclass(frozen=True)
+class OwnSentences:
+    """The sentences of a batch that its spans and those of a pool belong to: no span is compared with its own."""
+
+    queries: Tensor  # [S]
+    pool: Tensor  # [N], -1 for those of no sentence of the batch
+
+    def select(self, queries: Tensor, pool: Tensor) -> "OwnSentences":
+        """Those of some rows of both."""
+        return OwnSentences(self.queries[queries], self.pool[pool])
+
+    def hidden(self, rows: slice) -> Tensor:
+        """Which spans of the pool [S, N] some spans are not compared with."""
+        return self.queries[rows, None] == self.pool
+
+    def label_counts(self, labels: Tensor, count: int) -> Tensor:
+        """How many spans of each label [S, count] the pool has of each span's own sentence; labels [N]."""
+        inside = self.pool >= 0
+        sentences = int(max(self.queries.max(), self.pool.max())) + 1
+        sizes = torch.zeros(sentences, count, device=labels.device)
+        sizes.index_put_((self.pool[inside], labels[inside]), sizes.new_ones(()), accumulate=True)
+        return sizes[self.queries]
+
+
 class _NeighbourLoss(torch.autograd.Function):
     """-sum_y t_y log P(y|s) [S] for span vectors [S, H], a pool [N, H] with labels [N], and targets t [S, 1 + Y].
 
@@ -142,12 +174,16 @@ class _NeighbourLoss(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor, own: OwnSentences | None
+    ) -> Tensor:
         losses, gradient = vectors.new_empty(len(vectors)), torch.empty_like(vectors)
         one_hot = functional.one_hot(labels, targets.shape[1]).to(vectors.dtype)
         for rows in _row_blocks(vectors, pool):
-            slope, losses[rows] = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot)
+            hidden = own.hidden(rows) if own is not None else None
+            slope, losses[rows] = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot, hidden)
             gradient[rows] = slope @ pool
+        ctx.own = own
         ctx.save_for_backward(gradient, vectors, pool, labels, targets, one_hot)
         return losses
 
@@ -159,14 +195,16 @@ class _NeighbourLoss(torch.autograd.Function):
         if ctx.needs_input_grad[1]:
             pool_gradient = torch.zeros_like(pool)
             for rows in _row_blocks(vectors, pool):
-                slope, _ = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot)
+                hidden = ctx.own.hidden(rows) if ctx.own is not None else None
+                slope, _ = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot, hidden)
                 pool_gradient += slope.T @ (vectors[rows] * upstream[rows])
-        return gradient * upstream, pool_gradient, None, None
+        return gradient * upstream, pool_gradient, None, None, None
 
 
 def _draw_nulls(null: Tensor, share: float) -> tuple[Tensor, Tensor]:
     """The rows of all spans with a label and of a share of the nulls [N], and how many spans each stands for [N]."""
     rows = (~null | (torch.rand(null.shape, device=null.device) < share)).nonzero().flatten()
+    rows = rows if len(rows) else rows.new_zeros(1)  # never none
     return rows, torch.where(null[rows], 1 / share, 1.0)
 
 
@@ -177,14 +215,17 @@ def _row_blocks(vectors: Tensor, pool: Tensor) -> Iterator[slice]:
 
 
 def _score_gradient(
-    vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor, one_hot: Tensor
+    vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor, one_hot: Tensor, hidden: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """d loss / d score [S, N] and the loss [S]."""
+    """d loss / d score [S, N] and the loss [S]; `hidden` [S, N] are not compared with."""
     scores = vectors @ pool.T
-    weights = scores.sub_(scores.amax(1, keepdim=True)).exp_()
+    if hidden is not None:
+        scores.masked_fill_(hidden, -torch.inf)
+    number = torch.finfo(scores.dtype)
+    weights = scores.sub_(scores.amax(1, keepdim=True).clamp_(min=number.min)).exp_()
     sums = weights @ one_hot  # [S, 1 + Y]
-    total, mass = sums.sum(1), targets.sum(1)  # [S]
-    sums.clamp_(min=torch.finfo(sums.dtype).tiny)
+    total, mass = sums.sum(1).clamp_(min=number.tiny), targets.sum(1)  # [S]; 0 where nothing is compared with
+    sums.clamp_(min=number.tiny)
     slope = (mass / total)[:, None] - targets / sums  # [S, 1 + Y]: of a weight of each label
     losses = mass * total.log() - (targets * sums.log()).sum(1)
     return slope.index_select(1, labels).mul_(weights), losses

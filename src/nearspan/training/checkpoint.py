@@ -24,6 +24,7 @@ class Progress:
     fingerprint: str  # of data, recipe and seed: a run only goes on from its own checkpoint
     fixed: str  # digest of what training does not change, which a checkpoint does not hold
     epochs: int = 0  # in all; 0: not yet chosen
+    scored: int = 1  # every so many epochs are scored, the last one among them
     epoch: int = 0  # epochs completed
     step: int = 0  # batches completed in the epoch under way
     loss: float = 0.0  # summed over those batches

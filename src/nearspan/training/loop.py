@@ -147,7 +147,7 @@ def _train_epochs(
     progress: Progress,
     folder: Path,
     resume: bool,
-    plan: Callable[[], tuple[int, float, Clock | None]],
+    plan: Callable[[], tuple[int, int, float, Clock | None]],
 ) -> tuple[Progress, Evaluation | None]:
     """Train until the last epoch, or until patience ends; the network is then that of the best epoch.
 
@@ -164,15 +164,16 @@ def _train_epochs(
         loss = trainer.epoch(progress, best, folder)
         began = time.monotonic()
         evaluation = None
-        if evaluator and progress.epoch > trainer.pretraining:
+        over, learns = trainer.is_out_of_time, progress.epoch > trainer.pretraining
+        if evaluator and learns and (over or (progress.epochs - progress.epoch) % progress.scored == 0):
             trainer.refresh()
             evaluation = evaluator.evaluate()
         score = evaluation.value if evaluation else -1.0
-        if evaluation is None or score > progress.best:
+        if not evaluator or not learns or score > progress.best:
             progress.best, progress.best_epoch = score, progress.epoch
             best = {name: tensor.detach().clone() for name, tensor in checkpoint.state_to_keep(network).items()}
         waited = progress.epoch - max(progress.best_epoch, trainer.pretraining)
-        if trainer.is_out_of_time:
+        if over or (evaluation is not None and trainer.is_out_of_time):
             progress.epochs = progress.epoch
         progress.done = progress.epoch >= progress.epochs or 0 < settings.patience <= waited
         if not progress.done:  # what was learned with one memory is scored with it; the next epoch gets a new one
@@ -193,12 +194,12 @@ def _train_epochs(
 
 
 def _choose_epochs(
-    trainer: Trainer, progress: Progress, plan: Callable[[], tuple[int, float, Clock | None]]
+    trainer: Trainer, progress: Progress, plan: Callable[[], tuple[int, int, float, Clock | None]]
 ) -> TrainingSettings:
     """Let the trainer have as many epochs as the time allows, or as a checkpoint says."""
     seconds = 0.0
     if not progress.epochs and trainer.settings.minutes:
-        progress.epochs, seconds, trainer.clock = plan()
+        progress.epochs, progress.scored, seconds, trainer.clock = plan()
     progress.epochs = progress.epochs or trainer.settings.epochs
     trainer.settings = trainer.settings.model_copy(update={"epochs": progress.epochs})
     if seconds:

@@ -1,7 +1,10 @@
 """The device: where a model computes, and what makes it compute the same again."""
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 
@@ -41,3 +44,21 @@ def repeatable(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before)
+
+
+def usable_cores() -> int:
+    """How many cores this process may use: as many as torch has threads, and no more than the system grants.
+
+    `OMP_NUM_THREADS=1` or `torch.set_num_threads(1)` keep it to one; so do clusters that give a task one core.
+    """
+    granted = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(torch.get_num_threads(), granted, _container_cores()))
+
+
+def _container_cores() -> int:
+    """How many cores the container has, where it is limited to the time of some."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        return max(1, int(quota) // int(period))
+    except (OSError, ValueError):  # no container, or `max`
+        return sys.maxsize

@@ -44,6 +44,7 @@ def annotate(
     search: options.Search = "",
     interpolate: options.Interpolate = None,
     threshold: options.Thresholds = None,
+    workers: options.Workers = None,
     device: options.Device = "",
     precision: options.Precision = "auto",
     format: Annotated[
@@ -86,7 +87,7 @@ def annotate(
             "written. jsonl and brat keep them, --drop leaves them out and --flatten makes them contiguous",
             target.name,
         )
-    annotated = loaded.pipe(_documents(files, format, spans_are_given=loaded.classifies_given_spans))
+    annotated = loaded.pipe(_documents(files, format, spans_are_given=loaded.classifies_given_spans), workers=workers)
     if out is None:
         _print_lines(annotated)
         return

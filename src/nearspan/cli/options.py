@@ -78,6 +78,12 @@ Thresholds = Annotated[
         "if not given; 0 leaves out none.",
     ),
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", min=1, help="Processes that work, one core each; all cores if not given and worth their start."
+    ),
+]
 Synonyms = Annotated[
     list[Path] | None,
     typer.Option(

@@ -33,6 +33,7 @@ from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
 from nearspan.model.strangers import least_cosine, nearest_cosines
 from nearspan.model.thresholds import Threshold, thresholds_by_label
+from nearspan.model.workers import predict_documents
 from nearspan.precision import usable_precision
 from nearspan.segment import LabelledSpan, Sentence, contiguous
 from nearspan.spans import LabelledSentences, StringMajority, WordSums
@@ -279,15 +280,21 @@ class Model:
         [document] = Predictor(self, threshold).annotate([text])
         return document
 
-    def pipe(self, texts: Iterable[Document | str], *, threshold: Threshold | None = None) -> Iterator[Document]:
+    def pipe(
+        self, texts: Iterable[Document | str], *, threshold: Threshold | None = None, workers: int | None = None
+    ) -> Iterator[Document]:
         """Many texts, or documents, with their entities, in order; reads on only as results are taken.
 
+            for document in model.pipe(texts, workers=4): ...
+
+        That many processes work, one core each; 1 is this process itself. By default all cores work on a CPU where the
+        texts are many enough; `torch.set_num_threads` says how many that are.
         Entities with a score below the `threshold`, for all labels or by label, are left out.
         A model that classifies given spans gives the entities that documents have new labels; those out of reach go.
         """
         if isinstance(texts, str | Document):
             raise TypeError("pipe takes several texts or documents: give it a list, or call the model with one text")
-        return Predictor(self, threshold).annotate(texts)
+        return predict_documents(self, texts, workers, threshold)
 
     def set_threshold(self, threshold: Threshold) -> Model:
         """Leave out entities with lower scores from now on; for all labels, or by label. 0: leave out none.

@@ -1,11 +1,15 @@
 """A server under load: many clients at once, then requests that must be refused, then SIGTERM in the middle of work.
 
     nearspan demo && python benchmarks/serve_load.py runs/demo [--clients 64] [--seconds 60] [--out results.json]
+        [--workers 2] [--cores 2] [--edits 5] [--load-only] [--source src]
 
-The server is a process of its own, the clients are in this one, all on loopback and on the same cores. Each client
-asks again as soon as it has its answer: eight times in ten for the entities of one sample text, then for those of eight
-texts, then for the evidence of a text. Latencies are taken after a warm-up of ten seconds, the server's resident memory
-once a second.
+The server is a process of its own, with `--workers` more, the clients are in this one, all on loopback; with `--cores`
+the server has the first of them to itself, and the clients have the others. Each client asks again as soon as it has
+its answer: eight times in ten for the entities of one sample text, then for those of eight texts, then for the evidence
+of a text. Latencies are taken after a warm-up of ten seconds, the memory of the server's processes once a second, pages
+that they share counted once. With `--edits` a sentence is added to the memory every so many seconds, then asked for on
+eight connections at once, and taken out again: each answer after an edit must know of it. `--source` is the code that
+serves, to compare with another version.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +35,7 @@ import nearspan
 from nearspan.formats import sample
 
 WARM = 10  # seconds
+TOKEN = "sesame"
 TEXTS = [document.text for document in nearspan.read(sample.path("test")).documents]
 LIMITS = {"send_seconds": 2}  # so that slow requests need no long wait
 
@@ -37,24 +43,51 @@ LIMITS = {"send_seconds": 2}  # so that slow requests need no long wait
 class Server:
     """A server process and what it costs."""
 
-    def __init__(self, model: Path) -> None:
+    def __init__(self, options: argparse.Namespace) -> None:
         limits = [part for name, value in LIMITS.items() for part in ("--limit", f"{name}={value}")]
-        command = [sys.executable, "-m", "nearspan", "serve", str(model), "--port", "0", "--device", "cpu", *limits]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", "nearspan", "serve", str(options.model), "--port", "0", "--device", "cpu"]
+        command += [*limits, "--token", TOKEN]
+        if options.workers is not None:
+            command += ["--workers", str(options.workers)]
+        cores = sorted(os.sched_getaffinity(0))
+        environment = dict(os.environ)
+        if options.source:
+            environment["PYTHONPATH"] = os.pathsep.join([options.source, environment.get("PYTHONPATH", "")])
+        if options.cores:
+            environment["OMP_NUM_THREADS"] = str(options.cores)
+        self.process = subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=lambda: os.sched_setaffinity(0, cores[: options.cores] if options.cores else cores),
+        )
+        if options.cores and len(cores) > options.cores:
+            os.sched_setaffinity(0, cores[options.cores :])
         assert self.process.stderr is not None
         self.port = int(next(filter(None, (re.search(r"127\.0\.0\.1:(\d+)", line) for line in self.process.stderr)))[1])
 
     @property
+    def processes(self) -> list[int]:
+        """The server and its workers."""
+        children = [path.read_text().split() for path in Path(f"/proc/{self.process.pid}/task").glob("*/children")]
+        return [self.process.pid, *(int(child) for of_thread in children for child in of_thread)]
+
+    @property
     def memory(self) -> float:
-        """Resident MB."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return round(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024, 1)
+        """MB of all processes, what they share counted once."""
+        kilobytes = 0
+        for number in self.processes:
+            with suppress(OSError):  # it has ended
+                rollup = Path(f"/proc/{number}/smaps_rollup").read_text()
+                kilobytes += int(re.search(r"Pss:\s+(\d+)", rollup)[1])
+        return round(kilobytes / 1024, 1)
 
     @property
     def seconds(self) -> float:
         """CPU time so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / 100
+        fields = [Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split() for number in self.processes]
+        return sum(int(each[11]) + int(each[12]) for each in fields) / 100
 
 
 class Client:
@@ -63,11 +96,13 @@ class Client:
     def __init__(self, port: int) -> None:
         self.port = port
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self.body = b""  # of the last answer
 
     async def ask(self, path: str, body: Any) -> int:
         data = json.dumps(body).encode()
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(data)}"
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Authorization: Bearer {TOKEN}\r\nContent-Length: {len(data)}"
         )
         return await self.raw(head.encode() + b"\r\n\r\n" + data)
 
@@ -77,7 +112,7 @@ class Client:
         reader, writer = self.streams
         writer.write(request)
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        await reader.readexactly(int(re.search(r"content-length: (\d+)", head)[1]))
+        self.body = await reader.readexactly(int(re.search(r"content-length: (\d+)", head)[1]))
         if "connection: close" in head:
             writer.close()
             self.streams = None
@@ -92,7 +127,34 @@ def question(number: int) -> tuple[str, Any]:
     return ("/explain", {"text": text, "count": 3}) if number % 10 == 9 else ("/annotate", {"text": text})
 
 
-async def load(server: Server, clients: int, seconds: float) -> dict[str, Any]:
+EDITED = "Qelfo is a small town by the river"
+
+
+async def edit(server: Server, every: float, seen: Counter[str]) -> None:
+    """Add a sentence and take it out again, over and over, and see whether all who ask next know."""
+    editor, readers = Client(server.port), [Client(server.port) for _ in range(8)]
+
+    async def read() -> list[bool]:
+        answers = await asyncio.gather(*(reader.ask("/annotate", {"text": EDITED}) for reader in readers))
+        assert set(answers) == {200}, answers
+        found = [json.loads(reader.body)["documents"][0]["entities"] for reader in readers]
+        return [any((entity["text"], entity["label"]) == ("Qelfo", label) for entity in each) for each in found]
+
+    await editor.ask("/annotate", {"text": EDITED})
+    known = {entity["label"] for entity in json.loads(editor.body)["documents"][0]["entities"]}
+    label = next(name for name in ("PLACE", "ORG", "PERSON") if name not in known)
+    while True:
+        await asyncio.sleep(every)
+        body = {"text": EDITED, "entities": [{"start": 0, "end": 5, "label": label}]}
+        for path, content, expected in (("/memory", body, True), ("/memory/undo", {}, False)):
+            asked = time.perf_counter()
+            seen[f"{path} {await editor.ask(path, content)}"] += 1
+            seen["milliseconds"] += round(1000 * (time.perf_counter() - asked))
+            for knows in await read():
+                seen["right" if knows == expected else "wrong"] += 1
+
+
+async def load(server: Server, clients: int, seconds: float, every: float = 0) -> dict[str, Any]:
     began = time.perf_counter()
     times: dict[str, list[float]] = {"annotate": [], "annotate 8 texts": [], "explain": []}
     statuses: Counter[str] = Counter()
@@ -118,9 +180,13 @@ async def load(server: Server, clients: int, seconds: float) -> dict[str, Any]:
             await asyncio.sleep(1)
             memory.append(server.memory)
 
-    watching = asyncio.create_task(watch())
+    seen: Counter[str] = Counter()
+    others = [asyncio.create_task(watch())] + [asyncio.create_task(edit(server, every, seen))] * bool(every)
     await asyncio.gather(*(client() for _ in range(clients)))
-    watching.cancel()
+    for task in others:
+        if task.done():
+            task.result()  # raises what went wrong
+        task.cancel()
     every = [one for some in times.values() for one in some]
     return {
         "clients": clients,
@@ -130,6 +196,7 @@ async def load(server: Server, clients: int, seconds: float) -> dict[str, Any]:
         "failed": sum(count for status, count in statuses.items() if status != "200"),
         "statuses": dict(statuses),
         "latency_ms": {"all": spread(every), **{kind: spread(some) for kind, some in times.items()}},
+        "edits": dict(seen),
         "server_mb": {"warm": memory[WARM - 1], "every_ten_seconds": memory[WARM + 9 :: 10]},
     }
 
@@ -193,12 +260,14 @@ async def health(port: int) -> int:
 
 
 async def measured(options: argparse.Namespace) -> dict[str, Any]:
-    server = Server(options.model)
+    server = Server(options)
     try:
         start = server.memory
-        found = {"load": await load(server, options.clients, options.seconds)}
+        found = {"load": await load(server, options.clients, options.seconds, options.edits)}
         found["load"]["server_mb"] = {"start": start, **found["load"]["server_mb"]}
         print(json.dumps(found, indent=1), flush=True)
+        if options.load_only:
+            return found
         return {**found, "refusals": await refusals(server), "sigterm": await ending(server)}
     finally:
         server.process.kill()
@@ -209,11 +278,17 @@ def main() -> None:
     arguments.add_argument("model", type=Path)
     arguments.add_argument("--clients", type=int, default=64)
     arguments.add_argument("--seconds", type=float, default=60)
+    arguments.add_argument("--workers", type=int)
+    arguments.add_argument("--cores", type=int, default=0)
+    arguments.add_argument("--edits", type=float, default=0, help="seconds between two")
+    arguments.add_argument("--load-only", action="store_true")
+    arguments.add_argument("--source", default="")
     arguments.add_argument("--commit", default="")
     arguments.add_argument("--hardware", default=platform.processor())
     arguments.add_argument("--out", type=Path)
     options = arguments.parse_args()
-    found: dict[str, Any] = {"commit": options.commit, "hardware": options.hardware, "model": "nearspan demo"}
+    found: dict[str, Any] = {"command": sys.argv, "commit": options.commit, "hardware": options.hardware}
+    found |= {"model": str(options.model), "cores": options.cores, "workers": options.workers}
     found["load_average_before"] = round(os.getloadavg()[0], 1)  # of others on the same cores
     found |= asyncio.run(measured(options))
     print(json.dumps(found, indent=1))

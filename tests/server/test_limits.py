@@ -137,7 +137,7 @@ def test_a_busy_server_says_when_to_come_back(service, monkeypatch):
     async def busy(*_):
         raise Refusal(503, "busy")
 
-    monkeypatch.setattr(Worker, "answer", busy)
+    monkeypatch.setattr(Worker, "ask", busy)
     with TestClient(app, "http://localhost") as client:
         answer = client.post("/annotate", json={"text": "x"})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")

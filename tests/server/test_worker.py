@@ -98,7 +98,7 @@ def test_nor_is_it_by_small_ones_of_the_same_client():
     busy._queue = [Job("me", arrival, size, *[None] * 2) for arrival, size in ((5.0, 0), (0.0, 20_000), (6.0, 0))]
     for share in (0.0, 10.0):  # whether it has had its share or not
         busy._shares = {"me": share}
-        assert busy._next().size == 20_000
+        assert busy._next(busy._queue).size == 20_000
 
 
 def test_work_stops_when_its_client_leaves():

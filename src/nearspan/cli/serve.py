@@ -61,6 +61,9 @@ def serve(
         str,
         typer.Option(help="As how many copies a saved annotation counts; enough: as many as it takes to be read so."),
     ] = "8",
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes that answer, one core each, behind one memory.")
+    ] = 1,
     limit: Annotated[
         list[str] | None, typer.Option(help="Change a limit, name=value; may be given several times.")
     ] = None,
@@ -102,7 +105,7 @@ def serve(
         read_secret = read_token or ("" if public else secrets.token_urlsafe(24))
     asked: dict[server.Tool, bool] = {"label-studio": label_studio, "inception": inception}
     tools = [tool for tool, is_asked in asked.items() if is_asked]
-    app = server.create_app(service, secret, limits, hosts, read_secret, tools, weight)
+    app = server.create_app(service, secret, limits, hosts, read_secret, tools, weight, workers)
 
     def show_address(address: str) -> None:
         link = address if token else f"{address}#token={secret}"  # what follows # never goes over the wire

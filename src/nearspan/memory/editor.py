@@ -76,6 +76,13 @@ class Editor:
         sentences, edits = len(self._sync.revision.sentences), len(standing_edits(self._sync.edits))
         return f"Editor({self.folder}, {sentences:,} sentences, {edits} edits)"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process of this program needs; the lock stays here."""
+        return {name: value for name, value in self.__dict__.items() if name != "_mutex"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _mutex=RLock())
+
     def __len__(self) -> int:
         return len(self._sync.revision.sentences)
 

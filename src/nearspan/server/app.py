@@ -20,6 +20,7 @@ from nearspan.server.guard import HEADERS, Guard
 from nearspan.server.inbox import WEIGHT, Inbox
 from nearspan.server.label_studio import label_studio_routes
 from nearspan.server.limits import Limits
+from nearspan.server.replica import start_replicas
 from nearspan.server.routes import edit_routes, memory_routes, model_routes
 from nearspan.server.schemas import refusals
 from nearspan.server.service import Service
@@ -39,18 +40,20 @@ def create_app(
     read_token: str = "",
     tools: Collection[Tool] = (),
     annotation_weight: Weight = WEIGHT,
+    workers: int = 1,
 ) -> FastAPI:
     """The application that serves a model. `token` is for editing; `hosts` are the names that it answers to.
 
     With a `read_token` reading needs one of both tokens; without it, whoever reaches the server may read. `tools` are
     the annotation tools whose protocols it speaks too; they need the token for editing, and what is annotated there
-    counts as `annotation_weight` copies.
+    counts as `annotation_weight` copies. Several `workers` are processes of their own, each on one core, that answer
+    what edits nothing; one is a thread of this process, which computes with all cores that torch has.
 
         app = create_app(Service(nearspan.load("runs/mine")), token=secrets.token_urlsafe())
     """
     tokens = Tokens(token, read_token)
     limits = limits or Limits()
-    worker = Worker(limits)
+    worker = Worker(limits, service, start_replicas(service, workers) if workers > 1 else ())
     inbox = Inbox(service, worker, annotation_weight)
 
     @asynccontextmanager

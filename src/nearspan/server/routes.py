@@ -34,7 +34,7 @@ from nearspan.server.schemas import (
     refusals,
 )
 from nearspan.server.service import Service
-from nearspan.server.worker import Worker
+from nearspan.server.worker import Question, Worker
 
 Limit = Annotated[int, Query(ge=1, le=100)]
 Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
@@ -79,8 +79,8 @@ def model_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     )
     async def annotate(body: AnnotateIn, client: Client) -> AnnotateOut:
         limits.check_texts(body.batch)
-        size = sum(map(len, body.batch))
-        return await worker.answer(client, AnnotateOut, lambda: service.annotate(body.batch), size)
+        question = Question("annotate", (body.batch,), tuple(body.batch))
+        return await worker.ask(client, AnnotateOut, question, sum(map(len, body.batch)))
 
     @router.post(
         "/explain", responses=refusals(409, 422, 504), summary="The training spans that each entity of a text rests on"
@@ -88,9 +88,8 @@ def model_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     async def explain(body: ExplainIn, client: Client) -> ExplainOut:
         limits.check_texts([body.text], limits.explained_characters)
         limits.check_count(body.count)
-        return await worker.answer(
-            client, ExplainOut, lambda: service.explain(body.text, body.count, limits), len(body.text)
-        )
+        question = Question("explain", (body.text, body.count, limits))
+        return await worker.ask(client, ExplainOut, question, len(body.text))
 
     @router.post("/neighbours", responses=refusals(409, 422, 504), summary="What a span is near to, predicted or not")
     async def neighbours(body: NeighboursIn, client: Client) -> EvidenceOut:
@@ -99,9 +98,8 @@ def model_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
         if body.label and body.label not in service.labels:
             hint = did_you_mean(body.label, service.labels)
             raise Refusal(422, f"label: {body.label!r} is none of the model's; {hint}")
-        return await worker.answer(
-            client, EvidenceOut, lambda: service.neighbours(body.text, body.span, body.label, body.count).to_dict()
-        )
+        question = Question("neighbours", (body.text, body.span, body.label, body.count))
+        return await worker.ask(client, EvidenceOut, question)
 
     @router.get("/map", responses=refusals(409, 504), summary="The memory's entities in two dimensions")
     async def memory_map(client: Client) -> MapOut:

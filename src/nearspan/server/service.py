@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import groupby
+from functools import partial
+from itertools import groupby, islice
 from time import monotonic
 from typing import Any
 
 import torch
+from pydantic import BaseModel
 
 from nearspan.colours import LabelColours
 from nearspan.document import Document, Entity, Span
@@ -29,7 +31,7 @@ from nearspan.segment import LabelledSpan
 from nearspan.segment.windows import balanced_runs
 from nearspan.server.limits import Limits, Refusal
 from nearspan.server.schemas import EntityOut, ErrorOut, ErrorsOut, MapOut, PointOut
-from nearspan.server.worker import Pieces
+from nearspan.server.worker import Pieces, Question, finish, to_json
 
 PIECE = 256  # words that are read before others have their turn
 DOCUMENTS = 32  # of the corpus that are scored at a time
@@ -78,10 +80,24 @@ class Service:
             "corpus": self.error_browser is not None,
         }
 
+    def begin(self, schema: type[BaseModel], question: Question) -> Pieces[str]:
+        """The answer to a question as JSON, in pieces."""
+        return to_json(schema, lambda: getattr(self, question.name)(*question.arguments))
+
+    def annotate_together(self, schema: type[BaseModel], batch: Sequence[Sequence[str]]) -> list[str]:
+        """What `annotate` answers to each of several questions, as JSON; their texts are read together."""
+        pieces = _annotate(self._snapshot(), [Document(text) for texts in batch for text in texts])
+        documents = iter(finish(pieces))
+        by_question = [list(islice(documents, len(texts))) for texts in batch]
+        return [finish(to_json(schema, partial(_to_dict, answer))) for answer in by_question]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
     def annotate(self, texts: Sequence[str]) -> Pieces[dict[str, Any]]:
         """The texts with their entities."""
         documents = yield from _annotate(self._snapshot(), [Document(text) for text in texts])
-        return {"documents": [document.to_dict() for document in documents]}
+        return _to_dict(documents)
 
     def explain(self, text: str, count: int, limits: Limits) -> Pieces[dict[str, Any]]:
         """Evidence for each entity of a text; refused where there are too many to explain at once."""
@@ -113,14 +129,14 @@ class Service:
         """The model with its memory as it is now: an edit between two pieces of an answer does not change it."""
         return copy(self.model)
 
-    def neighbours(self, text: str, span: Span, label: str, count: int) -> Evidence:
+    def neighbours(self, text: str, span: Span, label: str, count: int) -> dict[str, Any]:
         """Evidence for a span, for one of its labels where a label is given."""
         model = self.model
         evidence = model.explain_span(text, span, count)
-        if label in ("", evidence.label):
-            return evidence
-        score = model.to_score(evidence.probabilities[label], label, evidence.text)
-        return replace(evidence, label=label, score=score, against=[], counter_evidence=None)
+        if label not in ("", evidence.label):
+            score = model.to_score(evidence.probabilities[label], label, evidence.text)
+            evidence = replace(evidence, label=label, score=score, against=[], counter_evidence=None)
+        return evidence.to_dict()
 
     def list_errors(self, kind: str, label: str, limit: int, offset: int) -> Pieces[ErrorsOut]:
         """A page of the errors on the corpus, which is scored again where the memory was edited."""
@@ -137,6 +153,10 @@ class Service:
         if self._map is None or self._map[0] is not model.datastore:
             self._map = model.datastore, _draw_map(model.datastore, model.labels, points)
         return self._map[1]
+
+
+def _to_dict(documents: Sequence[Document]) -> dict[str, Any]:
+    return {"documents": [document.to_dict() for document in documents]}
 
 
 def _annotate(model: Model, documents: Sequence[Document]) -> Pieces[list[Document]]:

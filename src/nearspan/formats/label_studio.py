@@ -13,7 +13,6 @@ attributes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from nearspan.formats.json_annotations import (
 from nearspan.formats.json_values import Malformed, json_type, read_records, to_line
 from nearspan.formats.relations import has_id, keeps_relations, relation_attributes, relations_of
 from nearspan.formats.source import Source
+from nearspan.formats.utf16 import utf16_offsets
 from nearspan.io.atomic import write_file
 
 LABELS = ("labels", "hypertextlabels", "paragraphlabels")
@@ -217,10 +217,8 @@ def _count_fits(text: str, values: Iterable[Mapping[str, Any]], to_character: Ca
 
 def _offsets_in(text: str, values: Sequence[Mapping[str, Any]]) -> Callable[[Any], Any]:
     """What makes an offset one in characters: some versions count those beyond U+FFFF twice, as JavaScript does."""
-    if text.isascii() or max(text) <= "\uffff":
+    if not (characters := utf16_offsets(text)):
         return lambda offset: offset
-    units = list(accumulate((1 + (character > "\uffff") for character in text), initial=0))
-    characters = {unit: index for index, unit in enumerate(units)}
 
     def to_character(offset: Any) -> Any:
         return characters.get(offset, -1) if type(offset) is int else offset

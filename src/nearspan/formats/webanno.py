@@ -43,14 +43,13 @@ from nearspan.formats.format import (
 from nearspan.formats.layers import NAMED_ENTITY, VALUE, holds_entities, keeps, label_and_attributes, layer_of
 from nearspan.formats.layout import Layout
 from nearspan.formats.source import Source
+from nearspan.formats.utf16 import utf16_offsets, utf16_size
 from nearspan.formats.webanno_cells import (
     SPECIAL_IN_TEXT,
     Stack,
     escape,
     parse_stack,
     unescape,
-    utf16_offsets,
-    utf16_size,
 )
 from nearspan.io.paths import display_path
 from nearspan.segment import split

@@ -1,4 +1,4 @@
-"""The cells of WebAnno TSV: annotations that stand beside each other, what is escaped, and offsets in UTF-16 units."""
+"""The cells of WebAnno TSV: annotations that stand beside each other, and what is escaped."""
 
 import re
 
@@ -38,19 +38,3 @@ def unescape(text: str) -> str:
 def escape(text: str, special: re.Pattern[str] = _SPECIAL) -> str:
     """A text with a backslash before what is special in a cell; in the words of a text less is."""
     return special.sub(lambda match: _LETTERS.get(match[0], "\\" + match[0]), text)
-
-
-def utf16_size(text: str) -> int:
-    """How many UTF-16 units a text has."""
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
-def utf16_offsets(text: str) -> dict[int, int]:
-    """Offsets in characters by those in UTF-16 units, where they differ."""
-    if not text or max(text) <= "\uffff":
-        return {}
-    offsets, size = {0: 0}, 0
-    for index, character in enumerate(text, 1):
-        size += 1 + (character > "\uffff")
-        offsets[size] = index
-    return offsets

@@ -10,6 +10,7 @@ from itertools import chain
 
 from nearspan.document import Document, Entity, Fragment, count_of
 from nearspan.errors import CorpusError, ResourceError, first_line
+from nearspan.formats.layers import SENTENCE, TOKEN
 from nearspan.formats.xml_outline import look_through
 
 try:
@@ -19,8 +20,6 @@ except ImportError as error:
         f"reading a CAS needs {error.name}, which is not installed: pip install 'nearspan[cas]'"
     ) from error
 
-SENTENCE = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Sentence"
-TOKEN = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Token"
 PREDICTED = "inception_internal_predicted"  # marks what a recommender adds
 SCORE, EXPLANATION = "_score", "_score_explanation"  # follow the feature's name
 

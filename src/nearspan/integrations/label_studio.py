@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from nearspan.document import Document, Entity, Fragment, Span
 from nearspan.errors import ConfigError, CorpusError
+from nearspan.formats.utf16 import utf16_offsets
 from nearspan.formats.xml_outline import look_through
 
 FRAGMENT = "fragment"  # the relation that joins the parts of a discontinuous entity
@@ -216,23 +217,13 @@ def _locate(text: str, value: Mapping[str, Any]) -> Span | None:
     if type(start) is not int or type(end) is not int:
         return None
     spans = [(start, end)]
-    if not text.isascii():
-        spans.append((_from_utf16(text, start), _from_utf16(text, end)))
+    if units := utf16_offsets(text):
+        spans.append((units.get(start, -1), units.get(end, -1)))
     for first, stop in spans:
         part = text[first:stop] if 0 <= first < stop <= len(text) else ""
         if part.strip() and (not isinstance(covered, str) or part.split() == covered.split()):
             return Span.of(first + len(part) - len(part.lstrip()), stop - len(part) + len(part.rstrip()))
     return None
-
-
-def _from_utf16(text: str, offset: int) -> int:
-    """An offset in code points that was counted in UTF-16 units; -1 where the text is shorter.
-
-    >>> _from_utf16("😀 Ada", 3), _from_utf16("😀 Ada", 9)
-    (2, -1)
-    """
-    units = text.encode("utf-16-le")
-    return len(units[: 2 * offset].decode("utf-16-le", "replace")) if 0 <= 2 * offset <= len(units) else -1
 
 
 def _excerpt(value: Mapping[str, Any]) -> str:

@@ -8,7 +8,8 @@ import torch
 import nearspan
 from nearspan.document import Document
 from nearspan.errors import ConfigError
-from nearspan.heads import Query
+from nearspan.heads import Query, nearest
+from nearspan.knn import nearest_sentences
 from nearspan.model import Model
 from nearspan.segment import LabelledSpan, split
 from nearspan.spans import SpanLabels
@@ -44,6 +45,22 @@ def test_a_batch_equals_its_sentences_one_by_one(instance: Model, search: str, b
     probabilities = instance.network.predict_proba(together)
     torch.testing.assert_close(probabilities, one_by_one(instance), atol=1e-5, rtol=1e-4)
     assert len(together.candidates) == len(probabilities)
+
+
+@torch.inference_mode()
+def test_a_batch_is_searched_for_once_and_again_in_another_datastore(instance: Model, monkeypatch):
+    searched = []
+    monkeypatch.setattr(
+        nearest, "nearest_sentences", lambda store, *rest: searched.append(store) or nearest_sentences(store, *rest)
+    )
+    asked, head = query(instance, *TEXTS), instance.network.head
+    for row in (0, 1):
+        head.contributions(asked, row)
+    instance.network.predict_proba(asked)
+    assert searched == [instance.datastore]
+    other = replace(instance.datastore)
+    head.contributions(asked.with_datastore(other), 0)
+    assert [store is other for store in searched] == [False, True]
 
 
 @torch.inference_mode()

@@ -169,7 +169,7 @@ class Datastore:
         for sentence in self.sentences:
             for gold in sentence.entities:
                 first, stop = gold.fragments[0]
-                if not gold.discontinuous and stop - first <= self.max_width:
+                if len(gold.fragments) == 1 and stop - first <= self.max_width:
                     text = sentence.text[sentence.words[first][0] : sentence.words[stop - 1][1]]
                     labels.setdefault(_folded(text), set()).add(gold.label)
         return {text: frozenset(names) for text, names in labels.items()}

@@ -198,7 +198,7 @@ class _Trial:
             numbers = query.batch.ids.tolist()
             if not any(i in checked for i in numbers):
                 continue
-            query.datastore = datastore
+            query = query.with_datastore(datastore)
             probabilities = network.predict_proba(query)  # [S, 1 + Y]
             chosen, gold = torch.zeros_like(probabilities), torch.zeros_like(probabilities)
             chosen[network.head.choose(probabilities)] = 1

@@ -12,6 +12,8 @@
 - `here`: a figure from another record, which `record` names (a file below benchmarks/results)
 - neither: not run; `why` says what it would need
 
+`[[figure]]` is a picture of recorded runs (benchmarks/figures.py), which stands on the page as `FILE.svg`.
+
 `why` beside a figure explains one that is not reached. With `lower = true` less is better, as of errors and times.
 `records` lists the files of benchmarks/results that count, all of them by name unless told; of a seed that two files
 have, the later file's run counts.
@@ -19,7 +21,8 @@ have, the later file's run counts.
 Without `--tables` the jobs of all rows are run from the corpora in DATA (the jobs' `data/`). Those that OUT holds a
 record of are left out, and a run that was stopped goes on. Tables of these runs are written to OUT/PAPER.md. `--try`
 runs one seed of one job of each recipe for one epoch, to see that all is in place. With `--tables` nothing is run, and
-the tables of docs/papers/PAPER.md, between `<!-- id -->` and `<!-- end -->`, are written anew from benchmarks/results.
+the tables of docs/papers/PAPER.md, between `<!-- id -->` and `<!-- end -->`, and its pictures are made anew from
+benchmarks/results.
 """
 
 from __future__ import annotations
@@ -152,6 +155,19 @@ def write_page(name: str, paper: Mapping[str, Any]) -> None:
         before, rest = text.split(begin, 1)
         text = f"{before}{begin}\n{markdown(table, records)}\n\n{end}{rest.split(end, 1)[1]}"
     page.write_text(text, encoding="utf-8")
+    draw_figures(paper, records, PAGES)
+
+
+def draw_figures(paper: Mapping[str, Any], records: Records, folder: Path) -> None:
+    """The paper's pictures of which every line has runs."""
+    figures = paper.get("figure", [])
+    drawn = [figure for figure in figures if all(records.get(line["job"]) for line in figure["line"])]
+    if not drawn:
+        return
+    from figures import draw  # matplotlib is only needed for these
+
+    for figure in drawn:
+        print(f"figure: {draw(figure, records, folder)}")
 
 
 def run_jobs(name: str, paper: Mapping[str, Any], options: argparse.Namespace) -> None:
@@ -165,6 +181,8 @@ def run_jobs(name: str, paper: Mapping[str, Any], options: argparse.Namespace) -
     tables = [f"## {table['title']}\n\n{markdown(table, records)}\n" for table in paper["table"]]
     (out / f"{name}.md").write_text("\n".join(tables), encoding="utf-8")
     print(f"tables: {out / f'{name}.md'}")
+    if not options.short:
+        draw_figures(paper, records, out)
 
 
 def shorten_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+import figures  # noqa: E402
 import reproduce  # noqa: E402
 
 PAPERS = sorted(path.stem for path in (BENCHMARKS / "papers").glob("*.toml"))
@@ -74,6 +75,25 @@ def test_a_papers_page_has_the_tables_of_the_records(name: str, tmp_path: Path, 
     reproduce.write_page(name, reproduce.read_paper(name))
     written = (tmp_path / page.name).read_text()
     assert written == page.read_text(), f"python benchmarks/reproduce.py {name} --tables"
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_papers_pictures_are_drawn_from_records_and_stand_on_its_page(name: str, tmp_path: Path):
+    paper = reproduce.read_paper(name)
+    records = reproduce.read_records(sorted((BENCHMARKS / "results").glob("*.jsonl")))
+    reproduce.draw_figures(paper, records, tmp_path)
+    for figure in paper.get("figure", []):
+        drawn, shown = (folder / f"{figure['file']}.svg" for folder in (tmp_path, reproduce.PAGES))
+        for line in figure["line"]:
+            assert f">{line['label']}<" in drawn.read_text(), line
+            assert f">{line['label']}<" in shown.read_text(), f"python benchmarks/reproduce.py {name} --tables"
+        assert f"({shown.name})" in (reproduce.PAGES / f"{name}.md").read_text()
+
+
+def test_a_line_of_a_picture_is_the_mean_over_a_jobs_runs():
+    runs = {"job": [{"slices": {"1": {"f1": 0.5}}}, {"slices": {"1": {"f1": 0.7}}}]}
+    names, means, deviations = figures.line_of({"job": "job", "points": ["1"], "metric": "slices.*.f1"}, runs)
+    assert (names, means, [round(value, 4) for value in deviations]) == (["1"], [60.0], [14.1421])
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -36,6 +36,7 @@ class TrainingSettings(Settings):
     epochs: int = Field(default=100, ge=1, le=1_000_000)
     minutes: float = Field(default=0.0, ge=0, allow_inf_nan=False)  # of `epochs` as many as take so long; 0: all
     dev_share: float = Field(default=0.0, ge=0, lt=1)  # of the training data, scored where none is given for that
+    rehearsal: float = Field(default=4.0, ge=0, allow_inf_nan=False)  # of a warm start: old sentences for each new one
     batch: int = Field(default=8, ge=0, le=1_000_000)  # sentences; 0: all of them, so that an epoch is one step
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     weight_decay: float = Field(default=0.01, ge=0, allow_inf_nan=False)  # of adamw, and of sgd

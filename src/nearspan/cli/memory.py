@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -121,8 +122,7 @@ def list_(
     colours = LabelColours(editor.model.labels)
     for sentence in sentences:
         terminal().print(_render(sentence, colours), soft_wrap=True)
-    if editor.training_due:
-        echo(editor.training_due)
+    _echo_training_due(editor)
 
 
 @memory.command(cls=Command)
@@ -327,6 +327,14 @@ def _open(context: typer.Context, device: str, search: str = "", interpolate: fl
     return editor
 
 
+def _echo_training_due(editor: Editor, receipt: Sequence[str] = ()) -> None:
+    """Say that training is due, unless a receipt has said it just now, and by which command."""
+    if editor.training_due:
+        if editor.training_due not in receipt:
+            echo(editor.training_due)
+        echo(f"   nearspan train --from {shlex.quote(str(editor.folder))} --out NEW")
+
+
 def _run(
     editor: Editor,
     edits: Sequence[Callable[[Editor], Edit]],
@@ -338,8 +346,8 @@ def _run(
     if not preview:
         made = [make(editor) for make in edits]
         _show(made, as_json)
-        if editor.training_due and not as_json and editor.training_due not in made[-1].receipt:
-            echo(editor.training_due)
+        if not as_json:
+            _echo_training_due(editor, made[-1].receipt)
         return
     previews = [editor.preview(make, held_out or None) for make in edits]
     if as_json:

@@ -112,9 +112,14 @@ def load_recipe(name: str, settings: Sequence[str] | None, vectors: str, encoder
     """The recipe that the options ask for."""
     from nearspan import config
 
+    return override_recipe(config.load(name), settings, vectors, encoder)
+
+
+def override_recipe(recipe: Recipe, settings: Sequence[str] | None, vectors: str, encoder: str) -> Recipe:
+    """A recipe with the settings of the options."""
     files = {"encoder.vectors.file": vectors, "encoder.transformer.name": encoder}
     named = [f"{key}={json.dumps(value)}" for key, value in files.items() if value]
-    return config.load(name).override([*named, *(settings or ())])
+    return recipe.override([*named, *(settings or ())])
 
 
 def local_model(model: Path) -> Path:
@@ -189,6 +194,18 @@ def read_texts(paths: Sequence[Path], format: str | None = None, columns: str | 
     for path in paths:
         documents += [read_plain_text(path)] if is_plain_text(path, format) else read_documents([path], format, columns)
     return documents
+
+
+def read_corpora(
+    places: Sequence[str] | None, format: str | None = None, columns: str | None = None
+) -> dict[str, Sequence[Document]]:
+    """The documents of files by the corpus that NAME=PATH says they are of; by "" where none says so."""
+    named = [("", place) if Path(place).exists() else place.rpartition("=")[::2] for place in places or ()]
+    names = list(dict.fromkeys(name for name, _ in named))
+    if "" in names and len(names) > 1:
+        raise ConfigError("some corpora are named (NAME=PATH) and others are not: name all of them, or none")
+    corpora = {name: [Path(path) for other, path in named if other == name] for name in names}
+    return {name: read_documents(paths, format, columns) for name, paths in corpora.items()}
 
 
 def warn_of_problems(problems: Sequence[Problem], more: str = "") -> None:

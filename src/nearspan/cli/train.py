@@ -13,6 +13,7 @@ import typer
 from nearspan.cli import options
 from nearspan.cli.terminal import terminal
 from nearspan.document import Document
+from nearspan.errors import ConfigError
 from nearspan.recipes import names
 
 if TYPE_CHECKING:
@@ -22,17 +23,33 @@ EXAMPLES, LONGEST = 50, 120  # documents and sentences that are looked at for an
 
 
 def train(
-    train: options.TrainCorpus,
     out: Annotated[Path, typer.Option(help="Folder for the model, its checkpoint and metrics.")],
     recipe: Annotated[
         str,
         typer.Argument(
-            help="A recipe's name (see `nearspan recipes`) or a TOML file; `start` if not given.",
+            help="A recipe's name (see `nearspan recipes`) or a TOML file; `start`, or that of --from, if not given.",
             autocompletion=lambda: names(),
         ),
     ] = "",
-    dev: Annotated[list[Path] | None, typer.Option("--dev", help="Development corpus; its best epoch is kept.")] = None,
-    test: Annotated[list[Path] | None, typer.Option("--test", help="Test corpus, scored once at the end.")] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--train",
+            help="Training corpus, any format; may be given several times. NAME=PATH: a corpus with labels of its own.",
+        ),
+    ] = None,
+    from_model: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="Begin with this model: its weights, its memory and all edits; --train may be left out."
+        ),
+    ] = None,
+    replace_memory: Annotated[
+        bool,
+        typer.Option("--replace-memory", help="Of --from the weights alone: memory and labels are of --train."),
+    ] = False,
+    dev: Annotated[list[str] | None, typer.Option("--dev", help="Development corpus; its best epoch is kept.")] = None,
+    test: Annotated[list[str] | None, typer.Option("--test", help="Test corpus, scored once at the end.")] = None,
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -59,19 +76,29 @@ def train(
 
     Example: nearspan train --train train.conll --out runs/mine
 
+    With --from, training goes on with a model: what is new is learned, and its memory is rehearsed, so that nothing is
+    forgotten. Without --train the edits of its memory are learned.
+
+    Example: nearspan train --from runs/mine --train new.conll --out runs/better
+
     Example: nearspan train instance --train train.conll --dev dev.conll --out runs/mine --vectors glove.6B.100d.txt
     """
     from nearspan import training
     from nearspan.formats.synonyms import read as read_synonyms
 
-    chosen = options.load_recipe(recipe or training.first_recipe(), settings, vectors, encoder)
+    if not train and from_model is None:
+        raise ConfigError("give --train, or --from to train the edits of a model's memory")
+    start = None if from_model is None else options.local_model(from_model)
+    chosen = options.override_recipe(training.starting_recipe(recipe, start), settings, vectors, encoder)
     console = terminal(stderr=True)
-    documents = [options.read_documents(paths, format, columns) for paths in (train, dev, test)]
+    documents = [options.read_corpora(paths, format, columns) for paths in (train, dev, test)]
     try:
         run = training.train(
             chosen,
             *documents,
             out=out,
+            from_model=start,
+            replace_memory=replace_memory,
             minutes=minutes,
             seed=seed,
             device=device,
@@ -88,9 +115,8 @@ def train(
         raise KeyboardInterrupt(how) from None
     if run.main:
         console.print(f"saved to {out}. What next:", markup=False, highlight=False, soft_wrap=True)
-        for command in _next_commands(
-            out, (test or dev or [Path("CORPUS")])[0], run.model, chain(*reversed(documents))
-        ):
+        corpus = Path((test or dev or ["CORPUS"])[0])
+        for command in _next_commands(out, corpus, run.model, chain(*map(training.all_documents, reversed(documents)))):
             console.print(f"  nearspan {command}", markup=False, highlight=False, soft_wrap=True)
 
 

@@ -5,7 +5,7 @@ Shapes: B sentences in a batch, T words in its longest sentence, M sentences and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -114,8 +114,10 @@ class EncodedCorpus:
         spans = self.given_spans.to(device) if self.given_spans is not None else None
         return replace(self, first=self.first.to(device), features=features, given_spans=spans)
 
-    def training_batches(self, size: int, generator: torch.Generator | None = None) -> list[Tensor]:
-        """Batches of `size` sentences of like length, shuffled when a generator is given.
+    def training_batches(
+        self, size: int, generator: torch.Generator | None = None, chosen: Collection[int] | None = None
+    ) -> list[Tensor]:
+        """Batches of `size` sentences of like length, shuffled when a generator is given; of all, or of `chosen` ones.
 
         Sentences are shuffled first and sorted by words and pieces after (a stable sort), so those of equal size meet
         in another order each time; then the batches are shuffled. Sentences of one passage stay together, and their
@@ -127,7 +129,10 @@ class EncodedCorpus:
         count = len(self.passages)
         order = torch.arange(count) if generator is None else torch.randperm(count, generator=generator)
         batches: list[list[int]] = []
-        for passage in sorted(order.tolist(), key=self.sizes.__getitem__):
+        numbers = order.tolist()
+        if chosen is not None:
+            numbers = [number for number in numbers if any(each in chosen for each in self.passages[number])]
+        for passage in sorted(numbers, key=self.sizes.__getitem__):
             if not batches or len(batches[-1]) + len(self.passages[passage]) > size:
                 batches.append([])
             batches[-1].extend(self.passages[passage])

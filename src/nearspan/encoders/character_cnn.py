@@ -46,6 +46,21 @@ class CharacterFeature(WordFeature):
         characters = {character for sentence in train for token in sentence.tokens for character in token}
         return cls(settings, {"characters": sorted(characters)})
 
+    @torch.no_grad()
+    def grow(self, train: Sequence[Sentence], others: Sequence[Sentence]) -> Self:
+        """The same with the characters of more sentences, which begin as the one of unknown characters."""
+        del others
+        known = self.vocabulary["characters"]
+        new = sorted({letter for sentence in train for token in sentence.tokens for letter in token} - set(known))
+        if not new:
+            return self
+        grown = type(self)(self.settings, {"characters": [*known, *new]})
+        weights = self.state_dict()
+        unknown = weights["table.weight"][UNKNOWN].expand(len(new), -1)
+        weights["table.weight"] = torch.cat([weights["table.weight"], unknown])
+        grown.load_state_dict(weights)
+        return grown
+
     def reset_parameters(self) -> None:
         """Fresh weights."""
         bound = (3 / self.table.embedding_dim) ** 0.5

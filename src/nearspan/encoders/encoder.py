@@ -129,10 +129,34 @@ class Encoder(nn.Module):
         labels = sorted({gold.label for of_sentence in entities for gold in contiguous(of_sentence)})
         encoder = cls(settings, features, labels)
         if encoder.sentence_context is not None and encoder.sentence_context.names:
-            encoder._initialize_labels(encoder.sentence_context, train, entities)
+            encoder._initialize_labels(encoder.sentence_context, train, entities, encoder.sentence_context.names)
         if settings.word_memory is not None:
             encoder.word_memory = WordMemory.from_corpus(settings.word_memory, train, encoder.key_size, encoder.size)
         return encoder
+
+    def grow(
+        self,
+        train: Sequence[Sentence],
+        others: Sequence[Sentence] = (),
+        entities: Sequence[Sequence[LabelledSpan[str]]] = (),
+    ) -> None:
+        """Let the vocabularies know the words, characters and labels of training sentences that are new to them too.
+
+        `train` are all that it is to learn from: what words recall is of these alone. All that it knows stays.
+        """
+        for name, feature in list(self.word_features.items()):
+            self.word_features[name] = grown = feature.grow(train, others)
+            self.features[name] = grown
+        self.finder = self.finder.grow(train, others) if self.finder is not None else None
+        context = self.sentence_context
+        if context is not None and self.settings.sentence_context is not None:
+            labels = {gold.label for of_sentence in entities for gold in contiguous(of_sentence)}
+            new = sorted(labels.difference(context.names)) if context.names else []
+            grown_context = context.grow(self.settings.sentence_context, self.word_features, [*context.names, *new])
+            self.sentence_context = grown_context
+            self._initialize_labels(grown_context, train, entities, new)
+        if self.settings.word_memory is not None:
+            self.word_memory = WordMemory.from_corpus(self.settings.word_memory, train, self.key_size, self.size)
 
     def save(self, folder: Path, write: Callable[[str, Any], None]) -> None:
         """Hand each vocabulary to `write(name, content)`; a transformer writes its files to a folder of its own."""
@@ -250,10 +274,16 @@ class Encoder(nn.Module):
 
     @torch.no_grad()
     def _initialize_labels(
-        self, context: SentenceContext, train: Sequence[Sentence], entities: Sequence[Sequence[LabelledSpan[str]]]
+        self,
+        context: SentenceContext,
+        train: Sequence[Sentence],
+        entities: Sequence[Sequence[LabelledSpan[str]]],
+        labels: Sequence[str],
     ) -> None:
-        """Put each label's vector where the mean of its entities' words is."""
-        chosen = example_entities(entities, context.names)
+        """Put the vectors of some labels where the means of their entities' words are."""
+        if not labels:
+            return
+        chosen = example_entities(entities, labels)
         numbers = sorted({sentence for spans in chosen.values() for sentence, _, _ in spans})
         self.eval()
         corpus = self.prepare([train[number] for number in numbers])
@@ -261,9 +291,9 @@ class Encoder(nn.Module):
         for batch in corpus.reading_batches():
             vectors[batch.rows[batch.mask]] = self(batch).features[context.space][batch.mask]
         starts = dict(zip(numbers, corpus.first.tolist(), strict=True))
-        for row, spans in enumerate(chosen.values()):
+        for label, spans in chosen.items():
             words = [starts[sentence] + word for sentence, first, stop in spans for word in range(first, stop)]
-            context.labels[row] = vectors[words].mean(0)
+            context.labels[context.names.index(label)] = vectors[words].mean(0)
         self.train()
 
 

@@ -1,5 +1,7 @@
 """Sentence-level context: a vector of the sentence for each of its words (Luo et al., 2020, equations 5 to 8)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
@@ -10,7 +12,7 @@ from torch.nn import functional
 
 from nearspan.encoders.batches import Batch
 from nearspan.encoders.bilstm import BiLSTM, BiLSTMSettings
-from nearspan.encoders.character_cnn import CharacterFeature
+from nearspan.encoders.character_cnn import UNKNOWN, CharacterFeature
 from nearspan.encoders.static_vectors import StaticVectors
 from nearspan.encoders.word_feature import WordFeature, first_named
 from nearspan.segment import LabelledSpan, contiguous
@@ -64,6 +66,27 @@ class SentenceContext(nn.Module):
             nn.init.uniform_(self.labels, -((3 / self.labels.shape[1]) ** 0.5), (3 / self.labels.shape[1]) ** 0.5)
             nn.init.uniform_(self.kernel, -(settings.window**-0.5), settings.window**-0.5)
 
+    @torch.no_grad()
+    def grow(
+        self, settings: SentenceContextSettings, features: Mapping[str, WordFeature], labels: Sequence[str]
+    ) -> SentenceContext:
+        """The same for features that have grown and for more labels, which come last and are still to be filled in."""
+        grown = type(self)(settings, features, labels)
+        words = cast(StaticVectors | None, features.get("vectors"))
+        if words is not None and self.words is not None and grown.words is not None:
+            grown.words.copy_(self.words[words.places])
+        grown.recurrent = self.recurrent
+        if self.characters is not None and grown.characters is not None:
+            weights, table = self.characters.state_dict(), self.characters.table.weight
+            more = grown.characters.table.num_embeddings - len(table)
+            weights["table.weight"] = torch.cat([table, table[UNKNOWN].expand(more, -1)])
+            grown.characters.load_state_dict(weights)
+        if self.names:
+            grown.labels[: len(self.names)] = self.labels
+            grown.kernel.copy_(self.kernel)
+            grown.bias[: len(self.names)] = self.bias
+        return grown
+
     def forward(self, batch: Batch, features: Mapping[str, WordFeature], vectors: Mapping[str, Tensor]) -> Tensor:
         """The vectors [B, size] of a batch's sentences; `vectors` [B, T, their size] are those of the features."""
         inputs, prepared = dict(vectors), batch.corpus.features
@@ -93,9 +116,10 @@ class SentenceContext(nn.Module):
 def example_entities(
     entities: Sequence[Sequence[LabelledSpan[str]]], labels: Sequence[str]
 ) -> dict[str, list[tuple[int, int, int]]]:
-    """For each label some of its contiguous entities, evenly from the whole corpus: sentence, first word, stop."""
+    """For each of some labels some of its contiguous entities, evenly from the corpus: sentence, first word, stop."""
     spans: dict[str, list[tuple[int, int, int]]] = {label: [] for label in labels}
     for sentence, of_sentence in enumerate(entities):
         for gold in contiguous(of_sentence):
-            spans[gold.label].append((sentence, gold.first, gold.stop))
+            if gold.label in spans:
+                spans[gold.label].append((sentence, gold.first, gold.stop))
     return {label: places[:: -(-len(places) // MOST) or 1] for label, places in spans.items()}

@@ -1,11 +1,13 @@
 """Word embeddings: pretrained rows that stay as they are, and trained rows for the words without one."""
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -16,9 +18,12 @@ from nearspan.encoders.vector_files import read_vectors
 from nearspan.encoders.word_feature import WordFeature
 from nearspan.encoders.word_memory import normalize_digits
 from nearspan.errors import ConfigError, ModelError
+from nearspan.io.paths import is_file
 from nearspan.registry import register
 from nearspan.segment import Sentence
 from nearspan.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 UNKNOWN, NUMBER = "<unknown>", "<number>"
 
@@ -79,6 +84,7 @@ class StaticVectors(WordFeature):
     def __init__(self, settings: StaticVectorSettings, vocabulary: dict[str, Any]) -> None:
         super().__init__()
         self.settings, self.vocabulary = settings, vocabulary
+        self.places: Sequence[int] = range(len(vocabulary["trained"]))  # of its trained rows in what it has grown from
         trained, frozen = vocabulary["trained"], vocabulary["frozen"]
         if trained[:1] != [UNKNOWN]:
             raise ModelError(f"the vocabulary of words is damaged: its first trained word is not {UNKNOWN}")
@@ -140,6 +146,51 @@ class StaticVectors(WordFeature):
         rare = torch.tensor([counts[word] == 1 for word in missing], dtype=torch.bool)
         module.single[2 : 2 + len(missing)] = rare
         return module
+
+    @torch.no_grad()
+    def grow(self, train: Sequence[Sentence], others: Sequence[Sentence]) -> Self:
+        """The same with rows for the words of more sentences: those of the file, where it is still there, and rows that
+        begin as the one of unknown words.
+        """
+        settings, content = self.settings, self.vocabulary
+        words_of = attrgetter("tokens") if settings.read else _whole_words
+        known, table = set(self.index), dict[str, Any]()
+        forms = {token: lookup_forms(token, settings) for sentence in (*train, *others) for token in words_of(sentence)}
+        missing = {token: each for token, each in forms.items() if known.isdisjoint(each)}
+        if missing and settings.file and is_file(Path(settings.file)):
+            wanted = {form for each in missing.values() for form in each}
+            words, vectors = read_vectors(Path(settings.file), 0, wanted)
+            table = {word: vector for word, vector in zip(words, vectors, strict=True) if word in wanted}
+        elif missing and settings.file:
+            logger.warning("%s is not here: %d new words have no pretrained vectors", settings.file, len(missing))
+        shared = not settings.read or (settings.missing == "shared" and bool(settings.file))
+        counts = Counter(token for sentence in train for token in words_of(sentence) if token in missing)
+        own = Counter[str]()
+        for token, count in counts.items() if not shared else ():
+            if table.keys().isdisjoint(missing[token]):
+                own[missing[token][-1]] += count
+        fresh = [word for word, count in own.items() if count >= settings.least]
+        if not fresh and not table:
+            return self
+        first, seen = content["own"], {token for sentence in train for token in sentence.tokens}
+        places = [*range(first), *[0] * len(fresh), *range(first, len(content["trained"]))]  # 0: that of unknown words
+        grown = type(self)(
+            settings,
+            content
+            | {
+                "trained": [*content["trained"][:first], *fresh, *content["trained"][first:]],
+                "frozen": [*content["frozen"], *table],
+                "own": first + len(fresh),
+                "seen": sorted(seen.union(content["seen"])),
+            },
+        )
+        grown.places = places
+        grown.trained.copy_(self.trained[places])
+        grown.single.copy_(self.single[places])
+        grown.single[first : first + len(fresh)] = torch.tensor([own[word] == 1 for word in fresh], dtype=torch.bool)
+        more = torch.tensor(np.array(list(table.values()))).half().view(-1, self.size)
+        grown.frozen.copy_(torch.cat([self.frozen, more.to(self.frozen.device)]))
+        return grown
 
     def prepare(self, sentences: Sequence[Sentence]) -> Features:
         """Each word's row [R]."""

@@ -53,6 +53,14 @@ class WordFeature(nn.Module):
         """The feature with this vocabulary, with weights still to be filled in."""
         return cls(settings, vocabulary)
 
+    def grow(self, train: Sequence[Sentence], others: Sequence[Sentence]) -> Self:
+        """The trained feature with vocabularies that know the words of more training sentences too; or itself.
+
+        What it knows already stays as it is.
+        """
+        del train, others
+        return self
+
     def save(self, folder: Path) -> None:
         """Write what is no JSON to a folder of its own; there is nothing by default."""
 

@@ -27,6 +27,7 @@ class BiaffineHead(ScoreHead):
 
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__(inputs.has_null)
+        self.rows_before_labels = 1
         self.ends = inputs.end_size
         self.between = nn.Parameter(torch.empty(inputs.labels + 1, inputs.end_size, inputs.end_size))
         self.linear = nn.Linear(inputs.span_size, inputs.labels + 1)

@@ -142,9 +142,11 @@ class CrfHead(Head):
     Settings: ClassVar[type[Settings]] = CrfSettings
     reads_words: ClassVar[bool] = True
     capturable: ClassVar[bool] = True
+    rows_of_label: ClassVar[int] = 4  # its tags
 
     def __init__(self, settings: CrfSettings, inputs: HeadInputs) -> None:
         super().__init__()
+        self.rows_before_labels = 1
         tags = 1 + 4 * inputs.labels
         self.dropout = nn.Dropout(settings.dropout)
         self.emissions = nn.Linear(inputs.word_size, tags)

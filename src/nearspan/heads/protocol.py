@@ -151,6 +151,8 @@ class Head(nn.Module):
     settings: Any  # for a head's own use
     has_null: bool = True  # that of `HeadInputs`: False where spans are given, and null is no answer
     search: str = ""  # one of `search_modes`
+    rows_before_labels: int = 0  # of its weights, that are no label's
+    rows_of_label: ClassVar[int] = 1  # of its weights
     training_neighbours: int = 0  # training sentences whose labelled spans each step of training compares with
     trains_neighbours: bool = False  # whether the gradient flows into the vectors of these spans too
 

@@ -55,7 +55,8 @@ class SoftmaxHead(ScoreHead):
     def __init__(self, settings: SoftmaxSettings, inputs: HeadInputs) -> None:
         super().__init__(inputs.has_null)
         self.settings = settings
-        rows = inputs.labels + 1 if settings.null == "learned" else inputs.labels
+        self.rows_before_labels = int(settings.null == "learned")
+        rows = inputs.labels + self.rows_before_labels
         self.weight = nn.Parameter(torch.empty(rows, inputs.span_size))
         self.bias = nn.Parameter(torch.zeros(rows)) if settings.bias else None
         nn.init.xavier_uniform_(self.weight)

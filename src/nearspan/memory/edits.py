@@ -16,7 +16,7 @@ from nearspan.knn import MemorySentence
 from nearspan.memory.journal_lines import LINES
 from nearspan.segment import Fragments, LabelledSpan, Sentence
 
-Kind = Literal["add", "relabel", "remove", "forget", "undo"]
+Kind = Literal["add", "relabel", "remove", "forget", "undo", "train"]  # train: where a memory comes from; no edit
 SpanWeights = tuple[tuple[int, int, float], ...]  # first word, stop, how often the span counts
 CarriedWeights = tuple[tuple[int, int, float, float], ...]  # the same, in its sentence and for its words elsewhere
 Reader = Callable[[Document], list[MemorySentence]]  # what a document brings into the memory
@@ -76,10 +76,10 @@ def standing_edits(edits: Iterable[Edit]) -> list[Edit]:
     """
     standing: list[Edit] = []
     for edit in edits:
-        if edit.kind != "undo":
-            standing.append(edit)
-        elif standing:
+        if edit.kind == "undo" and standing:
             standing.pop()
+        elif edit.kind not in ("undo", "train"):
+            standing.append(edit)
     return standing
 
 

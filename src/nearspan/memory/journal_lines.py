@@ -63,6 +63,12 @@ class _Undo(_Strict):
     undoes: Count
 
 
+class _Train(_Strict):
+    model: str  # the folder that a warm start began with
+    base: str  # what names the memory that it had, and how many edits of it were trained on
+    edits: Count
+
+
 class _Line(_Strict, Generic[KindOfLine, Change]):
     """A line of the journal."""
 
@@ -80,7 +86,8 @@ LINES: TypeAdapter[Any] = TypeAdapter(  # type: ignore[arg-type, unused-ignore]
         _Line[Literal["add"], _Add]
         | _Line[Literal["relabel"], _Relabel]
         | _Line[Literal["remove", "forget"], _Remove]
-        | _Line[Literal["undo"], _Undo],
+        | _Line[Literal["undo"], _Undo]
+        | _Line[Literal["train"], _Train],
         Field(discriminator="kind"),
     ]
 )

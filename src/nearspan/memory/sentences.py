@@ -99,3 +99,14 @@ def as_document(sentences: Sequence[MemorySentence], unit: str) -> Document:
     edges = tuple((at, at + len(sentence.text)) for at, sentence in placed)
     text = " ".join(sentence.text for sentence in sentences)
     return Document(text, (), sentences[0].document, words if unit == "words" else None, edges)
+
+
+def labelled_document(sentences: Sequence[MemorySentence], unit: str) -> Document:
+    """The same with their entities."""
+    document = as_document(sentences, unit)
+    starts = accumulate((len(sentence.text) + 1 for sentence in sentences), initial=0)
+    return document.with_entities(
+        Entity(sentence.characters(gold.fragments).shift(start), gold.label)
+        for start, sentence in zip(starts, sentences, strict=False)
+        for gold in sentence.entities
+    )

@@ -49,6 +49,11 @@ class MemorySync:
                     state[-1] = (path.parent, status.st_ino, status.st_size, status.st_mtime_ns)
         return tuple(state)
 
+    @property
+    def base_name(self) -> str:
+        """What names the memory without its edits."""
+        return self._journal.manifest.base if self._journal is not None else ""
+
     def datastore(self) -> Datastore:
         """The model's datastore; an error where it has none."""
         if self.model.datastore is None:

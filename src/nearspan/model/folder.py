@@ -149,8 +149,18 @@ def has_memory(path: Path) -> bool:
     return any(current_file(path, name).exists() for name in ALL_FILES)
 
 
-def load(path: Path) -> dict[str, Any]:
-    """What makes the model of a folder, without its memory; an error for one that is missing, damaged or foreign."""
+def read_recipe(path: Path) -> Recipe:
+    """The recipe that the model of a folder was trained by."""
+    _refuse_other_folders(path)
+    with _as_model_errors(path):
+        return Recipe.parse(read_config(path / CONFIG).get("recipe", {}), str(path / CONFIG))
+
+
+def load(path: Path, recipe: Recipe | None = None) -> dict[str, Any]:
+    """What makes the model of a folder, without its memory; an error for one that is missing, damaged or foreign.
+
+    A `recipe` of the same parts stands in for the one that the folder has.
+    """
     _refuse_other_folders(path)
     with _as_model_errors(path):
         config = read_config(path / CONFIG)
@@ -160,16 +170,16 @@ def load(path: Path) -> dict[str, Any]:
         files = listed_files(path, head.get("files"))
         check_files(path, files)
     with _as_model_errors(path, head.get("versions")):
-        return _read(path, config, files)
+        return _read(path, config, files, recipe)
 
 
-def _read(path: Path, config: dict[str, Any], files: Digests) -> dict[str, Any]:
+def _read(path: Path, config: dict[str, Any], files: Digests, recipe: Recipe | None) -> dict[str, Any]:
     head = config["model"]
     levels = (head.get("overlap"), head.get("linked_overlap", "any"))
     for level in levels:
         if level not in get_args(Overlap):
             raise ModelError(f"{path / CONFIG}: overlap is {level!r}; known: {', '.join(get_args(Overlap))}")
-    recipe = Recipe.parse(config.get("recipe", {}), str(path / CONFIG))
+    recipe = recipe or Recipe.parse(config.get("recipe", {}), str(path / CONFIG))
     labels = [str(label) for label in read_vocabulary(path, "labels", files)]
     encoder = Encoder.from_disk(recipe.encoder, path / ENCODER, lambda name: read_vocabulary(path, name, files))
     linked = [labels.index(label) + 1 for label in head.get("linked", [])]

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Self
 
 import torch
@@ -15,6 +17,7 @@ from nearspan.errors import CorpusError
 from nearspan.losses import SpanTexts, SynonymSource
 from nearspan.segment import Coverage, Fragments, LabelledSpan, Sentence, contiguous
 from nearspan.spans import GoldFragments, LabelledSentences
+from nearspan.training.episodes import Episodes
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class TrainingData:
     coverage: Coverage  # what was read, and what could not be reached
     fragments: GoldFragments | None  # of discontinuous entities, where there are any
     texts: SpanTexts | None  # what the entities say, where generators are to learn it
+    episodes: Episodes  # which sentences an epoch reads, and which are compared
+    known_labels: Sequence[str] = ()  # those of the model that a warm start begins with, in its order
 
     @classmethod
     def of(
@@ -35,8 +40,12 @@ class TrainingData:
         recipe: Recipe,
         split: Callable[[Document], list[Sentence]],
         synonyms: SynonymSource | None = None,
+        corpora: Sequence[int] = (),
     ) -> Self:
-        """Split documents and place their entities on words, or on pieces, as far as the recipe can reach them."""
+        """Split documents and place their entities on words, or on pieces, as far as the recipe can reach them.
+
+        Of several `corpora` that are learned apart these are the numbers of documents, one corpus after the other.
+        """
         labelled = recipe.build_suggester().label_sentences(documents, split, recipe.rules())
         sentences, entities = labelled.sentences, labelled.entities
         widest, generators = recipe.suggester.max_width, recipe.losses.generators
@@ -46,7 +55,8 @@ class TrainingData:
         if generators is not None:
             limits = (widest, synonyms, generators.most, generators.longest)
             texts = SpanTexts.from_corpus(sentences, entities, *limits)
-        return cls(documents, sentences, entities, labelled.coverage, fragments, texts)
+        episodes = Episodes(_corpus_sentences(documents, sentences, corpora))
+        return cls(documents, sentences, entities, labelled.coverage, fragments, texts, episodes)
 
     @property
     def labelled_sentences(self) -> LabelledSentences:
@@ -55,8 +65,9 @@ class TrainingData:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The labels that occur, in order of the alphabet."""
-        return sorted({gold.label for of_sentence in self.entities for gold in of_sentence})
+        """The labels that occur, in order of the alphabet; after those of the model that training begins with."""
+        occurring = {gold.label for of_sentence in self.entities for gold in of_sentence}
+        return [*self.known_labels, *sorted(occurring.difference(self.known_labels))]
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -76,6 +87,19 @@ class TrainingData:
         return [[gold.fragments for gold in of_sentence] for of_sentence in self.entities]
 
 
+def _corpus_sentences(
+    documents: Sequence[Document], sentences: Sequence[Sentence], corpora: Sequence[int]
+) -> list[range]:
+    """The sentences of each corpus, given how many of the documents each has."""
+    corpus_of = {id(document): 0 for document in documents}
+    stops = list(accumulate(corpora))
+    for number, (start, stop) in enumerate(pairwise([0, *stops])):
+        corpus_of |= {id(document): number for document in documents[start:stop]}
+    numbers = [corpus_of[id(sentence.document)] for sentence in sentences]
+    edges = [bisect_left(numbers, corpus) for corpus in range(max(1, len(corpora)) + 1)]
+    return [range(start, stop) for start, stop in pairwise(edges)]
+
+
 def digest(documents: Iterable[Document]) -> str:
     """A fingerprint of documents: texts, words, sentences and entities."""
     sha = hashlib.sha256()
@@ -85,14 +109,17 @@ def digest(documents: Iterable[Document]) -> str:
     return sha.hexdigest()[:16]
 
 
-def fingerprint(recipe: Recipe, data: TrainingData, dev: Iterable[Document], seed: int) -> str:
-    """What makes a run this run: settings, data, synonyms and seed; checkpoints and budgets of memory do not."""
+def fingerprint(recipe: Recipe, data: TrainingData, dev: Iterable[Document], seed: int, origin: str = "") -> str:
+    """What makes a run this run: settings, data, synonyms, seed, and the weights that it begins with, its `origin`.
+
+    Checkpoints and budgets of memory do not.
+    """
     content = recipe.model_dump()
     content["training"].pop("checkpoint_minutes")
     for part in ("representation", "head"):
         content[part].pop("budget_mb", None)
     spoken = data.texts.fingerprint() if data.texts else ""
-    parts = (json.dumps(content), digest(data.documents), digest(dev), str(seed), spoken)
+    parts = (json.dumps(content), digest(data.documents), digest(dev), str(seed), spoken, *([origin] if origin else []))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -3,35 +3,39 @@
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 import torch
 
-from nearspan.config import Recipe, TrainingSettings, load
+from nearspan.config import Recipe, TrainingSettings
 from nearspan.device import repeatable, usable_seed
 from nearspan.document import Document
 from nearspan.encoders import EncodedCorpus
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.evaluation import Evaluation, Evaluator
-from nearspan.formats import Documents, as_documents
+from nearspan.formats import Documents
 from nearspan.losses import SynonymSource
 from nearspan.model import Model
 from nearspan.model.decode import least_linked_overlap, least_overlap
+from nearspan.model.folder import weights_id
+from nearspan.model.growth import grow
 from nearspan.spans import CandidateRules, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.budget import Clock, plan_epochs
 from nearspan.training.callbacks import MetricsFile, ProgressBar, TrainingCallback
 from nearspan.training.checkpoint import Progress
+from nearspan.training.corpora import Corpora, all_documents, hold_out_of_each, read_corpora
 from nearspan.training.data import TrainingData, digest, fingerprint, refuse_unwritable
 from nearspan.training.folder import lock_folder, refuse_spoiling, usable_folder
 from nearspan.training.run import Run, model_card
-from nearspan.training.start import first_recipe, hold_out
+from nearspan.training.start import starting_recipe
 from nearspan.training.thresholds import fit_thresholds
 from nearspan.training.trackers import Trackers
 from nearspan.training.trainer import Trainer, accelerator_for
+from nearspan.training.warm_start import Learned, WarmStart, note_training, take_over_edits
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +45,13 @@ EVIDENCE = 2**30  # bytes of vectors that a model keeps only to show what a span
 
 def train(
     recipe: Recipe | str = "",
-    train: Documents = (),
-    dev: Documents = (),
-    test: Documents = (),
+    train: Documents | Mapping[str, Documents] = (),
+    dev: Documents | Mapping[str, Documents] = (),
+    test: Documents | Mapping[str, Documents] = (),
     *,
     out: Path | str,
+    from_model: Path | str | None = None,
+    replace_memory: bool = False,
     minutes: float | None = None,
     seed: int = 0,
     device: str = "",
@@ -73,20 +79,23 @@ def train(
     edited since is refused.
     """
     began = time.perf_counter()
-    recipe = recipe if isinstance(recipe, Recipe) else load(recipe or first_recipe())
+    origin = None if from_model is None else Path(from_model)
+    recipe = recipe if isinstance(recipe, Recipe) else starting_recipe(recipe, origin)
     if minutes is not None:
         recipe = recipe.override([f"training.minutes={float(minutes)}"], "`minutes`")
     folder, seed = usable_folder(out), usable_seed(seed)
-    train, dev, test = (as_documents(split).documents for split in (train, dev, test))
+    corpora = read_corpora(train)
+    dev, test = (all_documents(read_corpora(split)) for split in (dev, test))
     accelerator = accelerator_for(recipe, device)
     hooks = _assemble_callbacks(callbacks, track) if accelerator.is_main_process else []
     if not recipe.training.batch and accelerator.num_processes > 1:
         raise ConfigError("a batch of all sentences (training.batch=0) is for one process: give a batch size")
-    for split, documents in (("train", train), ("dev", dev), ("test", test)):
+    for split, documents in (("train", all_documents(corpora)), ("dev", dev), ("test", test)):
         refuse_unwritable(split, documents)
     refuse_spoiling(folder, recipe, resume)
+    warm = WarmStart.read(origin, recipe, replace_memory) if origin is not None else None
     if not dev:
-        train, dev = hold_out(train, recipe.training.dev_share, seed)
+        corpora, dev = hold_out_of_each(corpora, recipe.training.dev_share, seed)
         count = sum(len(document.entities) for document in dev)
         message = f"held out for development: {len(dev):,} documents with {count:,} entities, seed {seed}"
         if not dev:
@@ -99,16 +108,20 @@ def train(
         with lock, repeatable(accelerator.device):
             if accelerator.is_main_process:  # another process may have ended just now
                 refuse_spoiling(folder, recipe, resume)
-            data = _training_data(recipe, train, synonyms)
+            data = _training_data(recipe, corpora, synonyms, warm)
             for callback in hooks:
                 callback.on_train_begin(recipe, data, folder, accelerator)
             torch.manual_seed(seed)
-            model = _untrained_model(recipe, data, [*dev, *test])
+            model = _starting_model(recipe, data, [*dev, *test], warm)
             if model.classifies_given_spans:
-                model.strings = StringMajority.of(train)
+                model.strings = StringMajority.of(data.documents)
             trainer = Trainer(recipe, model.to(accelerator.device), data, accelerator, seed, hooks)
+            if warm is not None:
+                model.network.encoder.write_word_memory(trainer.corpus)
             evaluator = Evaluator(model, dev) if dev else None
-            progress = Progress(fingerprint(recipe, data, dev, seed), checkpoint.fixed_digest(model.network))
+            begins_with = weights_id(warm.path) if warm is not None else ""
+            run_id = fingerprint(recipe, data, dev, seed, begins_with)
+            progress = Progress(run_id, checkpoint.fixed_digest(model.network))
             plan = partial(plan_epochs, trainer, evaluator, len(test) / max(len(dev), 1), began)
             progress, scores = _train_epochs(trainer, evaluator, progress, folder, resume, plan)
             head, settings = model.network.head, {"epochs": progress.epochs, "minutes": 0.0}
@@ -118,14 +131,18 @@ def train(
                 if evaluator is not None and head.tunable_thresholds is not None and not model.classifies_given_spans:
                     fit_thresholds(evaluator, head.tunable_thresholds)
                 scores = evaluator.evaluate() if evaluator else None
+            learned = take_over_edits(model, warm, data) if warm is not None else Learned()
             if scores is not None:
                 _calibrate(model, dev, scores)
             tested = Evaluator(model, test).evaluate() if test else None
             place = (progress.best_epoch, progress.epoch, progress.seconds)
             processes = (accelerator.num_processes, accelerator.is_main_process)
-            run = Run(model, seed, digest(data.documents), *place, scores, tested, *processes)
+            origin_line = warm.describe(data, progress.epoch, learned) if warm is not None else ""
+            run = Run(model, seed, digest(data.documents), *place, scores, tested, *processes, origin_line)
             if accelerator.is_main_process:
                 model.save(folder, model_card(run, data))
+                if warm is not None:
+                    note_training(folder, model, warm, origin_line, learned)
                 run.write(folder)
         for callback in hooks:
             callback.on_train_end(run)
@@ -208,9 +225,18 @@ def _choose_epochs(
     return trainer.settings
 
 
-def _training_data(recipe: Recipe, train: Sequence[Document], synonyms: SynonymSource | None) -> TrainingData:
+def _training_data(
+    recipe: Recipe, corpora: Corpora, synonyms: SynonymSource | None, warm: WarmStart | None
+) -> TrainingData:
     """The training documents as this recipe can learn them; an error where there is nothing to learn."""
-    data = TrainingData.of(train, recipe, recipe.splitter(), synonyms)
+    if warm is not None and len(corpora) > 1:
+        raise ConfigError("a model to begin with goes on with one corpus: give `train` as one")
+    remembered = warm.documents() if warm is not None else []
+    sizes = [len(documents) for documents in corpora.values()] if len(corpora) > 1 else []
+    documents = [*remembered, *all_documents(corpora)]
+    data = TrainingData.of(documents, recipe, recipe.splitter(), synonyms, sizes)
+    if warm is not None:
+        data = warm.plan(data, recipe.training.rehearsal, len(remembered))
     if not data.labels:
         raise NearspanError("the training data holds no entity that this recipe can learn: " + str(data.coverage))
     if "null" in data.labels:
@@ -227,14 +253,20 @@ def _training_data(recipe: Recipe, train: Sequence[Document], synonyms: SynonymS
     return data
 
 
-def _untrained_model(recipe: Recipe, data: TrainingData, others: Sequence[Document]) -> Model:
-    """A model with vocabularies from the training data; words of `others` keep their pretrained vectors."""
+def _starting_model(recipe: Recipe, data: TrainingData, others: Sequence[Document], warm: WarmStart | None) -> Model:
+    """A model with vocabularies from the training data; words of `others` keep their pretrained vectors.
+
+    It is untrained, or what a trained model becomes that learns this data too.
+    """
     known = LabelledSentences.of(others, recipe.splitter(), CandidateRules(recipe.suggester.max_width)).sentences
     decoding, spans = recipe.decoding, data.word_spans()
     overlap = least_overlap(spans) if decoding.overlap == "auto" else decoding.overlap
     linked_overlap = least_linked_overlap(spans) if decoding.linked == "auto" else decoding.linked
     vocabulary = data.texts.vocabulary if data.texts else None
     names = data.fragments.names if data.fragments else ()
+    if warm is not None:
+        spoken = data.sentences, data.entities, known
+        return grow(warm.model, data.labels, *spoken, names, (overlap, linked_overlap))
     return Model.from_corpus(
         recipe, data.sentences, data.labels, known, overlap, vocabulary, names, linked_overlap, data.entities
     )

@@ -37,6 +37,7 @@ class Run:
     test: Evaluation | None
     processes: int = 1
     main: bool = True  # whether this process saved the model
+    origin: str = ""  # what a warm start began with, and what became of it
 
     def __repr__(self) -> str:
         results = (("dev", self.dev), ("test", self.test))
@@ -52,6 +53,7 @@ class Run:
             "command": [Path(sys.argv[0]).name.replace("__main__.py", "nearspan"), *sys.argv[1:]],
             "seed": self.seed,
             "data": self.fingerprint,
+            **({"origin": self.origin} if self.origin else {}),
             "best_epoch": self.best_epoch,
             "epochs": self.epochs,
             "processes": self.processes,
@@ -71,6 +73,7 @@ class Run:
 def model_card(run: Run, data: TrainingData) -> str:
     """A README.md that says what a model was trained on and what it scores."""
     recipe, record = run.model.recipe, run.to_dict()
+    origin = f"\n- Warm start: {run.origin}" if run.origin else ""
     return f"""# A nearspan model: {recipe.name}
 
 {recipe.about}
@@ -80,7 +83,7 @@ def model_card(run: Run, data: TrainingData) -> str:
 - Data fingerprint: `{run.fingerprint}`
 - Seed {run.seed}, best epoch {run.best_epoch} of {run.epochs}
 - Trained in {run.seconds:.0f} s on {record["hardware"]} with torch {record["torch"]}
-- Settings: `config.toml`
+- Settings: `config.toml`{origin}
 
 {_scores(run)}
 

@@ -2,11 +2,15 @@
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
+from nearspan.config import Recipe, load
 from nearspan.document import Document
 from nearspan.encoders.packaged import INSTALL, is_installed
 from nearspan.formats.split import split
+from nearspan.model.folder import read_recipe
 from nearspan.segment import split as sentences
+from nearspan.training.warm_start import warm_recipe
 
 logger = logging.getLogger("nearspan.training")
 
@@ -24,6 +28,13 @@ def first_recipe() -> str:
         WITHOUT_ENCODER,
     )
     return WITHOUT_ENCODER
+
+
+def starting_recipe(name: str, from_model: Path | None) -> Recipe:
+    """The recipe of a name; else that of the model to begin with, or the one for those who name none."""
+    if not name and from_model is not None:
+        return warm_recipe(read_recipe(from_model))
+    return load(name or first_recipe())
 
 
 def hold_out(documents: Sequence[Document], share: float, seed: int) -> tuple[Sequence[Document], Sequence[Document]]:

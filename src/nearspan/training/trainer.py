@@ -69,7 +69,7 @@ class Trainer:
         capturable = alone and self.settings.batch > 0 and network.is_capturable
         self.graphs = StepGraphs(list(network.parameters()), self._backward) if capturable else None
         self.neighbours = network.head.training_neighbours
-        self.labelled = data.labelled_sentences
+        self.labelled, self.episodes = data.labelled_sentences, data.episodes
         self.clock: Clock | None = None  # where a training has to end in time
 
     def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
@@ -194,7 +194,7 @@ class Trainer:
         """
         generator = torch.Generator().manual_seed(_seed(self.seed, epoch))
         size = self.settings.batch or PART
-        batches = list(self.corpus.training_batches(size, generator))
+        batches = self.episodes.batches(self.corpus, size, generator)
         if not self.settings.batch:
             return [batches]
         rank, count = self.accelerator.process_index, self.accelerator.num_processes
@@ -244,9 +244,7 @@ class Trainer:
     def _sample_neighbours(self, ids: Tensor, chance: int) -> LabelledBatch:
         """K training sentences at random, none of the batch's own."""
         count = len(self.corpus)
-        batch = set(ids.tolist())
-        drawn = random.Random(chance).sample(range(count), min(count, self.neighbours + len(batch)))
-        others = [number for number in drawn if number not in batch][: self.neighbours]
+        others = self.episodes.neighbours(ids.tolist(), self.neighbours, random.Random(chance))
         if not others and count == 1:
             raise CorpusError(
                 "this head compares a sentence with others, and the training data has one alone: add sentences"

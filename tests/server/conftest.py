@@ -2,8 +2,11 @@
 
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -67,3 +70,29 @@ def guarded(service: Service) -> Iterator[TestClient]:
     """A client of a server that lets nobody read without a token."""
     with connect(create_app(service, TOKEN, read_token=READ_TOKEN)) as client:
         yield client
+
+
+TEXTS = ("Zed lives in Oslo", "Bob Stone met Eve Moon in Lima", "The wind fell on 3 May")
+
+
+@pytest.fixture
+def reviewer(folder: Path, limits: Limits) -> Iterator[TestClient]:
+    """A client that may edit, of a server with three texts to review."""
+    with connect(create_app(Service(nearspan.load(folder, "cpu"), texts=TEXTS), TOKEN, limits)) as client:
+        client.headers["Authorization"] = f"Bearer {TOKEN}"
+        yield client
+
+
+@pytest.fixture(scope="session")
+def serve() -> Callable[..., AbstractContextManager[str]]:
+    """A server process on a folder: its address, with its token where that was drawn."""
+
+    @contextmanager
+    def start(folder: Path, *options: object) -> Iterator[str]:
+        command = [sys.executable, "-m", "nearspan", "serve", folder, "--port", "0", "--device", "cpu", *options]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            yield next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))[0]
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+
+    return start

@@ -2,11 +2,7 @@
 
 import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,18 +15,8 @@ CORRECT = re.compile("^Correct it")
 pytestmark = pytest.mark.browser
 
 
-@contextmanager
-def serve(folder: Path, *options: object) -> Iterator[str]:
-    """The address of a server process, with its token where that was drawn."""
-    command = [sys.executable, "-m", "nearspan", "serve", folder, "--port", "0", "--device", "cpu", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        yield next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))[0]
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
-
-
 @pytest.fixture(scope="module")
-def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, documents) -> Iterator[str]:
+def server(serve, folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, documents) -> Iterator[str]:
     """The address of a server on a copy of the tiny model, token and all."""
     import nearspan
 
@@ -295,7 +281,7 @@ def test_a_wrong_token_in_the_address_is_said_at_once(browser, server):
     context.close()
 
 
-def test_where_reading_needs_a_token_the_page_asks_for_it_and_again_for_editing(browser, folders, tmp_path):
+def test_where_reading_needs_a_token_the_page_asks_for_it_and_again_for_editing(browser, serve, folders, tmp_path):
     folder = shutil.copytree(folders["instance"], tmp_path / "model")
     with serve(folder, "--host", "0.0.0.0", "--token", "sesame", "--read-token", "poppy") as address:
         context = browser.new_context()

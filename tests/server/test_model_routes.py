@@ -118,7 +118,8 @@ def test_every_route_is_described(client):
     edits = ("/corrections", "/corrections/preview", "/undo", "/{sentence}/label")
     memory = ("", "/access", "/log", "/{sentence}", *edits)
     reading = ("/annotate", "/explain", "/neighbours", "/map", "/errors", "/health")
-    assert set(paths) == {*reading, *(f"/memory{path}" for path in memory)}
+    review = ("", "/next", "/answer", "/skip", "/undo", "/answers")
+    assert set(paths) == {*reading, *(f"/memory{path}" for path in memory), *(f"/review{path}" for path in review)}
     assert all(route["summary"] for methods in paths.values() for route in methods.values())
 
 
@@ -133,6 +134,8 @@ def test_every_status_is_described_with_the_refusal(client, guarded):
     assert statuses.pop("get /map") == EVERY | {"409", "504"}
     assert statuses.pop("get /errors") == asking | {"404"}
     reading = {"post /annotate", "post /explain", "post /neighbours", "get /memory", "get /memory/log"}
+    review = {route: statuses.pop(route) for route in list(statuses) if " /review" in route}
+    assert review == dict.fromkeys(review, editing | {"404"})
     assert statuses == {route: asking if route in reading else editing for route in statuses}
     guarded_paths = guarded.get("/openapi.json").json()["paths"]
     assert set(guarded_paths["/health"]["get"]["responses"]) == EVERY | {"401"}

@@ -51,6 +51,10 @@ def serve(
     corpus: Annotated[
         list[Path] | None, typer.Option(help="Gold documents, any format: their errors can be browsed.")
     ] = None,
+    review: Annotated[
+        list[Path] | None,
+        typer.Option(help="Texts to answer in the page's Review, any format or .txt; may be given several times."),
+    ] = None,
     label_studio: Annotated[
         bool, typer.Option("--label-studio", help="Speak Label Studio's protocol too: predict its tasks, and learn.")
     ] = False,
@@ -95,9 +99,10 @@ def serve(
     limits, weight = server.Limits().override(limit or []), _read_weight(annotation_weight)
     hosts = allowed_hosts(host, allow_host or ())
     documents = options.read_documents(corpus, format, columns)
+    texts = options.read_texts(review or (), format, columns)
     editor = Editor.open(options.local_model(model), device, PATIENCE)
     options.apply_to(editor.model.set_precision(precision), search, interpolate, threshold)
-    service = server.Service(editor.model, documents)
+    service = server.Service(editor.model, documents, texts)
     secret, read_secret = token or secrets.token_urlsafe(24), read_token
     if not is_loopback(host):
         content = f"all {len(editor):,} sentences of the memory" + ", and the errors on the corpus" * bool(documents)

@@ -11,7 +11,7 @@ from time import time
 from typing import TYPE_CHECKING
 
 from nearspan.document import Document, Entity
-from nearspan.errors import ConfigError, EditError
+from nearspan.errors import AnsweredError, ConfigError, EditError
 from nearspan.formats import Problem, write
 from nearspan.knn import Datastore
 from nearspan.memory import Edit, Editor, SentenceView, Weight
@@ -94,7 +94,8 @@ class Review:
     def answer(self, document: Document, reviewer: str = REVIEWER) -> Answer:
         """Put a text of this review into the memory with the entities that it has.
 
-        The first answer counts. Where somebody else has answered the text meanwhile an AnsweredError says so.
+        The first answer counts: where somebody else has answered the text meanwhile an AnsweredError says so. Your own
+        answer once more changes nothing.
         """
         _check_name(reviewer)
         id = self._id(document)
@@ -105,7 +106,12 @@ class Review:
             with leases(self.memory.folder) as current:
                 is_late = id not in current or current[id].reviewer != reviewer
             answered = self._texts[id].document.with_entities(set(document.entities))
-            edit = self.memory.add(answered, self._weight, review={"reviewer": reviewer, "accepted": accepted})
+            try:
+                edit = self.memory.add(answered, self._weight, review={"reviewer": reviewer, "accepted": accepted})
+            except AnsweredError:
+                if (again := self._same_answer(answered, reviewer)) is None:
+                    raise
+                return again
             with leases(self.memory.folder) as current:
                 current.pop(id, None)
             return Answer(edit, accepted, is_late)
@@ -221,6 +227,15 @@ class Review:
             and edit.change["first"] in ids
             and text_id(edit.change["document"]["text"]) in self._texts
         ]
+
+    def _same_answer(self, document: Document, reviewer: str) -> Answer | None:
+        """This answer, where it was given before: a connection may have failed before that was said."""
+        for edit in self._answers():
+            answered, review = read_document(edit.change["document"]), edit.change["review"]
+            is_same = answered.text == document.text and answered.entities == document.entities
+            if is_same and review["reviewer"] == reviewer:
+                return Answer(edit, review["accepted"], False)
+        return None
 
     def _remembered(self, sentence: int, document: Document, edit: Edit | None) -> Document:
         """A text as the memory has it now. Of an answer that nobody has changed, also what the memory cannot hold."""

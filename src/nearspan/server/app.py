@@ -21,6 +21,7 @@ from nearspan.server.inbox import WEIGHT, Inbox
 from nearspan.server.label_studio import label_studio_routes
 from nearspan.server.limits import Limits
 from nearspan.server.replica import start_replicas
+from nearspan.server.review import review_routes
 from nearspan.server.routes import edit_routes, memory_routes, model_routes
 from nearspan.server.schemas import refusals
 from nearspan.server.service import Service
@@ -84,8 +85,8 @@ def create_app(
         else:
             app.include_router(router)
     forbidden = refusals(401, 403) if read_token else refusals(401)
-    editing = edit_routes(service, worker, limits)
-    app.include_router(editing, dependencies=[Depends(tokens.check_editor)], responses=forbidden)
+    for router in (edit_routes(service, worker, limits), review_routes(service, worker, limits)):
+        app.include_router(router, dependencies=[Depends(tokens.check_editor)], responses=forbidden)
     if "label-studio" in tools:
         router = label_studio_routes(service, worker, limits, inbox)
         app.include_router(router, dependencies=[Depends(tokens.check_tool)], responses=refusals(401))

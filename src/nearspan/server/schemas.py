@@ -313,6 +313,7 @@ class HealthOut(BaseModel):
     datastore_weight: float = Field(description="of the memory in a prediction: with 0, edits change none")
     waiting: int = Field(description="requests that wait for the model, with the one that is served")
     corpus: bool = Field(description="whether a corpus was given, so that /errors answers")
+    review: int = Field(description="texts of the review; with 0 there is none")
     limits: Limits
 
 
@@ -420,7 +421,7 @@ STATUSES = {
     400: "this is no HTTP, or no UTF-8",
     401: "the token is missing or wrong",
     403: "the token is for reading only",
-    404: "the server was started without a corpus",
+    404: "the server was started without a corpus, or without texts to review",
     408: "the request came too slowly",
     409: "the memory cannot be edited so, cannot be read, or is not there",
     413: "the request is too large",

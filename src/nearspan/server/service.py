@@ -2,7 +2,7 @@
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -27,6 +27,7 @@ from nearspan.model import Model
 from nearspan.model.folder import weights_id
 from nearspan.model.predict import SentenceWindows
 from nearspan.report.papers.projection import principal
+from nearspan.review import Review
 from nearspan.segment import LabelledSpan
 from nearspan.segment.windows import balanced_runs
 from nearspan.server.limits import Limits, Refusal
@@ -41,14 +42,19 @@ SECONDS = 2.0  # for which one request scores the corpus
 class Service:
     """A model whose memory can be edited, and its errors on a corpus: work for the thread, but for `describe`.
 
-    service = Service(nearspan.load("runs/mine"), "test.jsonl")
+    service = Service(nearspan.load("runs/mine"), "test.jsonl", texts)
+
+    `texts` are those of a review, where there is to be one.
     """
 
-    def __init__(self, model: Model, corpus: Documents = ()) -> None:
+    def __init__(self, model: Model, corpus: Documents = (), texts: Iterable[Document | str] = ()) -> None:
         self._model, self._memory = model, model.memory
         documents = as_documents(corpus)
         self.error_browser = ErrorBrowser(model, documents) if len(documents) else None
         self._map: tuple[Datastore, MapOut] | None = None
+        self._review = model.review(texts) if (texts := list(texts)) else None
+        if self._review is not None:
+            self._review.prepare()
 
     @property
     def memory(self) -> Editor:
@@ -61,6 +67,13 @@ class Service:
         """The model, with the edits that other processes have made to its memory."""
         self._memory.refresh()
         return self._model
+
+    @property
+    def review(self) -> Review:
+        """The review of the texts that the server was started with."""
+        if self._review is None:
+            raise Refusal(404, "no texts to review: start the server with some")
+        return self._review
 
     @property
     def labels(self) -> list[str]:
@@ -78,6 +91,7 @@ class Service:
             "sentences": len(model.datastore.sentences) if model.datastore is not None else 0,
             "datastore_weight": model.datastore_weight,
             "corpus": self.error_browser is not None,
+            "review": len(self._review) if self._review is not None else 0,
         }
 
     def begin(self, schema: type[BaseModel], question: Question) -> Pieces[str]:

@@ -91,6 +91,22 @@ export class Lanes {
     return start === null || end === null || start >= end ? null : [start, end];
   }
 
+  /** Select words, from one UTF-16 offset to another. */
+  selectWords(start, end) {
+    const place = (at) => this.paragraphs.findLast((paragraph) => paragraph.start <= at) ?? this.paragraphs[0];
+    const [from, to] = [place(start), place(end)];
+    document.getSelection().setBaseAndExtent(from.words, start - from.start, to.words, Math.min(end - to.start, to.words.length));
+  }
+
+  /** The UTF-16 offset of the character that was clicked, or null. */
+  offsetAt(event) {
+    const caret = document.caretPositionFromPoint
+      ? document.caretPositionFromPoint(event.clientX, event.clientY)
+      : document.caretRangeFromPoint?.(event.clientX, event.clientY);
+    const node = caret?.offsetNode ?? caret?.startContainer;
+    return node ? this.#offset(node, caret.offset ?? caret.startOffset) : null;
+  }
+
   #offset(node, offset) {
     const paragraph = this.paragraphs.find(({ block }) => block.contains(node));
     if (!paragraph) return null;
@@ -106,11 +122,7 @@ export class Lanes {
   /** The narrowest entity at the character that was clicked. */
   #entityAt(event) {
     if (!document.getSelection().isCollapsed) return undefined;
-    const caret = document.caretPositionFromPoint
-      ? document.caretPositionFromPoint(event.clientX, event.clientY)
-      : document.caretRangeFromPoint?.(event.clientX, event.clientY);
-    const node = caret?.offsetNode ?? caret?.startContainer;
-    const at = node ? this.#offset(node, caret.offset ?? caret.startOffset) : null;
+    const at = this.offsetAt(event);
     const around = this.entities.filter(({ pieces }) => at !== null && pieces.some(([start, end]) => start <= at && at <= end));
     return around.sort((left, right) => left.size - right.size)[0]?.index;
   }

@@ -7,6 +7,7 @@ import { ErrorBrowser } from "./errors.js";
 import { MemoryMap } from "./map.js";
 import { MemoryBrowser } from "./memory.js";
 import { Reader } from "./reader.js";
+import { ReviewLoop } from "./review.js";
 
 const EXAMPLES = 3;
 const SHORT = 36; // characters of an example on its button
@@ -35,12 +36,14 @@ async function start() {
   const parts = { colour, labels: health.labels, corpus: health.corpus, open, onEdit: () => Promise.all([onEdit(), reader.setStale()]) };
   const views = {
     "tab-text": reader,
+    "tab-review": new ReviewLoop(byId("view-review"), { ...parts, overlap: health.overlap }),
     "tab-map": new MemoryMap(byId("view-map"), parts),
     "tab-memory": new MemoryBrowser(byId("view-memory"), parts),
     "tab-edits": new EditLog(byId("view-edits"), parts),
     "tab-errors": new ErrorBrowser(byId("view-errors"), parts),
   };
   const tabs = document.querySelector("[role=tablist]");
+  byId("tab-review").hidden = !health.review;
 
   function selectTab(selected) {
     for (const tab of tabs.querySelectorAll("[role=tab]")) {
@@ -51,7 +54,8 @@ async function start() {
     views[selected.id].show();
   }
   tabs.addEventListener("click", (event) => event.target.role === "tab" && selectTab(event.target));
-  useArrowKeys(tabs, "[role=tab]", selectTab);
+  useArrowKeys(tabs, "[role=tab]:not([hidden])", selectTab);
+  if (health.review) selectTab(byId("tab-review")); // who is given texts to answer comes for them
   if (await isTokenWrong()) announce("This token is wrong. You can read; whoever edits is asked for the right one.", { wrong: true });
   const button = (text) => make("button", { type: "button", class: "quiet", title: text, onclick: () => open(text) }, shorten(text));
   byId("examples").append(...(await examples()).map(button));

@@ -107,11 +107,6 @@ class ColumnReader:
         self._prefixes: set[str] = set()
         self._has_long_sentence = False
 
-    @property
-    def may_use_arrays(self) -> bool:
-        """Whether blocks that are regular can be read as arrays."""
-        return self.layout.word == 0 and len(self.layout.labels) == 1 and self.layout.size > 1
-
     def read_text(self, text: str, line: int) -> Iterator[Begun | Draft | Piece]:
         """A block of whole sentences that begins in a line: as arrays if it is regular, otherwise line by line."""
         arrays = self._read_arrays(text, line) if self._may_be_arrays else None

@@ -101,6 +101,14 @@ def test_every_name_of_the_python_page_is_there():
         assert listed <= known, f"{module}.{name} has no {sorted(listed - known)}"
 
 
+def test_the_house_in_contributing_has_every_package_and_module_at_its_top():
+    blocks_of_page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n\n")
+    tree = next(block for block in blocks_of_page if "src/nearspan/\n" in block)
+    files = (ROOT / "src/nearspan").glob("[a-z]*")
+    top = {f"{path.name}{'/' * path.is_dir()}" for path in files if path.is_dir() or path.suffix == ".py"}
+    assert top - {"__pycache__/"} <= set(re.findall(r"(?:^ +| {2,})([a-z_]+(?:/|\.py))(?= )", tree, re.MULTILINE))
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=name_page)
 def test_files_of_the_repository_that_a_page_names_exist(page):
     codes = CODE.findall(FENCE.sub("", page.read_text(encoding="utf-8")))

@@ -1,7 +1,7 @@
 """Damage files of every format, and the files of small models, and see that each is read, listed or refused by us.
 
     python benchmarks/fuzz.py --readers 150000 --folders 50000 --out benchmarks/results/fuzz.json
-    python benchmarks/fuzz.py --readers 20000 --only prodigy,argilla --out benchmarks/results/fuzz-tools.json
+    python benchmarks/fuzz.py --readers 100000 --folders 0 --resume --out benchmarks/results/fuzz-readers.json
     python benchmarks/fuzz.py --show conll 4711
 
 Each input is made anew: a few documents with known entities are written in one of a format's shapes, by this script and
@@ -15,6 +15,8 @@ lies behind these is reached. Counted by what was read are
 - `hangs`: longer than 5 seconds of processor time, or 60 by the clock;
 - `miscounts`: refused, as annotations did not add up (`refuse_loss` in `formats/format.py`): a reader's fault;
 - `silent`: no problem is listed, though an entity of a document that was not damaged is not there.
+
+A third of the files is read as long ones are, in blocks of lines.
 
 `--show` makes one input again, prints it, and raises what it raised. An input depends on the seed, the name and the
 number alone. A process is forked for each name and goes on after the input that ended it.
@@ -45,12 +47,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import fuzz_files
 import fuzz_tools
 import tomli_w
 
 import nearspan
 from nearspan.errors import NearspanError
-from nearspan.formats import statistics
+from nearspan.formats import source, statistics
 from nearspan.formats.synonyms import read as read_synonyms
 
 LIMIT = 5  # seconds of processor time for an input: other work on the machine makes no hang
@@ -367,10 +370,14 @@ def make_corpus(name: str, chance: Random) -> Made:
     mentions = sum((document.mentions() for document in documents), Counter[Mention]())
     way = chance.random()
     damaged = chance.randrange(len(documents))
-    if name in fuzz_tools.BINARY:
+    if name in fuzz_files.BINARY or name in fuzz_files.FOLDERS:
         whole = way < 0.1
-        data = fuzz_tools.BINARY[name](documents, chance, None if whole else damage)
-        return {"data": data}, mentions if whole else Counter()
+        how = None if whole else damage
+        if name in fuzz_files.FOLDERS:
+            files = {f"data/{file}": data for file, data in fuzz_files.FOLDERS[name](documents, chance, how).items()}
+        else:
+            files = {"data": fuzz_files.BINARY[name](documents, chance, how)}
+        return files, sum((document.mentions() for document in documents), Counter[Mention]()) if whole else Counter()
     if name == "brat":
         texts = {f"{document.id}.txt": document.text for document in documents}
         texts |= {f"{document.id}.ann": _annotations(document) for document in documents}
@@ -418,7 +425,7 @@ def damage(data: bytes, chance: Random) -> bytes:
 
 def check_corpus(name: str, mentions: Counter[Mention], folder: Path) -> str:
     """Read the files of a corpus, and see that nothing is lost silently."""
-    corpus = nearspan.read(folder if name == "brat" else folder / "data", name)
+    corpus = nearspan.read(folder if name == "brat" else folder / "data", "tsv" if name == "tsv-table" else name)
     statistics(corpus)
     if corpus.problems:
         return "listed"
@@ -558,7 +565,8 @@ class Fuzz:
                 return check_folder(place, explain=number % 4 == 0)  # which takes long
             if name in SYNONYMS:
                 return "listed" if read_synonyms(place / "data", name).problems else "read"
-            return check_corpus(name, mentions, place)
+            with long_files(number % 3 == 1):
+                return check_corpus(name, mentions, place)
         except NearspanError as error:
             return f"miscounts {error}" if "do not add up" in str(error) else "refused"
 
@@ -573,6 +581,18 @@ class Fuzz:
             return f"hangs {place_of(error)}"
         except BaseException as error:  # a panic of Rust is no Exception
             return f"tracebacks {type(error).__name__} {place_of(error)}"
+
+
+@contextmanager
+def long_files(small_blocks: bool) -> Iterator[None]:
+    """Let a file of 600 bytes be a long one, which is read in blocks of lines."""
+    before = source.SAMPLE, source._BLOCK
+    if small_blocks:
+        source.SAMPLE, source._BLOCK = 600, 100
+    try:
+        yield
+    finally:
+        source.SAMPLE, source._BLOCK = before
 
 
 def place_of(error: BaseException) -> str:
@@ -669,12 +689,14 @@ def main() -> None:
     arguments.add_argument("--only", help="some names alone, with commas between them")
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--show", nargs=2, metavar=("NAME", "NUMBER"))
+    arguments.add_argument("--resume", action="store_true", help="leave out what --out has of this commit")
     arguments.add_argument("--out", type=Path, help="what was recorded there stays, but for the same names and seed")
     options = arguments.parse_args()
     limit_memory()
-    # three times as many corpora as synonyms, as these have more to lose
-    share = options.readers // (3 * len(SHAPES) + 3 + 3 * len(fuzz_tools.BINARY) + len(SYNONYMS))
-    counts = {name: share * (1 if name in SYNONYMS else 3) for name in (*SHAPES, "brat", *fuzz_tools.BINARY, *SYNONYMS)}
+    names = (*SHAPES, "brat", *fuzz_files.BINARY, *fuzz_files.FOLDERS, *SYNONYMS)
+    # three times as many corpora as synonyms, as these have more to lose, and as those that libraries read slowly
+    shares = {name: 1 if name in SYNONYMS or name in fuzz_files.SLOW else 3 for name in names}
+    counts = {name: share * (options.readers // sum(shares.values())) for name, share in shares.items()}
     counts["conll"] += options.readers - sum(counts.values())
     counts["folder"] = options.folders
     if options.only:
@@ -691,7 +713,8 @@ def main() -> None:
             show(fuzz, options.show[0], int(options.show[1]))
             return
         for name, count in counts.items():
-            if count:
+            was_done = results.get(f"{name}, seed {options.seed}", {})
+            if count and not (options.resume and was_done.get("inputs") == count and was_done["commit"] == commit):
                 result = fuzz_name(fuzz, name, count)
                 print(name, result, flush=True)
                 results[f"{name}, seed {options.seed}"] = about | result

@@ -11,9 +11,10 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, Value
 
 import nearspan
 from nearspan.errors import CorpusError, ResourceError
-from nearspan.formats import read, write
+from nearspan.formats import read, stream, write
 from nearspan.formats.datasets import to_dataset
 from nearspan.formats.markup import parse, render
+from nearspan.formats.tagged_rows import TaggedRows
 
 Put = Callable[..., Path]
 NAMES = ["O", "B-PER", "I-PER"]
@@ -135,3 +136,27 @@ def test_pictures_are_not_opened(tmp_path: Path):
 
 def test_a_stream_is_read():
     assert render(nearspan.read(numbered().to_iterable_dataset())[0]) == "[Ada Lovelace](PER) wrote"
+
+
+def test_a_parquet_file_that_fills_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A text that all rows share is in the file once."""
+    text = "Ada wrote. " * 100
+    Dataset.from_dict({"text": [text] * 3000, "entities": [[]] * 3000}).to_parquet(tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 20_000
+    assert len(read(tmp_path / "a.parquet")) == 3000
+    monkeypatch.setattr("nearspan.formats.source._MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr("nearspan.formats.source._MOST_RATIO", 10)
+    with pytest.raises(CorpusError, match="unpacks to more than 1,000,000 bytes"):
+        read(tmp_path / "a.parquet")
+
+
+def test_parquet_rows_come_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write([parse(f"[Ada](PER) wrote {number}") for number in range(2000)], tmp_path / "a.parquet")
+    taken: list[int] = []
+    monkeypatch.setattr("nearspan.formats.parquet._ROWS", 10)
+    add = TaggedRows.read
+    monkeypatch.setattr(TaggedRows, "read", lambda *args: (taken.append(1), add(*args))[1])
+    documents = stream(tmp_path / "a.parquet")
+    next(documents)
+    assert len(taken) == 1
+    assert len(list(documents)) == 1999

@@ -5,41 +5,69 @@ Tags may be numbers; their names are in the file, where `datasets` puts them. Ne
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import BytesIO
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem
-from nearspan.formats.draft import Draft, to_corpus
+from nearspan.formats.draft import Draft
 from nearspan.formats.extras import import_extra
 from nearspan.formats.format import Format, list_changes
 from nearspan.formats.json_records import count_entities, read_record
 from nearspan.formats.json_values import Malformed
-from nearspan.formats.source import Source
+from nearspan.formats.source import Source, most_unpacked, unpacks_too_far
 from nearspan.formats.tagged_rows import TaggedRows, are_bare, is_row, names_of, rows, tag_names, words_and_tags
 from nearspan.io.atomic import write_file
+from nearspan.progress import progress
 
 _MAGIC = b"PAR1"
 _ROWS = 1000  # that are looked at to see whether tags have prefixes
+_ROWS_AT_ONCE = 256
 
 
-def read(source: Source) -> Corpus:
-    """Read the rows of a parquet file."""
+def read(source: Source) -> Iterator[Draft]:
+    """Read the rows of a parquet file, some at a time."""
     needs = f"{source.name}, a parquet file,"
     parquet = import_extra("pyarrow.parquet", "datasets", needs)
     pyarrow = import_extra("pyarrow", "datasets", needs)
+    with _refuse_damaged(source, pyarrow):
+        packed = BytesIO(source.read_bytes()) if source.is_packed else None
+        size = source.path.stat().st_size if packed is None else len(packed.getbuffer())
+        file = parquet.ParquetFile(source.path if packed is None else packed)
+        names = names_in(file.schema_arrow.metadata or {})
+    yield from read_rows(_records(file, pyarrow, source, size), names, source)
+
+
+def _records(file: Any, pyarrow: Any, source: Source, size: int) -> Iterator[dict[str, Any]]:
+    """The rows; a CorpusError where they take far more memory than the file, which was made to fill it."""
+    most, taken, total = most_unpacked(size), 0, file.metadata.num_rows
+    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    if any(group.total_byte_size > most for group in groups):
+        raise unpacks_too_far(source.path, most, size)
+    with _refuse_damaged(source, pyarrow), progress() as advance:
+        for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
+            taken += batch.nbytes
+            if taken > most:
+                raise unpacks_too_far(source.path, most, size)
+            yield from batch.to_pylist()
+            advance(f"reading rows of {source.name}", batch.num_rows, total)
+
+
+@contextmanager
+def _refuse_damaged(source: Source, pyarrow: Any) -> Iterator[None]:
+    """Turn what pyarrow raises for a damaged file into an error that names it."""
     try:
-        table = parquet.read_table(BytesIO(source.read_bytes()))
-        metadata = table.schema.metadata or {}
-        records = table.to_pylist()
+        yield
+    except CorpusError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         message = f"{source.name} looks like a parquet file, but pyarrow cannot read it: {reason}; write it again"
         raise CorpusError(message) from None
-    return to_corpus(read_rows(records, names_in(metadata), source), source, "parquet")
 
 
 def detect(source: Source) -> bool:
@@ -66,30 +94,31 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
 
 def read_rows(
     records: Iterable[Mapping[str, Any]], names: list[str] | None, source: Source, split: str = ""
-) -> list[Draft]:
+) -> Iterator[Draft]:
     """Rows as documents, by what most of them have: words and tags, or a text and entities."""
-    records = [dict(record) for record in records]
-    tags = [tag for record in records[:_ROWS] if is_row(record) for tag in words_and_tags(record)[1] or ()]
+    rest = (dict(record) for record in records)
+    first = list(islice(rest, _ROWS))
+    tags = [tag for record in first if is_row(record) for tag in words_and_tags(record)[1] or ()]
     if any(isinstance(tag, int) for tag in tags) and names is None:
         message = (
             "are numbers without names; cast the column to a list of ClassLabel, or to strings, and write it again"
         )
         raise CorpusError(f"the tags of {source.name} {message}")
     reader = TaggedRows(source, names, are_bare(names or tags))
-    drafts: list[Draft] = []
-    for number, record in enumerate(records, 1):
+    for number, record in enumerate(chain(first, rest), 1):
         name = f"{split or source.file}#{number}"
         tagged = is_row(record) or not any(key in record for key in ("text", "entities", "spans"))
         count = reader.count(record) if tagged else count_entities(record)
         source.count(count)
         before = len(source.problems)
         try:
-            drafts.append(reader.read(record, name, number) if tagged else read_record(record, name, source, number))
+            draft = reader.read(record, name, number) if tagged else read_record(record, name, source, number)
         except Malformed as error:
             del source.problems[before:]
             source.add_problem("malformed", f"{error}; the row is not read", number, lost=count)
+        else:
+            yield draft
     reader.finish()
-    return drafts
 
 
 def numbered(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, list[Any]], dict[str, Any]]:

@@ -175,6 +175,14 @@ class Source(_File):
         """Whether there is more in the file than its `sample`. What was read as a whole is not long any more."""
         return "text" not in self.__dict__ and len(self._beginning) > SAMPLE
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether the bytes of the file itself are not its content: they are compressed, given, or come once."""
+        if "text" in self.__dict__ or not self.path.is_file():
+            return True
+        with refuse_unreadable(self.path), self.path.open("rb") as file:
+            return file.read(2) == _GZIP
+
     @cached_property
     def sample(self) -> str:
         """The first lines of a long file, with broken bytes read as U+FFFD; all of a file that is not long."""
@@ -244,7 +252,7 @@ class Source(_File):
                         data = data.removeprefix(codecs.BOM_UTF8)
                     unpacked += len(data)
                     if packed and unpacked > most:
-                        raise _bomb(self.path, most, size)
+                        raise unpacks_too_far(self.path, most, size)
                     told, before = file.tell(), told
                     advance(f"reading kB of {self.name}", (told >> 10) - (before >> 10), size >> 10)
                     end = data.rfind(b"\n")
@@ -394,6 +402,12 @@ def most_unpacked(size: int) -> int:
     return max(_MOST_UNPACKED, _MOST_RATIO * size)
 
 
+def unpacks_too_far(path: Path, most: int, size: int) -> CorpusError:
+    """The error for a file of some bytes that unpacks to more than `most`."""
+    message = f"unpacks to more than {most:,} bytes from {size:,}, as no text does; unpack it first"
+    return CorpusError(f"{display_path(path)} {message}")
+
+
 def _unpack(data: bytes, path: Path) -> bytes:
     """What a file holds that is compressed with gzip; one that unpacks beyond all measure is refused."""
     blocks: list[bytes] = []
@@ -403,13 +417,8 @@ def _unpack(data: bytes, path: Path) -> bytes:
             blocks.append(block)
             size += len(block)
             if size > most:
-                raise _bomb(path, most, len(data))
+                raise unpacks_too_far(path, most, len(data))
     return b"".join(blocks)
-
-
-def _bomb(path: Path, most: int, size: int) -> CorpusError:
-    message = f"unpacks to more than {most:,} bytes from {size:,}, as no text does; unpack it first"
-    return CorpusError(f"{display_path(path)} {message}")
 
 
 def _refuse_wide(data: bytes, path: Path) -> None:

@@ -1,12 +1,20 @@
 """How long reading takes beside a plain loop over the lines, and how much memory: columns and JSON lines.
 
-    python benchmarks/reading.py [--megabytes 100] [--out benchmarks/results/reading-cpu.json]
+    python benchmarks/reading.py [--megabytes 100] [--rounds 3] [--out benchmarks/results/reading-cpu.json]
 
 Two files are made, with a seed: columns as CoNLL-2003 has them (word, two columns that are not read, chunk tag;
 documents of 5 to 20 sentences) and JSON lines of one to three sentences with their entities. Each measurement is a
-process of its own: a loop that splits each line or decodes it as JSON and keeps nothing, `nearspan.read`, and
-`nearspan.check`. Times are seconds of processor time, as other work on the machine makes the clock useless; memory is
-the most that the process takes.
+process of its own, and each is made in turn, several rounds:
+
+- `loop`: `line.split()` or `json.loads(line)` for each line, and nothing kept;
+- `stream`: the documents of `nearspan.formats.stream`, their entities counted, and nothing kept;
+- `use`: the same with each entity and each word made, as somebody asks for them;
+- `read`: `nearspan.read`, which keeps all documents;
+- `check`: `nearspan.check`;
+- `convert`: into the other of the two formats.
+
+Times are seconds of processor time, the median of the rounds, as other work on the machine makes the clock useless;
+memory is the most that the process takes above what it took with nearspan imported.
 """
 
 from __future__ import annotations
@@ -17,6 +25,7 @@ import os
 import platform
 import random
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,13 +34,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from many import current_commit
+
 LABELS = ("PER", "LOC", "ORG", "MISC")
+KINDS = ("loop", "stream", "use", "read", "check", "convert")
 Sentence = tuple[list[str], list[tuple[int, int, str]]]  # words, and first word, stop and label of each entity
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--measure", nargs=2, metavar=("WHAT", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -43,12 +56,22 @@ def main() -> None:
         for name, write in (("conll", columns), ("jsonl", json_lines)):
             path = Path(folder, f"corpus.{name}")
             fill(path, write(), options.megabytes * 1_000_000)
-            by_name = {what: run(what, path) for what in ("loop", "read", "check")}
-            ratio = by_name["read"]["seconds"] / by_name["loop"]["seconds"]
-            rows.append({"format": name, **by_name, "read_over_loop": round(ratio, 1)})
+            measured: dict[str, list[dict[str, Any]]] = {what: [] for what in KINDS}
+            for _ in range(options.rounds):
+                for what in KINDS:
+                    measured[what].append(run(what, path))
+            loop_seconds = statistics.median(each["seconds"] for each in measured["loop"])
+            row: dict[str, Any] = {"format": name}
+            for what, several in measured.items():
+                seconds = statistics.median(each["seconds"] for each in several)
+                most = max(each["megabytes"] for each in several)
+                row[what] = {"seconds": seconds, "over_loop": round(seconds / loop_seconds, 2), "megabytes": most}
+                row[what]["each"] = [each["seconds"] for each in several]
+            rows.append(row)
             print(json.dumps(rows[-1]), flush=True)
     record = {
-        "command": f"python benchmarks/reading.py --megabytes {options.megabytes}",
+        "command": f"python benchmarks/reading.py --megabytes {options.megabytes} --rounds {options.rounds}",
+        "commit": current_commit(),
         "megabytes": options.megabytes,
         "processor": processor(),
         "cores": os.cpu_count(),
@@ -68,12 +91,16 @@ def run(what: str, path: Path) -> dict[str, Any]:
 
 
 def measure(what: str, path: Path) -> dict[str, Any]:
-    import nearspan
+    import nearspan.formats
 
+    other = path.with_name("converted.conll" if path.suffix == ".jsonl" else "converted.jsonl")
     work: Callable[[], object] = {
         "loop": lambda: loop(path),
+        "stream": lambda: sum(document.entity_count for document in nearspan.formats.stream(path)),
+        "use": lambda: sum(len(each.entities) + len(each.words or ()) for each in nearspan.formats.stream(path)),
         "read": lambda: nearspan.read(path),
         "check": lambda: nearspan.check(path),
+        "convert": lambda: nearspan.write(nearspan.formats.stream(path), other, force=True),
     }[what]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()

@@ -1,6 +1,6 @@
 """Write every public corpus in every format that can be written, read it again, and compare.
 
-    python benchmarks/round_trips.py FOLDER [--formats parquet,spacy] [--last]
+    python benchmarks/round_trips.py FOLDER [--formats parquet,spacy] [--last] [--resume]
         [--out benchmarks/results/round-trips.json]
 
 FOLDER holds the corpora of `corpora.py` unpacked. What comes of each file in each format is one of
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora import PUBLISHED
+from many import current_commit
 
 from nearspan.errors import CorpusError
 from nearspan.formats import Corpus, known_formats, read, write
@@ -82,25 +83,40 @@ def main() -> None:
     arguments.add_argument("--formats", help="some formats alone, with commas between them")
     arguments.add_argument("--out", type=Path, help="what was recorded there of other formats stays")
     arguments.add_argument("--last", action="store_true", help="the last file of each corpus alone, its test set")
+    arguments.add_argument("--resume", action="store_true", help="leave out what is recorded already")
     options = arguments.parse_args()
     names = options.formats.split(",") if options.formats else [n for n, part in known_formats().items() if part.write]
     results: dict[str, Any] = json.loads(options.out.read_text()) if options.out and options.out.exists() else {}
-    results["python"] = platform.python_version()
-    totals: dict[str, Counter[str]] = {name: Counter() for name in names}
-    for _, files, _ in PUBLISHED:
-        for file in files[-1:] if options.last else files:
-            corpus = read(options.folder / file)
-            for name in names:
-                folder = Path(tempfile.mkdtemp())
-                outcome = round_trip(corpus, name, folder)
-                shutil.rmtree(folder)
-                totals[name][outcome["outcome"]] += 1
-                results.setdefault("files", {}).setdefault(file, {})[name] = outcome
-                print(f"{file:52} {name:18} {outcome}", flush=True)
+    results |= {"python": platform.python_version(), "commit": current_commit()}
+    outcomes: dict[str, dict[str, Any]] = results.setdefault("files", {})
+    files = [file for _, parts, _ in PUBLISHED for file in (parts[-1:] if options.last else parts)]
+    for file in sorted(files, key=lambda file: _size(options.folder / file)):  # what is long comes last
+        known = outcomes.setdefault(file, {})
+        missing = [name for name in names if not (options.resume and name in known)]
+        corpus = read(options.folder / file) if missing else Corpus(())
+        for name in missing:
+            folder = Path(tempfile.mkdtemp())
+            known[name] = round_trip(corpus, name, folder)
+            shutil.rmtree(folder)
+            print(f"{file:52} {name:18} {known[name]}", flush=True)
+            results["totals"] = _totals(outcomes)
             if options.out:
-                results.setdefault("totals", {}).update({name: dict(total) for name, total in totals.items()})
                 options.out.write_text(json.dumps(results, indent=1) + "\n")
-    print({name: dict(total) for name, total in totals.items()})
+    print(results["totals"])
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _totals(outcomes: dict[str, dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """By format how many files came out how."""
+    totals: dict[str, Counter[str]] = {}
+    for file in outcomes.values():
+        for name, outcome in file.items():
+            totals.setdefault(name, Counter())[outcome["outcome"]] += 1
+    return {name: dict(total) for name, total in totals.items()}
 
 
 if __name__ == "__main__":

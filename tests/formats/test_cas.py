@@ -141,3 +141,13 @@ def test_an_id_with_a_folder_called_as_a_file_is_written(tmp_path: Path, name: s
     documents = [Document("Ada", id="x"), Document("Bo", id=f"x.{ending}/b")]
     write(documents, tmp_path / "out", name)
     assert sorted(document.id for document in read(tmp_path / "out")) == ["x", f"x.{ending}/b"]
+
+
+@pytest.mark.parametrize("format", ["cas", "cas-json", "webanno"])
+def test_documents_that_are_read_in_another_order_are_said(tmp_path: Path, format: str):
+    """Files are read in the order of their names."""
+    documents = [parse("[Ada](PER) wrote", id="b"), parse("[Bo](PER) did not", id="a")]
+    [change] = (change for change in write(documents, tmp_path / "out", format) if "order" in change.message)
+    assert change.message.endswith("at another place: 2")
+    assert [document.id for document in read(tmp_path / "out")] == ["a", "b"]
+    assert not [change for change in write(documents[::-1], tmp_path / "ordered", format) if "order" in change.message]

@@ -1,4 +1,6 @@
+import gc
 import gzip
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -111,6 +113,34 @@ def test_writing_takes_documents_as_they_come(tmp_path: Path):
     assert alive == [0]
     nearspan.write(documents(), tmp_path / "a.jsonl")
     assert [document.id for document in read(tmp_path / "a.jsonl")] == ["0", "1", "2"]
+
+
+class Probe(str):
+    """A text that can be watched."""
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.conll"])
+def test_no_document_is_held_while_others_are_written(tmp_path: Path, name: str):
+    alive: list[weakref.ref[Probe]] = []
+
+    def documents() -> Iterator[Document]:
+        for number in range(9):
+            text = Probe(f"Ada wrote {number}")
+            alive.append(weakref.ref(text))
+            gc.collect()  # sentences know their neighbours
+            assert sum(each() is not None for each in alive) < 4
+            yield Document(text, (Entity.of(0, 3, "PER"),), id=str(number))
+
+    nearspan.write(documents(), tmp_path / name)
+    assert len(read(tmp_path / name)) == 9
+
+
+def test_columns_are_as_many_as_the_deepest_document_needs(tmp_path: Path):
+    nested = Document("Oslo city", (Entity.of(0, 4, "PLACE"), Entity.of(0, 9, "ORG")), id="2")
+    nearspan.write(iter([Document("Oslo", id="1"), nested]), tmp_path / "a.conll")
+    rows = [line.split("\t") for line in (tmp_path / "a.conll").read_text().splitlines() if line]
+    assert {len(row) for row in rows} == {3}
+    assert [document.entities for document in read(tmp_path / "a.conll")] == [(), nested.entities]
 
 
 def test_nothing_is_written_where_reading_fails(put: Callable[..., Path], tmp_path: Path):

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, count
-from operator import ne
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from nearspan.errors import CorpusError
 from nearspan.formats.brat_attributes import BratAttributes, attribute_lines, keeps
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, have_same_words, to_corpus
-from nearspan.formats.folder import file_names, natural_order, write_folder
+from nearspan.formats.folder import file_names, natural_order, order_changes, write_folder
 from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_entities, refuse_loss
 from nearspan.formats.source import Source
 from nearspan.io.paths import display_path
@@ -117,10 +116,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         for name, document in zip(names, corpus, strict=True)
     )
     write_folder(path, chain.from_iterable(files_of))
-    files = [f"{name}.ann" for name in names]
-    changes = plain_text_changes(corpus, names, "brat", keeps)
-    change = "the order of the documents was not kept, as they are read in the order of their names; at another place"
-    changes[change] = sum(map(ne, files, sorted(files, key=natural_order)))
+    changes = plain_text_changes(corpus, names, "brat", keeps) | order_changes([f"{name}.ann" for name in names])
     return list_changes(path, changes)
 
 

@@ -22,7 +22,7 @@ from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.extras import import_extra
-from nearspan.formats.folder import file_names, files_that_end, write_folder
+from nearspan.formats.folder import file_names, files_that_end, order_changes, write_folder
 from nearspan.formats.format import (
     ATTRIBUTES,
     Format,
@@ -348,7 +348,8 @@ def _write(
     names = list(file_names(corpus, (suffix,)))
     files = ((name + suffix, [text]) for name, text in zip(names, texts, strict=True))
     write_folder(path, [*others, *files])
-    return list_changes(path, {ATTRIBUTES: count_attributes(corpus, may_keep)})
+    changes = order_changes([name + suffix for name in names])
+    return list_changes(path, changes | {ATTRIBUTES: count_attributes(corpus, may_keep)})
 
 
 XMI = Format("cas", read_xmi, detect_xmi, write_xmi, folder=True, discontinuous=False)

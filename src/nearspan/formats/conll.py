@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from nearspan.document import Document, Fragment
 from nearspan.formats.column_documents import Begun, ColumnReader
@@ -28,7 +29,7 @@ from nearspan.formats.columns import (
     read_blocks,
 )
 from nearspan.formats.corpus import Corpus, Problem, excerpt
-from nearspan.formats.document_stream import Readable
+from nearspan.formats.document_stream import Readable, Stream
 from nearspan.formats.draft import Draft
 from nearspan.formats.format import (
     ATTRIBUTES,
@@ -41,7 +42,7 @@ from nearspan.formats.format import (
 from nearspan.formats.grid import WordGrid
 from nearspan.formats.source import Line, Source
 from nearspan.formats.tags import parse_all
-from nearspan.io.atomic import write_file
+from nearspan.io.atomic import descriptor, name_in_errors, resolve_target, write_file
 
 _SAMPLE = 1 << 19  # characters of a long file by which its columns are found
 
@@ -89,26 +90,33 @@ def _whole_sentences(blocks: Iterable[Line]) -> Iterator[Line]:
         yield start, rest
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
-    """Write a corpus as columns; the problems returned are what the format could not keep.
+def write(documents: Corpus | Stream, path: Path) -> tuple[Problem, ...]:
+    """Write documents as columns; the problems returned are what the format could not keep.
 
     A word is cut where an entity begins or ends inside it, two sentences become one where an entity spans both, and
     entities of the same words and label become one. Discontinuous entities do not fit into this format: they raise a
-    CorpusError and nothing is written.
+    CorpusError and nothing is written. How many label columns there are is known at the end, so the rows wait in a file
+    without a name.
     """
-    grids = [_Grid.of(document) for document in corpus]
-    depth = max((len(grid.layers) for grid in grids), default=1)
-    if depth > MOST_LAYERS:
-        deepest = next(grid.document for grid in grids if len(grid.layers) == depth)
-        raise _unwritable(deepest, f"its entities need {depth} layers, more than {MOST_LAYERS}")
-    docstarts = len(grids) != 1 or corpus.docstarts > 0 or not grids[0].words
-    write_file(path, _lines(grids, max(depth, 1), docstarts))
     changes: Counter[str] = Counter()
-    for grid in grids:
-        changes.update(grid.changes)
-    changes["scores not kept"] = count_scores(corpus)
-    changes[ATTRIBUTES] = count_attributes(corpus)
-    changes["document ids not kept"] = sum(_loses_id(document, docstarts, path.name) for document in corpus)
+    lost_ids = {True: 0, False: 0}  # by whether there are -DOCSTART- lines
+    count = depth = words = 0
+    with name_in_errors(path), TemporaryFile("w+", encoding="utf-8", newline="\n", dir=_scratch_folder(path)) as rows:
+        for document in documents:
+            grid = _Grid.of(document)
+            if len(grid.layers) > MOST_LAYERS:
+                raise _unwritable(document, f"its entities need {len(grid.layers)} layers, more than {MOST_LAYERS}")
+            rows.writelines(_rows(grid))
+            count, depth, words = count + 1, max(depth, len(grid.layers)), words + len(grid.words)
+            changes.update(grid.changes)
+            changes["scores not kept"] += count_scores([document])
+            changes[ATTRIBUTES] += count_attributes([document])
+            for docstarts in lost_ids:
+                lost_ids[docstarts] += _loses_id(document, docstarts, path.name)
+        has_docstarts = count != 1 or documents.docstarts > 0 or not words
+        rows.seek(0)
+        write_file(path, _columns(rows, max(depth, 1), has_docstarts))
+    changes["document ids not kept"] = lost_ids[has_docstarts]
     return list_changes(path, changes)
 
 
@@ -169,20 +177,32 @@ def _covers(first: int, stop: int, owners: list[Fragment | None]) -> bool:
     return any(owner is not None and first <= owner[0] and owner[1] <= stop for owner in owners[first:stop])
 
 
-def _lines(grids: list[_Grid], depth: int, docstarts: bool) -> Iterator[str]:
-    for grid in grids:
-        if docstarts:
-            id = " ".join(grid.document.id.split())
-            yield f"{DOCSTART} {id}".rstrip() + "\tO" * depth + "\n\n"
-        text, size = grid.document.text, len(grid.words)
-        columns = grid.layers + [["O"] * size] * (depth - len(grid.layers))
-        begins = set(grid.begins[1:])
-        for index, ((start, end), *tags) in enumerate(zip(grid.words, *columns, strict=True)):
-            if index in begins:
-                yield "\n"
-            yield "\t".join((text[start:end], *tags)) + "\n"
-        if size:
+def _scratch_folder(path: Path) -> Path | None:
+    """Where as much fits as will be written; None where a pipe or an open file is written to."""
+    target = resolve_target(path)
+    return target.parent if descriptor(path) is None and (target.is_file() or not target.exists()) else None
+
+
+def _rows(grid: _Grid) -> Iterator[str]:
+    """A -DOCSTART- line and the words of a document, with as many label columns as it needs itself."""
+    yield f"{DOCSTART} {' '.join(grid.document.id.split())}".rstrip() + "\n\n"
+    text, begins = grid.document.text, set(grid.begins[1:])
+    for index, ((start, end), *tags) in enumerate(zip(grid.words, *grid.layers, strict=True)):
+        if index in begins:
             yield "\n"
+        yield "\t".join((text[start:end], *tags)) + "\n"
+    if grid.words:
+        yield "\n"
+
+
+def _columns(rows: Iterable[str], depth: int, docstarts: bool) -> Iterator[str]:
+    """Rows with as many label columns as all documents need; a file of one document may be without its first line."""
+    after_docstart = False
+    for row in rows:
+        is_docstart = row.startswith(DOCSTART)
+        if docstarts or not (is_docstart or after_docstart):
+            yield row if row == "\n" else row[:-1] + "\tO" * (depth - row.count("\t")) + "\n"
+        after_docstart = is_docstart
 
 
 def _refuse_words(document: Document, words: Iterable[Fragment]) -> None:
@@ -196,5 +216,12 @@ def _refuse_words(document: Document, words: Iterable[Fragment]) -> None:
 
 
 FORMAT = Format(
-    "conll", read, detect, write, endings=(".conll", ".iob", ".iob2", ".bio", ".tsv"), columns=True, discontinuous=False
+    "conll",
+    read,
+    detect,
+    write,
+    endings=(".conll", ".iob", ".iob2", ".bio", ".tsv"),
+    columns=True,
+    discontinuous=False,
+    streams=True,
 )

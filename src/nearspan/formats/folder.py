@@ -2,8 +2,9 @@
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import ne
 from pathlib import Path
 
 from nearspan.formats.corpus import Corpus
@@ -78,6 +79,16 @@ def file_names(corpus: Corpus, endings: tuple[str, ...]) -> Iterator[str]:
             name = f"{safe}-{copies}"
         taken.add(name.casefold())
         yield name
+
+
+def order_changes(files: Sequence[str]) -> dict[str, int]:
+    """What is lost where files are read in the order of their names, and were not written in it.
+
+    >>> order_changes(["2.ann", "10.ann"]), sum(order_changes(["b.ann", "a.ann", "c.ann"]).values())
+    ({'the order of the documents was not kept, as they are read in the order of their names; at another place': 0}, 2)
+    """
+    change = "the order of the documents was not kept, as they are read in the order of their names; at another place"
+    return {change: sum(map(ne, files, sorted(files, key=natural_order)))}
 
 
 def files_that_end(folder: Path, endings: tuple[str, ...]) -> list[Path]:

@@ -118,12 +118,12 @@ def plain_text_changes(
     }
 
 
-def count_scores(corpus: Corpus) -> int:
+def count_scores(corpus: Iterable[Document]) -> int:
     """How many entities have a score."""
     return sum(entity.score is not None for document in corpus for entity in document.entities)
 
 
-def count_attributes(corpus: Corpus, keeps: Callable[[str, Any], bool] | None = None) -> int:
+def count_attributes(corpus: Iterable[Document], keeps: Callable[[str, Any], bool] | None = None) -> int:
     """How many entities have attributes, or such as a format does not keep."""
     return sum(
         any(keeps is None or not keeps(name, value) for name, value in entity.attributes.items())

@@ -30,7 +30,7 @@ from nearspan.document import Document, Entity, Fragment
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus
-from nearspan.formats.folder import file_names, files_that_end, write_folder
+from nearspan.formats.folder import file_names, files_that_end, order_changes, write_folder
 from nearspan.formats.format import (
     ATTRIBUTES,
     Format,
@@ -135,7 +135,7 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
         document.id not in ("", name) for document, name in zip(corpus, names, strict=True)
     )
     changes[ATTRIBUTES] = count_attributes(corpus, keeps)
-    return list_changes(path, changes)
+    return list_changes(path, changes | order_changes([f"{name}.tsv" for name in names]))
 
 
 def _read_file(source: Source, id: str) -> Draft:

@@ -16,14 +16,13 @@ def test_the_outputs_are_those_of_torch(shape: tuple[int, ...], with_bias: bool)
     torch.testing.assert_close(linear(inputs, weight, bias), functional.linear(inputs, weight, bias))
 
 
-def test_inputs_may_lie_in_memory_as_they_like():
-    inputs, weight = torch.randn(6, 4).T, torch.randn(8, 6)
+def test_inputs_and_weights_may_lie_in_memory_as_they_like():
+    inputs, weight = torch.randn(6, 4).T, torch.randn(8, 9)[:, :6]
     torch.testing.assert_close(linear(inputs, weight), functional.linear(inputs, weight))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_other_types_go_through_torch(dtype: torch.dtype):
-    inputs, weight = torch.randn(3, 6, dtype=dtype), torch.randn(8, 6, dtype=dtype)
+def test_other_types_go_through_torch():
+    inputs, weight = torch.randn(3, 6, dtype=torch.float64), torch.randn(8, 6, dtype=torch.float64)
     assert torch.equal(linear(inputs, weight), functional.linear(inputs, weight))
 
 
@@ -52,3 +51,11 @@ def test_a_network_keeps_its_weights_and_its_other_layers():
     assert network[0].weight is weight
     assert type(network[1]) is nn.LayerNorm
     torch.testing.assert_close(network(inputs), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_a_gelu_may_go_with_it(dtype: torch.dtype):
+    torch.manual_seed(0)
+    inputs, weight, bias = (torch.randn(shape, dtype=dtype) for shape in ((5, 6), (8, 6), (8,)))
+    expected = functional.gelu(functional.linear(inputs.double(), weight.double(), bias.double())).to(dtype)
+    torch.testing.assert_close(linear(inputs, weight, bias, gelu=True), expected)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nearspan.errors import ConfigError
+from nearspan.linear import linear
 
 
 class Block(nn.Module):
@@ -28,15 +29,22 @@ class Block(nn.Module):
         self.activation: Callable[[Tensor], Tensor] = parts["activation"]
         self.down: nn.Linear = parts["down"]
         self.end: nn.LayerNorm = parts["end"]
+        self.is_gelu = type(self.activation).__name__ in ("GELUActivation", "GELU")  # transformers', torch's
         self.heads = heads
         self.scale = 1 / math.sqrt(self.query.out_features // heads)  # of the scores
 
     def after_attention(self, inputs: Tensor, context: Tensor, dropout: float) -> Tensor:
         """The block's output [N, d] from its inputs [N, d] and the attention's output [N, d]."""
         states = self.middle(inputs + functional.dropout(self.out(context), dropout))
-        hidden = self.down(self.activation(self.up(states)))
+        hidden = self.down(self._raise(states))
         out: Tensor = self.end(states + functional.dropout(hidden, dropout))
         return out
+
+    def _raise(self, states: Tensor) -> Tensor:
+        """The feed-forward's hidden states; predicting, a GELU goes into the product before it."""
+        if self.is_gelu and isinstance(self.up, nn.Linear) and not torch.is_grad_enabled():
+            return linear(states, self.up.weight, self.up.bias, gelu=True)
+        return self.activation(self.up(states))
 
 
 class DisentangledBlock(Block):

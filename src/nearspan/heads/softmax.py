@@ -43,8 +43,12 @@ class ScoreHead(Head):
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:  # noqa: ARG002
         """P(y|s) [S, 1 + Y]; where spans are given null has 0."""
+        return self.normalise(self.scores(query.vectors))
+
+    def normalise(self, scores: Tensor) -> Tensor:
+        """Probabilities [S, 1 + Y] of scores [S, 1 + Y]."""
         skip = int(not self.has_null)
-        return functional.pad(self.scores(query.vectors).float()[:, skip:].softmax(-1), (skip, 0))
+        return functional.pad(scores.float()[:, skip:].softmax(-1), (skip, 0))
 
 
 class SoftmaxHead(ScoreHead):

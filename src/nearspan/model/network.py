@@ -131,6 +131,15 @@ class Network(nn.Module):
         device = next(self.parameters()).device
         return corpus if device == corpus.first.device else corpus.to(device)
 
+    def encode_to_predict(self, sentences: Sequence[Sentence]) -> EncodedCorpus:
+        """Sentences as tensors. Over pieces, spans that are not of whole words are no entities, and no candidates."""
+        corpus = self.encode(sentences)
+        over_pieces = any(sentence.wholes is not None for sentence in sentences)
+        links = self.fragment_linker is not None  # which fragments go together depends on all there are
+        if not over_pieces or links or self.head.reads_words or not self.suggester.has_null:
+            return corpus
+        return self.suggester.of_whole_words(corpus, sentences)
+
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:
         """P(y|s) [S, 1 + Y] of the candidates, interpolated with the datastore's where that is set.
 

@@ -53,7 +53,8 @@ class SentenceWindows:
             parts = whole if count <= LONGEST else split_windows(sentence, network.suggester.max_width)
             windows += parts
             positions += [position] * len(parts)
-        return cls(sentences, windows, positions, network.encode([window.sentence for window in windows]))
+        views = [window.sentence for window in windows]
+        return cls(sentences, windows, positions, network.encode_to_predict(views))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from nearspan.spans.labelled_sentences import LabelledSentences
 from nearspan.spans.lstm_minus import LstmMinus
 from nearspan.spans.pooling import Pooling
 from nearspan.spans.reachability import CandidateRules, align_to_candidates
-from nearspan.spans.representation import Representation
+from nearspan.spans.representation import Representation, WordEnds
 from nearspan.spans.span_bilstm import SpanBiLSTM
 from nearspan.spans.span_labels import SpanLabels, one_hot_labels
 from nearspan.spans.span_transformer import SpanTransformer
@@ -41,6 +41,7 @@ __all__ = [
     "SpanTransformer",
     "StringMajority",
     "SuggesterSettings",
+    "WordEnds",
     "WordSums",
     "align_to_candidates",
     "candidate_number",

@@ -10,7 +10,7 @@ from nearspan.encoders import Encoded
 from nearspan.registry import register
 from nearspan.settings import Settings
 from nearspan.spans.candidates import Candidates
-from nearspan.spans.representation import Representation
+from nearspan.spans.representation import Representation, WordEnds
 from nearspan.spans.span_projection import width_embedding
 
 
@@ -31,7 +31,7 @@ class EndpointMLP(Representation):
 
     def __init__(self, settings: EndpointMLPSettings, inputs: int, max_width: int) -> None:
         super().__init__()
-        self.end_size, width = settings.end_size, settings.width_size
+        self.end_size, width, self.max_width = settings.end_size, settings.width_size, max_width
         self.ends = nn.Linear(inputs, 2 * settings.end_size)  # both ends' layers in one
         for half in self.ends.weight.data.chunk(2):
             nn.init.orthogonal_(half)
@@ -42,13 +42,20 @@ class EndpointMLP(Representation):
 
     def forward(self, encoded: Encoded, candidates: Candidates) -> Tensor:
         """Span vectors [S, 2 * end_size + width_size]."""
-        ends = self.after(self.ends(self.before(encoded.states)).relu())  # [B, T, 2 * end_size]
-        first, last = ends.flatten(0, 1).chunk(2, dim=-1)
-        row = candidates.sentence * ends.shape[1]
+        words = self.word_ends(encoded)
+        first, last = words.first.flatten(0, 1), words.last.flatten(0, 1)
+        row = candidates.sentence * words.first.shape[1]
         parts = [first.index_select(0, row + candidates.first), last.index_select(0, row + candidates.stop - 1)]
         if self.widths is not None:
-            parts.append(self.widths(candidates.stop - candidates.first - 1).to(ends.dtype))
+            parts.append(self.widths(candidates.stop - candidates.first - 1).to(first.dtype))
         return torch.cat(parts, dim=-1)
+
+    def word_ends(self, encoded: Encoded) -> WordEnds:
+        """Each word as a first and as a last one."""
+        ends = self.after(self.ends(self.before(encoded.states)).relu())  # [B, T, 2 * end_size]
+        first, last = ends.chunk(2, dim=-1)
+        widths = ends.new_zeros(self.max_width, 0) if self.widths is None else self.widths.weight
+        return WordEnds(first, last, widths)
 
 
 register("representation", EndpointMLP)

@@ -6,6 +6,9 @@ One of a package of yours is a subclass of `Representation` with `Settings`, reg
 Shapes: B sentences, T words in the longest of them, S candidate spans, H width of a word state.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from torch import Tensor, nn
@@ -14,6 +17,15 @@ from nearspan.encoders import Encoded, Encoder
 from nearspan.settings import Settings
 from nearspan.spans.additive_spans import EndSums
 from nearspan.spans.candidates import Candidates
+
+
+@dataclass(frozen=True)
+class WordEnds:
+    """The parts of span vectors [first of the first word, last of the last word, width of so many words]."""
+
+    first: Tensor  # [B, T, E]
+    last: Tensor  # [B, T, E]
+    widths: Tensor  # [K, W]; W may be 0
 
 
 class Representation(nn.Module):
@@ -57,6 +69,11 @@ class Representation(nn.Module):
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """Weights that began as a pretrained encoder's."""
         return []
+
+    def word_ends(self, encoded: Encoded) -> WordEnds | None:
+        """What span vectors consist of, where that is their two ends and their width: a head may score words by it."""
+        del encoded
+        return None
 
     def end_sums(self, states: Tensor) -> EndSums:
         """The vectors as sums of two ends, where they are additive."""

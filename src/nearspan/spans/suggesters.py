@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
 from nearspan.encoders import EncodedCorpus, SpanTable
 from nearspan.registry import register
-from nearspan.segment import LabelledSpan
+from nearspan.segment import LabelledSpan, Sentence
 from nearspan.settings import Settings
-from nearspan.spans.candidates import Candidates, count_candidates, enumerate_spans
+from nearspan.spans.candidates import Candidates, candidate_number, count_candidates, enumerate_spans
 from nearspan.spans.labelled_sentences import LabelledSentences
 from nearspan.spans.span_labels import SpanLabels
 
@@ -38,9 +39,17 @@ class AllSpans:
     def __init__(self, max_width: int) -> None:
         self.max_width = max_width
 
-    def candidates(self, lengths: Tensor, given: Given = None, device: Device = "cpu") -> Candidates:  # noqa: ARG002
-        """The candidates of sentences of these lengths (a CPU tensor), of which some spans are given."""
-        return enumerate_spans(lengths, self.max_width, device)
+    def candidates(self, lengths: Tensor, given: Given = None, device: Device = "cpu") -> Candidates:
+        """The candidates of sentences of these lengths (a CPU tensor): all, or those of a corpus `of_whole_words`."""
+        if not isinstance(given, SpanTable):
+            return enumerate_spans(lengths, self.max_width, device)
+        spans = given_candidates(lengths, given, self.max_width, device)
+        number = candidate_number(spans.first, spans.stop, spans.lengths[spans.sentence], self.max_width)
+        return replace(spans, number=number)
+
+    def of_whole_words(self, corpus: EncodedCorpus, sentences: Sequence[Sentence]) -> EncodedCorpus:
+        """A corpus of sentences over pieces, in which only spans of whole words are candidates."""
+        return replace(corpus, given_spans=whole_word_spans(sentences, self.max_width).to(corpus.first.device))
 
     def count(self, corpus: EncodedCorpus) -> Tensor:
         """How many candidates each sentence of a corpus has [M]."""
@@ -66,11 +75,7 @@ class GivenSpans(AllSpans):
         if given is None:
             raise ValueError("the corpus was encoded without the spans that are given: call `with_spans`")
         table = given if isinstance(given, SpanTable) else SpanTable.of(given)
-        counts, total = table.counts, int(table.counts.sum())
-        here = torch.stack([lengths, counts, table.starts]).to(device, non_blocking=True)
-        sentence = torch.repeat_interleave(torch.arange(len(counts), device=device), here[1], output_size=total)
-        number = torch.arange(total, device=device) - here[2, sentence]
-        return Candidates(sentence, number, table.first, table.stop, counts, here[0], self.max_width)
+        return given_candidates(lengths, table, self.max_width, device)
 
     def count(self, corpus: EncodedCorpus) -> Tensor:
         """How many candidates each sentence of a corpus has [M]."""
@@ -85,6 +90,28 @@ class GivenSpans(AllSpans):
     def span_labels(self, lengths: Tensor, entities: Sequence[Sequence[LabelledSpan[int]]]) -> SpanLabels:  # noqa: ARG002
         """The labels of the given spans."""
         return SpanLabels.of_given_spans(entities)
+
+
+def given_candidates(lengths: Tensor, table: SpanTable, max_width: int, device: Device) -> Candidates:
+    """Spans of sentences of these lengths (a CPU tensor) as candidates, numbered as they are given."""
+    counts, total = table.counts, int(table.counts.sum())
+    here = torch.stack([lengths, counts, table.starts]).to(device, non_blocking=True)
+    sentence = torch.repeat_interleave(torch.arange(len(counts), device=device), here[1], output_size=total)
+    number = torch.arange(total, device=device) - here[2, sentence]
+    return Candidates(sentence, number, table.first, table.stop, counts, here[0], max_width)
+
+
+def whole_word_spans(sentences: Sequence[Sentence], max_width: int) -> SpanTable:
+    """The spans of at most `max_width` pieces that begin and end where words do."""
+    spans = []
+    for sentence in sentences:
+        firsts, stops = np.array(sentence.runs, dtype=np.int64).reshape(-1, 2).T
+        widths = stops - firsts[:, None]
+        first, last = np.nonzero((widths > 0) & (widths <= max_width))
+        spans.append(np.stack([firsts[first], stops[last]]))
+    counts = torch.tensor([span.shape[1] for span in spans], dtype=torch.long)
+    first, stop = torch.from_numpy(np.concatenate([*spans, np.empty((2, 0), dtype=np.int64)], axis=1))
+    return SpanTable(first, stop, counts, counts.cumsum(0) - counts)
 
 
 register("suggester", AllSpans, "all")

@@ -45,6 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=("conll", "jsonl"), help="one of the two; what --out has of the other stays")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--measure", nargs=2, metavar=("WHAT", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -54,6 +55,8 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name, write in (("conll", columns), ("jsonl", json_lines)):
+            if options.only not in (None, name):
+                continue
             path = Path(folder, f"corpus.{name}")
             fill(path, write(), options.megabytes * 1_000_000)
             measured: dict[str, list[dict[str, Any]]] = {what: [] for what in KINDS}
@@ -78,6 +81,9 @@ def main() -> None:
         "python": platform.python_version(),
         "rows": rows,
     }
+    if options.out and options.out.exists() and options.only:
+        earlier = json.loads(options.out.read_text())["rows"]
+        record["rows"] = [*(row for row in earlier if row["format"] != options.only), *rows]
     if options.out:
         options.out.write_text(json.dumps(record, indent=2) + "\n")
 

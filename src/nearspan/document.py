@@ -363,7 +363,10 @@ class Document(_Deferrable):
     @property
     def entity_count(self) -> int:
         """How many entities there are."""
-        return len(self.entities) if self.contents is None else self.contents.entity_count
+        try:
+            return self._contents.entity_count
+        except AttributeError:
+            return len(self.entities)
 
     @property
     def stranger(self) -> bool:

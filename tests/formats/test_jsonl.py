@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearspan.document import Document, Entity, Span
@@ -11,6 +11,7 @@ from nearspan.errors import CorpusError
 from nearspan.formats import Corpus, jsonl, read, write
 from nearspan.formats.corpus import clean_label
 from nearspan.formats.files import read_source
+from nearspan.formats.json_records import PlainRecord, read_record
 from nearspan.formats.markup import parse, render
 from nearspan.formats.source import Source
 
@@ -466,3 +467,39 @@ def test_attributes_that_are_no_object_are_listed_and_the_entity_is_kept():
     corpus = read_corpus({"text": "Ada", "entities": [entity]})
     assert corpus.entity_count == 1
     assert "the attributes are no object" in str(corpus.problems[0])
+
+
+OFFSET = st.integers(-1, 6)
+ITEM = st.fixed_dictionaries(
+    {"start": OFFSET, "end": OFFSET, "label": st.sampled_from(["PER", "LOC", "", " X", "Y\u200b"])},
+    optional={
+        "text": st.sampled_from(["A", "Ad", "Ada", None]),
+        "score": st.sampled_from([0.5, None, 1, float("nan")]),
+        "fragments": st.sampled_from([None, [[0, 1]], [[0, 3]], [[0, 1], [2, 3]]]),
+        "note": st.just("?"),
+    },
+)
+RECORDS = st.fixed_dictionaries(
+    {"text": st.sampled_from(["Ada", "Ada wrote"]), "entities": st.lists(ITEM, max_size=3)},
+    optional={"id": st.sampled_from(["1", 1, None]), "words": st.just([[0, 3]])},
+)
+
+
+@settings(max_examples=500)
+@given(RECORDS)
+def test_what_is_read_quickly_is_what_is_read_slowly(record: dict[str, Any]):
+    quick, slow = Source(Path("a.jsonl"), ""), Source(Path("a.jsonl"), "")
+    plain = PlainRecord.of(quick, record, 7, 1)
+    if plain is None:
+        assert quick.annotations == 0
+        return
+    draft = read_record(record, "a.jsonl#7", slow, 1)
+    assert slow.problems == []
+    assert plain.document() == draft.document()
+    assert [repr(each) for each in plain.document().entities] == [repr(each) for each in draft.document().entities]
+    assert plain.entity_count == quick.annotations == len(record["entities"])
+
+
+def test_an_ordinary_record_is_read_quickly():
+    record = {"id": "1", "text": "Ada", "entities": [{"start": 0, "end": 3, "label": "PER", "text": "Ada"}]}
+    assert PlainRecord.of(Source(Path("a"), ""), record, 1, 1) is not None

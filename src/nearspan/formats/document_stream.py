@@ -61,9 +61,15 @@ class Reading:
 
     def __iter__(self) -> Iterator[Placed]:
         """The documents with their places; after the last a CorpusError if annotations are missing."""
-        for document, place in self._placed():
-            self.entity_count += document.entity_count
-            yield document, place
+        if isinstance(self.content, Corpus):
+            for document, place in _placed(self.content):
+                self.entity_count += document.entity_count
+                yield document, place
+        else:
+            for draft in self.content:
+                document = draft.document()
+                self.entity_count += document.entity_count
+                yield document, draft.place
         check_sum(self.entity_count, self._listed(), self.source, self.format)
 
     @property
@@ -75,11 +81,6 @@ class Reading:
     def docstarts(self) -> int:
         """The -DOCSTART- lines so far."""
         return self.content.docstarts if isinstance(self.content, Corpus) else self.source.docstarts
-
-    def _placed(self) -> Iterator[Placed]:
-        if isinstance(self.content, Corpus):
-            return _placed(self.content)
-        return ((draft.document(), draft.place) for draft in self.content)
 
     def _listed(self) -> Sequence[Problem]:
         return self.content.problems if isinstance(self.content, Corpus) else self.source.problems

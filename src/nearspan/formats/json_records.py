@@ -61,7 +61,7 @@ class PlainRecord:
 
     >>> from pathlib import Path
     >>> record = {"id": "1", "text": "Ada wrote", "entities": [{"start": 0, "end": 3, "label": "PER"}]}
-    >>> PlainRecord.of(record, "", Source(Path("a.jsonl"), ""), 1).document().entities
+    >>> PlainRecord.of(Source(Path("a.jsonl"), ""), record, 1, 1).document().entities
     (Entity(PER 0-3 'Ada'),)
     """
 
@@ -71,28 +71,30 @@ class PlainRecord:
         self.record, self.id, self.source, self.line = record, id, source, line
 
     @classmethod
-    def of(cls, record: Any, name: str, source: Source, line: int) -> Self | None:
-        """A record, if it is plain: it does nothing that `read_record` would do otherwise, and is far quicker."""
+    def of(cls, source: Source, record: Any, number: int, line: int) -> Self | None:
+        """A record, if it is plain; its entities are counted. It is what `read_record` makes of it, far quicker."""
         if type(record) is not dict or not record.keys() <= _PLAIN_KEYS:
             return None
-        text, items, id = record.get("text"), record.get("entities"), record.get("id", name)
-        if type(text) is not str or type(items) is not list or type(id) is not str:
+        text, items, id = record.get("text"), record.get("entities"), record.get("id")
+        if type(text) is not str or type(items) is not list or not (type(id) is str or "id" not in record):
             return None
         size, before, before_end = len(text), -1, 0
         try:
             for item in items:
                 start, end, label = item["start"], item["end"], item["label"]
-                if type(start) is not int or type(end) is not int or type(label) is not str or not label:
+                if not (type(start) is type(end) is int and type(label) is str):
                     return None
-                in_order = before < start or (before == start and before_end < end)
-                if not (in_order and 0 <= start < end <= size and clean_label(label) == label):
+                if not (before < start or (before == start and before_end < end)) or not 0 <= start < end <= size:
+                    return None
+                if not label or clean_label(label) != label:
                     return None
                 if len(item) > 3 and not _says_no_more(item, start, end, text):
                     return None
                 before, before_end = start, end
         except (KeyError, TypeError, IndexError):
             return None
-        return cls(record, id, source, line)
+        source.annotations += len(items)
+        return cls(record, f"{source.file}#{number}" if id is None else id, source, line)
 
     def document(self) -> Document:
         """The document, whose entities are made when they are asked for."""

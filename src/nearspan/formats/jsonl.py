@@ -10,6 +10,7 @@ one writes it by hand; with the keys of HAREM (`doc_id`, `doc_text`, `start_offs
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,9 @@ def read(source: Source) -> Iterator[Readable]:
     """Read JSON lines or a JSON array."""
 
     def read_one(record: Any, name: str, line: int) -> Iterable[Readable]:
-        return [PlainRecord.of(record, name, source, line) or read_record(record, name, source, line)]
+        return [read_record(record, name, source, line)]
 
-    return read_records(source, count_entities, read_one)
+    return read_records(source, count_entities, read_one, partial(PlainRecord.of, source))
 
 
 def detect(source: Source) -> bool:

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NotRequired, TypedDict
 
 from nearspan.document import Document, Entity, Span
@@ -10,7 +11,7 @@ from nearspan.formats.column_piece import Piece
 from nearspan.formats.corpus import DUPLICATE, Place, Problem, ProblemRecord, excerpt
 from nearspan.formats.files import Documents, as_stream
 from nearspan.formats.synonyms import SynonymCounter, SynonymCoverage, Synonyms
-from nearspan.segment import split
+from nearspan.segment import split_words
 
 
 class Statistics(TypedDict):
@@ -65,11 +66,11 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
             types.update(contents.labels)
             widths.update(contents.widths)
             continue
-        parts = split(document)
+        parts = split_words(document)
+        places = [word for part in parts for word in part]
         sentences += len(parts)
-        tokens += sum(map(len, parts))
-        starts = [start for sentence in parts for start, _ in sentence.words]
-        ends = [end for sentence in parts for _, end in sentence.words]
+        tokens += len(places)
+        starts, ends = [start for start, _ in places], [end for _, end in places]
         place = documents.place
         for entity in (*document.entities, *place.duplicates):
             types[entity.label] += 1
@@ -112,6 +113,9 @@ def relations(spans: Iterable[Span]) -> tuple[int, int]:
     >>> relations([Span.of(0, 9), Span.of(0, 4), Span.of(5, 12)])
     (1, 2)
     """
+    spans = list(spans)
+    if all(before.end <= after.start for before, after in pairwise(spans)):
+        return 0, 0
     counts = Counter(spans)
     ordered = sorted(counts, key=lambda span: (span.start, -span.end))
     nested = {span for span, count in counts.items() if count > 1}

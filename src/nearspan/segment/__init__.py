@@ -4,6 +4,17 @@ from nearspan.segment.alignment import align
 from nearspan.segment.coverage import Coverage
 from nearspan.segment.digests import copies, digests
 from nearspan.segment.labelled_span import Fragments, LabelledSpan, contiguous
-from nearspan.segment.sentences import Sentence, split
+from nearspan.segment.sentences import Sentence, split, split_words
 
-__all__ = ["Coverage", "Fragments", "LabelledSpan", "Sentence", "align", "contiguous", "copies", "digests", "split"]
+__all__ = [
+    "Coverage",
+    "Fragments",
+    "LabelledSpan",
+    "Sentence",
+    "align",
+    "contiguous",
+    "copies",
+    "digests",
+    "split",
+    "split_words",
+]

@@ -113,22 +113,31 @@ def split(document: Document, *, characters: bool = False) -> list[Sentence]:
     >>> split(Document("北京 很大"), characters=True)[0].tokens
     ['北', '京', '很', '大']
     """
+    sentences: list[Sentence] = []
+    groups = split_words(document, characters=characters)
+    sentences.extend(Sentence(document, index, group, sentences) for index, group in enumerate(groups))
+    return sentences
+
+
+def split_words(document: Document, *, characters: bool = False) -> list[tuple[Fragment, ...]]:
+    """The words of each sentence that `split` gives.
+
+    >>> split_words(Document("Who? He left."))
+    [((0, 3), (3, 4)), ((5, 7), (8, 12), (12, 13))]
+    """
     text = document.text
     inner = boundaries(text) if document.sentences is None else chain.from_iterable(document.sentences)
     edges = [0, *sorted({edge for edge in inner if 0 < edge < len(text)}), len(text)]
-    groups: list[tuple[Fragment, ...]]
+    groups: list[tuple[Fragment, ...]] = []
     if document.words is not None:
         starts = [start for start, _ in document.words]
         cuts = [0, *(bisect_left(starts, edge) for edge in edges[1:-1]), len(starts)]
-        groups = [document.words[first:stop] for first, stop in pairwise(cuts)]
+        groups += [document.words[first:stop] for first, stop in pairwise(cuts)]
     else:
-        groups = [
-            tuple((start + first, start + last) for first, last in words(text[start:end], characters))
-            for start, end in pairwise(edges)
-        ]
-    sentences: list[Sentence] = []
-    sentences.extend(Sentence(document, index, group, sentences) for index, group in enumerate(filter(None, groups)))
-    return sentences
+        for start, end in pairwise(edges):
+            inside = words(text[start:end], characters)
+            groups.append(tuple([(start + first, start + last) for first, last in inside] if start else inside))
+    return [group for group in groups if group]
 
 
 def boundaries(text: str) -> list[int]:

@@ -18,9 +18,8 @@ from nearspan.device import usable_device
 from nearspan.document import Document, Span
 from nearspan.encoders import EncodedCorpus, Encoder
 from nearspan.errors import ConfigError, EditError, ModelError, did_you_mean
-from nearspan.explain import NULL, Evidence, explain_span, locate
+from nearspan.explain import NULL, Evidence
 from nearspan.formats import Documents, as_documents
-from nearspan.heads import Query
 from nearspan.knn import Datastore, MemorySentence
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.losses import Vocabulary
@@ -28,10 +27,11 @@ from nearspan.model import folder
 from nearspan.model.build import build_network
 from nearspan.model.calibration import FEWEST, Calibration, CalibrationFit, Circumstance, score_entities
 from nearspan.model.decode import Overlap
+from nearspan.model.explain import explain_spans
 from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
-from nearspan.model.strangers import least_cosine, nearest_cosines
+from nearspan.model.strangers import least_cosine
 from nearspan.model.thresholds import Threshold, thresholds_by_label
 from nearspan.model.workers import predict_documents
 from nearspan.precision import usable_precision
@@ -41,7 +41,6 @@ from nearspan.spans import LabelledSentences, StringMajority, WordSums
 logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
-    from nearspan.explain.question import Question
     from nearspan.memory.editor import Editor
     from nearspan.memory.reweight import Weight
     from nearspan.review.review import Review
@@ -437,48 +436,10 @@ class Model:
                 [Span((each,)) for each in entity.span.fragments] if self.classifies_given_spans else [entity.span]
             )
         ]
-        return self._explain(document, spans, k)
+        return explain_spans(self, document, spans, k)
 
     def explain_span(self, document: Document | str, span: Span, k: int = 5) -> Evidence:
         """What a span of a text is near to, whether it was predicted or not."""
         document = document if isinstance(document, Document) else Document(document)
-        [evidence] = self._explain(document, [(span, None)], k)
+        [evidence] = explain_spans(self, document, [(span, None)], k)
         return evidence
-
-    @torch.inference_mode()
-    def _explain(self, document: Document, spans: Sequence[tuple[Span, str | None]], k: int) -> list[Evidence]:
-        if k < 1:
-            raise ConfigError(f"k is {k}: list one neighbour at least")
-        datastore = self.datastore  # an editor may put another in its place at any time
-        if datastore is None or not len(datastore):
-            raise ModelError(f"this model has no memory to take evidence from: {NO_MEMORY}")
-        network, sentences = self.network.eval(), self.split(document)
-        rules, has_null = network.rules, network.suggester.has_null
-        questions = [locate(sentences, span, span.text(document.text), rules, has_null) for span, _ in spans]
-        windows = {question.key: question.window for question in questions}
-        queries = {}
-        for key, window in windows.items():  # each is read once
-            places = [LabelledSpan((place,), NULL) for each in questions if each.key == key for place in each.places]
-            corpus = network.encode([window.sentence], [places])
-            queries[key] = Query(network, corpus.batch(torch.tensor([0])), datastore)
-        return [
-            self._score_evidence(
-                explain_span(network, queries[question.key], question, datastore, list(datastore.names), k, label),
-                queries[question.key],
-                question,
-                datastore,
-            )
-            for question, (_, label) in zip(questions, spans, strict=True)
-        ]
-
-    def _score_evidence(self, evidence: Evidence, query: Query, question: Question, datastore: Datastore) -> Evidence:
-        """Evidence with the score of its label, and whether its span is a stranger."""
-        if not evidence.label:
-            return evidence
-        score = self.to_score(evidence.probabilities[evidence.label], evidence.label, evidence.text)
-        evidence = replace(evidence, score=score)
-        least = self.calibration.least_cosine if self.calibration is not None else None
-        rows = question.candidate_rows(query)
-        if least is None or len(rows) != 1 or question.span.discontinuous:
-            return evidence
-        return replace(evidence, stranger=bool(nearest_cosines(query.vectors[rows], datastore) < least))

@@ -10,7 +10,7 @@ from nearspan.server import Limits, create_app
 from nearspan.server.access import LOOPBACK
 from nearspan.server.guard import Guard
 from nearspan.server.limits import Refusal
-from nearspan.server.schemas import AnnotateIn, DocumentIn
+from nearspan.server.requests import AnnotateIn, DocumentIn
 from nearspan.server.worker import Worker
 
 

@@ -6,7 +6,8 @@ from pydantic import BaseModel, Field, model_validator
 
 from nearspan.document import Document, Entity
 from nearspan.review.review import LONGEST_NAME
-from nearspan.server.schemas import Body, DocumentOut, EditOut, EntityIn, Pair, Text
+from nearspan.server.requests import Body, EntityIn, Pair, Text
+from nearspan.server.schemas import DocumentOut, EditOut
 
 Reviewer = Annotated[
     Text, Field(min_length=1, max_length=LONGEST_NAME, description="who answers; a text is with one of them at a time")

@@ -12,24 +12,19 @@ from nearspan.errors import did_you_mean
 from nearspan.memory.edits import standing_edits
 from nearspan.server.correction import correct, preview
 from nearspan.server.limits import Limits, Refusal
+from nearspan.server.requests import AnnotateIn, CorrectionIn, DocumentIn, ExplainIn, NeighboursIn, RelabelIn
 from nearspan.server.schemas import (
     AccessOut,
-    AnnotateIn,
     AnnotateOut,
-    CorrectionIn,
     CorrectionOut,
-    DocumentIn,
     EditOut,
     ErrorsOut,
     EvidenceOut,
-    ExplainIn,
     ExplainOut,
     HealthOut,
     LogOut,
     MapOut,
-    NeighboursIn,
     PreviewOut,
-    RelabelIn,
     SentencesOut,
     refusals,
 )

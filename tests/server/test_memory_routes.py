@@ -92,7 +92,6 @@ def test_what_cannot_be_edited_says_why(editor):
     for method, path, body, word in [
         ("DELETE", "/memory/999", None, "no sentence 999"),
         ("DELETE", "/memory?document=none", None, "nothing from 'none'"),
-        ("PUT", "/memory/0/label", {"fragments": [[0, 3]], "label": "PERSN"}, "PERSON"),
         ("POST", "/memory/undo", None, "no edit to undo"),
         (
             "POST",

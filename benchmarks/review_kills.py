@@ -2,12 +2,13 @@
 
     OMP_NUM_THREADS=1 python benchmarks/review_kills.py --kills 200 --out benchmarks/results/review-kills.json
 
-It trains a tiny model. In each round two forked children review sixty texts with one folder, as two reviewers: they
-accept, correct, skip and undo at random, and say what they try before and what is acknowledged after. Each is killed with
-SIGKILL, either from outside after a random time, or by itself at a random line of the code that reviews and writes. Then
-the review is opened again. Every answer that was acknowledged and not undone is in the memory with its entities, beside
-those at most that were being tried; whoever was killed gets a text again. An answer that is refused since the other
-reviewer has answered the text is counted as a collision. The run ends with an error at the first loss.
+It trains a tiny model. In each round two forked children review sixty texts with one folder, as two reviewers. They
+accept, correct, skip and undo at random, and say what they try before and what is acknowledged after. Each is killed
+with SIGKILL, either from outside after a random time, or by itself at a random line of the code that reviews and
+writes. Then the review is opened again. Every answer that was acknowledged and not undone is in the memory with its
+entities, beside those at most that were being tried, and whoever was killed gets a text again. An answer that is
+refused since the other reviewer has answered the text is counted as a collision. The run ends with an error at the
+first loss.
 """
 
 from __future__ import annotations

@@ -1,18 +1,20 @@
 """Does the queue of a review save answers? A simulated annotator, on CoNLL-2003 and NCBI Disease, from 50 sentences.
 
     OMP_NUM_THREADS=1 python benchmarks/review_loop.py DATA --corpus conll2003 --order queue --train-every 100 \\
-        --answers 600 --seed 1 --out results.jsonl
+        --answers 300 --seed 1 --out results.jsonl
 
-DATA holds the corpora unpacked, as for `corpora.py`. `start` is trained on `--first` sentences that are drawn with the
-seed. 2,000 others are the texts of a review, without their entities. The annotator answers each text that it is given
-as the corpus has it, in the order of the queue or, with `--order random`, in an order that is drawn. After every
-`--train-every` answers the model is trained anew on all sentences that are answered by then (0: never, so that only
-the memory grows). F1 is on 1,000 development sentences, drawn once, measured after every `--measure` answers.
-`--seconds` of processor time end a run early; what was measured is kept.
+DATA holds the corpora unpacked, as for `corpora.py`. `start` is trained on `--first` sentences that are drawn with
+the seed. `--texts` others are the texts of a review, without their entities. The annotator answers each text that it
+is given as the corpus has it, in the order of the queue or, with `--order random`, as they were drawn. After every
+`--train-every` answers the model is trained anew on all sentences that are answered by then, and F1 is measured on
+`--dev` development sentences, drawn once. With `--train-every 0` it is never trained: only its memory grows, and F1
+is measured after every `--measure` answers. In a random order with training answers are not put into the memory one
+by one: that would change neither the order nor the trained model. `--seconds` of processor time end a run early; what
+was measured is kept.
 
 One line is written for each measurement: answers, words and entities in them, answers that were what the model had
-read, F1, and the processor seconds of the answers since the last line: to choose the next text and to read it (`next`),
-and to put the answer into the memory (`answer`).
+read, F1, and the processor seconds of the answers since the last line: to choose the next text and to read it
+(`next`), and to put the answer into the memory (`answer`).
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -53,73 +56,81 @@ def train(documents: list[Document], folder: Path, given: argparse.Namespace) ->
     return nearspan.train(recipe, documents, out=folder, seed=given.seed, device="cpu").model
 
 
-def in_random_order(review: Review, texts: list[Document]) -> Iterator[Document]:
-    """Texts of a review in their order, which is drawn; answered like those of the queue."""
-    for text in texts:
-        yield review.model(text)
-
-
-def in_the_queue(review: Review) -> Iterator[Document]:
+def ask(review: Review, texts: list[Document], order: str) -> Iterator[Document]:
+    """Texts of a review with what the model reads in them, in the order of its queue or in their own."""
+    if order == "random":
+        yield from map(review.model, texts)
+        return
     while task := review.next():
         yield task.document
 
 
+class Annotator:
+    """Who knows the answers, and what was answered."""
+
+    def __init__(self, given: argparse.Namespace, texts: list[Document]) -> None:
+        self.given, self.texts = given, texts
+        self.right = {text.text: text for text in texts}
+        self.answered: list[Document] = []
+        self.accepted = 0
+        self.seconds: dict[str, list[float]] = {"next": [], "answer": []}
+
+    @property
+    def left(self) -> list[Document]:
+        answered = {each.text for each in self.answered}
+        return [text.with_entities(()) for text in self.texts if text.text not in answered]
+
+    def work(self, model: nearspan.Model, count: int) -> None:
+        """Answer so many texts."""
+        if self.given.order == "random" and self.given.train_every:
+            self.answered += [self.right[text.text] for text in self.left[:count]]
+            return
+        review = model.review(self.left)
+        review.prepare()  # once for each model
+        mark = time.process_time()
+        for document in islice(ask(review, self.left, self.given.order), count):
+            self.seconds["next"].append(time.process_time() - mark)
+            mark = time.process_time()
+            answer = review.answer(document.with_entities(self.right[document.text].entities))
+            self.seconds["answer"].append(time.process_time() - mark)
+            self.answered.append(self.right[document.text])
+            self.accepted += answer.accepted
+            mark = time.process_time()
+
+    def describe(self) -> dict[str, Any]:
+        """What was answered, and in what time since this was last asked."""
+        times = {
+            name: {"median": round(statistics.median(seconds), 3), "most": round(max(seconds), 3)}
+            for name, seconds in self.seconds.items()
+            if seconds
+        }
+        self.seconds = {name: [] for name in self.seconds}
+        return {
+            "answers": len(self.answered),
+            "words": sum(len(each.words or ()) for each in self.answered),
+            "entities": sum(len(each.entities) for each in self.answered),
+            "accepted": self.accepted,
+            **times,
+        }
+
+
 def run(given: argparse.Namespace, scratch: Path) -> Iterator[dict[str, Any]]:
     began = time.process_time()
-    chance = random.Random(given.seed)
-    drawn = chance.sample(sentences(given.data, given.corpus, 0), given.first + given.texts)
-    first, texts = drawn[: given.first], drawn[given.first :]
-    gold = {text.text: text for text in texts}
+    drawn = random.Random(given.seed).sample(sentences(given.data, given.corpus, 0), given.first + given.texts)
+    first, annotator = drawn[: given.first], Annotator(given, drawn[given.first :])
     development = sentences(given.data, given.corpus, 1)
     test = random.Random(0).sample(development, min(given.dev, len(development)))
     blank = [each.with_entities(()) for each in test]
     model = train(first, scratch / "model-0", given)
-    answered: list[Document] = []
-    counts = {"answers": 0, "words": 0, "entities": 0, "accepted": 0}
-    nexts, answers = list[float](), list[float]()
-
-    def measure(**more: Any) -> dict[str, Any]:
+    while True:
         f1 = nearspan.score(test, list(model.pipe(blank))).f1
-        times = {
-            name: {"median": round(statistics.median(seconds), 3), "most": round(max(seconds), 3)}
-            for name, seconds in (("next", nexts), ("answer", answers))
-            if seconds
-        }
-        nexts.clear(), answers.clear()
-        return counts | {"f1": round(f1, 4), "trained": False, **times, **more}
-
-    yield measure(trained=True)
-    while counts["answers"] < given.answers and time.process_time() - began < given.seconds:
-        left = [text.with_entities(()) for text in texts if text.text not in {each.text for each in answered}]
-        review = model.review(left)
-        order = in_the_queue(review) if given.order == "queue" else in_random_order(review, left)
-        if given.order == "queue":
-            review.next()  # reads all texts, once for each model
-        mark = time.process_time()
-        for document in order:
-            nexts.append(time.process_time() - mark)
-            right = gold[document.text]
-            mark = time.process_time()
-            answer = review.answer(document.with_entities(right.entities))
-            answers.append(time.process_time() - mark)
-            answered.append(right)
-            counts["answers"] += 1
-            counts["words"] += len(right.words or ())
-            counts["entities"] += len(right.entities)
-            counts["accepted"] += answer.accepted
-            if given.train_every and counts["answers"] % given.train_every == 0:
-                yield measure()
-                break
-            if counts["answers"] % given.measure == 0:
-                yield measure()
-            if counts["answers"] == given.answers or time.process_time() - began > given.seconds:
-                return
-            mark = time.process_time()
-        else:
-            return  # all are answered
-        spent = time.process_time()
-        model = train([*first, *answered], scratch / f"model-{len(answered)}", given)
-        yield measure(trained=True, training_seconds=round(time.process_time() - spent, 1))
+        yield annotator.describe() | {"f1": round(f1, 4), "cpu": round(time.process_time() - began, 1)}
+        done = len(annotator.answered)
+        if done >= given.answers or not annotator.left or time.process_time() - began > given.seconds:
+            return
+        annotator.work(model, min(given.train_every or given.measure, given.answers - done))
+        if given.train_every:
+            model = train([*first, *annotator.answered], scratch / f"model-{len(annotator.answered)}", given)
 
 
 def main() -> None:
@@ -141,7 +152,7 @@ def main() -> None:
     given = parser.parse_args()
     logging.getLogger("nearspan").setLevel(logging.ERROR)
     torch.set_num_threads(1)
-    names = ("corpus", "order", "train_every", "first", "texts", "epochs", "seed")
+    names = ("corpus", "order", "train_every", "first", "texts", "dev", "epochs", "seed")
     about = {name: getattr(given, name) for name in names} | {"commit": current_commit()}
     with tempfile.TemporaryDirectory() as scratch:
         for row in run(given, Path(scratch)):

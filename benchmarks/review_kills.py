@@ -103,7 +103,7 @@ def start_child(work: Callable[[Callable[..., None]], None]) -> tuple[int, Any]:
         return pid, os.fdopen(reader)
     os.close(reader)
     try:
-        work(lambda **what: os.write(writer, (json.dumps(what) + "\n").encode()))  # type: ignore[arg-type, return-value]
+        work(lambda **what: os.write(writer, (json.dumps(what | {"at": time.monotonic()}) + "\n").encode()))  # type: ignore[arg-type, return-value]
     except BaseException:
         traceback.print_exc()
     finally:
@@ -143,14 +143,15 @@ def check(
 ) -> tuple[Answers, Counter[str]]:
     """The answers that are there; an assertion fails where one that was acknowledged is not."""
     expected, open_questions, counts = dict(before), dict[str, list[Any] | None](), Counter[str]()
+    for line in sorted(
+        (line for lines in said.values() for line in lines if "done" in line), key=lambda each: each["at"]
+    ):
+        counts[line["done"]] += 1
+        if line["done"] in ("accept", "correct"):
+            expected[line["text"]] = line["entities"]
+        elif line["done"] == "undo":
+            expected.pop(line["text"])
     for lines in said.values():
-        for line in lines:
-            if done := line.get("done"):
-                counts[done] += 1
-                if done in ("accept", "correct"):
-                    expected[line["text"]] = line["entities"]
-                elif done == "undo":
-                    expected.pop(line["text"])
         pending = lines[-1] if "trying" in lines[-1] else {}
         counts["killed while " + pending.get("trying", "idle")] += 1
         if "text" in pending:

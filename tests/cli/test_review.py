@@ -90,6 +90,7 @@ def test_answers_are_written_at_the_end(review, tmp_path: Path):
         ("left = p", "which label is 'p': PERSON, PLACE?"),
         ("hello", "'hello' says nothing that can be done"),
         ("?", "2 = PLACE"),
+        ("t", "the model is trained in the background"),
         ("u", "reviewer has answered none of these texts"),
     ],
 )

@@ -118,7 +118,7 @@ def test_every_route_is_described(client):
     edits = ("/corrections", "/corrections/preview", "/undo", "/{sentence}/label")
     memory = ("", "/access", "/log", "/{sentence}", *edits)
     reading = ("/annotate", "/explain", "/neighbours", "/map", "/errors", "/health")
-    review = ("", "/next", "/answer", "/skip", "/undo", "/answers")
+    review = ("", "/next", "/answer", "/skip", "/undo", "/train", "/answers")
     assert set(paths) == {*reading, *(f"/memory{path}" for path in memory), *(f"/review{path}" for path in review)}
     assert all(route["summary"] for methods in paths.values() for route in methods.values())
 

@@ -18,6 +18,7 @@ REQUESTS = [
     ("POST", "/review/answer", {"reviewer": "ada", "text": TEXT, "entities": []}),
     ("POST", "/review/skip", {"reviewer": "ada", "text": TEXT}),
     ("POST", "/review/undo", {"reviewer": "ada"}),
+    ("POST", "/review/train", None),
     ("GET", "/review/answers", None),
 ]
 
@@ -92,6 +93,15 @@ def test_skip_and_undo(reviewer):
     answer(reviewer, "ada", second["document"])
     undone = reviewer.post("/review/undo", json={"reviewer": "ada"}).json()
     assert (undone["task"]["id"], undone["progress"]["answered"]) == (second["id"], 0)
+
+
+def test_the_model_is_trained_once_at_a_time_in_the_background(reviewer):
+    answer(reviewer, "ada", ask(reviewer, "ada")["document"])
+    assert reviewer.post("/review/train").json()["training"] == "running"
+    assert ask(reviewer, "ada") is not None
+    again = reviewer.post("/review/train")
+    assert again.status_code == 409
+    assert "being trained already" in again.json()["error"]
 
 
 def test_answers_are_had_as_a_file(reviewer, tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 
 from rich.text import Text
 
@@ -18,33 +19,34 @@ from nearspan.model import Model
 from nearspan.model.decode import replace_entity
 from nearspan.review import Review, Task
 
-PROMPT = "Enter: right   s: skip   u: undo   q: stop   ?: how to correct > "
+PROMPT = "Enter: right   s: skip   u: undo   q: stop   ?: more > "
 HELP = """\
    2 = PLACE       entity 2 is a PLACE; the beginning of a label will do: 2 = pl
    -2              entity 2 is none
    Oslo = PLACE    an entity that is missing; ` ... ` parts fragments, and Oslo#2 is the second Oslo
    r               the entities as the model has read them
+   t               train the model again with all answers, in the background
    Enter           put the text into the memory as it is shown"""
 
 
 class Dialogue:
     """What a reviewer is shown, and what becomes of what is typed."""
 
-    def __init__(self, review: Review, reviewer: str) -> None:
-        self.review, self.reviewer = review, reviewer
+    def __init__(self, review: Review, reviewer: str, configure: Callable[[Model], Model]) -> None:
+        self.review, self.reviewer, self.configure = review, reviewer, configure
         self.task: Task | None = None
         self.document = Document("")  # the text with the entities that it is to have
         self.colours = LabelColours(review.model.labels)
 
     def run(self) -> None:
         """Ask text after text, until there is none left or the reviewer stops."""
-        self._take(self.review.next(self.reviewer))
+        self._next()
         while self.task is not None and (line := _read_line()) not in (None, "q"):
             try:
                 self._do(line or "")
             except AnsweredError as error:
                 echo(f"   {error}")
-                self._take(self.review.next(self.reviewer))
+                self._next()
             except NearspanError as error:
                 echo(f"   {error}")
 
@@ -55,7 +57,10 @@ class Dialogue:
             self._take(self.review.undo(self.reviewer))
         elif line == "s":
             self.review.skip(self.document, self.reviewer)
-            self._take(self.review.next(self.reviewer))
+            self._next()
+        elif line == "t":
+            self.review.train()
+            echo("   the model is trained in the background; once it is ready, the review goes on with it")
         elif line == "r" and self.task is not None:
             self.document = self.task.document
             self._show()
@@ -68,7 +73,15 @@ class Dialogue:
                 echo(f"   {each}")
             if answer.is_late:
                 echo("   your time for this text was over; the answer counts, as nobody else has given one")
-            self._take(self.review.next(self.reviewer))
+            self._next()
+
+    def _next(self) -> None:
+        """The next text, read by the model that was trained meanwhile, where one is ready."""
+        if self.review.swap(self.configure):
+            echo("   the model is trained, and goes on with the texts that are left")
+        elif (training := self.review.progress().training).startswith("failed"):
+            echo(f"   the training has {training}")
+        self._take(self.review.next(self.reviewer))
 
     def _take(self, task: Task | None) -> None:
         """Go on with a text."""

@@ -43,6 +43,7 @@ def review(
     """
     from nearspan.cli.dialogue import Dialogue
     from nearspan.formats.files import writable_format
+    from nearspan.review import finish_swap
 
     check_outputs([out], texts, force=force)
     if out is None and (to or drop or flatten or force):
@@ -52,9 +53,13 @@ def review(
         if out is not None:
             writable_format(out, to)
     documents = options.read_texts(texts, format, columns)
+    finish_swap(model)
     opened = options.load_model(model, device, search, interpolate, threshold).review(documents, lease=lease)
     opened.prepare()
-    Dialogue(opened, reviewer).run()
+    try:
+        Dialogue(opened, reviewer, lambda model: options.apply_to(model, search, interpolate, threshold)).run()
+    finally:
+        opened.close()
     progress = opened.progress()
     echo(str(progress))
     if progress.training_due:

@@ -15,6 +15,7 @@ from nearspan.errors import ConfigError, ResourceError
 
 if TYPE_CHECKING:
     from nearspan.memory import Weight
+    from nearspan.model import Model
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +94,7 @@ def serve(
         missing = f"serving needs {error.name}, which is not installed: pip install 'nearspan[serve]'"
         raise ResourceError(missing) from error
     from nearspan.memory import Editor
+    from nearspan.review import finish_swap
 
     if public and read_token:
         raise ConfigError("`public` lets everybody read, with no `read_token`: leave one of them out")
@@ -100,9 +102,13 @@ def serve(
     hosts = allowed_hosts(host, allow_host or ())
     documents = options.read_documents(corpus, format, columns)
     texts = options.read_texts(review or (), format, columns)
+
+    def configure(model: "Model") -> "Model":
+        return options.apply_to(model.set_precision(precision), search, interpolate, threshold)
+
+    finish_swap(model)
     editor = Editor.open(options.local_model(model), device, PATIENCE)
-    options.apply_to(editor.model.set_precision(precision), search, interpolate, threshold)
-    service = server.Service(editor.model, documents, texts)
+    service = server.Service(configure(editor.model), documents, texts, configure)
     secret, read_secret = token or secrets.token_urlsafe(24), read_token
     if not is_loopback(host):
         content = f"all {len(editor):,} sentences of the memory" + ", and the errors on the corpus" * bool(documents)

@@ -30,6 +30,7 @@ def carry_edits(old: Path | str, new: Path | str) -> int:
     sync.reload()
     if began is None or sync.base_name != began["base"]:
         raise EditError(f"{new} was not trained from the memory that {old} has now: train again")
+    reviews = {edit.change["first"]: edit.change["review"] for edit in sync.edits if "review" in edit.change}
     before = Revision.of(sync.base, sync.edits[: began["edits"]], sync.model.memory_sentences)
     after, count = sync.revision, len(editor.log())
     for place, number in enumerate(sorted(before.sentences)):
@@ -47,7 +48,7 @@ def carry_edits(old: Path | str, new: Path | str) -> int:
         if whole != [each.entities for each in sentences]:  # some of it was edited since
             document = labelled_document(sentences, sync.model.recipe.suggester.unit)
         weights = {each.weight for each in sentences} - {1.0}
-        editor.add(document, weight=weights.pop() if len(weights) == 1 else "enough")
+        editor.add(document, weight=weights.pop() if len(weights) == 1 else "enough", review=reviews.get(first))
     return len(editor.log()) - count
 
 

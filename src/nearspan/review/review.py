@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from os import PathLike
 from threading import RLock
@@ -20,6 +20,7 @@ from nearspan.model import Model
 from nearspan.review.leases import Lease, leases
 from nearspan.review.pool import collect_texts, text_id
 from nearspan.review.queue import Queue
+from nearspan.review.retraining import Retraining
 from nearspan.review.task import Answer, Progress, Task
 
 if TYPE_CHECKING:
@@ -53,17 +54,22 @@ class Review:
             raise TypeError("a review takes several texts or documents: give it a list")
         if not 0 < lease < float("inf"):
             raise ConfigError(f"`lease` is for how many seconds a reviewer has a text, not {lease}")
+        self._weight, self._lease = weight, lease
+        self._texts = collect_texts(model, texts)
+        self._skipped: dict[str, dict[str, None]] = {}  # texts by reviewer, the last one last
+        self._mutex = RLock()
+        self._retraining: Retraining | None = None
+        self._take(model)
+
+    def _take(self, model: Model) -> None:
+        """Go on with a model."""
         self.model = model
         self.memory: Editor = model.memory
         if model.datastore is None:
             raise EditError("answers go into the memory, and this model has none: fill it with `model.memory.build`")
-        self._weight, self._lease = weight, lease
-        self._texts = collect_texts(model, texts)
         self._queue = Queue(model, list(self._texts.values()))
         self._read: dict[str, tuple[Entity, ...]] = {}  # what the model had read in the texts that were asked
-        self._skipped: dict[str, dict[str, None]] = {}  # texts by reviewer, the last one last
         self._held: tuple[Datastore | None, dict[str, int]] = None, {}  # texts in the memory, by its datastore
-        self._mutex = RLock()
 
     def __repr__(self) -> str:
         return f"Review({self.progress()})"
@@ -150,6 +156,41 @@ class Review:
             assert task is not None
             return task
 
+    def train(self) -> None:
+        """Train the model again with all answers, in a process of its own, while the review goes on.
+
+        `progress` says how it stands. When it is ready, `swap` goes on with the new model.
+        """
+        with self._mutex:
+            if self._retraining is not None and self._retraining.is_running:
+                raise EditError("the model is being trained already")
+            self._retraining = Retraining(self.memory.folder)
+
+    def swap(self, configure: Callable[[Model], Model] = lambda model: model) -> bool:
+        """Go on with the model that `train` has made, if it is ready; whether it was.
+
+        It takes the folder of the old one, which is kept under the name with `.before`, and has all answers that were
+        given during the training. `configure` may set how it is used. What is trained counts as known from then on.
+        """
+        with self._mutex:
+            training = self._retraining
+            if training is None or training.is_running or training.failure:
+                return False
+            training.swap()
+            training.stop()
+            self._retraining = None
+            model = Model.load(self.memory.folder, str(self.model.device))
+            self._take(configure(model))
+            self.prepare()
+            return True
+
+    def close(self) -> None:
+        """Stop a training that is not ready. Nothing else is open."""
+        with self._mutex:
+            if self._retraining is not None:
+                self._retraining.stop()
+            self._retraining = None
+
     def progress(self) -> Progress:
         """How far the review is, as the memory has it."""
         with self._mutex:
@@ -166,6 +207,7 @@ class Review:
                 by_reviewer=dict(Counter(answer["reviewer"] for answer in answers).most_common()),
                 asked=asked,
                 training_due=self.memory.training_due,
+                training=self._training(),
             )
 
     def answers(self) -> list[Document]:
@@ -184,6 +226,12 @@ class Review:
     ) -> tuple[Problem, ...]:
         """Write the answers, in any format that `nearspan.write` can."""
         return write(self.answers(), path, format, force=force, unfit=unfit)
+
+    def _training(self) -> str:
+        if self._retraining is None:
+            return ""
+        failure = self._retraining.failure
+        return "running" if self._retraining.is_running else f"failed: {failure}" if failure else "ready"
 
     def _id(self, document: Document) -> str:
         """The id of a text of this review."""

@@ -50,6 +50,7 @@ class Progress:
     by_reviewer: dict[str, int]
     asked: dict[str, str]  # the text that each reviewer has
     training_due: str  # why the model should be trained again; "" where it need not be
+    training: str  # "running", "ready", "failed: ..." with the reason; "" where it is not trained
 
     @property
     def left(self) -> int:

@@ -85,7 +85,7 @@ def create_app(
         else:
             app.include_router(router)
     forbidden = refusals(401, 403) if read_token else refusals(401)
-    for router in (edit_routes(service, worker, limits), review_routes(service, worker, limits)):
+    for router in (edit_routes(service, worker, limits), review_routes(service, worker, limits, workers)):
         app.include_router(router, dependencies=[Depends(tokens.check_editor)], responses=forbidden)
     if "label-studio" in tools:
         router = label_studio_routes(service, worker, limits, inbox)

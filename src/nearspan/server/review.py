@@ -27,7 +27,7 @@ from nearspan.server.service import Service
 from nearspan.server.worker import Worker
 
 
-def review_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
+def review_routes(service: Service, worker: Worker, limits: Limits, workers: int = 1) -> APIRouter:
     """Texts to answer, and answers; all of it for those who may edit."""
     router = APIRouter(prefix="/review", route_class=JsonRoute, responses=refusals(404, 409, 422, 504))
 
@@ -67,6 +67,21 @@ def review_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter
             NextOut,
             lambda: _with_progress(service.review, task=service.review.undo(body.reviewer).to_dict()),
         )
+
+    @router.post("/train", summary="Train the model again with all answers, in the background; then it is swapped in")
+    async def train(client: Client) -> ProgressOut:
+        if workers > 1:
+            raise Refusal(
+                409,
+                "several workers keep the model that they were started with: train it with `nearspan train --from`, "
+                "and start the server again",
+            )
+
+        def work() -> dict[str, Any]:
+            service.review.train()
+            return service.review.progress().to_dict()
+
+        return await worker.answer(client, ProgressOut, work)
 
     @router.get("/answers", summary="All answers as a file of any format")
     async def answers(

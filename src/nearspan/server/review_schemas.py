@@ -76,6 +76,7 @@ class ProgressOut(BaseModel):
     by_reviewer: dict[str, int]
     asked: dict[str, str] = Field(description="the id of the text that each reviewer has")
     training_due: str = Field(description="why the model should be trained again; empty where it need not be")
+    training: str = Field(description="running, ready, or failed and why; empty where the model is not trained")
     left: int
 
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -44,10 +44,16 @@ class Service:
 
     service = Service(nearspan.load("runs/mine"), "test.jsonl", texts)
 
-    `texts` are those of a review, where there is to be one.
+    `texts` are those of a review, where there is to be one. `configure` sets how a model is used that is trained in it.
     """
 
-    def __init__(self, model: Model, corpus: Documents = (), texts: Iterable[Document | str] = ()) -> None:
+    def __init__(
+        self,
+        model: Model,
+        corpus: Documents = (),
+        texts: Iterable[Document | str] = (),
+        configure: Callable[[Model], Model] = lambda model: model,
+    ) -> None:
         self._model, self._memory = model, model.memory
         documents = as_documents(corpus)
         self.error_browser = ErrorBrowser(model, documents) if len(documents) else None
@@ -55,6 +61,7 @@ class Service:
         self._review = model.review(texts) if (texts := list(texts)) else None
         if self._review is not None:
             self._review.prepare()
+        self._configure = configure
 
     @property
     def memory(self) -> Editor:
@@ -70,9 +77,14 @@ class Service:
 
     @property
     def review(self) -> Review:
-        """The review of the texts that the server was started with."""
+        """The review of the texts that the server was started with.
+
+        Where a model was trained in it that is ready, it is what answers from now on.
+        """
         if self._review is None:
             raise Refusal(404, "no texts to review: start the server with some")
+        if self._review.swap(self._configure):
+            self._model, self._memory, self._map = self._review.model, self._review.memory, None
         return self._review
 
     @property
@@ -106,7 +118,9 @@ class Service:
         return [finish(to_json(schema, partial(_to_dict, answer))) for answer in by_question]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Stop what goes on beside the answers."""
+        if self._review is not None:
+            self._review.close()
 
     def annotate(self, texts: Sequence[str]) -> Pieces[dict[str, Any]]:
         """The texts with their entities."""

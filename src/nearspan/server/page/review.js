@@ -54,7 +54,9 @@ export class ReviewLoop {
     const button = (id, name, key, work, more = {}) => make("button", { type: "button", id, onclick: work, "aria-keyshortcuts": key, ...more }, name, " ", make("kbd", {}, key));
     this.counts = make("p", { class: "soft", id: "review-progress" });
     this.bar = make("progress", { "aria-label": "Texts answered" });
-    this.due = make("p", { class: "card wrong", hidden: true });
+    this.due = make("p", { class: "soft" });
+    this.train = make("button", { type: "button", class: "quiet", onclick: () => this.#train() }, "Train the model again");
+    this.training = "";
     this.note = make("div", { class: "edited row", role: "group", "aria-label": "Note", hidden: true });
     this.about = make("p", { class: "soft" });
     const passage = make("div", {});
@@ -81,7 +83,7 @@ export class ReviewLoop {
     const download = make("button", { type: "button", onclick: () => this.#download(format.value) }, "Download");
     this.view.replaceChildren(
       make("div", { class: "row" }, this.counts, make("button", { type: "button", class: "quiet last", onclick: () => this.#askName() }, `You are ${this.reviewer}`)),
-      this.bar, this.due, this.note, this.board, this.none,
+      this.bar, make("div", { class: "row" }, this.due, this.train), this.note, this.board, this.none,
       make("p", { class: "soft hint", id: "review-keys" }, "Choose words with the mouse, or with ← and →, with Shift more of them; ↑ and ↓ choose an entity. A number gives what is chosen a label, 0 or Delete none. Esc brings back what the model has read."),
       make("div", { class: "row" }, make("label", { htmlFor: "format" }, "All answers as"), format, download));
   }
@@ -117,14 +119,18 @@ export class ReviewLoop {
     announce(`${text} ${entities.length === 1 ? "1 entity" : `${number(entities.length)} entities`}.`);
   }
 
-  #showProgress({ texts, known, answered, accepted, recently_accepted: recently, left, training_due: due }) {
+  #showProgress({ texts, known, answered, accepted, recently_accepted: recently, left, training_due: due, training }) {
     const done = texts - known;
     const recent = Math.min(50, answered);
     this.counts.textContent = `${number(answered)} of ${number(done)} texts answered, ${number(left)} left. ` +
       (answered ? `${number(accepted)} were right as the model had read them${answered > 50 ? `, ${recently} of the last ${recent}` : ""}.` : "");
     Object.assign(this.bar, { max: Math.max(1, done), value: answered });
-    this.due.hidden = !due;
-    this.due.textContent = due ? `${due[0].toUpperCase()}${due.slice(1)}.` : "";
+    this.train.hidden = training === "running" || (!answered && !training);
+    this.due.classList.toggle("wrong", training.startsWith("failed") || (due !== "" && !training));
+    if (training) this.due.textContent = training === "running" ? "The model is trained with all answers. Go on meanwhile." : `The training has ${training}`;
+    else this.due.textContent = due ? `${due[0].toUpperCase()}${due.slice(1)}.` : "";
+    if (this.training === "running" && !training) this.#say("The model is trained, and reads the texts that are left. What it has learned counts as known.");
+    this.training = training;
   }
 
   #draw() {
@@ -280,6 +286,13 @@ export class ReviewLoop {
       this.#take(answer);
       announce("Your last answer is undone.", { visible: true });
       this.onEdit();
+    });
+  }
+
+  #train() {
+    return this.#withoutButtons(async () => {
+      const progress = await edit("POST", "/review/train");
+      if (progress !== null) this.#showProgress(progress);
     });
   }
 

@@ -179,7 +179,7 @@ def weigh_span_rows(vectors: Tensor, pool: WordPool, labels: int, max_width: int
 
 def _row_probabilities(vectors: Tensor, pool_of: Tensor, pool: WordPool, max_width: int, labels: int) -> Tensor:
     """P(y|s) [N, 1 + Y] of spans [N, H] in the order of the sentences `pool_of` [N] that ask pools [B, ...]."""
-    counts = torch.bincount(pool_of, minlength=len(pool.index)).tolist()
+    counts = torch.bincount(pool_of, minlength=len(pool)).tolist()
     scores = pool.scores_of(vectors * LOG2_E, counts)
     _, shares = _weigh_rows(scores, pool_of, pool, labels, max_width)
     shares[:, 0] = (1 - shares[:, 1:].sum(-1)).clamp(min=0)  # null has the rest

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.spans import Candidates, EndSums, WordSums
@@ -26,8 +27,8 @@ class WordPool:
     all spans begin alike (that adds the same to every score, so it is no matter for a softmax).
     """
 
-    table: Tensor  # [R, H] the vectors of all columns there are
-    index: Tensor  # [B, X] the rows of it that are meant
+    tables: Sequence[Tensor]  # [R, H] each: the vectors that there are of steps, of entities, of begins
+    rows: Sequence[Tensor]  # [B, X] of each: the rows that are meant
     gaps: Tensor  # [B, W] 0 for words, -inf for gaps and padding
     labels: Tensor  # [B, E] the entities' labels, -1 for padding
     sizes: list[int]  # how many columns are steps, entities and begins
@@ -47,8 +48,8 @@ class WordPool:
             between = shared.expand(len(left), 1, -1)
             vectors = torch.cat([-left[:, :1], right - between, between], dim=1)
         queries = vectors * scale
-        if len(self.index) == 1:  # a single pool serves all sentences
-            scores = queries @ self.table.index_select(0, self.index[0]).to(queries.dtype).T
+        if len(self) == 1:  # a single pool serves all sentences
+            scores = queries @ self._vectors(0).to(queries.dtype).T
         else:
             counts = [queries.shape[1]] * len(queries)
             scores = self.scores_of(queries.flatten(0, 1), counts).view(*queries.shape[:2], -1)
@@ -58,54 +59,76 @@ class WordPool:
 
     def scores_of(self, queries: Tensor, counts: Sequence[int]) -> Tensor:
         """Inner products [N, X] with vectors [N, H] of which so many belong to each pool, in order."""
-        scores = queries.new_empty(len(queries), self.index.shape[1])
-        room = self.table.new_empty(self.index.shape[1], self.table.shape[1])
-        for part, vectors, rows in zip(scores.split(counts), queries.split(counts), self.index, strict=True):
-            torch.mm(vectors, torch.index_select(self.table, 0, rows, out=room).T, out=part)  # one by one in the cache
+        scores = queries.new_empty(len(queries), sum(self.sizes))
+        room = self.tables[0].new_empty(sum(self.sizes), self.tables[0].shape[1])
+        for number, (part, vectors) in enumerate(zip(scores.split(counts), queries.split(counts), strict=True)):
+            torch.mm(vectors, self._vectors(number, room).T, out=part)  # one by one in the cache
         return scores
+
+    def __len__(self) -> int:
+        return len(self.gaps)
+
+    def _vectors(self, number: int, room: Tensor | None = None) -> Tensor:
+        """The vectors [X, H] of a pool's columns, where there is room for them."""
+        room = self.tables[0].new_empty(sum(self.sizes), self.tables[0].shape[1]) if room is None else room
+        for part, table, rows in zip(room.split(self.sizes), self.tables, self.rows, strict=True):
+            torch.index_select(table, 0, rows[number], out=part)
+        return room
 
 
 @dataclass(frozen=True)
 class WordTable:
-    """The steps and begins of a datastore's words, row after row as `WordPool` wants its columns."""
+    """The steps and begins of a datastore's words, as they were given: on disk they may be mapped into memory.
 
-    table: Tensor  # [W + E + W, H]: steps with a gap of zeros after each sentence, entities, begins where they differ
-    shared: Tensor  # [1, H] what every span begins with, 0 where begins differ
-    gaps: Tensor  # [W] 0 for words, -inf for gaps
+    `WordPool` wants a gap after each sentence. `places` is where its columns are among the words.
+    """
+
+    steps: Tensor  # [W, H]
+    begins: Tensor  # [W, H], or [1, H] where every span begins alike
+    entities: Tensor  # [E + 1, H] without the begin that all share; a row of zeros is the last
+    places: Tensor  # [W + M] the row of each column's word; a gap has that of the word before it
+    gaps: Tensor  # [W + M] 0 for words, -inf for gaps
     starts: Tensor  # [M] each sentence's first word
     counts: Tensor  # [M] its words, and its gap; 0 for sentences set_apart
     labels: Tensor  # [E] of the entities
     entity_starts: Tensor  # [M] the row of each sentence's first entity
     entity_counts: Tensor  # [M] 0 for sentences set_apart
     set_apart: Tensor  # [M] whether spans are weighed one by one: some were removed, or do not count once
-    alike: bool  # whether every span begins with the same
 
     @classmethod
     def of(cls, sums: WordSums, lengths: Tensor) -> WordTable:
         """Lay out the words of sentences with these lengths, with no entities yet."""
-        device = sums.steps.device
-        sizes = lengths.to(device)
-        starts = (sizes + 1).cumsum(0) - sizes - 1
-        words = torch.arange(len(sums.steps), device=device) + torch.repeat_interleave(
-            torch.arange(len(sizes), device=device), sizes, output_size=len(sums.steps)
+        sizes = lengths.to(sums.steps.device)
+        stops = sizes.cumsum(0)
+        words = torch.arange(len(sums.steps), device=sizes.device)
+        columns = words + torch.repeat_interleave(
+            torch.arange(len(sizes), device=sizes.device), sizes, output_size=len(words)
         )
-        gaps = sums.steps.new_full((len(sums.steps) + len(sizes),), -torch.inf)
-        gaps[words] = 0
-        alike = len(sums.begins) == 1
-        room = sums.steps.new_zeros(len(gaps), sums.steps.shape[1])
-        parts = [room.index_copy(0, words, sums.steps)]
-        if not alike:
-            parts.append(room.index_copy(0, words, sums.begins))
-        shared = sums.begins if alike else torch.zeros_like(sums.steps[:1])
-        none = starts.new_empty(0)
-        set_apart = torch.zeros_like(starts, dtype=torch.bool)
-        return cls(torch.cat(parts), shared, gaps, starts, sizes + 1, none, starts, starts, set_apart, alike)
+        gaps = torch.full((len(words) + len(sizes),), -torch.inf, device=sizes.device)
+        gaps[columns] = 0
+        places = torch.zeros(len(gaps), dtype=torch.long, device=sizes.device).index_copy_(0, columns, words)
+        places = places.cummax(0).values
+        none, zeros = stops.new_empty(0), sums.steps.new_zeros(1, sums.steps.shape[1])
+        set_apart = torch.zeros_like(stops, dtype=torch.bool)
+        starts = stops - sizes
+        counts = torch.zeros_like(starts)
+        return cls(sums.steps, sums.begins, zeros, places, gaps, starts, sizes + 1, none, counts, counts, set_apart)
+
+    @property
+    def alike(self) -> bool:
+        """Whether every span begins with the same."""
+        return len(self.begins) == 1
+
+    @property
+    def shared(self) -> Tensor:
+        """What every span begins with [1, H], 0 where begins differ."""
+        return self.begins if self.alike else torch.zeros_like(self.begins[:1])
 
     def with_entities(
         self, sentences: Sequence[MemorySentence], spans: Candidates | Datastore, labels: Tensor
     ) -> WordTable:
         """The same words in sentences [M] with other weights, and spans [N] with other labels [N]."""
-        words, device = len(self.gaps), self.gaps.device
+        device = self.gaps.device
         apart = [bool(each.removed or each.span_weights) or each.weight != 1 for each in sentences]
         set_apart = torch.tensor(apart, dtype=torch.bool, device=device)
         rows = (labels > 0).nonzero().flatten()
@@ -114,63 +137,61 @@ class WordTable:
         )
         vectors = self.spans(self.starts[sentence] + first, stop - first, with_shared=False)
         counts = torch.bincount(sentence, minlength=len(self.starts))
+        lengths = torch.diff(self.starts, append=self.starts.new_tensor([len(self.steps)]))
         return replace(
             self,
-            table=torch.cat([self.table[:words], vectors, self.table[words + len(self.labels) :]]),
-            counts=torch.diff(self.starts, append=self.starts.new_tensor([words])) * ~set_apart,
+            entities=functional.pad(vectors, (0, 0, 0, 1)),
+            counts=(lengths + 1) * ~set_apart,
             labels=labels,
-            entity_starts=words + counts.cumsum(0) - counts,
+            entity_starts=counts.cumsum(0) - counts,
             entity_counts=counts * ~set_apart,
             set_apart=set_apart,
         )
 
     def with_own_begins(self) -> WordTable:
         """The same with a begin for each word, where all spans begin alike; as they do where there is but one word."""
-        steps, entities = self.table.tensor_split([len(self.gaps)])
-        begins = (self.gaps == 0)[:, None] * self.shared
-        table = torch.cat([steps, entities + self.shared, begins])
-        return replace(self, table=table, shared=torch.zeros_like(self.shared), alike=False)
+        entities = self.entities + self.shared
+        entities[-1] = 0
+        return replace(self, entities=entities, begins=self.shared.repeat(len(self.steps), 1))
 
     @classmethod
     def concatenate(cls, tables: Sequence[WordTable]) -> WordTable:
         """The words and entities of several tables one after the other."""
-        if not all(table.alike and torch.equal(table.shared, tables[0].shared) for table in tables):
+        if not all(table.alike and torch.equal(table.begins, tables[0].begins) for table in tables):
             tables = [table.with_own_begins() if table.alike else table for table in tables]
-        words, entities = [len(table.gaps) for table in tables], [len(table.labels) for table in tables]
-        parts = [table.table.tensor_split([a, a + b]) for table, a, b in zip(tables, words, entities, strict=True)]
-        steps, vectors, begins = (list(column) for column in zip(*parts, strict=True))
-        starts = [table.starts + sum(words[:place]) for place, table in enumerate(tables)]
-        entity_starts = [
-            table.entity_starts - words[place] + sum(words) + sum(entities[:place])
-            for place, table in enumerate(tables)
-        ]
-        names = ("gaps", "counts", "labels", "entity_counts", "set_apart")
+        words, entities = [len(table.steps) for table in tables], [len(table.labels) for table in tables]
+
+        def follow(name: str, sizes: Sequence[int]) -> Tensor:
+            """Rows of each table, which come after those of the tables before it."""
+            return torch.cat([getattr(table, name) + sum(sizes[:place]) for place, table in enumerate(tables)])
+
+        names = ("steps", "gaps", "counts", "labels", "entity_counts", "set_apart")
         joined: dict[str, Any] = {name: torch.cat([getattr(table, name) for table in tables]) for name in names}
         return replace(
             tables[0],
-            table=torch.cat([*steps, *vectors, *begins]),
-            starts=torch.cat(starts),
-            entity_starts=torch.cat(entity_starts),
+            begins=tables[0].begins if tables[0].alike else torch.cat([table.begins for table in tables]),
+            entities=torch.cat([*(table.entities[:-1] for table in tables), tables[0].entities[-1:]]),
+            places=follow("places", words),
+            starts=follow("starts", words),
+            entity_starts=follow("entity_starts", entities),
             **joined,
         )
 
     def words(self) -> WordSums:
         """The steps and begins alone, as `of` was given them."""
-        real = self.gaps == 0
-        begins = self.shared if self.alike else self.table[-len(real) :][real]
-        return WordSums(begins, self.table[: len(real)][real])
+        return WordSums(self.begins, self.steps)
 
     def spans(self, first: Tensor, width: Tensor, *, with_shared: bool = True) -> Tensor:
         """Vectors [..., H] of spans, given the row of their first word and their width.
 
         What all spans begin with may be left out: it adds the same to every score.
         """
-        begins = self.shared if with_shared else torch.zeros_like(self.shared)
-        vectors = begins if self.alike else self.table[len(self.gaps) + len(self.labels) + first]
-        gap = first.new_tensor(len(self.gaps) - 1)  # a row of zeros
+        vectors = self.begins[first] if not self.alike else self.shared if with_shared else self.shared * 0
+        vectors = vectors.expand(*first.shape, -1)
         for more in range(int(width.max()) if width.numel() else 0):
-            vectors = vectors + self.table[torch.where(width > more, first + more, gap)]
-        return vectors.expand(*first.shape, -1)
+            steps = self.steps[(first + more).clamp(max=len(self.steps) - 1)]
+            vectors = vectors + steps.masked_fill((width <= more)[..., None], 0)
+        return vectors
 
     def scores(self, queries: Tensor, max_width: int) -> Tensor:
         """Inner products [n, W, L] of vectors [n, H] with spans, by the row of their first word and their width.
@@ -178,11 +199,9 @@ class WordTable:
         Scores add up over words as vectors do, so there is no need for the spans' own. What reaches beyond a sentence
         has no meaning.
         """
-        words = len(self.gaps)
-        parts = self.table[:words].split(PART)
-        steps = torch.cat([queries @ part.to(queries.dtype).T for part in parts], dim=1)  # [n, W]
-        begins = self.shared if self.alike else self.table[-words:]
-        whole = (queries @ begins.to(queries.dtype).T).expand_as(steps).clone()
+        words = len(self.steps)
+        steps = torch.cat([queries @ part.to(queries.dtype).T for part in self.steps.split(PART)], dim=1)  # [n, W]
+        whole = (queries @ self.begins.to(queries.dtype).T).expand_as(steps).clone()
         vectors = steps.new_zeros(*steps.shape, max_width)
         for more in range(min(max_width, words)):
             whole[:, : words - more] += steps[:, more:]
@@ -191,28 +210,31 @@ class WordTable:
 
     def lengths(self, max_width: int) -> Tensor:
         """The lengths [W, L] of the vectors of spans, by the row of their first word and their width."""
-        words = len(self.gaps)
-        vectors = self.table.new_empty(words, max_width, dtype=torch.float32)
+        words = len(self.steps)
+        vectors = self.steps.new_empty(words, max_width, dtype=torch.float32)
         for first in range(0, words, PART):
             place = vectors[first : first + PART]
-            begins = self.shared if self.alike else self.table[-words:][first : first + PART]
+            begins = self.begins if self.alike else self.begins[first : first + PART]
             whole = begins.float().expand(len(place), -1).clone()
             for more in range(max_width):
-                steps = self.table[first + more : min(first + more + len(place), words)]
+                steps = self.steps[first + more : min(first + more + len(place), words)]
                 whole[: len(steps)] += steps
                 place[:, more] = whole.norm(dim=1)
         return vectors
 
     def pool(self, sentences: Tensor, named: Tensor | None = None) -> WordPool:
         """The words and entities of some sentences [B, K], or the entities of others [B, K']."""
-        gap = len(self.gaps) - 1  # the row before the first entity's
         named = sentences if named is None else named
-        words = run_rows(self.starts[sentences], self.counts[sentences], gap)
-        entities = run_rows(self.entity_starts[named], self.entity_counts[named], gap)
-        columns = [words, entities] if self.alike else [words, entities, words + (len(self.gaps) + len(self.labels))]
-        labels = torch.where(entities > gap, self.labels[(entities - gap - 1).clamp(min=0)], -1)
-        sizes = [column.shape[1] for column in columns]
-        return WordPool(self.table, torch.cat(columns, dim=1), self.gaps.take(words), labels, sizes)
+        columns = run_rows(self.starts[sentences] + sentences, self.counts[sentences], -1)  # one gap a sentence
+        real, none = columns >= 0, len(self.labels)
+        words = self.places[torch.where(real, columns, columns[:, :1].clamp(min=0))]
+        entities = run_rows(self.entity_starts[named], self.entity_counts[named], none)
+        labels = functional.pad(self.labels, (0, 1), value=-1)[entities]
+        tables, rows = [self.steps, self.entities], [words, entities]
+        if not self.alike:
+            tables, rows = [*tables, self.begins], [*rows, words]
+        gaps = self.gaps[columns].masked_fill_(~real, -torch.inf)
+        return WordPool(tables, rows, gaps, labels, [part.shape[1] for part in rows])
 
     def to(self, device: torch.device | str) -> WordTable:
         """The same words on a device."""

@@ -146,13 +146,7 @@ class Network(nn.Module):
         Where only entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
         """
         knn = self.knn_probabilities(query)
-        if knn is None:
-            return self._head_probabilities(query, entities_only)
-        return torch.lerp(self._head_probabilities(query), knn, self.interpolation.weight)  # type: ignore[union-attr]
-
-    def _head_probabilities(self, query: Query, entities_only: bool = False) -> Tensor:
-        """The same by the head alone, for which labels that only the datastore has are never likely."""
-        probabilities = self.head.predict_proba(query, entities_only=entities_only)
+        probabilities = self.head.predict_proba(query, entities_only=entities_only and knn is None)
         count = self.labels if query.datastore is None else len(query.datastore.names)
         expected = count if self.head.open_labels else self.labels
         if probabilities.shape[1] != expected:
@@ -160,7 +154,8 @@ class Network(nn.Module):
                 f"{type(self.head).__name__}.predict_proba gives {list(probabilities.shape)} where "
                 f"{[len(query.candidates), expected]} is expected: candidates, and null and all labels"
             )
-        return functional.pad(probabilities, (0, count - expected))
+        probabilities = functional.pad(probabilities, (0, count - expected))  # a head has never seen the datastore's
+        return probabilities if knn is None else torch.lerp(probabilities, knn, self.datastore_weight)
 
     def knn_probabilities(self, query: Query) -> Tensor | None:
         """P_knn(y|s) [S, 1 + Y], where the datastore is interpolated with the head."""

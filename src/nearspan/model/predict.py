@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from nearspan.document import Document, Entity, Span
 from nearspan.encoders import Batch, EncodedCorpus
 from nearspan.errors import NearspanError
 from nearspan.heads import Query
-from nearspan.knn import Datastore
 from nearspan.model.decode import decode
 from nearspan.model.network import Network
 from nearspan.model.strangers import mark_strangers
@@ -57,26 +55,22 @@ class SentenceWindows:
         return cls(sentences, windows, positions, network.encode_to_predict(views))
 
 
-@dataclass(frozen=True)
 class Predictor:
-    """A model at work, with the weights and the datastore that it has at the time."""
+    """A model at work, with the weights, the datastore and the thresholds that it has when this is made.
 
-    model: Model
-    threshold: Threshold | None = None  # on scores; None: the model's own
+    An edit may number the labels of the next datastore otherwise.
+    """
 
-    @cached_property
-    def datastore(self) -> Datastore | None:
-        """The model's, as it is when this is first asked: an edit may number the labels of the next one otherwise."""
-        return self.model.datastore
-
-    @cached_property
-    def labels(self) -> list[str]:
-        """The labels by their numbers."""
-        return self.model.labels if self.datastore is None else list(self.datastore.names)
+    def __init__(self, model: Model, threshold: Threshold | None = None) -> None:
+        self.model = model
+        self.network = model.network.eval()
+        self.datastore = model.datastore
+        self.labels = model.labels if self.datastore is None else self.datastore.names  # by their numbers
+        self.thresholds = model.thresholds if threshold is None else thresholds_by_label(threshold, self.labels[1:])
 
     def annotate(self, documents: Iterable[Document | str]) -> Iterator[Document]:
         """The documents with their entities, in order; reads on only as results are taken."""
-        if not self.model.network.suggester.has_null:
+        if not self.network.suggester.has_null:
             yield from self._classify(documents)
             return
         block: list[tuple[Document, list[Sentence]]] = []
@@ -92,7 +86,7 @@ class Predictor:
             runs = [(0, len(sentences))]
             if words > BLOCK:  # a very long document
                 runs = balanced_runs([len(sentence.words) for sentence in sentences], BLOCK)
-            parts = (SentenceWindows.of(self.model.network, sentences[a:b]) for a, b in runs if a < b)
+            parts = (SentenceWindows.of(self.network, sentences[a:b]) for a, b in runs if a < b)
             entities = chain.from_iterable(self.decode_windows(part, self.predict_spans(part.corpus)) for part in parts)
             for document, views in block:
                 yield replace(document, entities=tuple(sorted(entity for _ in views for entity in next(entities))))
@@ -124,9 +118,9 @@ class Predictor:
     @torch.inference_mode()
     def predict_batch(self, batch: Batch) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a batch the spans that may be entities, those marked that are strangers."""
-        network, datastore, calibration = self.model.network.eval(), self.datastore, self.model.calibration
-        query = Query(network, batch, datastore)
-        spans = network.predict(query)
+        datastore, calibration = self.datastore, self.model.calibration
+        query = Query(self.network, batch, datastore)
+        spans = self.network.predict(query)
         if datastore is None or calibration is None or calibration.least_cosine is None:
             return spans
         return mark_strangers(query, spans, datastore, calibration.least_cosine)
@@ -159,18 +153,15 @@ class Predictor:
 
     def above_thresholds(self, groups: Iterable[Iterable[Entity]]) -> list[list[Entity]]:
         """The entities of each group whose scores are not below the thresholds of their labels."""
-        thresholds = self.model.thresholds
-        if self.threshold is not None:
-            thresholds = thresholds_by_label(self.threshold, self.labels[1:])
         return [
-            [entity for entity in entities if (entity.score or 0.0) >= thresholds.get(entity.label, 0.0)]
+            [entity for entity in entities if (entity.score or 0.0) >= self.thresholds.get(entity.label, 0.0)]
             for entities in groups
         ]
 
     def encode_given(self, documents: Sequence[Document]) -> tuple[GivenEntities, EncodedCorpus]:
         """The entities of documents as spans that are given, and the sentences that hold them."""
-        given = GivenEntities.of(documents, self.model.split, self.model.network.max_width)
-        return given, self.model.network.encode(given.sentences, given.labels_by_sentence)
+        given = GivenEntities.of(documents, self.model.split, self.network.max_width)
+        return given, self.network.encode(given.sentences, given.labels_by_sentence)
 
     @torch.inference_mode()
     def classify_given(self, given: GivenEntities, corpus: EncodedCorpus) -> list[Entity]:
@@ -186,12 +177,12 @@ class Predictor:
 
     def _given_probabilities(self, corpus: EncodedCorpus) -> Tensor:
         """P(y|s) [N, 1 + Y] of the spans that a corpus is given with, in their order."""
-        network, datastore = self.model.network.eval(), self.datastore
+        network = self.network
         counts = network.suggester.count(corpus)
         starts = (counts.cumsum(0) - counts).to(network.device)
         probabilities = torch.empty(int(counts.sum()), network.labels, device=network.device)
         for batch in corpus.reading_batches():
-            query = Query(network, batch, datastore)
+            query = Query(network, batch, self.datastore)
             rows = starts[batch.ids.to(starts.device)][query.candidates.sentence] + query.candidates.number
             probabilities[rows] = network.predict_proba(query)
         return probabilities

@@ -74,7 +74,7 @@ def label_lines(before: Sequence[str], after: Sequence[str], datastore_weight: f
     """Which labels a model has from now on, and which no more; one that is much like another may be a slip.
 
     >>> label_lines(["", "PERSON"], ["", "PERSON", "PERSN"], 1.0)
-    ["PERSN is a label of the model from now on; if PERSON was meant, undo this"]
+    ['PERSN is a label of the model from now on; if PERSON was meant, undo this']
     """
     lines = []
     for name in after:

@@ -73,7 +73,7 @@ def review_routes(service: Service, worker: Worker, limits: Limits, workers: int
         if workers > 1:
             raise Refusal(
                 409,
-                "several workers keep the model that they were started with: train it with `nearspan train --from`, "
+                "several workers keep the model that they were started with: train on from it with `nearspan train`, "
                 "and start the server again",
             )
 

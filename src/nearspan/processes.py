@@ -54,6 +54,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **_ONE_THREAD},
+            process_group=0,  # Ctrl-C is for the parent, however early it comes
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -130,7 +131,7 @@ def _how(code: int) -> str:
 
 def main(target: str) -> None:
     """Make the target of the first message, and answer all others, until the parent closes its end."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # what comes to a whole group of processes is for the parent
+    for number in (signal.SIGINT, signal.SIGTERM):  # the parent says when it ends
         signal.signal(number, signal.SIG_IGN)
     to, source = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(0), "rb")
     os.dup2(2, 1)  # what a library prints is no answer

@@ -117,6 +117,31 @@ def test_a_part_that_cannot_go_to_other_processes_is_named(instance, tmp_path: P
         list(instance.pipe(["Ada"], workers=2))
 
 
+def test_a_part_that_only_the_script_knows_is_named(instance, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(type(instance.network.head), "__module__", "__main__")
+    with pytest.raises(ConfigError, match=r"do not know NearestHead.*workers=1"):
+        list(instance.pipe(["Ada"], workers=2))
+
+
+def test_a_full_disk_is_named(instance, tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"nowhere cannot hold it.*TMPDIR"):
+        save_snapshot(instance, tmp_path / "nowhere" / "model.pt")
+
+
+def test_by_default_a_model_that_cannot_be_shared_is_read_by_one_process(instance, monkeypatch, caplog):
+    monkeypatch.setattr(workers, "START", 0.0)
+    monkeypatch.setattr(workers, "usable_cores", lambda: 2)
+    instance.network.local = lambda: None
+    texts = ["Ada lives in Oslo"] * 20
+    assert list(instance.pipe(texts)) == list(instance.pipe(texts, workers=1))
+    assert "one core does all the work" in caplog.text
+
+
+def test_ctrl_c_on_a_terminal_does_not_reach_a_process_that_starts():
+    with Child("builtins:list") as child:
+        assert os.getpgid(child.pid) != os.getpgrp()
+
+
 def test_no_workers_are_none(instance):
     with pytest.raises(ConfigError, match="`workers` is 0"):
         list(instance.pipe(["Ada"], workers=0))

@@ -6,6 +6,7 @@ Documents go to them in parts and come back in order. No more parts are under wa
 
 from __future__ import annotations
 
+import logging
 import pickle
 import time
 from collections import deque
@@ -22,13 +23,15 @@ import torch
 
 from nearspan.device import usable_cores
 from nearspan.document import Document, Entity
-from nearspan.errors import ConfigError, NearspanError
+from nearspan.errors import ConfigError, NearspanError, first_line
 from nearspan.model.predict import Predictor
 from nearspan.model.thresholds import Threshold
 from nearspan.processes import Child, ProcessDied
 
 if TYPE_CHECKING:
     from nearspan.model.model import Model
+
+logger = logging.getLogger(__name__)
 
 CHARACTERS = 30_000  # of the documents of a part
 PARTS = 3  # under way for each worker: one that it reads, one that waits, one that is done too early
@@ -161,7 +164,15 @@ def predict_documents(
         if ahead is None:
             return
         documents = chain(ahead, chain.from_iterable(rest))
-    with closing(Workers(model, count, threshold)) as workers:
+        try:
+            workers = Workers(model, count, threshold)
+        except ConfigError as error:  # nobody has asked for them
+            logger.warning("one core does all the work: %s", error)
+            yield from Predictor(model, threshold).annotate(documents)
+            return
+    else:
+        workers = Workers(model, count, threshold)
+    with closing(workers):
         yield from workers.annotate(documents)
 
 
@@ -201,13 +212,22 @@ def parts(documents: Iterable[Document | str]) -> Iterator[Part]:
 def save_snapshot(model: Model, path: Path) -> None:
     """Write a model as it is, with its editor if it has one, for processes of this program; else there is `save`."""
     precision = model.network.precision
+    advice = "put it in a module of its own, or use `workers=1`"
+    parts = (model.network.suggester, *model.network.modules())
+    if local := next((type(part).__name__ for part in parts if type(part).__module__ == "__main__"), ""):
+        raise ConfigError(f"other processes do not know {local}, a part of this model: {advice}")
     try:
         model.network.set_precision("float32")  # other weights are made of these again
         torch.save((precision, model), path)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
         raise ConfigError(
             f"this model cannot be given to other processes: {error}. A part of it is perhaps defined in a function or "
-            "in a notebook: put it in a module of its own, or use `workers=1`"
+            f"in a notebook: {advice}"
+        ) from error
+    except (OSError, RuntimeError) as error:  # the latter is torch's where a disk is full
+        raise ConfigError(
+            f"this model cannot be given to other processes, as {path.parent} cannot hold it: {first_line(error)}. Set "
+            "TMPDIR to a folder that can, or use `workers=1`"
         ) from error
     finally:
         model.network.set_precision(precision)

@@ -93,16 +93,19 @@ class NearestHead(Head):
         Where words were corrected elsewhere, the corrected spans are summed up with these.
         """
         datastore, sentences = self._neighbours(query)
-        table, candidates, labels = datastore.vectors, query.candidates, len(datastore.names)
+        vote, names = datastore.vote, datastore.names
+        table, candidates, labels = datastore.vectors, query.candidates, len(names)
         if query.network.is_additive and isinstance(table, WordTable) and not query.batch.rows.is_cuda:
-            ends = query.network.representation.end_sums(query.encoded.states)
+            ends = query.network.representation.end_sums(query.encoded.states).scale(1 / vote.temperature)
             engine = WordSumEngine(datastore, table, labels, self.budget)
             probabilities = engine.probabilities(ends, candidates, sentences, entities_only=entities_only)
         elif sentences is None:
-            probabilities = probabilities_over_all(query.vectors, datastore, labels, self.budget)
+            vectors = query.vectors / vote.temperature
+            probabilities = probabilities_over_all(vectors, datastore, labels, self.budget)
         else:
-            near = (datastore, sentences, query.vectors, candidates)
+            near = (datastore, sentences, query.vectors / vote.temperature, candidates)
             probabilities = probabilities_over_sentences(*near, labels, self.budget)
+        probabilities = vote.reweigh(probabilities, names)
         for row in datastore.carried.matches(query.batch, candidates) if datastore.carried is not None else ():
             neighbours = self.contributions(query, row)
             if len(neighbours.rows):
@@ -119,13 +122,17 @@ class NearestHead(Head):
         else:
             rows, real = sentence_rows(datastore, sentences[query.candidates.sentence[row]][None])
             rows = rows[real & (datastore.labels[rows] >= 0)]
-        vector = query.vectors[row].double()
-        scores = similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows)
+        vector = query.vectors[row].double() / datastore.vote.temperature
+        votes = datastore.vote.label_weights(datastore.names).to(rows.device).log()
+        scores = (
+            similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows) + votes[datastore.labels[rows]]
+        )
         if datastore.carried is None:
             return Contributions(rows, scores.softmax(0))
         more, log_weights = (
             part.to(rows.device) for part in datastore.carried.compared_with(query.batch, query.candidates, row)
         )
+        log_weights = log_weights + votes[datastore.labels[more]]
         both = torch.cat([scores, similarities(datastore, vector[None], more)[0] + log_weights])
         rows, places = torch.cat([rows, more]).unique(return_inverse=True)
         return Contributions(rows, both.new_zeros(len(rows)).index_add_(0, places, both.softmax(0)))
@@ -136,7 +143,8 @@ class NearestHead(Head):
             raise ModelError("this model predicts from its memory, and it has none: fill it with `model.memory.build`")
         if query.neighbour_sentences is None and self.search == "nearest":
             vectors = query.network.encoder.sentence_vectors(query.encoded)
-            query.neighbour_sentences = nearest_sentences(query.datastore, vectors, self.settings.neighbours)
+            count = query.datastore.vote.neighbours or self.settings.neighbours
+            query.neighbour_sentences = nearest_sentences(query.datastore, vectors, count)
         return query.datastore, query.neighbour_sentences
 
 

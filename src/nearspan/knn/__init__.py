@@ -3,6 +3,7 @@
 from nearspan.knn.assemble import assemble_datastore
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.interpolation import InterpolationSettings, knn_probabilities
+from nearspan.knn.label_sums import log_label_sums
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.pool import Pool
@@ -13,20 +14,24 @@ from nearspan.knn.span_sums import (
     probabilities_over_all,
     probabilities_over_sentences,
 )
+from nearspan.knn.vote import AS_TRAINED, Vote
 from nearspan.knn.word_sums import WordSumEngine
 from nearspan.knn.word_table import WordPool, WordTable
 
 __all__ = [
+    "AS_TRAINED",
     "Datastore",
     "InterpolationSettings",
     "LeaveOneOut",
     "MemorySentence",
     "Pool",
+    "Vote",
     "WordPool",
     "WordSumEngine",
     "WordTable",
     "assemble_datastore",
     "knn_probabilities",
+    "log_label_sums",
     "nearest_sentences",
     "neighbour_probabilities",
     "pool_probabilities",

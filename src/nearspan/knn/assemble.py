@@ -41,7 +41,8 @@ def assemble_datastore(
     else:
         vectors = torch.cat([source.vectors for source in sources if isinstance(source.vectors, Tensor)])[rows]
     kept = [sentences[number] for number in ids]
-    return Datastore.of(kept, labels, suggester, vectors, sentence_vectors.index_select(0, chosen), ids)
+    datastore = Datastore.of(kept, labels, suggester, vectors, sentence_vectors.index_select(0, chosen), ids)
+    return replace(datastore, vote=sources[0].vote)
 
 
 def concatenate(sources: Sequence[Datastore]) -> Datastore:
@@ -67,6 +68,7 @@ def concatenate(sources: Sequence[Datastore]) -> Datastore:
         names=sources[0].names,
         own_labels=own,
         forgotten=sources[0].forgotten,
+        vote=sources[0].vote,
         **joined,
     )
 

@@ -16,6 +16,7 @@ from torch.nn import functional
 from nearspan.errors import ModelError
 from nearspan.knn.carried import Carried
 from nearspan.knn.memory_sentence import MemorySentence
+from nearspan.knn.vote import AS_TRAINED, Vote
 from nearspan.knn.word_table import PART, WordTable
 from nearspan.segment import Fragments, LabelledSpan, digests
 from nearspan.spans import AllSpans, Candidates, WordSums, candidate_number
@@ -48,6 +49,7 @@ class Datastore:
     names: tuple[str, ...]  # of the labels by their numbers, null's "" first
     own_labels: int  # of these the model's own come first; the others are labels because sentences have them
     forgotten: frozenset[int] = frozenset()  # digests of training sentences whose words the encoder shall not recall
+    vote: Vote = AS_TRAINED  # how spans count where labels are not those of the training
 
     @classmethod
     def of(

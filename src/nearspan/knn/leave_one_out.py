@@ -117,16 +117,18 @@ class LeaveOneOut:
     ) -> Iterator[tuple[Tensor, slice, Tensor]]:
         """Some rows of the datastore [r], some of the spans, and their scores [p, r]; -inf where a row is left out.
 
-        Inner products count the sentences' weights in, cosines do not.
+        Inner products count the sentences' weights and the vote in, cosines do not.
         """
-        queries = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float()
+        vote = self.datastore.vote
+        queries = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float() / vote.temperature
+        votes = vote.label_weights(self.datastore.names).to(queries.device).log()
         all_rows = self._rows(label)
         for rows in all_rows.split(PART):
             keys = self.datastore.rows(rows).float()
             keys = (functional.normalize(keys, dim=1) if cosine else keys).T
             groups = self.duplicate_group[self.datastore.sentence[rows]]
             removed = self.datastore.labels[rows] < 0
-            offsets = self.datastore.log_weights[rows] * (not cosine)
+            offsets = (self.datastore.log_weights[rows] + votes[self.datastore.labels[rows]]) * (not cosine)
             for first in range(0, len(queries), PIECE):
                 piece = slice(first, first + PIECE)
                 scores = torch.addmm(offsets, queries[piece], keys)

@@ -16,6 +16,7 @@ from nearspan.io.paths import open_regular
 from nearspan.io.tensors import load_tensors, metadata_of, save_tensors
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.memory_sentence import MemorySentence
+from nearspan.knn.vote import AS_TRAINED, Vote
 from nearspan.knn.word_table import WordTable
 from nearspan.spans import AllSpans, WordSums
 
@@ -37,8 +38,10 @@ def save_datastore(datastore: Datastore, folder: Path, weights: str, built: bool
         tensors["spans"] = datastore.vectors
     if datastore.forgotten:
         tensors["forgotten"] = torch.tensor(sorted(datastore.forgotten))
-    labels = {"labels": json.dumps(datastore.own_names, ensure_ascii=False)}
-    save_tensors(tensors, folder / VECTORS, _provenance(weights, folder / SENTENCES) | labels)
+    known = {"labels": json.dumps(datastore.own_names, ensure_ascii=False)}
+    if datastore.vote != AS_TRAINED:
+        known["vote"] = json.dumps(datastore.vote.to_dict(), ensure_ascii=False)
+    save_tensors(tensors, folder / VECTORS, _provenance(weights, folder / SENTENCES) | known)
     write_journal(folder, built=built)
 
 
@@ -51,12 +54,14 @@ def load_datastore(folder: Path, weights: str, labels: Sequence[str], suggester:
         sentences = _read_sentences(current_file(folder, SENTENCES))
         _refuse_foreign(folder, weights)
         tensors = load_tensors(current_file(folder, VECTORS))
-        labels = _labels(metadata_of(current_file(folder, VECTORS)), labels)
+        metadata = metadata_of(current_file(folder, VECTORS))
+        labels = _labels(metadata, labels)
+        vote = Vote.from_dict(json.loads(metadata["vote"])) if "vote" in metadata else AS_TRAINED
         by_words = "steps" in tensors
         vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
         forgotten = frozenset(tensors["forgotten"].tolist()) if "forgotten" in tensors else frozenset()
         datastore = Datastore.of(sentences, labels, suggester, vectors, tensors["sentence_vectors"])
-        return replace(datastore, forgotten=forgotten)
+        return replace(datastore, forgotten=forgotten, vote=vote)
     except ModelError as error:
         raise ModelError(f"{error}. {_advice(folder)}") from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:

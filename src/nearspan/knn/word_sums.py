@@ -28,7 +28,10 @@ WORDS = 8192  # of the datastore at once, if all its sentences were as long as t
 
 @dataclass(frozen=True)
 class WordSumEngine:
-    """P(y|s) of a batch's spans from the words of a datastore; `labels` is 1 + Y, `budget` bytes may be at work."""
+    """P(y|s) of a batch's spans from the words of a datastore, where each counts once by its label.
+
+    `labels` is 1 + Y, `budget` bytes may be at work. A span that is null with the datastore's vote may have a 1 there.
+    """
 
     datastore: Datastore
     table: WordTable
@@ -134,7 +137,8 @@ class WordSumEngine:
         order = sizes.argsort()
         groups = order.split(self._group_size(ends, sizes))
         pools = ((ends.select(ids), self.table.pool(few[ids], sentences[ids])) for ids in groups)
-        parts = [_weigh_word_pool(*pool, self.labels, max_width)[1].sum(-1) >= SURE for pool in pools]
+        sure = self.datastore.vote.least_share(SURE)
+        parts = [_weigh_word_pool(*pool, self.labels, max_width)[1].sum(-1) >= sure for pool in pools]
         widths = candidates.stop - candidates.first - 1
         return torch.cat(parts)[order.argsort()[candidates.sentence], candidates.first, widths].nonzero().flatten()
 

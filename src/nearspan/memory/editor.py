@@ -31,6 +31,7 @@ from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
 from nearspan.model.folder import save_calibration
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
+from nearspan.model.vote import fit_vote, is_due
 from nearspan.segment import Coverage, Fragments
 from nearspan.spans import LabelledSentences
 
@@ -181,10 +182,11 @@ class Editor:
             receipt += [f"{count:,} not remembered: {reason}" for reason, count in missed if count]
             change: dict[str, Any] = {"document": content, "first": ids.start, "count": len(ids)}
             change |= {"review": dict(review)} if review is not None else {}
+            once = Datastore.of(sentences, datastore.own_names, network.suggester, *vectors, ids)
+            trial = self._with_vote(concatenate([datastore, once]), change)
             if finds_weights:
-                trial = Datastore.of(sentences, datastore.own_names, network.suggester, *vectors, ids)
                 target = Target(labelled.sentences, queries, [[each] for each in ids])
-                outcomes = reweight(model, concatenate([datastore, trial]), target)
+                outcomes = reweight(model, trial, target)
                 change |= {"weight": 1.0, "span_weights": [outcome.span_weights for outcome in outcomes]}
                 change["carried"] = [outcome.carried for outcome in outcomes]
                 note, misread = receipts.weights_found(target.ids, outcomes)
@@ -205,11 +207,13 @@ class Editor:
                 sentences=before.sentences | dict(zip(ids, sentences, strict=True)),
                 added=before.added | {ids.start: (content, len(ids))},
                 next_id=ids.stop,
+                vote=trial.vote,
             )
             summary = (
                 f"add {count_of(len(ids), 'sentence', 'sentences')} of {document.id!r} ({labelled.coverage}){note}"
             )
-            return self._sync.make("add", summary, change, receipt, revision, concatenate([datastore, added]))
+            grown = replace(concatenate([datastore, added]), vote=trial.vote)
+            return self._sync.make("add", summary, change, receipt, revision, grown)
 
     def relabel(
         self,
@@ -253,7 +257,7 @@ class Editor:
                 note = f": {WIDE}"
             else:
                 change["weight"] = 1.0
-                trial = self._sync.revise(self._sync.after("relabel", change))
+                trial = self._with_vote(self._sync.revise(self._sync.after("relabel", change)), change)
                 target = self._target(ids)
                 [outcome] = outcomes = reweight(self.model, trial, target)
                 change |= {"span_weights": outcome.span_weights, "carried": outcome.carried}
@@ -404,6 +408,15 @@ class Editor:
         who = next((change["review"]["reviewer"] for change in answers if change["first"] == held), None)
         said = f"{who} has answered this text meanwhile" if who else "the memory holds this text by now"
         raise AnsweredError(f"{said}, as sentence {held}; your answer is not in the memory")
+
+    def _with_vote(self, datastore: Datastore, change: dict[str, Any]) -> Datastore:
+        """A datastore after a change, with its vote fitted again where that is due; the change then has the vote."""
+        if not is_due(datastore.vote, datastore, frozenset(self.model.trained_labels)):
+            return datastore
+        vote = fit_vote(self.model, datastore)
+        if vote != datastore.vote:
+            change["vote"] = vote.to_dict()
+        return replace(datastore, vote=vote)
 
     def _weight_note(self, weight: Weight) -> str:
         """What a summary says of a weight that is given, or that no prediction hangs on."""

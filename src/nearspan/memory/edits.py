@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from nearspan.document import Document, Entity, Span
 from nearspan.errors import EditError, ModelError, NearspanError
-from nearspan.knn import MemorySentence
+from nearspan.knn import AS_TRAINED, MemorySentence, Vote
 from nearspan.memory.journal_lines import LINES
 from nearspan.segment import Fragments, LabelledSpan, Sentence
 
@@ -91,6 +91,7 @@ class Revision:
     added: dict[int, tuple[Mapping[str, Any], int]]  # `write_document`'s, by the id of its first sentence, of so many
     next_id: int  # ids are never given twice, not even after an undo
     forgotten: frozenset[int] = frozenset()  # digests of training sentences whose words are recalled no more
+    vote: Vote = AS_TRAINED  # how spans count
 
     @classmethod
     def of(
@@ -99,12 +100,13 @@ class Revision:
         edits: Sequence[Edit],
         read: Reader,
         forgotten: frozenset[int] = frozenset(),
+        vote: Vote = AS_TRAINED,
     ) -> Revision:
         """The base's sentences, numbered from 0, with edits applied; `read` says what a document brings in.
 
-        `forgotten` are those that the base knows of: no edit brings them back.
+        `forgotten` are those that the base knows of: no edit brings them back. `vote` is the base's too.
         """
-        revision = cls(dict(enumerate(base)), {}, len(base), forgotten)
+        revision = cls(dict(enumerate(base)), {}, len(base), forgotten, vote)
         for edit in standing_edits(edits):
             try:
                 revision.apply(edit.kind, edit.change, read)
@@ -116,12 +118,14 @@ class Revision:
 
     def after(self, kind: Kind, change: Mapping[str, Any], read: Reader) -> Revision:
         """What there is after one more change; this stays as it is."""
-        revision = Revision(dict(self.sentences), dict(self.added), self.next_id, self.forgotten)
+        revision = Revision(dict(self.sentences), dict(self.added), self.next_id, self.forgotten, self.vote)
         revision.apply(kind, change, read)
         return revision
 
     def apply(self, kind: Kind, change: Mapping[str, Any], read: Reader) -> None:
         """Make one change here; the caller has checked that it can be made."""
+        if "vote" in change:
+            self.vote = Vote.from_dict(change["vote"])
         if kind == "add":
             self._add(change, read)
         elif not change.get("span"):

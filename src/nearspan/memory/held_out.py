@@ -6,7 +6,6 @@ becomes of them with one more span of any weight: nothing is read again, and eac
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -14,8 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nearspan.encoders.word_keys import span_keys, word_keys
-from nearspan.knn import Datastore, LeaveOneOut, WordTable, sentence_rows
-from nearspan.knn.word_sums import weigh_span_rows
+from nearspan.knn import Datastore, LeaveOneOut, log_label_sums
 from nearspan.model import Model
 from nearspan.spans import candidate_number
 
@@ -78,7 +76,9 @@ class HeldOut:
         numbers = candidate_number(firsts, firsts + width, self._lengths[sentences], datastore.max_width)
         rows = (datastore.starts.cpu()[sentences] + numbers).to(datastore.labels.device)
         rows = rows[datastore.labels[rows] >= 0]
-        scores = datastore.rows(rows).float() @ datastore.rows(torch.tensor([row], device=rows.device)).float()[0]
+        vote, corrected = datastore.vote, datastore.rows(torch.tensor([row], device=rows.device)).float()[0]
+        scores = datastore.rows(rows).float() @ corrected / vote.temperature
+        scores += vote.label_weights(datastore.names)[datastore.labels[row]].log()
         best = scores.topk(min(MOST, len(scores)))
         rows, scores = rows[best.indices], best.values
         return LikeSpans(rows, datastore.labels[rows], self._log_sums(rows), scores)
@@ -93,22 +93,11 @@ class HeldOut:
         if head.search != "nearest":
             probabilities, totals = others.probabilities(vectors, others.duplicate_group[datastore.sentence[rows]])
             return probabilities.log() + totals[:, None]
-        groups = others.duplicate_group[sentences]
-        near = others.nearest_sentences(datastore.sentence_vectors[sentences], groups, head.settings.neighbours)
-        sums = vectors.new_full((len(rows), count), -torch.inf)
-        table = datastore.vectors
-        for number in range(len(sentences)):
-            asked = (of_sentence == number).nonzero().flatten()
-            ids = near[number][None]
-            if isinstance(table, WordTable) and not bool(table.set_apart[ids].any()):
-                totals, shares = weigh_span_rows(vectors[asked], table.pool(ids), count, datastore.max_width)
-                shared = vectors[asked] @ table.shared[0]
-                sums[asked] = shares.log() + (totals * math.log(2)).float()[:, None] + shared[:, None]
-                continue
-            others_rows, real = sentence_rows(datastore, ids)
-            others_rows = others_rows[real]
-            scores = vectors[asked] @ datastore.rows(others_rows).float().T + datastore.offsets(others_rows)
-            labels = datastore.labels[others_rows]
-            for label in labels[labels >= 0].unique().tolist():
-                sums[asked, label] = scores[:, labels == label].logsumexp(1)
-        return sums
+        groups, vote = others.duplicate_group[sentences], datastore.vote
+        neighbours = vote.neighbours or head.settings.neighbours
+        near = others.nearest_sentences(datastore.sentence_vectors[sentences], groups, neighbours)
+        asked = [(of_sentence == number).nonzero().flatten() for number in range(len(sentences))]
+        parts = log_label_sums(datastore, [vectors[places] / vote.temperature for places in asked], near)
+        sums = vectors.new_empty(len(rows), count)
+        sums[torch.cat(asked)] = torch.cat(parts)
+        return sums + vote.label_weights(datastore.names).to(rows.device).log()

@@ -34,6 +34,14 @@ class _Review(_Strict):
     accepted: bool  # whether the model had read the text so
 
 
+class _Vote(_Strict):
+    times: Times
+    temperature: Times
+    neighbours: Count
+    known: list[str]
+    fitted: Count
+
+
 class _Add(_Strict):
     document: _Document
     first: Count  # the id of its first sentence
@@ -42,6 +50,7 @@ class _Add(_Strict):
     span_weights: list[list[tuple[Count, Count, Times]]] = []
     carried: list[list[Carried]] = []
     review: _Review | None = None  # where it is an answer
+    vote: _Vote | None = None  # how spans count from now on
 
 
 class _Relabel(_Strict):
@@ -51,6 +60,7 @@ class _Relabel(_Strict):
     weight: Times = 1.0
     span_weights: list[tuple[Count, Count, Times]] = []
     carried: list[Carried] = []
+    vote: _Vote | None = None
 
 
 class _Remove(_Strict):

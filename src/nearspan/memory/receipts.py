@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from nearspan.document import count_of
-from nearspan.knn import MemorySentence
+from nearspan.knn import MemorySentence, Vote
 from nearspan.memory.reweight import UNTRIED, Outcome
 
 FEWEST = 20  # corrections, or limited ones, after which training again is due
@@ -85,6 +85,21 @@ def label_lines(before: Sequence[str], after: Sequence[str], datastore_weight: f
             lines.append(f"{name} is a label of the model from now on{unread}{slip}")
     gone = [name for name in before if name not in after]
     return [*lines, *(f"{name} is no label of the model any more: nothing in the memory has it" for name in gone)]
+
+
+def vote_lines(before: Vote, after: Vote) -> list[str]:
+    """How spans with labels that training did not know count from now on, where that has changed.
+
+    >>> vote_lines(Vote(), Vote(times=12.0, fitted=9))
+    ['spans with a label that training did not know count 12 times, fitted on 9 sentences, each read by the others']
+    """
+    if (before.times, before.temperature, before.neighbours) == (after.times, after.temperature, after.neighbours):
+        return []
+    line = f"spans with a label that training did not know count {after.times:g} times"
+    line += f", with a temperature of {after.temperature:g}" if after.temperature != 1 else ""
+    line += f" and {after.neighbours:,} nearest sentences" if after.neighbours else ""
+    fitted = count_of(after.fitted, "sentence", "sentences")
+    return [f"{line}, fitted on {fitted}, each read by the others" if after.fitted else line]
 
 
 def training_due(sentences: Iterable[MemorySentence]) -> str:

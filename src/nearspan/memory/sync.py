@@ -9,7 +9,7 @@ from typing import Any
 
 from nearspan.errors import EditError, ModelError, NearspanError
 from nearspan.io.memory_files import FILES, JOURNAL, MANIFEST, NEXT, Journal, base_of
-from nearspan.knn import Datastore, MemorySentence, assemble_datastore
+from nearspan.knn import AS_TRAINED, Datastore, MemorySentence, assemble_datastore
 from nearspan.knn.storage import NO_MEMORY, load_datastore
 from nearspan.memory import receipts
 from nearspan.memory.edits import Edit, Kind, Revision, read_document
@@ -34,6 +34,7 @@ class MemorySync:
         self.revision = Revision({}, {}, 0)
         self._journal: Journal | None = None
         self._base_forgotten: frozenset[int] = frozenset()
+        self._base_vote = AS_TRAINED
         self.known_state: tuple[object, ...] = ()  # when it was last read
         self.previews = False  # whether edits are only looked at
         self.previewed: Datastore | None = None  # what the last of these would make of the memory
@@ -77,7 +78,8 @@ class MemorySync:
         """What the memory would hold after one more change."""
         if kind == "undo":
             edits = [*self.edits, Edit(len(self.edits) + 1, "", kind, "", change)]
-            return Revision.of(self.base, edits, self.model.memory_sentences, self._base_forgotten)
+            base = (self._base_forgotten, self._base_vote)
+            return Revision.of(self.base, edits, self.model.memory_sentences, *base)
         return self.revision.after(kind, change, self.model.memory_sentences)
 
     def make(
@@ -94,8 +96,10 @@ class MemorySync:
             raise EditError(f"{self.folder} has no memory: {NO_MEMORY}")
         time = datetime.now(UTC).isoformat(timespec="seconds")
         due = receipts.training_due_lines(self.revision.sentences.values(), revision.sentences.values())
-        labels = receipts.label_lines(self.datastore().names, datastore.names, self.model.datastore_weight)
-        edit = Edit(len(self.edits) + 1, time, kind, summary, change, (*labels, *receipt, *due))
+        before = self.datastore()
+        labels = receipts.label_lines(before.names, datastore.names, self.model.datastore_weight)
+        votes = receipts.vote_lines(before.vote, datastore.vote)
+        edit = Edit(len(self.edits) + 1, time, kind, summary, change, (*labels, *votes, *receipt, *due))
         if self.previews:
             self.previewed = datastore
             return edit
@@ -107,7 +111,8 @@ class MemorySync:
     def revise(self, revision: Revision) -> Datastore:
         """The datastore of a revision: from the one at hand, or from disk where it lacks some of the base."""
         datastore = self.datastore()
-        unchanged = revision.forgotten == datastore.forgotten and revision.sentences.keys() == set(datastore.ids)
+        unchanged = (revision.forgotten, revision.vote) == (datastore.forgotten, datastore.vote)
+        unchanged = unchanged and revision.sentences.keys() == set(datastore.ids)
         pairs = zip(datastore.ids, datastore.sentences, strict=True)
         if unchanged and all(sentence is revision.sentences[number] for number, sentence in pairs):
             return datastore
@@ -126,17 +131,17 @@ class MemorySync:
         if not anew and edits == self.edits:
             self._journal = journal
             return False
-        base, forgotten, loaded = self.base, self._base_forgotten, None
+        base, forgotten, vote, loaded = self.base, self._base_forgotten, self._base_vote, None
         if anew:
             loaded = self._load()
-            base, forgotten = loaded.sentences, loaded.forgotten
+            base, forgotten, vote = loaded.sentences, loaded.forgotten, loaded.vote
             if base_of(self.folder) != journal.manifest.base:
                 raise ModelError(
                     f"{path} and {MANIFEST} are of another memory than {' and '.join(FILES)}: put back the files that "
                     f"belong together, or keep no edit with `nearspan memory {self.folder} repair`"
                 )
         try:
-            revision = Revision.of(base, edits, self.model.memory_sentences, forgotten)
+            revision = Revision.of(base, edits, self.model.memory_sentences, forgotten, vote)
             if loaded is None:
                 datastore = self.revise(revision)
             else:
@@ -145,7 +150,8 @@ class MemorySync:
             raise
         except (NearspanError, ValueError, KeyError, TypeError, IndexError) as error:
             raise ModelError(f"the edits in {path} cannot be made: {error}") from error
-        self.model.datastore, self.base, self._base_forgotten = datastore, base, forgotten
+        self.model.datastore, self.base = datastore, base
+        self._base_forgotten, self._base_vote = forgotten, vote
         self.edits, self.revision, self._journal = edits, revision, journal
         return True
 
@@ -176,7 +182,7 @@ def revise_datastore(model: Model, datastore: Datastore, revision: Revision) -> 
     if len({source.sentence_vectors.shape[1] for source in sources}) > 1:
         raise ModelError("the memory is damaged: its sentence vectors are of another size than those of this model")
     assembled = assemble_datastore(sources, revision.sentences, datastore.own_names, model.network.suggester)
-    return replace(assembled, forgotten=revision.forgotten)
+    return replace(assembled, forgotten=revision.forgotten, vote=revision.vote)
 
 
 def _added(model: Model, datastore: Datastore, revision: Revision) -> list[Datastore]:

@@ -33,6 +33,7 @@ from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
 from nearspan.model.strangers import least_cosine
 from nearspan.model.thresholds import Threshold, thresholds_by_label
+from nearspan.model.vote import fit_vote
 from nearspan.model.workers import predict_documents
 from nearspan.precision import usable_precision
 from nearspan.segment import LabelledSpan, Sentence, contiguous
@@ -408,7 +409,7 @@ class Model:
         )
         if self.datastore is not None:  # forgotten for good
             datastore = replace(datastore, forgotten=self.datastore.forgotten)
-        self.datastore = datastore
+        self.datastore = datastore = replace(datastore, vote=fit_vote(self, datastore))
         return datastore
 
     def refresh_datastore(self, corpus: EncodedCorpus) -> None:

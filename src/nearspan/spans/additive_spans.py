@@ -33,6 +33,11 @@ class EndSums:
         """The sentences `ids`."""
         return EndSums(self.left.index_select(0, ids), self.right.index_select(0, ids), self.shared)
 
+    def scale(self, factor: float) -> EndSums:
+        """The same with all spans times a factor."""
+        shared = None if self.shared is None else self.shared * factor
+        return EndSums(self.left * factor, self.right * factor, shared)
+
     def double(self) -> EndSums:
         """The same in double precision."""
         return EndSums(self.left.double(), self.right.double(), None if self.shared is None else self.shared.double())

@@ -1,0 +1,36 @@
+"""How much the spans of each label weigh together, for spans that are asked about one sentence after the other."""
+
+import math
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from nearspan.knn.datastore import Datastore
+from nearspan.knn.search import sentence_rows
+from nearspan.knn.word_sums import weigh_span_rows
+from nearspan.knn.word_table import WordTable
+
+
+def log_label_sums(datastore: Datastore, vectors: Sequence[Tensor], sentences: Tensor) -> list[Tensor]:
+    """log of the weights exp(s . s_j) of each label's spans [n, 1 + Y], each counting once by its label.
+
+    `vectors` [n, H] are of spans of B sentences, which are compared with the spans of `sentences` [B, K].
+    """
+    return [_log_sums(datastore, asked, near[None]) for asked, near in zip(vectors, sentences, strict=True)]
+
+
+def _log_sums(datastore: Datastore, vectors: Tensor, sentences: Tensor) -> Tensor:
+    table, count = datastore.vectors, len(datastore.names)
+    if not len(vectors):
+        return vectors.new_zeros(0, count)
+    if isinstance(table, WordTable) and not bool(table.set_apart[sentences].any()):
+        totals, shares = weigh_span_rows(vectors, table.pool(sentences), count, datastore.max_width)
+        shared = vectors @ table.shared[0]
+        return shares.log() + (totals * math.log(2)).float()[:, None] + shared[:, None]
+    rows, real = sentence_rows(datastore, sentences)
+    rows = rows[real]
+    scores = vectors @ datastore.rows(rows).float().T + datastore.offsets(rows)
+    labels, sums = datastore.labels[rows], vectors.new_full((len(vectors), count), -math.inf)
+    for label in labels[labels >= 0].unique().tolist():
+        sums[:, label] = scores[:, labels == label].logsumexp(1)
+    return sums

@@ -51,6 +51,18 @@ def test_other_line_separators_are_part_of_a_text(annotate):
     assert document["text"] == f"{TEXT}\u2028Bob\x0b\x0cleft\x85"
 
 
+def test_each_text_of_a_folder_is_one_document(annotate, tmp_path: Path):
+    (tmp_path / "old").mkdir()
+    for name in ("10.txt", "9.txt", "old/1.txt"):
+        (tmp_path / name).write_text(TEXT)
+    documents = documents_of(annotate(tmp_path))
+    assert [(document["id"], spans(document)) for document in documents] == [
+        ("9", EXPECTED),
+        ("10", EXPECTED),
+        ("old/1", EXPECTED),
+    ]
+
+
 @pytest.mark.parametrize(
     "content",
     [TEXT, TEXT + "\n", "\ufeff" + TEXT, "Hello.\r\n\r\n" + TEXT + ".\r\nBob left.\r\n"],

@@ -38,7 +38,7 @@ def test_help_lists_every_command_with_the_line_that_its_own_help_begins_with():
 
 
 def test_every_file_of_a_command_is_listed():
-    shared = {"__init__", "dialogue", "options", "terminal"}
+    shared = {"__init__", "dialogue", "options", "ray", "terminal"}
     assert {path.stem for path in Path(nearspan.cli.__file__).parent.glob("*.py")} == shared | set(COMMANDS)
 
 

@@ -11,6 +11,7 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearspan.cli import options
+from nearspan.cli.ray import annotate_on_ray
 from nearspan.cli.terminal import discard_output, name_options, terminal
 from nearspan.document import Document
 from nearspan.errors import ConfigError
@@ -18,6 +19,7 @@ from nearspan.formats import known_formats, write
 from nearspan.formats.files import writable_format
 from nearspan.formats.format import ending
 from nearspan.formats.jsonl import json_line
+from nearspan.formats.plain_text import is_folder_of_texts, is_plain_text, read_folder_of_texts, read_plain_text
 from nearspan.io.atomic import descriptor, write_file
 from nearspan.io.outputs import check_outputs
 from nearspan.io.paths import exists, is_file, is_folder
@@ -32,7 +34,7 @@ def annotate(
         list[str] | None,
         typer.Argument(help="Text files or corpora; `-` or nothing: lines of standard input, a text each."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write; standard output if not given.")] = None,
+    out: Annotated[str | None, typer.Option(help="Where to write; standard output if not given.")] = None,
     to: Annotated[
         str | None,
         typer.Option(
@@ -45,6 +47,13 @@ def annotate(
     interpolate: options.Interpolate = None,
     threshold: options.Thresholds = None,
     workers: options.Workers = None,
+    ray: Annotated[
+        str,
+        typer.Option(
+            help="Work on a Ray cluster, and write an output for each input to the folder --out. An address; `auto` is "
+            "the cluster that runs here or that RAY_ADDRESS names, `local` a new one of this machine's cores.",
+        ),
+    ] = "",
     device: options.Device = "",
     precision: options.Precision = "auto",
     format: Annotated[
@@ -60,9 +69,26 @@ def annotate(
     Example: echo 'Marie Curie worked in Paris.' | nearspan annotate runs/mine
 
     Example: nearspan annotate runs/mine notes.txt --out notes.conll
+
+    Example: nearspan annotate runs/mine 'in/*.parquet' --out out/ --ray auto
     """
     files = files or ["-"]
+    if ray:
+        if out is None or "-" in files or drop or flatten or (to or "jsonl") != "jsonl":
+            raise ConfigError("--ray reads files or addresses and writes JSON lines to a folder: name both, with --out")
+        annotate_on_ray(
+            ray,
+            options.load_model(model, "cpu", search, interpolate, threshold, precision),
+            files,
+            out,
+            workers=workers,
+            device=device,
+            format=format,
+            force=force,
+        )
+        return
     unfit = options.unfit(drop, flatten)
+    path = None if out is None else Path(out)
     writable = sorted(name for name, known in known_formats().items() if known.write)
     if to is not None and to not in writable:
         raise ConfigError(f"--to takes a format that can be written, found {to!r}; known: {', '.join(writable)}")
@@ -76,10 +102,10 @@ def annotate(
         raise ConfigError("standard input is closed: name files to annotate, or pipe in lines of text")
     if out is None and sys.stdout is None:
         raise ConfigError("standard output is closed: say with --out where to write")
-    check_outputs([out], ["/dev/stdin" if name == "-" else name for name in files], force=force)
-    is_stream = out is None or (to is None and _is_stream(out))
+    check_outputs([path], ["/dev/stdin" if name == "-" else name for name in files], force=force)
+    is_stream = path is None or (to is None and _is_stream(path))
     with name_options({"format": "--to"}):
-        target = known_formats()["jsonl"] if out is None or is_stream else writable_format(out, to)
+        target = known_formats()["jsonl"] if path is None or is_stream else writable_format(path, to)
     loaded = options.load_model(model, device, search, interpolate, threshold, precision)
     if not target.discontinuous and unfit == "refuse" and loaded.network.fragment_linker is not None:
         logger.warning(
@@ -88,15 +114,15 @@ def annotate(
             target.name,
         )
     annotated = loaded.pipe(_documents(files, format, spans_are_given=loaded.classifies_given_spans), workers=workers)
-    if out is None:
+    if path is None:
         _print_lines(annotated)
         return
-    if target.name == "jsonl" and unfit == "refuse" and ending(out) != ".json":
+    if target.name == "jsonl" and unfit == "refuse" and ending(path) != ".json":
         # a line at a time, so that there may be millions
-        write_file(out, (json_line(document) + "\n" for document in _with_progress(annotated)))
+        write_file(path, (json_line(document) + "\n" for document in _with_progress(annotated)))
         return
     with name_options({"format": "--to", "unfit": "--drop or --flatten"}):
-        problems = write(_with_progress(annotated), out, target.name, force=force, unfit=unfit)
+        problems = write(_with_progress(annotated), path, target.name, force=force, unfit=unfit)
     options.warn_of_problems(problems)
 
 
@@ -107,7 +133,8 @@ def _is_stream(path: Path) -> bool:
 
 def _documents(files: list[str], format: str | None, *, spans_are_given: bool) -> Iterator[Document]:
     for name in files:
-        plain = name == "-" or options.is_plain_text(Path(name), format)
+        is_folder = name != "-" and is_folder_of_texts(Path(name), format)
+        plain = name == "-" or is_folder or is_plain_text(Path(name), format)
         if spans_are_given and plain:
             source = "standard input" if name == "-" else name
             raise ConfigError(
@@ -119,8 +146,10 @@ def _documents(files: list[str], format: str | None, *, spans_are_given: bool) -
             for number, line in enumerate(sys.stdin.buffer, start=1):
                 line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
                 yield Document(_decode(line, number), id=f"stdin-{number}")
+        elif is_folder:
+            yield from read_folder_of_texts(Path(name))
         elif plain:
-            yield options.read_plain_text(Path(name))
+            yield read_plain_text(Path(name))
         else:
             with name_options({"format": "--format"}):  # whoever takes the documents may write them with --to
                 yield from options.stream_documents([Path(name)], format)

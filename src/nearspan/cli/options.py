@@ -190,6 +190,8 @@ def stream_documents(
 
 def read_texts(paths: Sequence[Path], format: str | None = None, columns: str | None = None) -> list[Document]:
     """The documents of files, of which those of plain text are one each."""
+    from nearspan.formats.plain_text import is_plain_text, read_plain_text
+
     documents: list[Document] = []
     for path in paths:
         documents += [read_plain_text(path)] if is_plain_text(path, format) else read_documents([path], format, columns)
@@ -235,21 +237,3 @@ def label_columns(columns: str | None) -> list[int] | None:
         return [int(column) for column in columns.split(",")]
     except ValueError:
         raise CorpusError(f"--columns takes numbers such as 1,2 or -1, found '{columns}'") from None
-
-
-def is_plain_text(path: Path, format: str | None) -> bool:
-    """Whether a file is taken for plain text: one that ends in .txt, unless a format is named."""
-    return format is None and path.suffix.lower() == ".txt"
-
-
-def read_plain_text(path: Path) -> Document:
-    """A file of plain text as one document."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{display_path(path)} is not UTF-8 at byte {error.start}: convert it first") from error
-    except OSError as error:
-        raise CorpusError(f"cannot read {display_path(path)}: {error.strerror}") from error
-    if not text.strip():
-        logger.warning("%s is empty", display_path(path))
-    return Document(text, id=display_path(path.stem))

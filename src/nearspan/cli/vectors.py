@@ -63,9 +63,11 @@ def vectors(
 
 def _documents(path: Path, format: str | None, columns: str | None) -> Sequence[Document]:
     """A corpus, which may end in .txt too; only what has no format is plain text."""
+    from nearspan.formats.plain_text import is_plain_text, read_plain_text
+
     try:
         return options.read_documents([path], format, columns)
     except UnclearFormatError:
-        if columns is not None or not options.is_plain_text(path, format):
+        if columns is not None or not is_plain_text(path, format):
             raise
-        return [options.read_plain_text(path)]
+        return [read_plain_text(path)]

@@ -114,6 +114,21 @@ PUBLISHED: list[tuple[str, list[str], dict[str, Any]]] = [
         [f"cadec/dai2020_txt/{split}.txt" for split in SPLITS],
         {"sentences": (5340, 1097, 1160), "entities": (4430, 898, 990), "discontinuous": (491, 94, 94), "types": 1},
     ),
+    (
+        "crossner ai",
+        [f"crossner/ai/{split}.txt" for split in SPLITS],
+        {"sentences": (100, 350, 431), "entities": (532, 1549, 1809), "types": 14},
+    ),
+    (
+        "crossner literature",
+        [f"crossner/literature/{split}.txt" for split in SPLITS],
+        {"sentences": (100, 400, 416), "entities": (541, 2130, 2266), "types": 12},
+    ),
+    (
+        "crossner music",
+        [f"crossner/music/{split}.txt" for split in SPLITS],
+        {"sentences": (100, 380, 465), "entities": (648, 2679, 3336), "types": 13},
+    ),
 ]
 
 

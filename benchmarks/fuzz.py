@@ -16,7 +16,8 @@ lies behind these is reached. Counted by what was read are
 - `miscounts`: refused, as annotations did not add up (`refuse_loss` in `formats/format.py`): a reader's fault;
 - `silent`: no problem is listed, though an entity of a document that was not damaged is not there.
 
-A third of the files is read as long ones are, in blocks of lines.
+A third of the files is read as long ones are, in blocks of lines; of a fifth the format is found from the content. One
+file of ten is compressed with gzip, and half of these are damaged once more; `gz` counts them in the record.
 
 `--show` makes one input again, prints it, and raises what it raised. An input depends on the seed, the name and the
 number alone. A process is forked for each name and goes on after the input that ended it.
@@ -25,6 +26,7 @@ number alone. A process is forked for each name and goes on after the input that
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import json
 import os
@@ -423,9 +425,24 @@ def damage(data: bytes, chance: Random) -> bytes:
     return data[:1_000_000]
 
 
-def check_corpus(name: str, mentions: Counter[Mention], folder: Path) -> str:
+def pack(made: Made, chance: Random) -> Made:
+    """A file compressed with gzip, half of the time damaged afterwards."""
+    files, mentions = made
+    packed = gzip.compress(files["data"], mtime=0)
+    if chance.random() < 0.5:
+        packed, mentions = damage(packed, chance), Counter()
+    return {"data": packed}, mentions
+
+
+def is_packed(name: str, number: int) -> bool:
+    """Whether an input is one of those that are compressed."""
+    return number % 10 == 7 and name not in ("folder", "brat", *fuzz_files.FOLDERS)
+
+
+def check_corpus(name: str, mentions: Counter[Mention], folder: Path, named: bool = True) -> str:
     """Read the files of a corpus, and see that nothing is lost silently."""
-    corpus = nearspan.read(folder if name == "brat" else folder / "data", "tsv" if name == "tsv-table" else name)
+    format = "tsv" if name == "tsv-table" else name
+    corpus = nearspan.read(folder if name == "brat" else folder / "data", format if named else None)
     statistics(corpus)
     if corpus.problems:
         return "listed"
@@ -550,7 +567,8 @@ class Fuzz:
         chance = Random(f"{self.seed} {name} {number}")
         if name == "folder":
             return make_folder(self.models, chance)
-        return make_synonyms(name, chance) if name in SYNONYMS else make_corpus(name, chance)
+        made = make_synonyms(name, chance) if name in SYNONYMS else make_corpus(name, chance)
+        return pack(made, chance) if is_packed(name, number) else made
 
     def check(self, name: str, number: int) -> str:
         """What comes of an input: one of the outcomes, and more where there is more to say; raises what is not ours."""
@@ -566,7 +584,7 @@ class Fuzz:
             if name in SYNONYMS:
                 return "listed" if read_synonyms(place / "data", name).problems else "read"
             with long_files(number % 3 == 1):
-                return check_corpus(name, mentions, place)
+                return check_corpus(name, mentions, place, named=number % 5 != 3)
         except NearspanError as error:
             return f"miscounts {error}" if "do not add up" in str(error) else "refused"
 
@@ -670,7 +688,14 @@ def fuzz_name(fuzz: Fuzz, name: str, count: int) -> dict[str, Any]:
             finding["count"] += 1
             finding["numbers"] = [*finding["numbers"], number][:5]
     counts = {kind: outcomes[kind] for kind in OUTCOMES}
-    return {"inputs": count, **counts, "seconds": round(time.perf_counter() - began, 1), "findings": findings}
+    packed = sum(is_packed(name, number) for number in range(count))
+    return {
+        "inputs": count,
+        "gz": packed,
+        **counts,
+        "seconds": round(time.perf_counter() - began, 1),
+        "findings": findings,
+    }
 
 
 def show(fuzz: Fuzz, name: str, number: int) -> None:

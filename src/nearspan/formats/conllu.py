@@ -322,7 +322,8 @@ def _lines(document: Document, names: list[str], changes: Counter[str]) -> Itera
     for start, end in grid.words:
         if set(text[start:end]) & set("\t\n\r"):
             raise unwritable(document, f"the word {excerpt(text[start:end])} holds a tab or a line end", "CoNLL-U")
-    entities = [(_runs(entity, grid.words), entity) for entity in document.entities]
+    edges = [start for start, _ in grid.words], [end for _, end in grid.words]
+    entities = [(_runs(entity, *edges), entity) for entity in document.entities]
     kept = dict.fromkeys((tuple(runs), entity.label) for runs, entity in entities)
     changes["entities left out, as others have their words and label"] += len(entities) - len(kept)
     unique = {(tuple(runs), entity.label): (runs, entity) for runs, entity in reversed(entities)}
@@ -358,9 +359,8 @@ def _spans(entity: Entity) -> Iterator[Span]:
     yield Span.of(entity.start, entity.end)
 
 
-def _runs(entity: Entity, words: list[Fragment]) -> list[Fragment]:
-    """The words of each fragment; those that touch stay apart."""
-    starts, ends = [start for start, _ in words], [end for _, end in words]
+def _runs(entity: Entity, starts: list[int], ends: list[int]) -> list[Fragment]:
+    """The words of each fragment, by where words start and end; those that touch stay apart."""
     return [(bisect_right(ends, start), bisect_left(starts, end)) for start, end in entity.fragments]
 
 

@@ -85,3 +85,11 @@ def test_the_counts_are_json():
 @pytest.mark.parametrize("text", ["", "\n\n", " "])
 def test_a_document_without_words_has_no_sentences(text: str):
     assert (count(text)["sentences"], count(text)["tokens"]) == (0, 0)
+
+
+def test_what_was_rejected_is_not_lost():
+    task = {"text": "Ada wrote", "spans": [{"start": 0, "end": 3, "label": "PER"}], "_input_hash": 1}
+    text = "\n".join(json.dumps(task | {"answer": answer}) for answer in ("accept", "reject"))
+    counts = statistics(read_source(Source(Path("a"), text), "prodigy"))
+    problems = [problem["kind"] for problem in counts["problems"]]
+    assert (counts["entities"], counts["lost"], problems) == (1, 0, ["not gold"])

@@ -1,5 +1,6 @@
 """Hugging Face datasets: objects, parquet, folders, and rows as JSON."""
 
+import gzip
 import json
 import sys
 from collections.abc import Callable
@@ -160,3 +161,20 @@ def test_parquet_rows_come_some_at_a_time(tmp_path: Path, monkeypatch: pytest.Mo
     next(documents)
     assert len(taken) == 1
     assert len(list(documents)) == 1999
+
+
+@pytest.mark.parametrize("name", ["part.arrow", "part.arrow.gz"])
+def test_one_arrow_file_of_a_folder_is_read_alone(name: str, tmp_path: Path):
+    numbered().save_to_disk(tmp_path / "saved")
+    data = next((tmp_path / "saved").glob("*.arrow")).read_bytes()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    corpus = read(tmp_path / name)
+    assert (corpus.format, [render(document) for document in corpus]) == ("datasets", ["[Ada Lovelace](PER) wrote"])
+
+
+def test_a_damaged_arrow_file_is_an_error_that_says_what_it_is(tmp_path: Path):
+    numbered().save_to_disk(tmp_path / "saved")
+    data = next((tmp_path / "saved").glob("*.arrow")).read_bytes()
+    (tmp_path / "a").write_bytes(data[:200])
+    with pytest.raises(CorpusError, match="looks like an arrow file"):
+        read(tmp_path / "a")

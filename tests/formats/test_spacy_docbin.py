@@ -97,3 +97,10 @@ def test_a_file_that_unpacks_beyond_measure_is_refused(tmp_path: Path, monkeypat
     path = put_docs(tmp_path / "a.spacy", words(*["Ada"] * 1000))
     with pytest.raises(CorpusError, match=r"unpacks to more than 1,\d+ bytes from \d+, as no documents do"):
         read(path)
+
+
+def test_blanks_at_the_ends_of_entities_are_kept(tmp_path: Path):
+    document = Document("Ada  Byron  \n wrote", (Entity.of(3, 11, "PER"), Entity.of(11, 14, "GAP")))
+    assert write([document], tmp_path / "a.spacy") == ()
+    [again] = read(tmp_path / "a.spacy")
+    assert (again.text, again.entities) == (document.text, document.entities)

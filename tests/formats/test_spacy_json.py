@@ -57,3 +57,8 @@ def test_tuples_may_stand_in_lines_or_in_an_array(put: Put):
 def test_what_else_is_there_is_counted(put: Put):
     corpus = read_json(put, [["Ada", {"entities": [], "cats": {"x": 1}}]])
     assert [problem.kind for problem in corpus.problems] == ["left out"]
+
+
+def test_a_single_tuple_on_a_line_is_no_array_of_documents(put: Put):
+    corpus = read(put("a", '["Ada wrote", {"entities": [[0, 3, "PER"]]}]\n'))
+    assert (corpus.format, list(map(render, corpus))) == ("spacy-json", ["[Ada](PER) wrote"])

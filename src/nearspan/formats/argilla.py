@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from nearspan.document import Document
-from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.corpus import NOT_GOLD, Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft
 from nearspan.formats.format import ATTRIBUTES, Format, list_changes, plain_text_changes, refuse_entities
 from nearspan.formats.json_annotations import add_span, count_items, leave_out_keys, other_keys, read_id
@@ -115,7 +115,7 @@ def _read(record: Any, name: str, line: int, source: Source) -> list[Draft]:
             message = (
                 f"a response to record {excerpt(id)} is {response.status.lower()}; its {lost} spans are no entities"
             )
-            source.add_problem("not gold", message, line, lost=lost)
+            source.add_problem(NOT_GOLD, message, line, lost=lost)
             continue
         draft = drafts.setdefault(response.user, Draft(text, source, line, id=id))
         if not response.status and record.get("status") == "pending":
@@ -124,7 +124,7 @@ def _read(record: Any, name: str, line: int, source: Source) -> list[Draft]:
             )
         _add_spans(draft, response, len({response.question for response in responses}) > 1)
     if not responses:
-        source.add_problem("not gold", f"record {excerpt(id)} has no response; it is no document", line)
+        source.add_problem(NOT_GOLD, f"record {excerpt(id)} has no response; it is no document", line)
     if len(drafts) > 1:
         message = f"record {excerpt(id)} has the responses of {len(drafts)} users; each is a document of its own"
         source.add_problem("several annotations", message, line)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 DUPLICATE = "duplicate"
 """The kind of problem that an annotation which is given twice is; the document holds it once."""
 
+NOT_GOLD = "not gold"
+"""The kind of problem that annotations are which nobody has accepted; they are read, and are no entities."""
+
 
 class ProblemRecord(TypedDict):
     """A problem as JSON."""

@@ -1,4 +1,4 @@
-"""Folders that `datasets` saves (`save_to_disk`), and its objects: a Dataset, or a DatasetDict with all its parts.
+"""Folders that `datasets` saves (`save_to_disk`), a file of such a folder, and its objects: a Dataset or a DatasetDict.
 
 Rows are those of `tagged_rows.py`, or records as the JSON formats have them. Needs `datasets`:
 `pip install 'nearspan[datasets]'`.
@@ -16,37 +16,66 @@ from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.extras import import_extra
 from nearspan.formats.folder import new_folder
 from nearspan.formats.format import Format, list_changes, refuse_loss
-from nearspan.formats.parquet import numbered, read_rows
-from nearspan.formats.source import Source
+from nearspan.formats.parquet import names_in, numbered, read_rows
+from nearspan.formats.source import Source, most_unpacked, unpacks_too_far
 from nearspan.formats.tagged_rows import names_of, rows
 
 _FILES = ("dataset_dict.json", "dataset_info.json")
 _MARKS = ("dataset_dict.json", "state.json")
+_ARROW = (b"ARROW1\0\0", b"\xff\xff\xff\xff")
+"""What an arrow file begins with, and a stream of arrow, which `datasets` writes."""
 _BATCH = 1000  # rows that are read at once
 
 
 def read(source: Source) -> Corpus:
-    """Read a folder that was saved, of one part or of several."""
-    library = import_extra("datasets", "datasets", f"{source.name}, a folder saved by `datasets`,")
+    """Read a folder that was saved, of one part or of several, or one of its arrow files."""
+    is_arrow = _is_arrow(source)
+    what = "an arrow file of `datasets`" if is_arrow else "a folder saved by `datasets`"
+    library = import_extra("datasets", "datasets", f"{source.name}, {what},")
     folder = source.path if source.path.is_dir() else source.path.parent
     try:
-        dataset = library.load_from_disk(str(folder))
-        drafts = _drafts(dataset, source)
+        drafts = _read_arrow(source) if is_arrow else _drafts(library.load_from_disk(str(folder)), source)
     except CorpusError:
         raise
     except Exception as error:  # whatever `datasets` and pyarrow raise for a damaged folder
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        message = f"{source.name} looks like a folder saved by `datasets`, but cannot be loaded"
+        message = f"{source.name} looks like {what}, but cannot be loaded"
         raise CorpusError(f"{message}: {reason}; save it again with save_to_disk") from None
     return to_corpus(drafts, source, "datasets")
 
 
 def detect(source: Source) -> bool:
-    """Whether a path is a folder that `datasets` saved, or the file in it that says so."""
+    """Whether a path is a folder that `datasets` saved, or one of the files in it."""
     path = source.path
     if path.is_dir():
         return any((path / name).is_file() for name in _MARKS)
-    return path.name in _FILES and any(path.with_name(name).is_file() for name in _MARKS)
+    return (path.name in _FILES and any(path.with_name(name).is_file() for name in _MARKS)) or _is_arrow(source)
+
+
+def _is_arrow(source: Source) -> bool:
+    return source.path.is_file() and source.first_bytes.startswith(_ARROW)
+
+
+def _read_arrow(source: Source) -> list[Draft]:
+    """The rows of one file, which has the names of its tags in its schema."""
+    arrow = import_extra("pyarrow.ipc", "datasets", f"{source.name}, an arrow file,")
+    data = source.read_bytes()
+    with (arrow.open_file if data.startswith(_ARROW[0]) else arrow.open_stream)(data) as reader:
+        most = most_unpacked(len(data))
+        is_file = data.startswith(_ARROW[0])
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)
+        return list(read_rows(_rows_of(batches, most, source), names_in(reader.schema.metadata or {}), source))
+
+
+def _rows_of(batches: Iterator[Any], most: int, source: Source) -> Iterator[dict[str, Any]]:
+    """The rows of batches; a CorpusError where they take far more memory than the file, which was made to fill it."""
+    taken = 0
+    for batch in batches:
+        batch.validate(full=True)
+        taken += batch.nbytes
+        if taken > most:
+            raise unpacks_too_far(source.path, most, most)
+        yield from batch.to_pylist()
 
 
 def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:

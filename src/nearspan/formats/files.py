@@ -37,6 +37,7 @@ from nearspan.formats import (
 from nearspan.formats.corpus import Corpus, Problem
 from nearspan.formats.document_stream import Reading, Stream
 from nearspan.formats.flatten import Unfit, drop_discontinuous, drop_overlapping, flatten
+from nearspan.formats.foreign import describe
 from nearspan.formats.format import Format, ending, list_changes
 from nearspan.formats.source import Source, refuse_unreadable
 from nearspan.io.atomic import name_in_errors, resolve_target
@@ -276,8 +277,8 @@ def _open(path: Path, chosen: Format | None, columns: Sequence[int] | None) -> R
     chosen = chosen or next((part for part in known if not (part.folder or part.binary) and part.detect(source)), None)
     if chosen is None:
         names = ", ".join(part.name for part in known)
-        message = f"the format of {source.name} is not clear from its content; name it with `format`: {names}"
-        raise UnclearFormatError(message)
+        message = f"the format of {source.name} is not clear from its content, which looks like {describe(source)}"
+        raise UnclearFormatError(f"{message}; if it is one of these, name it with `format`: {names}")
     if not named:
         _refuse_columns(columns, chosen, source.name)
     return _begin(source, chosen, columns)

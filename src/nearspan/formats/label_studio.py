@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Entity
-from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.corpus import NOT_GOLD, Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, have_same_words
 from nearspan.formats.format import ATTRIBUTES, Format, list_changes, plain_text_changes, refuse_entities
 from nearspan.formats.json_annotations import (
@@ -137,11 +137,11 @@ def _read_task(record: Any, name: str, line: int, source: Source) -> list[Draft]
             lost = _count_annotation(annotation)
             reason = "was skipped" if skipped else "is beside one that is marked as ground truth"
             message = f"an annotation of task {excerpt(id)} {reason}; its {lost} regions are no entities"
-            source.add_problem("not gold", message, line, lost=lost)
+            source.add_problem(NOT_GOLD, message, line, lost=lost)
         else:
             gold.append(annotation)
     if not annotations:
-        source.add_problem("not gold", f"task {excerpt(id)} has no annotation; it is no document", line)
+        source.add_problem(NOT_GOLD, f"task {excerpt(id)} has no annotation; it is no document", line)
     if len(gold) > 1:
         message = f"task {excerpt(id)} has {len(gold)} annotations; each is a document of its own"
         source.add_problem("several annotations", message, line)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Entity
-from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.corpus import NOT_GOLD, Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft
 from nearspan.formats.format import ATTRIBUTES, Format, list_changes, refuse_entities
 from nearspan.formats.json_annotations import (
@@ -79,7 +79,7 @@ def _read(record: Any, name: str, line: int, source: Source) -> list[Draft]:
     if answer != "accept":
         state = {"reject": "rejected", "ignore": "ignored"}.get(str(answer), f"answered with {excerpt(repr(answer))}")
         spans = _count(record)
-        source.add_problem("not gold", f"the task was {state}; its {spans} spans are no entities", line, lost=spans)
+        source.add_problem(NOT_GOLD, f"the task was {state}; its {spans} spans are no entities", line, lost=spans)
         return []
     draft = Draft(read_text(record.get("text")), source, line, id=read_id(record, name))
     if record.get("_is_binary") is True:

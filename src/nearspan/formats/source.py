@@ -375,12 +375,17 @@ def line_end(text: str) -> str:
 def has_lines_of_arrays(text: str) -> bool:
     """Whether a JSON text that begins with an array has one in each line, and is not one itself.
 
+    No array of documents begins with a string.
+
     >>> has_lines_of_arrays('["Oslo", {}]\\n["Bergen", {}]\\n'), has_lines_of_arrays('[{"text": "Oslo"}]\\n')
     (True, False)
+    >>> has_lines_of_arrays('["Oslo", {}]')
+    True
     """
-    text = text.lstrip()
-    end = text.find("\n")
-    return end > 0 and text[end - 3 : end].rstrip().endswith("]") and text[end:].lstrip()[:1] == "["
+    line, _, rest = text.lstrip().partition("\n")
+    if not line.rstrip().endswith("]"):
+        return False
+    return rest.lstrip()[:1] == "[" or (not rest.strip() and line[1:].lstrip()[:1] == '"')
 
 
 @contextmanager

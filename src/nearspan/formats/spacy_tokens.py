@@ -1,7 +1,8 @@
 """The tokens of spaCy: a text is made of them, with nothing but a blank between some, and so are entities.
 
-Characters that are in no word, such as line breaks, are tokens of their own, and words are cut where an entity begins
-or ends inside one. Sentences hold all tokens: blanks after one belong to it.
+Characters that are in no word, such as line breaks, are tokens of their own, and so is a blank with which an entity
+begins or ends; words are cut where an entity begins or ends inside one. Sentences hold all tokens: blanks after one
+belong to it.
 """
 
 from __future__ import annotations
@@ -39,13 +40,14 @@ class SpacyTokens:
         text = document.text
         given = document.words
         words = given if given is not None else [word for sentence in split(document) for word in sentence.words]
-        edges = sorted({edge for entity in document.entities for edge in (entity.start, entity.end)})
+        begins, ends = ({getattr(entity, name) for entity in document.entities} for name in ("start", "end"))
+        edges = sorted(begins | ends)
         offsets: list[Fragment] = []
         spaces: list[bool] = []
         before = 0
         for start, end in (*(word for word in words if word[0] < word[1]), (len(text), len(text))):
             gap = before
-            if offsets and gap < start and text[gap] == " ":
+            if offsets and gap < start and text[gap] == " " and not (gap in begins or gap + 1 in ends):
                 spaces[-1] = True
                 gap += 1
             for first, last in (*_cut(gap, start, edges), *_cut(start, end, edges)):

@@ -8,7 +8,7 @@ from typing import NotRequired, TypedDict
 
 from nearspan.document import Document, Entity, Span
 from nearspan.formats.column_piece import Piece
-from nearspan.formats.corpus import DUPLICATE, Place, Problem, ProblemRecord, excerpt
+from nearspan.formats.corpus import DUPLICATE, NOT_GOLD, Place, Problem, ProblemRecord, excerpt
 from nearspan.formats.files import Documents, as_stream
 from nearspan.formats.synonyms import SynonymCounter, SynonymCoverage, Synonyms
 from nearspan.segment import split_words
@@ -97,7 +97,7 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
         overlapping=overlapping,
         discontinuous=discontinuous,
         widths=dict(sorted(widths.items())),
-        lost=sum(problem.lost for problem in problems if problem.kind != DUPLICATE),
+        lost=sum(problem.lost for problem in problems if problem.kind not in (DUPLICATE, NOT_GOLD)),
         problems=[problem.to_dict() for problem in problems],
     )
     if known is not None:

@@ -76,7 +76,7 @@ def mentions(corpus: Sequence[Document]) -> list[Counter[tuple[str, str]]]:
 
 
 def says_more(before: Document, after: Document) -> bool:
-    """Whether each entity has the attributes and the score that it had; what was read has no others of the same name."""
+    """Whether each entity has the attributes and the score that it had; it may have others."""
     pairs = zip(before.entities, after.entities, strict=False)
     return len(before.entities) == len(after.entities) and all(
         old.score == new.score and all(new.attributes.get(name) == value for name, value in old.attributes.items())

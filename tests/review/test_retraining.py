@@ -7,7 +7,7 @@ import pytest
 
 import nearspan
 from nearspan.errors import EditError
-from nearspan.review import Review, finish_swap
+from nearspan.review import Review, finish_swap, retraining
 
 TEXTS = ("Zed lives in Oslo", "Bob Stone met Eve Moon in Lima", "The wind fell on 3 May", "Ada Stone left Paris")
 
@@ -54,6 +54,31 @@ def test_a_training_that_fails_says_why_and_the_review_goes_on(review: Review):
     review.answer(review.next().document)
     review.close()
     assert review.progress().training == ""
+
+
+@pytest.mark.parametrize("step", ["carry_edits", "rename"])
+def test_where_a_trained_model_cannot_take_over_the_review_goes_on_with_the_old_one(review: Review, monkeypatch, step):
+    folder, old = review.memory.folder, review.model
+    first = review.next().document
+    review.answer(first)
+    review.train()
+    review._retraining.wait(300)
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(retraining, "carry_edits", fail) if step == "carry_edits" else patched.setattr(
+            Path, "rename", lambda path, to, rename=Path.rename: fail() if path.suffix == ".next" else rename(path, to)
+        )
+        assert not review.swap()
+    assert not review.swap()
+    assert review.progress().training == "failed: its model cannot take over: [Errno 28] No space left on device"
+    assert review.model is old
+    review.answer(review.next().document)
+    review.close()
+    assert review.progress().answered == 2
+    assert first.text in {each.text for each in nearspan.load(folder, "cpu").review(TEXTS).answers()}
 
 
 def test_a_swap_that_a_crash_has_interrupted_is_finished(review: Review):

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from nearspan.errors import ModelError
+from nearspan.errors import ModelError, NearspanError, first_line
 from nearspan.io.atomic import sync
 from nearspan.memory.carry_edits import carry_edits
 from nearspan.memory.lock import lock_memory
@@ -30,6 +30,7 @@ class Retraining:
         self.folder = folder.resolve()
         self.next, self.before = (self.folder.with_name(self.folder.name + ending) for ending in (NEXT, BEFORE))
         shutil.rmtree(self.next, ignore_errors=True)  # of a training that nobody has waited for
+        self._refusal = ""  # why the trained model cannot take over
         self._log: IO[bytes] = TemporaryFile()  # noqa: SIM115 - open as long as the process
         command = [sys.executable, "-m", "nearspan", "--quiet", "train", "--from", str(self.folder)]
         if nice := shutil.which("nice"):
@@ -51,21 +52,32 @@ class Retraining:
     def failure(self) -> str:
         """What went wrong, where something did."""
         if self.is_running or self._process.returncode == 0:
-            return ""
+            return self._refusal
         self._log.seek(0)
         lines = self._log.read().decode("utf-8", "replace").strip().splitlines()
         return lines[-1].removeprefix("error: ") if lines else f"it ended with code {self._process.returncode}"
 
-    def swap(self) -> None:
-        """Put the trained model in the place of the old one, with all edits made since; nobody edits meanwhile."""
+    def swap(self) -> bool:
+        """Put the trained model in the place of the old one, with all edits made since; nobody edits meanwhile.
+
+        Where that cannot be, the old one stays as it is, and `failure` says why.
+        """
         with lock_memory(self.folder):
-            carry_edits(self.folder, self.next)
-            with suppress(FileNotFoundError):
-                shutil.copy2(self.folder / LEASES, self.next / LEASES)
-            shutil.rmtree(self.before, ignore_errors=True)
-            self.folder.rename(self.before)
-            self.next.rename(self.folder)
-            sync(self.folder.parent)
+            try:
+                carry_edits(self.folder, self.next)
+                with suppress(FileNotFoundError):
+                    shutil.copy2(self.folder / LEASES, self.next / LEASES)
+                shutil.rmtree(self.before, ignore_errors=True)
+                self.folder.rename(self.before)
+                try:
+                    self.next.rename(self.folder)
+                except OSError:
+                    self.before.rename(self.folder)
+                    raise
+                sync(self.folder.parent)
+            except (NearspanError, OSError) as error:
+                self._refusal = f"its model cannot take over: {first_line(error)}"
+        return not self._refusal
 
     def stop(self) -> None:
         """End it, and remove what it has written."""

@@ -174,9 +174,8 @@ class Review:
         """
         with self._mutex:
             training = self._retraining
-            if training is None or training.is_running or training.failure:
+            if training is None or training.is_running or training.failure or not training.swap():
                 return False
-            training.swap()
             training.stop()
             self._retraining = None
             model = Model.load(self.memory.folder, str(self.model.device))

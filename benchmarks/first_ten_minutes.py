@@ -17,7 +17,7 @@ tag words learn the outermost contiguous entities. `--encoder` is the name of a 
   all but 1% of the training entities, 10 words at most. They need spaCy, which may live in an environment of its own:
   reading and scoring a corpus takes neither torch nor transformers.
 
-`--sentences N` takes the first N training sentences, for a trial.
+`--sentences N` takes the first N training sentences, for a trial. `--keep FOLDER` keeps the model of `nearspan` there.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def train_nearspan(name: str, train: Documents, dev: Documents, clock: Clock, op
             self.seconds = seconds
 
     time.perf_counter = time.process_time  # what the budget is measured by
-    folder = Path(tempfile.mkdtemp()) / "model"
+    folder = options.keep or Path(tempfile.mkdtemp()) / "model"
     recipe = nearspan.recipe("start").override([f"encoder.transformer.name={options.encoder}", *(options.set or [])])
     announcement, spent = Announcement(), clock.spent
     run = nearspan.train(
@@ -137,7 +137,8 @@ def train_nearspan(name: str, train: Documents, dev: Documents, clock: Clock, op
         "best_epoch": run.best_epoch,
         "dev_f1": round(run.dev.scores.f1, 4),
     }
-    shutil.rmtree(folder.parent)
+    if options.keep is None:
+        shutil.rmtree(folder.parent)
     return lambda documents: list(run.model.pipe(documents))
 
 
@@ -336,6 +337,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", action="append")
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     splits = [read(options.data / file).documents for file in CORPORA[options.corpus]]

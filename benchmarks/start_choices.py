@@ -20,13 +20,19 @@ from first_ten_minutes import CORPORA, one_by_one
 import nearspan
 
 TUNED = ("encoder.transformer.layers=5", "encoder.transformer.frozen=false", "encoder.transformer.frozen_layers=3")
+CHARACTERS = "encoder.characters={kind='cnn',size=30,filters=60,window=3,dropout=0.1}"
 CHOICES = {
     "start": ("training.epochs=8",),
-    "batches of 32": ("training.epochs=8", "training.batch=32"),
-    "batches of 8": ("training.epochs=5", "training.batch=8"),
+    "characters beside spellings": ("training.epochs=8", CHARACTERS),
+    "compared with 24 others instead of the batch, batches of 16": (
+        "training.epochs=8",
+        "training.batch=16",
+        "head.batch_neighbours=false",
+        "head.training_neighbours=24",
+    ),
     "four layers": ("training.epochs=8", "encoder.transformer.layers=4"),
     "two layers fine-tuned above three": ("training.epochs=4", "encoder.transformer.learning_rate=2e-4", *TUNED),
-    "all nulls, 50 neighbours": ("training.epochs=8", "head.null_share=1.0", "head.training_neighbours=50"),
+    "a tenth of the nulls": ("training.epochs=8", "head.null_share=0.1"),
     "softmax, no exact evidence": ("training.epochs=8", "head.kind=softmax"),
 }
 

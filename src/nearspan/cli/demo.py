@@ -14,7 +14,8 @@ from nearspan.document import Document
 from nearspan.io.model_folder import CONFIG, ENCODER, RESULT, listed_files, read_config
 
 RECIPE: Path | str = ""  # that which a training has where none is named
-SETTINGS = ("training.minutes=0", "training.epochs=24", "training.batch=8")  # the same on any machine
+EPOCHS = ("training.minutes=0", "training.epochs=24")  # the same on any machine
+SETTINGS = (*EPOCHS, "training.batch=8", "head.training_neighbours=16")  # a small batch has few others to compare with
 QUESTION = "Marie Curie studied physics at the University of Paris. I took ibuprofen for the pain in my knee."
 
 

@@ -214,6 +214,19 @@ def test_discontinuous_entities_are_kept_and_checked():
 
 
 @pytest.mark.parametrize("kept", ["spans", "words", "own"])
+def test_an_entity_weight_is_that_of_spans_with_a_label(make_memory, kept: str):
+    memory = make_memory([3, 2], kept=kept)
+    sentences = dict(enumerate(memory.sentences))
+    sentences[0] = replace(sentences[0], weight=2.0, entity_weight=4.0)
+    assert MemorySentence.from_dict(json.loads(json.dumps(sentences[0].to_dict()))) == sentences[0]
+    weighed = assemble_datastore([memory], sentences, ["A", "B"], AllSpans(3))
+    expected = torch.where(weighed.labels > 0, 8.0, 2.0)
+    expected[weighed.sentence == 1] = 1
+    assert (weighed.labels[weighed.sentence == 0] > 0).any()
+    torch.testing.assert_close(weighed.log_weights.exp(), expected)
+
+
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
 def test_weights_are_those_of_the_sentence_times_those_of_its_spans(make_memory, tmp_path: Path, kept: str):
     memory = make_memory([3, 2, 3], kept=kept)
     assert "weight" not in memory.sentences[0].to_dict()

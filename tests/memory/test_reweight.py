@@ -127,6 +127,19 @@ def test_a_weight_is_kept_on_disk(open_editor, tmp_path: Path):
     assert [line for line in lines if "weight" in line] == lines[-1:]
 
 
+def test_entities_may_count_more_than_the_spans_around_them(open_editor):
+    editor = open_editor("words")
+    editor.add(ADDED, weight=1, entity_weight=6)
+    expected = probabilities(editor.model)
+    assert [one.entity_weight for one in editor.sentences(document="new")] == [6]
+    assert editor.log()[-1].summary.endswith("its entities count 6 times")
+    torch.testing.assert_close(probabilities(Model.load(editor.folder, "cpu")), expected)
+    with pytest.raises(EditError, match="give `weight` too"):
+        editor.add(ADDED, entity_weight=6)
+    with pytest.raises(EditError, match="a weight is a number above 0"):
+        editor.add(ADDED, weight=1, entity_weight=0)
+
+
 def test_a_relabelled_span_may_change_the_weight_of_its_sentence(open_editor):
     editor = open_editor("words")
     before = probabilities(editor.model)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import pytest
 from fastapi.testclient import TestClient
 
+from nearspan.document import Document
 from nearspan.server import Service, create_app
 from nearspan.server.inbox import Change, Inbox
 from nearspan.server.limits import Limits
@@ -118,7 +119,55 @@ def test_an_annotation_counts_as_often_as_the_server_was_told(service):
     with connect(create_app(service, TOKEN, tools=["label-studio"], annotation_weight=3.0)) as client:
         client.auth = ("nearspan", TOKEN)
         save(client, "Zoe went to Quito", ("Zoe", "PERSON"))
-        assert remembered(client, "Zoe")[0]["weight"] == 3
+        [sentence] = remembered(client, "Zoe")
+        assert (sentence["weight"], sentence["entity_weight"]) == (1, 3)
+
+
+def wait_for_training(service: Service) -> None:
+    service._retraining.wait(300)
+
+
+def test_the_model_is_trained_after_so_many_annotations_and_gone_on_with(service):
+    text = "Zoe went to Quito"
+    with connect(create_app(service, TOKEN, tools=["label-studio"], train_every=2)) as client:
+        client.auth = ("nearspan", TOKEN)
+        save(client, text, ("Zoe", "PERSON"))
+        assert not service.is_training
+        save(client, "Bob saw Lima", ("Bob", "PERSON"), id=53)  # in the place of the first: a task is remembered once
+        assert service.is_training
+        before = predict(client, text)["model_version"]
+        wait_for_training(service)
+        save(client, text, ("Quito", "PLACE"), id=54)  # the first thing that the new model hears of
+        after = predict(client, text)["model_version"]
+        assert before.split(".")[0] != after.split(".")[0]
+        assert [edit.kind for edit in service.memory.log()] == ["train", "forget", "add"]
+        [sentence] = remembered(client, text)
+        assert (sentence["document"], sentence["entity_weight"]) == ("label-studio/3/17/54", 8)
+
+
+def test_what_is_saved_while_the_model_is_trained_is_in_the_new_one(service):
+    with connect(create_app(service, TOKEN, tools=["label-studio"])) as client:
+        client.auth = ("nearspan", TOKEN)
+        save(client, "Zoe went to Quito", ("Zoe", "PERSON"))
+        body = {"action": "START_TRAINING", "project": PROJECT}
+        assert client.post("/label-studio/webhook", json=body).status_code == 200
+        assert client.post("/label-studio/train", json={}).status_code == 409  # it is being trained already
+        wait_for_training(service)
+        service._memory.add(Document("Bob saw Lima", (), "meanwhile"), 1, entity_weight=3)
+        predict(client, "Bob saw Lima")
+        assert [edit.kind for edit in service.memory.log()] == ["train", "add"]
+        assert remembered(client, "Bob saw")[0]["entity_weight"] == 3
+        assert remembered(client, "Zoe went")[0]["document"] == "label-studio/3/17/52"
+
+
+def test_a_training_that_fails_leaves_the_model_as_it_is(service, caplog):
+    with connect(create_app(service, TOKEN, tools=["label-studio"])) as client:
+        client.auth = ("nearspan", TOKEN)
+        before = predict(client, "Ada lives in Oslo")
+        assert client.post("/label-studio/train", json={}).status_code == 200
+        wait_for_training(service)
+        assert predict(client, "Ada lives in Oslo") == before
+        assert "there is nothing to train on" in caplog.text
 
 
 def test_an_update_replaces_what_was_saved_and_the_same_again_changes_nothing(studio):

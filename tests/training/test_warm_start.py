@@ -189,7 +189,7 @@ def test_the_command_begins_with_a_model_and_names_corpora(nearspan_command, old
 
 def test_document_names_and_weights_that_somebody_gave_stay(old, tmp_path):
     model = nearspan.load(old, device="cpu")
-    model.memory.add(replace(markup("[Zed](PERSON) slept"), id="mine"), weight=3)
+    model.memory.add(replace(markup("[Zed](PERSON) slept"), id="mine"), weight=3, entity_weight=8)
     nearspan.train(out=tmp_path / "new", from_model=old, device="cpu")
     [sentence] = nearspan.load(tmp_path / "new", device="cpu").memory.sentences(document="mine")
-    assert sentence.weight == 3
+    assert (sentence.weight, sentence.entity_weight) == (3, 1)  # training has learned its entities

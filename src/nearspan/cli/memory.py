@@ -157,6 +157,9 @@ def add(
     corpus: Annotated[list[Path] | None, typer.Option(help="Or labelled documents, any format.")] = None,
     document: Annotated[str, typer.Option(help="An id for the text, by which it can be forgotten.")] = "",
     weight: Weight = None,
+    entity_weight: Annotated[
+        float, typer.Option(help="How many times more its entities count than what is none; the sentence counts once.")
+    ] = 1.0,
     new_labels: NewLabels = True,
     preview: PreviewOnly = False,
     held_out: HeldOut = None,
@@ -193,11 +196,15 @@ def add(
     _check_held_out(preview, held_out)
     documents = options.read_documents(corpus, format, columns) if corpus else [parse(text, document)]
     editor = _open(context, device, search, interpolate)
-    copies: float | Literal["enough"] = "enough" if weight is None else weight
+    unsaid: float | Literal["enough"] = "enough" if entity_weight == 1 else 1.0
+    copies = unsaid if weight is None else weight
     editor.check(documents, copies, new_labels=new_labels)
     from nearspan.memory import Editor
 
-    edits = [partial(Editor.add, document=each, weight=copies, new_labels=new_labels) for each in documents]
+    edits = [
+        partial(Editor.add, document=each, weight=copies, entity_weight=entity_weight, new_labels=new_labels)
+        for each in documents
+    ]
     _run(editor, edits, preview, options.read_documents(held_out, format, columns), as_json)
 
 
@@ -388,4 +395,5 @@ def _render(sentence: SentenceView, colours: LabelColours) -> Text:
     labels = [(entity.span, entity.label) for entity in sentence.entities]
     text = mark_spans(sentence.text, [*labels, *((span, "removed") for span in sentence.removed)], colours)
     source = f"   {sentence.document}" + (f" ×{sentence.weight:g}" if sentence.weight != 1 else "")
+    source += f" entities ×{sentence.entity_weight:g}" if sentence.entity_weight != 1 else ""
     return Text.assemble((f"{sentence.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (source, "dim"))

@@ -64,8 +64,16 @@ def serve(
     ] = False,
     annotation_weight: Annotated[
         str,
-        typer.Option(help="As how many copies a saved annotation counts; enough: as many as it takes to be read so."),
+        typer.Option(
+            help="How often the entities of a saved annotation count; enough: as it takes for it to be read so."
+        ),
     ] = "8",
+    train_every: Annotated[
+        int,
+        typer.Option(
+            "--train-every", min=0, help="Train the model again after so many annotations, and go on with it; 0: never."
+        ),
+    ] = 0,
     workers: Annotated[
         int, typer.Option("--workers", min=1, help="Processes that answer, one core each, behind one memory.")
     ] = 1,
@@ -116,7 +124,9 @@ def serve(
         read_secret = read_token or ("" if public else secrets.token_urlsafe(24))
     asked: dict[server.Tool, bool] = {"label-studio": label_studio, "inception": inception}
     tools = [tool for tool, is_asked in asked.items() if is_asked]
-    app = server.create_app(service, secret, limits, hosts, read_secret, tools, weight, workers)
+    if train_every and not tools:
+        raise ConfigError("--train-every counts what annotation tools save: give --label-studio or --inception too")
+    app = server.create_app(service, secret, limits, hosts, read_secret, tools, weight, train_every, workers)
 
     def show_address(address: str) -> None:
         link = address if token else f"{address}#token={secret}"  # what follows # never goes over the wire

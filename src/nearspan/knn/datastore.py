@@ -290,6 +290,8 @@ def label_spans(
     logs = torch.zeros(len(spans.first))
     if weighted:
         logs = torch.tensor([math.log(sentence.weight) for sentence in sentences])[spans.sentence]
+        entity_logs = torch.tensor([math.log(sentence.entity_weight) for sentence in sentences])[spans.sentence]
+        logs = torch.where(table[0] > 0, logs + entity_logs, logs)
         times, weight_real = torch.tensor([mark[3] for mark in weight_marks]), real[len(label_marks) :]
         logs[rows[len(label_marks) :][weight_real]] += times[weight_real]
     return table[0], table[1:], logs

@@ -129,7 +129,7 @@ class WordTable:
     ) -> WordTable:
         """The same words in sentences [M] with other weights, and spans [N] with other labels [N]."""
         device = self.gaps.device
-        apart = [bool(each.removed or each.span_weights) or each.weight != 1 for each in sentences]
+        apart = [bool(each.removed or each.span_weights) or each.weight * each.entity_weight != 1 for each in sentences]
         set_apart = torch.tensor(apart, dtype=torch.bool, device=device)
         rows = (labels > 0).nonzero().flatten()
         sentence, first, stop, labels = (

@@ -10,6 +10,7 @@ from nearspan.errors import EditError
 from nearspan.knn import MemorySentence
 from nearspan.memory.editor import Editor
 from nearspan.memory.edits import Revision, read_document
+from nearspan.memory.reweight import Weight
 from nearspan.memory.sentences import labelled_document
 from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
@@ -48,7 +49,9 @@ def carry_edits(old: Path | str, new: Path | str) -> int:
         if whole != [each.entities for each in sentences]:  # some of it was edited since
             document = labelled_document(sentences, sync.model.recipe.suggester.unit)
         weights = {each.weight for each in sentences} - {1.0}
-        editor.add(document, weight=weights.pop() if len(weights) == 1 else "enough", review=reviews.get(first))
+        entity_weight = sentences[0].entity_weight
+        weight: Weight = weights.pop() if len(weights) == 1 else "enough" if entity_weight == 1 else 1.0
+        editor.add(document, weight, entity_weight=entity_weight, review=reviews.get(first))
     return len(editor.log()) - count
 
 

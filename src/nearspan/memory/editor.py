@@ -149,6 +149,7 @@ class Editor:
         document: Document | str,
         weight: Weight = "enough",
         *,
+        entity_weight: float = 1.0,
         new_labels: bool = True,
         review: Mapping[str, Any] | None = None,
     ) -> Edit:
@@ -160,9 +161,10 @@ class Editor:
         The spans that the model would misread count as often as it takes for each sentence to be read as it is
         annotated here, 1,000,000 times at most. Where that is not enough the sentence counts once, and the receipt says
         so. Entities that the memory has no part in, discontinuous ones and those out of reach, are not looked at.
-        With a number for `weight` each sentence counts as so many copies instead. `review` is for answers of a
-        `Review`: the reviewer, and whether it was accepted. There is one to a text, so it is refused where the memory
-        holds the text.
+        With a number for `weight` each sentence counts as so many copies instead. Its entities count `entity_weight`
+        times as often: what is no entity is by far the larger part of a sentence, and copies of it would drown them.
+        `review` is for answers of a `Review`: the reviewer, and whether it was accepted. There is one to a text, so it
+        is refused where the memory holds the text.
         """
         document = parse_markup(document) if isinstance(document, str) else document
         with self._editing() as (number, datastore):
@@ -170,6 +172,9 @@ class Editor:
                 self._refuse_second_answer(document.text)
             model, network, before = self.model, self.model.network, self._sync.revision
             document = replace(document, id=document.id or f"added-{number}")
+            check_weight(entity_weight)
+            if weight == "enough" and entity_weight != 1:
+                raise EditError("`entity_weight` is beside a number: give `weight` too, such as 1")
             [labelled] = self.check([document], weight, new_labels=new_labels)
             corpus, finds_weights = network.encode(labelled.sentences), weight == "enough" and network.datastore_weight
             batches = corpus.reading_batches() if finds_weights else ()
@@ -197,10 +202,13 @@ class Editor:
                     for sentence, outcome in weights
                 ]
             else:
-                note = self._weight_note(weight)
+                note = self._weight_note(weight, entity_weight)
                 if weight != "enough":
-                    change["weight"] = weight
-                    sentences = [replace(sentence, weight=float(weight)) for sentence in sentences]
+                    change |= {"weight": weight, "entity_weight": entity_weight}
+                    sentences = [
+                        replace(sentence, weight=float(weight), entity_weight=float(entity_weight))
+                        for sentence in sentences
+                    ]
             added = Datastore.of(sentences, datastore.own_names, network.suggester, *vectors, ids)
             revision = replace(
                 before,
@@ -418,9 +426,10 @@ class Editor:
             change["vote"] = vote.to_dict()
         return replace(datastore, vote=vote)
 
-    def _weight_note(self, weight: Weight) -> str:
+    def _weight_note(self, weight: Weight, entity_weight: float = 1.0) -> str:
         """What a summary says of a weight that is given, or that no prediction hangs on."""
         note = f": weight {weight:g}" if weight not in ("enough", 1) else ""
+        note += f": its entities count {entity_weight:g} times" if entity_weight != 1 else ""
         return note + f": {WITHOUT_MEMORY}" * (not self.model.datastore_weight)
 
     def _target(self, ids: Sequence[int]) -> Target:

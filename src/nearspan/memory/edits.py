@@ -140,7 +140,8 @@ class Revision:
                 if "weight" in change:
                     weights = tuple(change.get("span_weights", ()))
                     carried = tuple(change.get("carried", ()))
-                    changed = replace(changed, weight=float(change["weight"]), span_weights=weights, carried=carried)
+                    changed = replace(changed, weight=float(change["weight"]), entity_weight=1.0)
+                    changed = replace(changed, span_weights=weights, carried=carried)
                 self.sentences[number] = changed
 
     def _add(self, change: Mapping[str, Any], read: Reader) -> None:
@@ -151,10 +152,13 @@ class Revision:
             raise ValueError(
                 f"the added document {document.id!r} has {len(sentences)} sentences, not {change['count']}"
             )
-        weight, weights = float(change.get("weight", 1)), change.get("span_weights") or [()] * len(sentences)
+        weight, entity_weight = (float(change.get(name, 1)) for name in ("weight", "entity_weight"))
+        weights = change.get("span_weights") or [()] * len(sentences)
         self.added[first], self.next_id = (change["document"], len(sentences)), first + len(sentences)
         for number, (sentence, own_weights) in enumerate(zip(sentences, weights, strict=True), start=first):
-            self.sentences[number] = replace(sentence, weight=weight, span_weights=tuple(own_weights))
+            self.sentences[number] = replace(
+                sentence, weight=weight, entity_weight=entity_weight, span_weights=tuple(own_weights)
+            )
         for number, carried in zip(range(first, self.next_id), change.get("carried", ()), strict=False):
             self.sentences[number] = replace(self.sentences[number], carried=tuple(carried))
 

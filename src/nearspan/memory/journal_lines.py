@@ -47,6 +47,7 @@ class _Add(_Strict):
     first: Count  # the id of its first sentence
     count: Count  # of its sentences
     weight: Times = 1.0
+    entity_weight: Times = 1.0
     span_weights: list[list[tuple[Count, Count, Times]]] = []
     carried: list[list[Carried]] = []
     review: _Review | None = None  # where it is an answer

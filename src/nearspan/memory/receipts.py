@@ -128,6 +128,7 @@ def sentence_line(number: int, sentence: MemorySentence) -> str:
     entities = sorted(sentence.entities, key=lambda gold: (gold.fragments, gold.label))
     names = [f"{sentence.characters(gold.fragments).text(sentence.text)!r} {gold.label}" for gold in entities]
     weight = f", weight {sentence.weight:g}" if sentence.weight != 1 else ""
+    weight += f", entities {sentence.entity_weight:g} times" if sentence.entity_weight != 1 else ""
     return (
         f"sentence {number} of {sentence.document!r}: {sentence.text!r} ({', '.join(names) or 'no entities'}){weight}"
     )

@@ -21,6 +21,7 @@ class SentenceView:
     removed: tuple[Span, ...]  # spans that are remembered no more, neither as entities nor as none
     document: str
     weight: float = 1.0  # so many copies does it count as
+    entity_weight: float = 1.0  # and each of its entities as so many times more
     span_weights: tuple[tuple[Span, float], ...] = ()  # spans that count so many times
     carried: tuple[
         tuple[Span, float, float], ...
@@ -33,7 +34,7 @@ class SentenceView:
         removed = tuple(sentence.span(*span) for span in sentence.removed)
         weights = tuple((sentence.span(first, stop), weight) for first, stop, weight in sentence.span_weights)
         carried = tuple((sentence.span(first, stop), own, like) for first, stop, own, like in sentence.carried)
-        place = (sentence.document, sentence.weight, weights, carried)
+        place = (sentence.document, sentence.weight, sentence.entity_weight, weights, carried)
         return cls(number, sentence.text, entities, removed, *place)
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,6 +56,7 @@ class SentenceView:
             "removed": [{"start": span.start, "end": span.end} for span in self.removed],
             "document": self.document,
             "weight": self.weight,
+            "entity_weight": self.entity_weight,
             "span_weights": [
                 {"start": span.start, "end": span.end, "weight": weight} for span, weight in self.span_weights
             ],

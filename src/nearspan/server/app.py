@@ -41,21 +41,23 @@ def create_app(
     read_token: str = "",
     tools: Collection[Tool] = (),
     annotation_weight: Weight = WEIGHT,
+    train_every: int = 0,
     workers: int = 1,
 ) -> FastAPI:
     """The application that serves a model. `token` is for editing; `hosts` are the names that it answers to.
 
     With a `read_token` reading needs one of both tokens; without it, whoever reaches the server may read. `tools` are
-    the annotation tools whose protocols it speaks too; they need the token for editing, and what is annotated there
-    counts as `annotation_weight` copies. Several `workers` are processes of their own, each on one core, that answer
-    what edits nothing; one is a thread of this process, which computes with all cores that torch has.
+    the annotation tools whose protocols it speaks too; they need the token for editing, and entities that are annotated
+    there count `annotation_weight` times. After each `train_every` edits the model is trained again, in the background.
+    Several `workers` are processes of their own, each on one core, that answer what edits nothing; one is a
+    thread of this process, which computes with all cores that torch has.
 
         app = create_app(Service(nearspan.load("runs/mine")), token=secrets.token_urlsafe())
     """
     tokens = Tokens(token, read_token)
     limits = limits or Limits()
     worker = Worker(limits, service, start_replicas(service, workers) if workers > 1 else ())
-    inbox = Inbox(service, worker, annotation_weight)
+    inbox = Inbox(service, worker, annotation_weight, train_every, may_train=workers == 1)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -9,15 +9,16 @@ from dataclasses import dataclass, field, replace
 from pydantic import BaseModel
 
 from nearspan.document import Document
-from nearspan.errors import NearspanError
+from nearspan.errors import ConfigError, NearspanError
 from nearspan.memory import Edit, Editor, Weight
+from nearspan.memory.edits import standing_edits
 from nearspan.server.limits import Refusal
-from nearspan.server.service import Service
+from nearspan.server.service import ONE_WORKER, Service
 from nearspan.server.worker import Pieces, Worker
 
 logger = logging.getLogger(__name__)
 
-WEIGHT: Weight = 8.0  # of what annotators save: see benchmarks/notes/label-studio.md
+WEIGHT: Weight = 8.0  # of the entities that annotators save: see benchmarks/notes/label-studio.md
 Reader = Callable[[], tuple[Sequence[Document], Sequence[str]]]  # documents, and what of them cannot be remembered
 
 
@@ -43,6 +44,11 @@ class Change:
     error: str = ""  # why nothing, or no more, was changed
     is_done: bool = False
     _steps: Iterator[None] | None = None
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether some of its edits may be made, and others not yet."""
+        return self._steps is not None
 
     def step(self, editor: Editor, weight: Weight) -> None:
         """Make the next edit; the last step finds that there is none left."""
@@ -71,7 +77,8 @@ class Change:
                 self.edits.append(editor.forget(name))
                 yield
         for document in by_name.values():
-            edit = editor.add(document, weight)
+            enough = weight == "enough"
+            edit = editor.add(document) if enough else editor.add(document, 1.0, entity_weight=float(weight))
             self.edits.append(edit)
             self.problems += [line for line in edit.receipt if "not remembered" in line or "still misread" in line]
             yield
@@ -87,7 +94,7 @@ def _holds(editor: Editor, document: Document) -> bool:
     """Whether the memory has just this of the document's name; how often it counts does not matter."""
     datastore = editor.model.datastore
     remembered = [
-        replace(sentence, weight=1.0, span_weights=(), carried=())
+        replace(sentence, weight=1.0, entity_weight=1.0, span_weights=(), carried=())
         for sentence in (datastore.sentences if datastore is not None else ())
         if sentence.document == document.id
     ]
@@ -98,15 +105,43 @@ class Inbox:
     """Changes that the memory has yet to take in. Whoever asks the model next for an annotator makes them first.
 
     They are made one after the other by the worker's thread, and are not lost where the tool that sent them does not
-    wait for the answer. What is remembered has this `weight`.
+    wait for the answer. The entities of what is remembered count as often as `weight` says. After each `train_every`
+    edits the model is trained again.
     """
 
-    def __init__(self, service: Service, worker: Worker, weight: Weight = WEIGHT) -> None:
+    def __init__(
+        self,
+        service: Service,
+        worker: Worker,
+        weight: Weight = WEIGHT,
+        train_every: int = 0,
+        may_train: bool = True,
+    ) -> None:
+        if train_every and not may_train:
+            raise ConfigError(f"`train_every` is for one worker; {ONE_WORKER}")
         self.service, self.worker, self.weight = service, worker, weight
+        self.train_every, self.may_train = train_every, may_train
+        self._trained = 0  # how many edits there were when training began
         self._changes: deque[Change] = deque()
         self._tasks: set[asyncio.Task[ChangesOut]] = set()
 
+    def train(self) -> None:
+        """Train the model again, in the background; where it is ready, what is asked next is asked of the new one."""
+        if not self.may_train:
+            raise Refusal(409, ONE_WORKER)
+        self.service.train()
+        self._trained = len(standing_edits(self.service.memory.log()))
+
     def apply(self) -> Pieces[None]:
+        """Make all changes, with a model that was trained meanwhile, and train again where that is due."""
+        if not (self._changes and self._changes[0].is_begun) and self.service.take_trained():
+            self._trained = 0
+        yield from self._make_changes()
+        edits = len(standing_edits(self.service.memory.log())) if self.train_every else 0
+        if self.train_every and edits - self._trained >= self.train_every and not self.service.is_training:
+            self.train()
+
+    def _make_changes(self) -> Pieces[None]:
         """Make all changes, an edit at a time."""
         while self._changes:
             change = self._changes[0]
@@ -126,7 +161,7 @@ class Inbox:
 
     def finish(self) -> None:
         """Make what is left, after the worker has ended."""
-        for _ in self.apply():
+        for _ in self._make_changes():
             pass
 
     def _report(self, changes: Sequence[Change]) -> Pieces[ChangesOut]:

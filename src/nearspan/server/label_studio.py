@@ -113,6 +113,8 @@ def label_studio_routes(service: Service, worker: Worker, limits: Limits, inbox:
 
     @router.post("/webhook", summary="Take a saved annotation into the memory, or forget a deleted one")
     async def webhook(body: WebhookIn, client: Client) -> ChangesOut:
+        if body.action == "START_TRAINING":
+            return await worker.answer(client, ChangesOut, lambda: _train(inbox))
         try:
             changes = read_changes(body, service.labels)
         except NearspanError as error:
@@ -120,7 +122,18 @@ def label_studio_routes(service: Service, worker: Worker, limits: Limits, inbox:
             raise
         return await inbox.deliver(client, changes) if changes else ChangesOut(edits=[], problems=[])
 
+    @router.post("/train", summary="Train the model again with all that was saved, in the background")
+    async def train(client: Client) -> ChangesOut:
+        return await worker.answer(client, ChangesOut, lambda: _train(inbox))
+
     return router
+
+
+def _train(inbox: Inbox) -> Pieces[Record]:
+    """Begin to train, with what annotators have saved in the memory."""
+    yield from inbox.apply()
+    inbox.train()
+    return {"edits": [], "problems": []}
 
 
 def _check_project(service: Service, config: str) -> list[str]:

@@ -23,7 +23,7 @@ from nearspan.server.review_schemas import (
 )
 from nearspan.server.routes import Client, JsonRoute
 from nearspan.server.schemas import refusals
-from nearspan.server.service import Service
+from nearspan.server.service import ONE_WORKER, Service
 from nearspan.server.worker import Worker
 
 
@@ -71,11 +71,7 @@ def review_routes(service: Service, worker: Worker, limits: Limits, workers: int
     @router.post("/train", summary="Train the model again with all answers, in the background; then it is swapped in")
     async def train(client: Client) -> ProgressOut:
         if workers > 1:
-            raise Refusal(
-                409,
-                "several workers keep the model that they were started with: train on from it with `nearspan train`, "
-                "and start the server again",
-            )
+            raise Refusal(409, ONE_WORKER)
 
         def work() -> dict[str, Any]:
             service.review.train()

@@ -188,6 +188,7 @@ class SentenceOut(BaseModel):
     removed: list[EdgesOut] = Field(description="spans that were removed from the memory")
     document: str
     weight: float = Field(description="as how many copies it counts")
+    entity_weight: float = Field(description="how many times more each of its entities counts")
     span_weights: list[SpanWeightOut] = Field(description="spans that count more than the others of the sentence")
     carried: list[CarriedOut] = Field(description="corrected spans, which count more for the same words alone")
 

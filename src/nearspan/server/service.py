@@ -1,5 +1,6 @@
 """The service: what the server asks of a model."""
 
+import logging
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -28,15 +29,22 @@ from nearspan.model.folder import weights_id
 from nearspan.model.predict import SentenceWindows
 from nearspan.report.papers.projection import principal
 from nearspan.review import Review
+from nearspan.review.retraining import Retraining
 from nearspan.segment import LabelledSpan
 from nearspan.segment.windows import balanced_runs
 from nearspan.server.limits import Limits, Refusal
 from nearspan.server.schemas import EntityOut, ErrorOut, ErrorsOut, MapOut, PointOut
 from nearspan.server.worker import Pieces, Question, finish, to_json
 
+logger = logging.getLogger(__name__)
+
 PIECE = 256  # words that are read before others have their turn
 DOCUMENTS = 32  # of the corpus that are scored at a time
 SECONDS = 2.0  # for which one request scores the corpus
+ONE_WORKER = (
+    "several workers keep the model that they were started with: train on from it with `nearspan train`, and "
+    "start the server again"
+)
 
 
 class Service:
@@ -62,6 +70,7 @@ class Service:
         if self._review is not None:
             self._review.prepare()
         self._configure = configure
+        self._retraining: Retraining | None = None
 
     @property
     def memory(self) -> Editor:
@@ -83,8 +92,7 @@ class Service:
         """
         if self._review is None:
             raise Refusal(404, "no texts to review: start the server with some")
-        if self._review.swap(self._configure):
-            self._model, self._memory, self._map = self._review.model, self._review.memory, None
+        self.take_trained()
         return self._review
 
     @property
@@ -121,6 +129,47 @@ class Service:
         """Stop what goes on beside the answers."""
         if self._review is not None:
             self._review.close()
+        if self._retraining is not None:
+            self._retraining.stop()
+            self._retraining = None
+
+    def train(self) -> None:
+        """Train the model again with its memory as it is now, by a process of its own."""
+        if self._review is not None:
+            self._review.train()
+        elif self._retraining is not None and self._retraining.is_running:
+            raise EditError("the model is being trained already")
+        else:
+            self._retraining = Retraining(self.memory.folder)
+
+    @property
+    def is_training(self) -> bool:
+        """Whether the model is being trained again."""
+        if self._review is not None:
+            return self._review.progress().training == "running"
+        return self._retraining is not None and self._retraining.is_running
+
+    def take_trained(self) -> bool:
+        """Go on with the model that `train` has made, if it is ready; whether it was. Nobody edits meanwhile."""
+        if self._review is not None:
+            if is_new := self._review.swap(self._configure):
+                self._go_on_with(self._review.model)
+            return is_new
+        training = self._retraining
+        if training is None or training.is_running:
+            return False
+        self._retraining, folder = None, self._memory.folder
+        try:
+            if training.failure or not training.swap():
+                logger.warning("training again has failed, so the model stays as it is: %s", training.failure)
+                return False
+        finally:
+            training.stop()
+        self._go_on_with(self._configure(Model.load(folder, str(self._model.device))))
+        return True
+
+    def _go_on_with(self, model: Model) -> None:
+        self._model, self._memory, self._map = model, model.memory, None
 
     def annotate(self, texts: Sequence[str]) -> Pieces[dict[str, Any]]:
         """The texts with their entities."""

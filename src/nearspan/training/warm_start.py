@@ -178,7 +178,8 @@ class Learned:
 def take_over_edits(model: Model, warm: WarmStart, data: TrainingData) -> Learned:
     """Let the new memory of a model have what the old one says of its sentences beside their labels.
 
-    Spans that were removed stay so. A correction counts once where training has learned it, and else as often as it
+    Spans that were removed stay so, and so does how often a sentence counts; its entities count once, as training has
+    learned them. A correction counts once where training has learned it, and else as often as it
     takes. A memory that holds evidence alone, and not all sentences, is left as it is.
     """
     datastore = model.datastore

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -18,11 +17,11 @@ from torch import Tensor, nn
 from nearspan.document import Fragment
 from nearspan.encoders.batches import Batch, Features
 from nearspan.encoders.layer_split import LayerSplit
-from nearspan.encoders.packaged import encoder_source
-from nearspan.encoders.transformer_config import attention_of, build_config, build_encoder, config_values
+from nearspan.encoders.pretrained import load_pretrained
+from nearspan.encoders.transformer_config import build_config, build_encoder, config_values
 from nearspan.encoders.unpadded import UnpaddedEncoder
 from nearspan.encoders.word_feature import WordFeature
-from nearspan.encoders.word_pieces import PieceTokenizer, encode_pieces, load_tokenizer, loading_error, unit_pieces
+from nearspan.encoders.word_pieces import PieceTokenizer, encode_pieces, load_tokenizer, unit_pieces
 from nearspan.errors import ModelError, ResourceError, first_line, is_memory_full
 from nearspan.precision import Precision, convert
 from nearspan.progress import progress
@@ -33,9 +32,6 @@ from nearspan.settings import Settings
 
 CONFIG = "config.json"  # of the encoder, in its folder
 WINDOWS_AT_ONCE = 64
-DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")  # a family's names
-
-PER_LAYER = ("layer_types", "attention_window")  # lists that some families have, with a value for each layer
 
 
 class TransformerSettings(Settings):
@@ -111,7 +107,8 @@ class Transformer(WordFeature):
     ) -> Transformer:
         """Load the pretrained encoder; nothing is learned from the corpus."""
         del train, others
-        return cls(settings, *_load(settings))
+        encoder = load_pretrained(settings.name, settings.layers, settings.dropout)
+        return cls(settings, encoder, load_tokenizer(settings.name))
 
     def save(self, folder: Path) -> None:
         """Write the encoder's configuration and tokenizer; the weights go with the model's."""
@@ -351,81 +348,6 @@ class _PassagePart:
     ids: list[int]  # all the pieces that are read together
     of_word: list[list[int]]  # the positions of each word's pieces, counted from the sentence's first piece
     start: int  # where that piece is
-
-
-def _load(settings: TransformerSettings) -> tuple[Any, PieceTokenizer]:
-    from transformers import AutoModel
-
-    source = encoder_source(settings.name)
-    config = _config(settings, source)
-    options = {"trust_remote_code": False, "use_safetensors": True, "output_loading_info": True}
-    try:
-        with _without_load_report():
-            attention = attention_of(config)
-            encoder, info = AutoModel.from_pretrained(source, config=config, attn_implementation=attention, **options)
-    except OSError as error:
-        raise _weights_error(settings.name, error) from error
-    except Exception as error:  # transformers raises what it likes
-        if is_memory_full(error):
-            raise
-        raise loading_error(settings.name, error) from error
-    missing = sorted(key for key in info["missing_keys"] if not key.startswith("pooler."))  # that one is not used
-    if missing:
-        raise ResourceError(
-            f"the encoder {settings.name!r} lacks {len(missing)} weights that its config.json asks for: {missing[0]}"
-            f"{', ...' if missing[1:] else ''}. Give a folder whose weights and config.json belong together."
-        )
-    return encoder.float(), load_tokenizer(settings.name)
-
-
-def _weights_error(name: str, error: OSError) -> ResourceError:
-    """The error for weights that cannot be found; those of other formats than safetensors are not looked for."""
-    if "safetensors" not in str(error):
-        return loading_error(name, error)
-    return ResourceError(
-        f"the encoder {name!r} has no weights as safetensors. Others are pickled and may run code, so they are not "
-        "read. Take an encoder that has them, or convert one that you trust, and name the new folder: "
-        f"python -c \"from transformers import AutoModel, AutoTokenizer as T; n, f = {name!r}, 'FOLDER'; "
-        'AutoModel.from_pretrained(n).save_pretrained(f); T.from_pretrained(n).save_pretrained(f)"'
-    )
-
-
-def _config(settings: TransformerSettings, source: str) -> Any:
-    """The encoder's own configuration, with the layers and the dropout of the settings."""
-    from transformers import AutoConfig
-
-    try:
-        published = AutoConfig.from_pretrained(source, trust_remote_code=False)
-        config = build_config(config_values(published))  # as it will be read from the model's folder
-        layers = getattr(config, "num_hidden_layers", 0)
-        if 0 < settings.layers < layers:
-            config.num_hidden_layers = settings.layers
-            for key in PER_LAYER:
-                if isinstance(values := getattr(config, key, None), list):
-                    setattr(config, key, values[: settings.layers])
-        for key in DROPOUTS if settings.dropout is not None else ():
-            if hasattr(config, key):
-                setattr(config, key, settings.dropout)
-    except Exception as error:  # transformers raises what it likes
-        raise loading_error(settings.name, error) from error
-    if settings.layers > layers:
-        raise ResourceError(
-            f"the encoder {settings.name!r} has {layers} layers; encoder.transformer.layers asks for {settings.layers}"
-        )
-    return config
-
-
-@contextmanager
-def _without_load_report() -> Iterator[None]:
-    """Without transformers' report on the weights of heads, which are not used."""
-    from transformers.utils import logging
-
-    level = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
 
 
 register("word_feature", Transformer)

@@ -14,6 +14,7 @@ from nearspan.heads.protocol import Contributions, Head, HeadInputs, Query, Targ
 from nearspan.knn import (
     Datastore,
     Pool,
+    WholeMemory,
     WordSumEngine,
     WordTable,
     nearest_sentences,
@@ -97,8 +98,13 @@ class NearestHead(Head):
         table, candidates, labels = datastore.vectors, query.candidates, len(names)
         if query.network.is_additive and isinstance(table, WordTable) and not query.batch.rows.is_cuda:
             ends = query.network.representation.end_sums(query.encoded.states).scale(1 / vote.temperature)
-            engine = WordSumEngine(datastore, table, labels, self.budget)
-            probabilities = engine.probabilities(ends, candidates, sentences, entities_only=entities_only)
+            engine: WholeMemory | WordSumEngine
+            if sentences is None:
+                engine = WholeMemory(datastore, table, labels)
+                probabilities = engine.probabilities(ends, candidates, entities_only=entities_only)
+            else:
+                engine = WordSumEngine(datastore, table, labels, self.budget)
+                probabilities = engine.probabilities(ends, candidates, sentences, entities_only=entities_only)
         elif sentences is None:
             vectors = query.vectors / vote.temperature
             probabilities = probabilities_over_all(vectors, datastore, labels, self.budget)

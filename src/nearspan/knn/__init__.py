@@ -15,6 +15,7 @@ from nearspan.knn.span_sums import (
     probabilities_over_sentences,
 )
 from nearspan.knn.vote import AS_TRAINED, Vote
+from nearspan.knn.whole_memory import WholeMemory
 from nearspan.knn.word_sums import WordSumEngine
 from nearspan.knn.word_table import WordPool, WordTable
 
@@ -26,6 +27,7 @@ __all__ = [
     "MemorySentence",
     "Pool",
     "Vote",
+    "WholeMemory",
     "WordPool",
     "WordSumEngine",
     "WordTable",

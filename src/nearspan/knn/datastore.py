@@ -17,6 +17,7 @@ from nearspan.errors import ModelError
 from nearspan.knn.carried import Carried
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.vote import AS_TRAINED, Vote
+from nearspan.knn.word_scan import WordScan
 from nearspan.knn.word_table import PART, WordTable
 from nearspan.segment import Fragments, LabelledSpan, digests
 from nearspan.spans import AllSpans, Candidates, WordSums, candidate_number
@@ -160,6 +161,23 @@ class Datastore:
         """The vectors [E, H] of the spans that have a label, of length 1."""
         parts = [self.rows(rows).float() for rows in self.entity_rows.split(PART)]
         return functional.normalize(torch.cat(parts), dim=1)
+
+    @cached_property
+    def word_scan(self) -> WordScan:
+        """The words as they are asked all together, where the vectors are kept by words."""
+        assert isinstance(self.vectors, WordTable)
+        return WordScan.of(self.vectors, self.max_width)
+
+    @cached_property
+    def entities_by_label(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors [E, H] of the spans that have a label, their labels [E], which rise, and log of their weights [E].
+
+        Kept by words, the vectors are without what all spans begin with.
+        """
+        labels, order = self.labels[self.entity_rows].sort(stable=True)
+        rows = self.entity_rows[order]
+        vectors = self.vectors.entities[:-1][order] if isinstance(self.vectors, WordTable) else self.rows(rows).float()
+        return vectors, labels, self.log_weights[rows]
 
     def labels_of_text(self, text: str) -> frozenset[str]:
         """The labels of the entities with a text, whatever its case and blanks are."""

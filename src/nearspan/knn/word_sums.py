@@ -39,29 +39,27 @@ class WordSumEngine:
     budget: int
 
     def probabilities(
-        self, ends: EndSums, candidates: Candidates, sentences: Tensor | None, *, entities_only: bool = False
+        self, ends: EndSums, candidates: Candidates, sentences: Tensor, *, entities_only: bool = False
     ) -> Tensor:
-        """P(y|s) [S, 1 + Y] from the words of the datastore's `sentences` [B, K], or of all of them.
+        """P(y|s) [S, 1 + Y] from the words of the datastore's `sentences` [B, K].
 
         Where only entities matter, spans that are null may have a 1 there. For few sentences it does not pay to look
         for them, because calls cost more than numbers there.
         """
         batch = len(ends.left)
-        if sentences is None:
-            sentences, ends = torch.arange(len(self.table.starts))[None], ends.double()  # one pool for all
-        elif entities_only and batch >= LEAST and self._fits(ends, sentences):
+        if entities_only and batch >= LEAST and self._fits(ends, sentences):
             return self._entity_probabilities(ends, candidates, sentences)
-        table, shared = self.table, len(sentences) == 1
+        table = self.table
         _, length, width = ends.left.shape
         order, groups, parts = torch.arange(batch), [torch.arange(batch)], []
         if batch > 1:
             sizes = table.counts + self.datastore.counts * table.set_apart  # [M]
-            sizes = torch.full((batch,), WORDS // 8) if shared else sizes[sentences].sum(1)
+            sizes = sizes[sentences].sum(1)
             order = sizes.argsort()  # pools of like size together
             groups = list(order.split(self._group_size(ends, sizes)))
         for ids in groups:
             group = ends if batch == 1 else ends.select(ids)
-            near = sentences if shared else sentences[ids]
+            near = sentences[ids]
             most = min(WORDS, self.budget // (len(ids) * ((length + 2) * CELL + 8 * width)))  # words at once
             size = max(1, most // max(1, int(table.counts[near].max())))
             pools = (table.pool(part) for part in near.split(size, dim=1))

@@ -34,35 +34,21 @@ class WordPool:
     sizes: list[int]  # how many columns are steps, entities and begins
 
     def end_scores(self, ends: EndSums, scale: float) -> tuple[Tensor, Tensor]:
-        """What the left and right ends of B sentences' spans add to the spans' scores [B, T, X], times `scale`.
-
-        The ends are made alike in the mean first, so that neither is far larger than the spans. Where left ends follow
-        from right ones, T + 2 vectors are compared instead of 2 T.
-        """
-        middle = (ends.right - ends.left).mean(1, keepdim=True) / 2
-        left, right, shared = ends.left + middle, ends.right - middle, ends.shared
-        words = left.shape[1]
-        if shared is None:
-            vectors = torch.cat([left, right], dim=1)
-        else:
-            between = shared.expand(len(left), 1, -1)
-            vectors = torch.cat([-left[:, :1], right - between, between], dim=1)
-        queries = vectors * scale
+        """What the left and right ends of B sentences' spans add to the spans' scores [B, T, X], times `scale`."""
+        queries = end_queries(ends) * scale
         if len(self) == 1:  # a single pool serves all sentences
             scores = queries @ self._vectors(0).to(queries.dtype).T
         else:
             counts = [queries.shape[1]] * len(queries)
             scores = self.scores_of(queries.flatten(0, 1), counts).view(*queries.shape[:2], -1)
-        if shared is None:
-            return scores[:, :words], scores[:, words:]
-        return -scores[:, :words], scores[:, 1:-1] + scores[:, -1:]
+        return scores_by_end(ends, scores)
 
     def scores_of(self, queries: Tensor, counts: Sequence[int]) -> Tensor:
         """Inner products [N, X] with vectors [N, H] of which so many belong to each pool, in order."""
         scores = queries.new_empty(len(queries), sum(self.sizes))
         room = self.tables[0].new_empty(sum(self.sizes), self.tables[0].shape[1])
         for number, (part, vectors) in enumerate(zip(scores.split(counts), queries.split(counts), strict=True)):
-            torch.mm(vectors, self._vectors(number, room).T, out=part)  # one by one in the cache
+            torch.mm(vectors, self._vectors(number, room).to(vectors.dtype).T, out=part)  # one by one in the cache
         return scores
 
     def __len__(self) -> int:
@@ -241,6 +227,28 @@ class WordTable:
         values: list[Any] = [getattr(self, field.name) for field in fields(self)]
         moved: list[Any] = [value.to(device) if isinstance(value, Tensor) else value for value in values]
         return WordTable(*moved)
+
+
+def end_queries(ends: EndSums) -> Tensor:
+    """Vectors [B, n, H] whose scores `scores_by_end` makes scores of ends of.
+
+    The ends are made alike in the mean first, so that neither is far larger than the spans. Where left ends follow from
+    right ones, T + 2 vectors are compared instead of 2 T.
+    """
+    middle = (ends.right - ends.left).mean(1, keepdim=True) / 2
+    left, right = ends.left + middle, ends.right - middle
+    if ends.shared is None:
+        return torch.cat([left, right], dim=1)
+    between = ends.shared.expand(len(left), 1, -1)
+    return torch.cat([-left[:, :1], right - between, between], dim=1)
+
+
+def scores_by_end(ends: EndSums, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores [B, T, X] of left and right ends from those [B, n, X] of `end_queries`."""
+    words = ends.left.shape[1]
+    if ends.shared is None:
+        return scores[:, :words], scores[:, words:]
+    return -scores[:, :words], scores[:, 1:-1] + scores[:, -1:]
 
 
 def run_rows(starts: Tensor, counts: Tensor, padding: int = 0) -> Tensor:

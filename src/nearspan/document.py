@@ -161,6 +161,8 @@ class Attributes(Mapping[str, Any]):
 
 
 NO_ATTRIBUTES = Attributes()
+IDENTIFIER, IDENTIFIER_SHARE = "identifier", "identifier_share"  # attributes: of the concept, and how sure a model is
+NO_IDENTIFIERS = ("", "-", "-1")  # as files write that a mention has none
 
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
@@ -221,6 +223,17 @@ class Entity:
         """The start and end of each fragment; there are several where the entity is discontinuous."""
         return self.span.fragments
 
+    @property
+    def identifier(self) -> str:
+        """What its concept is known by: the attribute `identifier`; "" where there is none.
+
+        >>> replace(Entity.of(0, 7, "Chemical"), attributes={"identifier": "D001241"}).identifier
+        'D001241'
+        """
+        identifier = self.attributes.get(IDENTIFIER, "") if self.attributes else ""
+        identifier = identifier.strip() if isinstance(identifier, str) else ""
+        return "" if identifier in NO_IDENTIFIERS else identifier
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON; all keys are always there, `stranger` where it is true, and `attributes` where there are some.
 
@@ -239,6 +252,16 @@ class Entity:
         score = "" if self.score is None else f", score={self.score:.3g}"
         attributes = "".join(f", {key}={_excerpt(value)}" for key, value in self.attributes.items())
         return f"Entity({self.label} {self.span}{text}{score}{', stranger' * self.stranger}{attributes})"
+
+
+def given_identifier(entity: Entity) -> str:
+    """The identifier of an entity where it is known; "" where it is only predicted.
+
+    >>> entity = replace(Entity.of(0, 7, "Chemical"), attributes={"identifier": "D001241", "identifier_share": 0.9})
+    >>> entity.identifier, given_identifier(entity)
+    ('D001241', '')
+    """
+    return "" if IDENTIFIER_SHARE in entity.attributes else entity.identifier
 
 
 class Contents(Protocol):

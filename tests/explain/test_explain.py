@@ -154,6 +154,8 @@ def test_evidence_is_json(instance: Model):
             "weight",
             "knn_probabilities",
             "recalled",
+            "identifiers",
+            "linked",
         }
         assert set(content["probabilities"]) == {"null", "PERSON", "PLACE"}
         near = content["neighbours"]["null"][0]

@@ -54,6 +54,8 @@ def evaluate(
         return
     table = _classification_table if loaded.classifies_given_spans else _recognition_table
     terminal().print(table(evaluation))
+    if evaluation.identifiers is not None:
+        echo(str(evaluation.identifiers))
     if exact is not None:
         entities = sum(len(document.entities) for document in exact.predicted)
         echo(

@@ -214,6 +214,7 @@ def relabel(
     sentence: SentenceId,
     span: Annotated[str, typer.Option("--span", help="Words of the sentence; ` ... ` parts fragments.")],
     label: Annotated[str, typer.Option(help="Their label from now on; '' makes them no entity.")],
+    identifier: Annotated[str, typer.Option(help="The identifier of their concept from now on.")] = "",
     start: Start = -1,
     weight: Weight = None,
     new_labels: NewLabels = True,
@@ -233,6 +234,8 @@ def relabel(
     Example: nearspan memory runs/mine relabel --sentence 12 --span Paris --label PERSON
 
     Example: nearspan memory runs/mine relabel --sentence 12 --span Paris --label PERSON --preview
+
+    Example: nearspan memory runs/mine relabel --sentence 12 --span Paris --label PLACE --identifier Q90
     """
     _check_held_out(preview, held_out, format, columns)
     editor = _open(context, device, search, interpolate)
@@ -241,7 +244,7 @@ def relabel(
     documents = options.read_documents(held_out, format, columns)
     _run(
         editor,
-        [lambda memory: memory.relabel(sentence, place, label, copies, new_labels=new_labels)],
+        [lambda memory: memory.relabel(sentence, place, label, copies, identifier=identifier, new_labels=new_labels)],
         preview,
         documents,
         as_json,

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from nearspan.document import Document, Entity
+from nearspan.evaluation.identifiers import IdentifierScores, score_identifiers
 from nearspan.evaluation.matching import score
 from nearspan.evaluation.scores import ClassificationScores, Scores
 from nearspan.evaluation.slices import by_continuity, by_sentence_continuity
@@ -33,6 +34,7 @@ class Evaluation:
     predicted: Sequence[Document]
     discontinuous: Mapping[str, Scores] = field(default_factory=dict)  # of these `entities`, of `sentences` with them
     baseline: ClassificationScores | None = None  # the majority by string, where spans were given and it is known
+    identifiers: IdentifierScores | None = None  # where the memory and the gold documents have some
     scored: Sequence[Scored] = ()  # the score of each predicted entity, and whether it is right
 
     @property
@@ -64,6 +66,8 @@ class Evaluation:
         content["calibration_error"] = self.calibration_error
         if self.discontinuous:
             content["discontinuous"] = {name: part.total.to_dict() for name, part in self.discontinuous.items()}
+        if self.identifiers is not None:
+            content["identifiers"] = self.identifiers.to_dict()
         if self.baseline is not None:
             content["baseline"] = self.baseline.to_dict()
         return content
@@ -138,6 +142,7 @@ def _encode_sentences(model: Model, documents: Sequence[Document]) -> Callable[[
             coverage,
             predicted,
             _discontinuous_scores(documents, predicted),
+            identifiers=_identifier_scores(model, documents, predicted),
             scored=score_entities(documents, predicted),
         )
 
@@ -154,7 +159,8 @@ def _encode_given_spans(model: Model, documents: Sequence[Document]) -> Callable
     def evaluate(predictor: Predictor) -> Evaluation:
         relabelled: list[dict[Entity, Entity]] = [{} for _ in documents]  # an entity to itself with a new label
         classified = [[entity] for entity in predictor.classify_given(given, corpus)]
-        for (position, entity), kept in zip(given.entities, predictor.above_thresholds(classified), strict=True):
+        kept_entities = predictor.identify(predictor.above_thresholds(classified))
+        for (position, entity), kept in zip(given.entities, kept_entities, strict=True):
             relabelled[position].update((entity, relabelled_entity) for relabelled_entity in kept)
         predictions = (relabelled[position].get(entity) for position, entity in places)
         labels = [prediction.label if prediction else None for prediction in predictions]
@@ -164,10 +170,24 @@ def _encode_given_spans(model: Model, documents: Sequence[Document]) -> Callable
         ]
         strings = model.strings
         majority = score_labels(gold, [strings.label(entity.text) for _, entity in places]) if strings else None
-        scored = score_entities(documents, predicted)
-        return Evaluation(score_labels(gold, labels), given.coverage, predicted, baseline=majority, scored=scored)
+        return Evaluation(
+            score_labels(gold, labels),
+            given.coverage,
+            predicted,
+            baseline=majority,
+            identifiers=_identifier_scores(model, documents, predicted),
+            scored=score_entities(documents, predicted),
+        )
 
     return evaluate
+
+
+def _identifier_scores(
+    model: Model, gold: Sequence[Document], predicted: Sequence[Document]
+) -> IdentifierScores | None:
+    """The scores of identifiers, where the memory has some and the gold documents too."""
+    concepts = model.datastore.concepts if model.datastore is not None else None
+    return score_identifiers(gold, predicted, concepts) if concepts is not None else None
 
 
 def _discontinuous_scores(gold: Sequence[Document], predicted: Sequence[Document]) -> dict[str, Scores]:

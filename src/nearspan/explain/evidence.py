@@ -6,7 +6,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from nearspan.document import Span
-from nearspan.knn import Datastore
+from nearspan.knn import Datastore, LinkedSpan
 
 NULL = ""  # the label of a span that is no entity
 Strength = Literal["exact", "attended", "nearest"]
@@ -21,8 +21,9 @@ class Neighbour:
     span: Span  # in `sentence`
     sentence: str
     document: str
-    row: int  # its row in the datastore, which edits may change; of a recalled word its slot
+    row: int  # its row in the datastore, which edits may change; of a recalled word its slot; -1 of a linked one
     sentence_id: int  # which edits do not change
+    identifier: str = ""  # of its concept; "" where the memory has none
 
     @property
     def text(self) -> str:
@@ -42,6 +43,7 @@ class Neighbour:
             "document": self.document,
             "row": self.row,
             "sentence_id": self.sentence_id,
+            "identifier": self.identifier or None,
         }
 
 
@@ -87,6 +89,9 @@ class Evidence:
     words' states, from which the head decided.
     `nearest`: a list of look-alikes by cosine. The mechanism that decided is another one, but for the `weight` that
     the datastore has in it.
+
+    Whatever the strength, identifiers rest on the mention's spelling alone: the shares of all training spans that have
+    one add up to those of the `identifiers`, and the heaviest of them are `linked`.
     """
 
     span: Span  # in the text that was asked about
@@ -103,6 +108,8 @@ class Evidence:
     recalled: list[RecalledWord] = field(default_factory=list)  # for each word, where the encoder recalls words
     score: float | None = None  # of the label: its probability after calibration; None: no entity
     stranger: bool = False  # whether it is far from all entities of the memory
+    identifiers: dict[str, float] = field(default_factory=dict)  # their shares, where the memory has some; "": none
+    linked: list[Neighbour] = field(default_factory=list)  # training spans, by their shares in the identifiers
 
     def __repr__(self) -> str:
         probability = self.probabilities.get(self.label, 0.0)
@@ -131,6 +138,8 @@ class Evidence:
             "weight": self.weight,
             "knn_probabilities": _by_name(self.knn_probabilities),
             "recalled": [word.to_dict() for word in self.recalled],
+            "identifiers": _by_name(self.identifiers),
+            "linked": [neighbour.to_dict() for neighbour in self.linked],
         }
 
 
@@ -144,7 +153,15 @@ def neighbour_at(datastore: Datastore, labels: list[str], row: int, weight: floa
     sentence = datastore.sentences[number]
     span = sentence.span(int(datastore.first[row]), int(datastore.stop[row]))
     label = labels[int(datastore.labels[row])]
-    return Neighbour(label, weight, span, sentence.text, sentence.document, row, datastore.ids[number])
+    place = (span, sentence.text, sentence.document, row, datastore.ids[number])
+    return Neighbour(label, weight, *place, datastore.identifier_of(row, label))
+
+
+def linked_neighbour(linked: LinkedSpan) -> Neighbour:
+    """An entity of the memory that has a share in a mention's identifier."""
+    sentence, gold = linked.sentence, linked.gold
+    place = (sentence.characters(gold.fragments), sentence.text, sentence.document, -1, linked.sentence_id)
+    return Neighbour(gold.label, linked.share, *place, gold.identifier)
 
 
 def neighbours_at(datastore: Datastore, labels: list[str], weights: Tensor, rows: Tensor) -> list[Neighbour]:

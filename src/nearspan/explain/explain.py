@@ -197,7 +197,7 @@ def _nearest_entities(
         number = int(datastore.sentence[row])
         sentence = datastore.sentences[number]
         place = (sentence.characters(gold.fragments), sentence.text, sentence.document, row, datastore.ids[number])
-        nearest.setdefault((number, gold), Neighbour(gold.label, weight, *place))
+        nearest.setdefault((number, gold), Neighbour(gold.label, weight, *place, gold.identifier))
     return _group_by_label(nearest.values())
 
 

@@ -57,6 +57,8 @@ def render(evidence: Evidence, colours: LabelColours | None = None) -> Renderabl
         labels = (f"{_name(name)} {value:.3f}" for name, value in evidence.knn_probabilities.items() if value >= 0.0005)
         parts.append(Text(f"the memory has a weight of {evidence.weight:g} in this: {', '.join(labels)}", "dim"))
     parts.append(table)
+    if evidence.identifiers:
+        parts.append(_identifiers(evidence, colours))
     if evidence.strength == "exact":
         parts.append(Text(describe_removal(evidence), "dim italic"))
     elif evidence.against:  # the list above does not show them by label
@@ -67,10 +69,21 @@ def render(evidence: Evidence, colours: LabelColours | None = None) -> Renderabl
     return Group(*parts, Text())
 
 
+def _identifiers(evidence: Evidence, colours: LabelColours) -> Table:
+    """Which concepts the mention may be, and the training spans of like spelling behind them."""
+    shares = ((printable(name) or "none of them", share) for name, share in evidence.identifiers.items())
+    likely = ", then ".join(f"{name} {share:.3f}" for name, share in shares if share >= 0.0005)
+    table = _table(f"identifier {likely}: by the spelling of these training spans")
+    for near in evidence.linked:
+        if near.weight >= 0.0005:
+            _add_row(table, label_text(near.label, colours), near.weight, in_context(near))
+    return table
+
+
 def _table(title: str) -> Table:
     """A table of labels, weights, bars and where these come from."""
     columns = [Column(no_wrap=True) for _ in range(3)]
-    table = Table(*columns, Column(ratio=1), box=None, show_header=False, padding=(0, 1), title=title)
+    table = Table(*columns, Column(ratio=1), box=None, show_header=False, padding=(0, 1), title=Text(title))
     table.title_justify, table.title_style = "left", "dim italic"
     return table
 
@@ -106,7 +119,9 @@ def mark_spans(text: str, spans: list[tuple[Span, str]], colours: LabelColours |
 
 def in_context(near: Neighbour) -> Text:
     """A training span with some of its sentence around it, and where that is in the memory."""
-    return excerpt_of(near.span, near.sentence).append(f"   {printable(near.document)} #{near.sentence_id}", "dim")
+    source = f"   {printable(near.document)} #{near.sentence_id}"
+    identifier = f"   {printable(near.identifier)}" if near.identifier else ""
+    return excerpt_of(near.span, near.sentence).append(identifier, "bold").append(source, "dim")
 
 
 def excerpt_of(span: Span, text: str) -> Text:

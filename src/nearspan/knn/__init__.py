@@ -1,6 +1,7 @@
 """Nearest neighbours: a datastore of labelled span vectors, a search in it, and exact sums over it."""
 
 from nearspan.knn.assemble import assemble_datastore
+from nearspan.knn.concepts import Concepts, LinkedSpan
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.interpolation import InterpolationSettings, knn_probabilities
 from nearspan.knn.label_sums import log_label_sums
@@ -21,9 +22,11 @@ from nearspan.knn.word_table import WordPool, WordTable
 
 __all__ = [
     "AS_TRAINED",
+    "Concepts",
     "Datastore",
     "InterpolationSettings",
     "LeaveOneOut",
+    "LinkedSpan",
     "MemorySentence",
     "Pool",
     "Vote",

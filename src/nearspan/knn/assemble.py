@@ -77,7 +77,7 @@ def relabel(datastore: Datastore, sentences: Mapping[int, MemorySentence], sugge
     """The same sentences by id with other labels or weights, or other spans removed; their words are the same."""
     kept = [sentences[number] for number in datastore.ids]
     pairs = enumerate(zip(datastore.sentences, kept, strict=True))
-    changed = [place for place, (old, new) in pairs if old is not new and old != new]
+    changed = [place for place, (old, new) in pairs if not old.is_like(new)]
     if not changed:
         return datastore
     names = label_names(datastore.own_names, kept)

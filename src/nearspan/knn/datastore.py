@@ -15,7 +15,8 @@ from torch.nn import functional
 
 from nearspan.errors import ModelError
 from nearspan.knn.carried import Carried
-from nearspan.knn.memory_sentence import MemorySentence
+from nearspan.knn.concepts import Concepts
+from nearspan.knn.memory_sentence import MemorySentence, folded
 from nearspan.knn.vote import AS_TRAINED, Vote
 from nearspan.knn.word_scan import WordScan
 from nearspan.knn.word_table import PART, WordTable
@@ -181,7 +182,7 @@ class Datastore:
 
     def labels_of_text(self, text: str) -> frozenset[str]:
         """The labels of the entities with a text, whatever its case and blanks are."""
-        return self._labels_by_text.get(_folded(text), frozenset())
+        return self._labels_by_text.get(folded(text), frozenset())
 
     @cached_property
     def _labels_by_text(self) -> dict[str, frozenset[str]]:
@@ -191,8 +192,13 @@ class Datastore:
                 first, stop = gold.fragments[0]
                 if len(gold.fragments) == 1 and stop - first <= self.max_width:
                     text = sentence.text[sentence.words[first][0] : sentence.words[stop - 1][1]]
-                    labels.setdefault(_folded(text), set()).add(gold.label)
+                    labels.setdefault(folded(text), set()).add(gold.label)
         return {text: frozenset(names) for text, names in labels.items()}
+
+    @cached_property
+    def concepts(self) -> Concepts | None:
+        """The memory's entities by the concepts that they are linked to; None where no identifier is given."""
+        return Concepts.of(self.sentences, self.ids)
 
     @property
     def _cells(self) -> Tensor:
@@ -239,6 +245,12 @@ class Datastore:
         sentence, span = self.sentences[int(self.sentence[row])], ((int(self.first[row]), int(self.stop[row])),)
         return [gold.label for gold in sentence.entities if gold.fragments == span]
 
+    def identifier_of(self, row: int, label: str) -> str:
+        """The identifier of the span at a row as an entity of a label; "" where it has none."""
+        sentence, span = self.sentences[int(self.sentence[row])], ((int(self.first[row]), int(self.stop[row])),)
+        entities = (gold for gold in sentence.entities if gold.fragments == span and gold.label == label)
+        return next((gold.identifier for gold in entities), "")
+
     def fragments(self) -> Iterator[tuple[int, LabelledSpan[str]]]:
         """The rows of the fragments of discontinuous entities, each with its entity."""
         for number, sentence in enumerate(self.sentences):
@@ -260,15 +272,6 @@ class Datastore:
             if isinstance(value := getattr(self, field.name), Tensor | WordTable)
         }
         return replace(self, **moved)
-
-
-def _folded(text: str) -> str:
-    """A text as it is compared with others.
-
-    >>> _folded("New\\nYork")
-    'new york'
-    """
-    return " ".join(text.split()).lower()
 
 
 def label_names(own: Sequence[str], sentences: Iterable[MemorySentence]) -> tuple[str, ...]:

@@ -40,9 +40,19 @@ class MemorySentence:
         """The words' texts."""
         return [self.text[start:end] for start, end in self.words]
 
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """The concepts of its entities, "" for those that have none."""
+        return tuple(gold.identifier for gold in self.entities)
+
+    def is_like(self, other: MemorySentence) -> bool:
+        """Whether both are the same in all, identifiers too, which `==` leaves out."""
+        return self is other or (self == other and self.identifiers == other.identifiers)
+
     def to_dict(self) -> dict[str, Any]:
         """One line of `memory.jsonl`."""
-        linked = [(gold.fragments, gold.label) for gold in self.entities if gold.discontinuous]
+        ordered = sorted(self.entities, key=lambda gold: gold.discontinuous)
+        linked = [(gold.fragments, gold.label) for gold in ordered if gold.discontinuous]
         content: dict[str, Any] = {
             "document": self.document,
             "number": self.number,
@@ -51,6 +61,7 @@ class MemorySentence:
             "entities": [(gold.first, gold.stop, gold.label) for gold in contiguous(self.entities)],
             **({"discontinuous": linked} if linked else {}),
         }
+        content |= {"identifiers": [gold.identifier for gold in ordered]} if any(self.identifiers) else {}
         content |= {"removed": self.removed} if self.removed else {}
         content |= {"weight": self.weight} if self.weight != 1 else {}
         content |= {"entity_weight": self.entity_weight} if self.entity_weight != 1 else {}
@@ -64,9 +75,11 @@ class MemorySentence:
             raise TypeError(f"found {content!r}, expected an object")
         words = tuple((int(a), int(b)) for a, b in content["words"])
         runs = [(((first, stop),), label) for first, stop, label in content["entities"]]
+        golds = [*runs, *content.get("discontinuous", ())]
+        identifiers = [str(each) for each in content.get("identifiers", [""] * len(golds))]
         entities = tuple(
-            LabelledSpan(tuple((int(a), int(b)) for a, b in fragments), str(label))
-            for fragments, label in [*runs, *content.get("discontinuous", ())]
+            LabelledSpan(tuple((int(a), int(b)) for a, b in fragments), str(label), identifier=identifier)
+            for (fragments, label), identifier in zip(golds, identifiers, strict=True)
         )
         removed = tuple((int(a), int(b)) for a, b in content.get("removed", ()))
         span_weights = tuple((int(a), int(b), float(times)) for a, b, times in content.get("span_weights", ()))
@@ -89,3 +102,12 @@ class MemorySentence:
                 raise ValueError(f"a weight is {like}, not a number from 0")
         where = (str(content["document"]), int(content["number"]), str(content["text"]))
         return cls(*where, words, entities, removed, weight, entity_weight, span_weights, carried)
+
+
+def folded(text: str) -> str:
+    """A text as it is compared with others.
+
+    >>> folded("New\\nYork")
+    'new york'
+    """
+    return " ".join(text.split()).lower()

@@ -14,6 +14,7 @@ from nearspan.memory.reweight import Weight
 from nearspan.memory.sentences import labelled_document
 from nearspan.memory.sync import MemorySync
 from nearspan.model import Model
+from nearspan.segment import Fragments
 
 
 def carry_edits(old: Path | str, new: Path | str) -> int:
@@ -45,8 +46,8 @@ def carry_edits(old: Path | str, new: Path | str) -> int:
         if first < before.next_id or not sentences:
             continue
         document = read_document(content)
-        whole = [each.entities for each in sync.model.memory_sentences(document)]
-        if whole != [each.entities for each in sentences]:  # some of it was edited since
+        whole = [(each.entities, each.identifiers) for each in sync.model.memory_sentences(document)]
+        if whole != [(each.entities, each.identifiers) for each in sentences]:  # some of it was edited since
             document = labelled_document(sentences, sync.model.recipe.suggester.unit)
         weights = {each.weight for each in sentences} - {1.0}
         entity_weight = sentences[0].entity_weight
@@ -57,12 +58,17 @@ def carry_edits(old: Path | str, new: Path | str) -> int:
 
 def _relabel(editor: Editor, place: int, before: MemorySentence, after: MemorySentence) -> None:
     """Let a sentence of the new memory have the labels that its like in the old one has now."""
-    changed = {gold.fragments for gold in {*before.entities} ^ {*after.entities}}
+
+    def content(sentence: MemorySentence) -> set[tuple[Fragments, str, str]]:
+        return {(gold.fragments, gold.label, gold.identifier) for gold in sentence.entities}
+
+    changed = {fragments for fragments, *_ in content(before) ^ content(after)}
     changed |= {((first, stop),) for first, stop in {*before.removed} - {*after.removed}}
     for fragments in sorted(changed):
-        labels = [gold.label for gold in after.entities if gold.fragments == fragments]
+        golds = [gold for gold in after.entities if gold.fragments == fragments]
+        label, identifier = (golds[0].label, golds[0].identifier) if golds else ("", "")
         if not _is_removed(fragments, after.removed):
-            editor.relabel(place, after.characters(fragments), labels[0] if labels else "")
+            editor.relabel(place, after.characters(fragments), label, identifier=identifier)
     for first, stop in sorted({*after.removed} - {*before.removed}):
         editor.remove(place, Span.of(after.words[first][0], after.words[stop - 1][1]))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from nearspan.document import Document, Span, count_of
+from nearspan.document import Document, Span, count_of, given_identifier
 from nearspan.errors import AnsweredError, EditError
 from nearspan.formats import Documents, as_documents
 from nearspan.formats.markup import parse as parse_markup
@@ -136,9 +136,11 @@ class Editor:
         for document in documents:
             check_labels(self.model, (entity.label for entity in document.entities), new_labels)
             try:
-                f"{document.text}{document.id}".encode()
+                f"{document.text}{document.id}{''.join(map(given_identifier, document.entities))}".encode()
             except UnicodeEncodeError:
-                raise EditError("the text or its id holds a lone surrogate, which is no character") from None
+                raise EditError(
+                    "the text, its id or an identifier holds a lone surrogate, which is no character"
+                ) from None
             labelled.append(network.suggester.label_sentences([document], self.model.split, network.rules))
             if not labelled[-1].sentences:
                 raise EditError("the document holds no words, so there is nothing to add")
@@ -230,10 +232,14 @@ class Editor:
         label: str,
         weight: Weight = "enough",
         *,
+        identifier: str = "",
         new_labels: bool = True,
     ) -> Edit:
         """Give a span of a remembered sentence this label and no other; `""` makes it no entity.
 
+            model.memory.relabel(12, Span.of(0, 7), "DRUG", identifier="D001241")
+
+        It gets an `identifier` where one is given, and keeps the one that it had with this label otherwise.
         A span that was no entity, or was removed, becomes one. `span` is in the sentence's own text. Where the memory
         has the same sentence several times, all of them can be given. They count from now on as in `add`. A
         discontinuous entity is evidence alone: no edit changes what the model predicts of it.
@@ -251,7 +257,10 @@ class Editor:
             before = [self._labels(each, span) for each in ids]
             text = span.text(self._sentence(ids[0]).text)
             old = {"removed" if labels is None else ", ".join(labels) or "no entity" for labels in before}
+            if identifier and not label:
+                raise EditError(f"{text!r} gets no label, so it can have no identifier: leave {identifier!r} out")
             change: dict[str, Any] = {"sentences": ids, "span": span.fragments, "label": label}
+            change |= {"identifier": identifier} if identifier else {}
             note, misread = f": {LINKED}", list[str]()
             finds_weights = weight == "enough" and self.model.datastore_weight
             _, runs = self._locate(ids[0], span)
@@ -271,10 +280,11 @@ class Editor:
                 change |= {"span_weights": outcome.span_weights, "carried": outcome.carried}
                 note, misread = receipts.weights_found(target.ids, outcomes)
             after = self._sync.after("relabel", change).sentences
-            if all(after[each] == self._sentence(each) for each in ids):
+            if all(after[each].is_like(self._sentence(each)) for each in ids):
                 raise EditError(f"{text!r} in sentence {ids[0]} is {label or 'no entity'} already")
             where = f"sentence{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
-            summary = f"relabel {text!r} in {where} from {' and '.join(sorted(old))} to {label or 'no entity'}{note}"
+            summary = f"relabel {text!r} in {where} from {' and '.join(sorted(old))} to {label or 'no entity'}"
+            summary += f" {identifier}" * bool(identifier) + note
             return self._make("relabel", summary, change, misread)
 
     def remove(self, sentence: int, span: Span | None = None) -> Edit:

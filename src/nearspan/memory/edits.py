@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from nearspan.document import Document, Entity, Span
+from nearspan.document import IDENTIFIER, NO_ATTRIBUTES, Document, Entity, Span, given_identifier
 from nearspan.errors import EditError, ModelError, NearspanError
 from nearspan.knn import AS_TRAINED, MemorySentence, Vote
 from nearspan.memory.journal_lines import LINES
@@ -136,7 +136,8 @@ class Revision:
             span, label = Span(tuple(change["span"])), change["label"] if kind == "relabel" else None
             for number in change["sentences"]:
                 sentence = self.sentences[number]
-                changed = relabel(sentence, word_runs(sentence, number, span), label)
+                runs = word_runs(sentence, number, span)
+                changed = relabel(sentence, runs, label, change.get("identifier", ""))
                 if "weight" in change:
                     weights = tuple(change.get("span_weights", ()))
                     carried = tuple(change.get("carried", ()))
@@ -163,14 +164,18 @@ class Revision:
             self.sentences[number] = replace(self.sentences[number], carried=tuple(carried))
 
 
-def relabel(sentence: MemorySentence, runs: Fragments, label: str | None) -> MemorySentence:
+def relabel(sentence: MemorySentence, runs: Fragments, label: str | None, identifier: str = "") -> MemorySentence:
     """A sentence whose span has this label alone: `""` makes it no entity, None takes it out of the memory.
+
+    Where it has the label already it keeps its identifier, unless it gets another.
 
     Only a run of words is remembered as no entity; fragments are either an entity together, or nothing.
     """
     entities = [gold for gold in sentence.entities if gold.fragments != runs]
     if label:
-        entities.append(LabelledSpan(runs, label))
+        before = (gold for gold in sentence.entities if (gold.fragments, gold.label) == (runs, label))
+        identifier = identifier or next((gold.identifier for gold in before), "")
+        entities.append(LabelledSpan(runs, label, identifier=identifier))
     entities.sort(key=lambda gold: (gold.discontinuous, gold.fragments, gold.label))
     removed = set(sentence.removed)
     if len(runs) == 1:
@@ -202,7 +207,10 @@ def write_document(document: Document, sentences: Sequence[Sentence] | None = No
     return {
         "id": document.id,
         "text": document.text,
-        "entities": [[entity.span.fragments, entity.label] for entity in document.entities],
+        "entities": [
+            [entity.span.fragments, entity.label, *([identifier] if (identifier := given_identifier(entity)) else [])]
+            for entity in document.entities
+        ],
         "words": words,
         "sentences": edges,
     }
@@ -210,6 +218,9 @@ def write_document(document: Document, sentences: Sequence[Sentence] | None = No
 
 def read_document(content: Mapping[str, Any]) -> Document:
     """Read what `write_document` wrote."""
-    entities = (Entity(Span(tuple(fragments)), label) for fragments, label in content["entities"])
+    entities = (
+        Entity(Span(tuple(fragments)), label, attributes={IDENTIFIER: identifier[0]} if identifier else NO_ATTRIBUTES)
+        for fragments, label, *identifier in content["entities"]
+    )
     words, sentences = (None if content[key] is None else tuple(content[key]) for key in ("words", "sentences"))
     return Document(content["text"], tuple(entities), content["id"], words, sentences)

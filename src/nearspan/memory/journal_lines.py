@@ -24,7 +24,7 @@ Carried = tuple[Count, Count, Times, Annotated[float, Field(ge=0, allow_inf_nan=
 class _Document(_Strict):
     id: str
     text: str
-    entities: list[tuple[list[Pair], str]]
+    entities: list[tuple[list[Pair], str] | tuple[list[Pair], str, str]]  # fragments, label, identifier
     words: list[Pair] | None
     sentences: list[Pair] | None
 
@@ -58,6 +58,7 @@ class _Relabel(_Strict):
     sentences: list[Count]
     span: list[Pair]
     label: str
+    identifier: str = ""
     weight: Times = 1.0
     span_weights: list[tuple[Count, Count, Times]] = []
     carried: list[Carried] = []

@@ -126,7 +126,10 @@ def training_due_lines(before: Iterable[MemorySentence], after: Iterable[MemoryS
 def sentence_line(number: int, sentence: MemorySentence) -> str:
     """A sentence that came or went."""
     entities = sorted(sentence.entities, key=lambda gold: (gold.fragments, gold.label))
-    names = [f"{sentence.characters(gold.fragments).text(sentence.text)!r} {gold.label}" for gold in entities]
+    names = [
+        f"{sentence.characters(gold.fragments).text(sentence.text)!r} {gold.label} {gold.identifier}".rstrip()
+        for gold in entities
+    ]
     weight = f", weight {sentence.weight:g}" if sentence.weight != 1 else ""
     weight += f", entities {sentence.entity_weight:g} times" if sentence.entity_weight != 1 else ""
     return (

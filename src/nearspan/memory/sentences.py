@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from nearspan.document import Document, Entity, Span
+from nearspan.document import IDENTIFIER, NO_ATTRIBUTES, Document, Entity, Span
 from nearspan.knn import MemorySentence
+from nearspan.segment import LabelledSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class SentenceView:
     @classmethod
     def of(cls, number: int, sentence: MemorySentence) -> SentenceView:
         """A remembered sentence with characters for words."""
-        entities = tuple(sorted(Entity(sentence.characters(gold.fragments), gold.label) for gold in sentence.entities))
+        entities = tuple(sorted(_entity(sentence, gold) for gold in sentence.entities))
         removed = tuple(sentence.span(*span) for span in sentence.removed)
         weights = tuple((sentence.span(first, stop), weight) for first, stop, weight in sentence.span_weights)
         carried = tuple((sentence.span(first, stop), own, like) for first, stop, own, like in sentence.carried)
@@ -50,6 +51,7 @@ class SentenceView:
                     "end": entity.end,
                     "fragments": entity.span.fragments,
                     "score": None,
+                    **({"attributes": {IDENTIFIER: entity.identifier}} if entity.identifier else {}),
                 }
                 for entity in self.entities
             ],
@@ -108,7 +110,13 @@ def labelled_document(sentences: Sequence[MemorySentence], unit: str) -> Documen
     document = as_document(sentences, unit)
     starts = accumulate((len(sentence.text) + 1 for sentence in sentences), initial=0)
     return document.with_entities(
-        Entity(sentence.characters(gold.fragments).shift(start), gold.label)
+        replace(entity, span=entity.span.shift(start))
         for start, sentence in zip(starts, sentences, strict=False)
-        for gold in sentence.entities
+        for entity in (_entity(sentence, gold) for gold in sentence.entities)
     )
+
+
+def _entity(sentence: MemorySentence, gold: LabelledSpan[str]) -> Entity:
+    """A remembered entity in characters, with its identifier."""
+    attributes = {IDENTIFIER: gold.identifier} if gold.identifier else NO_ATTRIBUTES
+    return Entity(sentence.characters(gold.fragments), gold.label, attributes=attributes)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import torch
 
 from nearspan.document import Document, Span
 from nearspan.errors import ConfigError, ModelError
-from nearspan.explain import NULL, Evidence, explain_span, locate
+from nearspan.explain import NULL, Evidence, explain_span, linked_neighbour, locate
 from nearspan.heads import Query
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.model.strangers import nearest_cosines
@@ -18,6 +19,7 @@ from nearspan.segment import LabelledSpan
 
 if TYPE_CHECKING:
     from nearspan.explain.question import Question
+    from nearspan.knn import Datastore
     from nearspan.model.model import Model
 
 
@@ -42,8 +44,21 @@ def explain_spans(model: Model, document: Document, spans: Sequence[tuple[Span, 
     for question, (_, label) in zip(questions, spans, strict=True):
         query = queries[question.key]
         explained = explain_span(network, query, question, datastore, list(datastore.names), k, label)
-        evidence.append(_score(model, explained, query, question))
+        evidence.append(_identify(_score(model, explained, query, question), datastore, k))
     return evidence
+
+
+def _identify(evidence: Evidence, datastore: Datastore, count: int) -> Evidence:
+    """Evidence with the concepts that the memory gives the mention, and the `count` heaviest training spans behind."""
+    concepts, mention = datastore.concepts, (evidence.text, evidence.label)
+    if concepts is None or not evidence.label:
+        return evidence
+    likeliest = dict(islice(concepts.rank(mention).items(), count))
+    return replace(
+        evidence,
+        identifiers=likeliest,
+        linked=[linked_neighbour(each) for each in concepts.linked_spans(mention, count)],
+    )
 
 
 def _score(model: Model, evidence: Evidence, query: Query, question: Question) -> Evidence:

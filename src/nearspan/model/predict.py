@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from nearspan.document import Document, Entity, Span
+from nearspan.document import IDENTIFIER, IDENTIFIER_SHARE, Document, Entity, Span
 from nearspan.encoders import Batch, EncodedCorpus
 from nearspan.errors import NearspanError
 from nearspan.heads import Query
@@ -100,7 +100,8 @@ class Predictor:
             by_document: list[list[Entity]] = [[] for _ in block]
             for (position, _), entity in zip(given.entities, self.classify_given(given, corpus), strict=True):
                 by_document[position].append(entity)
-            for document, entities in zip(block, self.above_thresholds(map(dict.fromkeys, by_document)), strict=True):
+            kept = self.identify(self.above_thresholds(map(dict.fromkeys, by_document)))
+            for document, entities in zip(block, kept, strict=True):
                 yield document.with_entities(entities)
 
     @torch.inference_mode()
@@ -148,8 +149,17 @@ class Predictor:
                 characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
                 label, text = self.labels[span.label], characters.text(sentence.document.text)
                 score = model.to_score(span.score, label, text)
-                of_sentence.append(Entity(characters, label, score, stranger=span.stranger))
-        return self.above_thresholds(entities)
+                of_sentence.append(Entity(characters, label, score, text, span.stranger))
+        return self.identify(self.above_thresholds(entities))
+
+    def identify(self, groups: Sequence[Sequence[Entity]]) -> list[list[Entity]]:
+        """The entities of each group with their concepts, where the memory has identifiers."""
+        concepts = self.datastore.concepts if self.datastore is not None else None
+        if concepts is None:
+            return [list(entities) for entities in groups]
+        mentions = list(dict.fromkeys((entity.text, entity.label) for entities in groups for entity in entities))
+        known = dict(zip(mentions, concepts.identify(mentions), strict=True))
+        return [[with_identifier(entity, *known[entity.text, entity.label]) for entity in group] for group in groups]
 
     def above_thresholds(self, groups: Iterable[Iterable[Entity]]) -> list[list[Entity]]:
         """The entities of each group whose scores are not below the thresholds of their labels."""
@@ -171,7 +181,7 @@ class Predictor:
         numbers, probabilities = given.classify(self._given_probabilities(corpus))
         labels = [self.labels[number] for number in numbers]
         return [
-            Entity(entity.span, label, self.model.to_score(probability, label, entity.text))
+            Entity(entity.span, label, self.model.to_score(probability, label, entity.text), entity.text)
             for (_, entity), label, probability in zip(given.entities, labels, probabilities, strict=True)
         ]
 
@@ -186,6 +196,17 @@ class Predictor:
             rows = starts[batch.ids.to(starts.device)][query.candidates.sentence] + query.candidates.number
             probabilities[rows] = network.predict_proba(query)
         return probabilities
+
+
+def with_identifier(entity: Entity, identifier: str, share: float) -> Entity:
+    """An entity with the identifier that the memory gives it, if there is one.
+
+    >>> with_identifier(Entity.of(0, 7, "Chemical"), "D001241", 0.9)
+    Entity(Chemical 0-7, identifier='D001241', identifier_share=0.9)
+    """
+    if not identifier:
+        return entity
+    return replace(entity, attributes={IDENTIFIER: identifier, IDENTIFIER_SHARE: share})
 
 
 def of_whole_words(sentence: Sentence, spans: list[LabelledSpan[int]]) -> list[LabelledSpan[int]]:

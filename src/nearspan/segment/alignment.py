@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nearspan.document import Entity
+from nearspan.document import Entity, given_identifier
 from nearspan.segment.coverage import Coverage
 from nearspan.segment.labelled_span import LabelledSpan
 from nearspan.segment.sentences import Sentence
@@ -36,7 +36,7 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     >>> document = Document("Ann left Oslo.", (Entity.of(0, 3, "PER"), Entity.of(9, 12, "LOC")))
     >>> alignment = align(split(document), document.entities)
     >>> alignment.golds
-    [[LabelledSpan(fragments=((0, 1),), label='PER', score=1.0, stranger=False)]]
+    [[LabelledSpan(fragments=((0, 1),), label='PER', score=1.0, stranger=False, identifier='')]]
     >>> [reason for entity, reason in alignment.unreachable]
     ['misaligned']
     """
@@ -59,7 +59,7 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
         else:
             fragments = tuple((first, stop) for (_, first), (_, stop) in aligned)
             position = aligned[0][0][0]
-            golds[position].append(LabelledSpan(fragments, entity.label))
+            golds[position].append(LabelledSpan(fragments, entity.label, identifier=given_identifier(entity)))
             sources[position].append(entity)
     words = sum(len(sentence.runs) for sentence in sentences)
     reasons = Counter(reason for _, reason in unreachable)

@@ -1,7 +1,7 @@
 """A labelled span of a sentence: words, a label and, where a model predicts it, its probability."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, Self, TypeVar
 
 from nearspan.document import Fragment
@@ -25,6 +25,7 @@ class LabelledSpan(Generic[Label]):
     label: Label
     score: float = 1.0  # its probability; gold spans are certain
     stranger: bool = False  # whether it is far from all entities of the memory
+    identifier: str = field(default="", compare=False)  # of its concept, where a person has given one
 
     @classmethod
     def of(cls, first: int, stop: int, label: Label, score: float = 1.0) -> Self:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from nearspan.document import Document, Entity, Span
+from nearspan.document import IDENTIFIER, IDENTIFIER_SHARE, Document, Entity, Span
 from nearspan.memory.reweight import LIMIT
 
 NEIGHBOURS = 5  # listed for each label
@@ -123,6 +123,7 @@ class RelabelIn(SpanIn):
     """A span of a sentence in the memory, and the only label it shall have; null: no entity."""
 
     label: Label | None
+    identifier: Text = Field(default="", max_length=200, description="of its concept, where it gets one")
     weight: Weight = "enough"
 
 
@@ -133,7 +134,15 @@ class EntityIn(SpanIn):
     text: Text | None = Field(default=None, description="checked against the offsets where given")
     score: float | None = Field(default=None, description="not used: what is remembered is certain")
     stranger: bool = Field(default=False, description="not used: what is remembered is known")
-    attributes: dict[str, Any] = Field(default={}, description="not used: only span and label are remembered")
+    attributes: dict[str, Any] = Field(
+        default={}, description="`identifier` is remembered, unless `identifier_share` says that it is predicted"
+    )
+
+    @property
+    def entity(self) -> Entity:
+        """The entity with its identifier."""
+        kept = {name: value for name, value in self.attributes.items() if name in (IDENTIFIER, IDENTIFIER_SHARE)}
+        return Entity(self.span, self.label, attributes=kept)
 
 
 class DocumentIn(Body):
@@ -163,6 +172,6 @@ class DocumentIn(Body):
     @property
     def document(self) -> Document:
         """The document; a `ValueError` says what is wrong with it."""
-        entities = sorted({Entity(entity.span, entity.label) for entity in self.entities})
+        entities = sorted({entity.entity for entity in self.entities})
         words, sentences = (None if pairs is None else tuple(pairs) for pairs in (self.words, self.sentences))
         return Document(self.text, tuple(entities), self.id, words, sentences)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, model_validator
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document
 from nearspan.review.review import LONGEST_NAME
 from nearspan.server.requests import Body, EntityIn, Pair, Text
 from nearspan.server.schemas import DocumentOut, EditOut
@@ -44,7 +44,7 @@ class AnswerIn(SkipIn):
     @property
     def document(self) -> Document:
         """The text as a document."""
-        entities = {Entity(entity.span, entity.label) for entity in self.entities}
+        entities = {entity.entity for entity in self.entities}
         return Document(self.text, tuple(sorted(entities)))
 
 

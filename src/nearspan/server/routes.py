@@ -179,7 +179,11 @@ def edit_routes(service: Service, worker: Worker, limits: Limits) -> APIRouter:
     async def relabel(sentence: int, body: RelabelIn, client: Client) -> EditOut:
         label = body.label or ""
         return await worker.answer(
-            client, EditOut, lambda: service.memory.relabel(sentence, body.span, label, body.weight).to_dict()
+            client,
+            EditOut,
+            lambda: service.memory.relabel(
+                sentence, body.span, label, body.weight, identifier=body.identifier
+            ).to_dict(),
         )
 
     @router.delete("", summary="Forget everything that came from a document")

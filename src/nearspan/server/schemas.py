@@ -26,6 +26,10 @@ class EntityOut(SpanOut):
     label: str
     score: float | None = None
     stranger: bool = Field(default=False, description="there where it is true: far from all entities of the memory")
+    attributes: dict[str, Any] = Field(
+        default={},
+        description="there where there are some: `identifier` of a concept, `identifier_share` in the memory",
+    )
 
 
 class DocumentOut(BaseModel):
@@ -56,7 +60,10 @@ class NeighbourOut(MemorySpanOut):
     """A training span with its weight."""
 
     weight: float
-    row: int = Field(description="of the span in the memory, which edits may change; of a recalled word its slot")
+    row: int = Field(
+        description="of the span in the memory, which edits may change; of a recalled word its slot; -1 where linked"
+    )
+    identifier: str | None = Field(description="of its concept")
 
 
 class CounterEvidenceOut(BaseModel):
@@ -94,6 +101,8 @@ class EvidenceOut(SpanOut):
     weight: float = Field(description="of the memory in the probabilities: 1 where it alone decides")
     knn_probabilities: dict[str, float] = Field(description="the memory's own, where it is interpolated")
     recalled: list[RecalledWordOut] = Field(description="for each word of the span, where the encoder recalls words")
+    identifiers: dict[str, float] = Field(description="their shares by spelling, where the memory has some")
+    linked: list[NeighbourOut] = Field(description="training spans by their shares in the identifiers")
 
 
 class ExplainOut(BaseModel):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, given_identifier
 from nearspan.segment import Coverage, LabelledSpan, Sentence, align
 from nearspan.segment.windows import split_windows
 
@@ -68,7 +68,8 @@ class GivenEntities:
         """For each sentence the fragments with the labels of their entities, each once."""
         labelled: list[dict[LabelledSpan[str], None]] = [{} for _ in self.sentences]
         for entity, sentence, first, stop in self.fragments:
-            labelled[sentence][LabelledSpan.of(first, stop, self.entities[entity][1].label)] = None
+            of = self.entities[entity][1]
+            labelled[sentence][LabelledSpan(((first, stop),), of.label, identifier=given_identifier(of))] = None
         return [list(fragments) for fragments in labelled]
 
     def classify(self, probabilities: Tensor) -> tuple[list[int], list[float]]:

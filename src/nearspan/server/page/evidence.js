@@ -35,8 +35,21 @@ export function evidencePanel(evidence, colour, actions, remove) {
       interpolated ? ` The memory has a weight of ${Math.round(100 * evidence.weight)}% in the probability.` : ""),
     ...Object.entries(evidence.neighbours).map(([label, group]) => neighbourSection(label, group, evidence, colour, remove)),
     ...(evidence.strength === "attended" ? evidence.recalled.map((word) => recalledSection(word, colour)) : []),
+    identifierSection(evidence, colour),
     evidence.counter_evidence && counterEvidence(evidence.counter_evidence, colour),
   ];
+}
+
+/** The concepts that the words may name, and the training spans of like spelling behind them. */
+function identifierSection({ identifiers, linked }, colour) {
+  const shares = Object.entries(identifiers).filter(([, share]) => share >= LEAST);
+  if (!shares.length) return null;
+  const [[likeliest, share], ...rest] = shares.map(([name, value]) => [name === "null" ? "none that the memory has" : name, value]);
+  const others = rest.slice(0, 2).map(([name, value]) => `${name} ${value.toFixed(3)}`).join(", ");
+  return make("section", { id: "identifiers" },
+    make("h3", {}, "Identifier: ", make("b", { dir: "auto" }, likeliest), ` ${share.toFixed(3)}`),
+    make("p", { class: "soft" }, `By the spelling of these training spans.${others ? ` Then ${others}.` : ""}`),
+    make("ul", { class: "neighbours" }, linked.filter(({ weight }) => weight >= LEAST).map((neighbour) => neighbourRow(neighbour, colour))));
 }
 
 /** The smallest set of training spans without which the label would be another. */
@@ -92,6 +105,6 @@ export function spanInContext(span, remove = null) {
   const after = slice(sentence, offsets, at, Math.min(at + CONTEXT, offsets.character(sentence.length)));
   parts.push(after, offsets.unit(at) + after.length < sentence.length ? "…" : "");
   const name = `Remove ${span.text} of ${span.document} from the memory`;
-  return make("div", {}, make("p", { dir: "auto" }, parts), make("p", { class: "source row" }, span.document,
+  return make("div", {}, make("p", { dir: "auto" }, parts), make("p", { class: "source row" }, span.document, span.identifier ? make("b", { dir: "auto" }, span.identifier) : null,
     remove && make("button", { type: "button", class: "quiet small", "aria-label": name, onclick: () => remove(span) }, "remove")));
 }

@@ -54,7 +54,8 @@ def test_what_would_break_more_than_it_mends_is_limited_and_the_receipt_says_so(
     assert label_of(editor, "Rome", "Rome met Paris") == "PERSON"
     assert [(text, like < own) for text, own, like in carried(editor, "wrong")] == [("Rome", True), ("Paris", True)]
     assert edit.receipt[-2:] == tuple(
-        f"sentence 12: elsewhere {text!r} counts less than here, as it would break more than it mends"
+        f"sentence 12: elsewhere {text!r} counts less than here: it would break more than it mends, or the memory "
+        "gives these words several labels"
         for text in ("Rome", "Paris")
     )
     assert label_of(editor, "Rome", "Eve left New York for Rome") == "PLACE"

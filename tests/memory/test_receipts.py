@@ -22,7 +22,7 @@ LIMITED = MemorySentence("a", 0, "Oslo", ((0, 4),), (), carried=((0, 1, 9.0, 0.0
         ([CARRIED] * 20 + [PLAIN] * 2_980, ""),  # less than 1% of a larger memory
         (
             [LIMITED] * 20 + [PLAIN] * 2_980,
-            "train again: 20 corrections count less elsewhere, as they would break more than they mend",
+            "train again: 20 corrections count less elsewhere than in their own sentences",
         ),
     ],
 )
@@ -46,5 +46,6 @@ def test_a_receipt_says_what_is_mended_broken_and_limited():
     assert summary == ": 1 span counts 9 times, which is enough"
     assert lines == [
         "the same words in the memory's sentences, held out: 2 mended, 1 broken",
-        "sentence 7: elsewhere 'Oslo' counts less than here, as it would break more than it mends",
+        "sentence 7: elsewhere 'Oslo' counts less than here: it would break more than it mends, or the memory gives "
+        "these words several labels",
     ]

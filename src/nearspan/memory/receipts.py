@@ -59,7 +59,8 @@ def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> 
         misread.append(f"the same words in the memory's sentences, held out: {mended} mended, {broken} broken")
     for copies, outcome in pairs:
         misread += [
-            f"sentence {copies[0]}: elsewhere {text!r} counts less than here, as it would break more than it mends"
+            f"sentence {copies[0]}: elsewhere {text!r} counts less than here: it would break more than it mends, or "
+            "the memory gives these words several labels"
             for text in outcome.limited
         ]
         misread += [
@@ -113,7 +114,7 @@ def training_due(sentences: Iterable[MemorySentence]) -> str:
     if corrected >= max(FEWEST, SHARE * total):
         reasons.append(f"{corrected:,} of {total:,} sentences are corrections that the model would misread")
     if limited >= FEWEST:
-        reasons.append(f"{limited:,} corrections count less elsewhere, as they would break more than they mend")
+        reasons.append(f"{limited:,} corrections count less elsewhere than in their own sentences")
     return f"train again: {' and '.join(reasons)}" if reasons else ""
 
 

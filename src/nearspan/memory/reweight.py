@@ -33,6 +33,7 @@ Weight = float | Literal["enough"]
 LIMIT = 1_000_000.0  # the most that a span is made to count
 LEAST = 2.0  # the least by which a misread span is made to count more often
 UNTRIED = 10.0  # how often a span counts elsewhere, at most, that no other span of the memory speaks for or against
+AGREED = 0.8  # of the memory's spans of the same words, at least, have the label that a correction says elsewhere too
 LEAD = 1.0  # log of how much more often than enough they count: the right label leads by about so much
 LOWER = (0.0, 0.5, 1.0, 2.0, 3.0)  # by how much the log weight may be lower elsewhere
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
@@ -65,7 +66,7 @@ class Outcome:
     carried: CarriedWeights = ()  # instead of `span_weights`, where the head compares the same words wherever they are
     mended: int = 0  # held-out spans of the memory with the same words
     broken: int = 0
-    limited: tuple[str, ...] = ()  # words that count less elsewhere, as they would break more than they mend
+    limited: tuple[str, ...] = ()  # words that count less elsewhere: they would break too much, or have several labels
     untried: tuple[str, ...] = ()  # words that count a few times at most elsewhere: the memory holds them nowhere else
 
 
@@ -131,6 +132,7 @@ def _carry(datastore: Datastore, held_out: HeldOut, rows: Tensor, logs: Tensor) 
 
     They count more often than need be here, so that they have a lead. Elsewhere they count as often as mends at least
     as many of the memory's spans of the same words, held out, as it breaks; where there are none, `UNTRIED` times.
+    Words that the memory calls now this and now that are left to their contexts: they do not count elsewhere.
     """
     carried: list[tuple[int, int, float, float]] = []
     limited, untried, mended, broken = list[str](), list[str](), 0, 0
@@ -144,7 +146,8 @@ def _carry(datastore: Datastore, held_out: HeldOut, rows: Tensor, logs: Tensor) 
             untried.append(text)
             carried.append((first, stop, math.exp(log), min(math.exp(log), UNTRIED)))
             continue
-        for lower in LOWER:
+        agreed = float((like.labels == label).float().mean())
+        for lower in LOWER if agreed >= AGREED else ():
             mends, breaks = like.changes(label, log - lower, SURE)
             if int(breaks.sum()) <= int(mends.sum()):
                 times = math.exp(log - lower)

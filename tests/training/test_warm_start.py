@@ -10,6 +10,7 @@ import torch
 import nearspan
 from nearspan import markup
 from nearspan.errors import ConfigError, EditError, NearspanError
+from nearspan.knn import AS_TRAINED
 from nearspan.training import carry_edits, starting_recipe
 
 MEDICINES = ("[Zolmil](MEDICINE) helped [Ada](PERSON)", "[Bob](PERSON) took [Tervane](MEDICINE) in [Rome](PLACE)")
@@ -173,6 +174,22 @@ def test_several_corpora_have_labels_of_their_own(tiny, documents, medicines, tm
     ]
     with pytest.raises(ConfigError, match="one corpus"):
         nearspan.train(train=corpora, out=tmp_path / "n", from_model=tmp_path / "m", device="cpu")
+
+
+def test_a_source_of_several_corpora_goes_onto_other_labels_and_is_trained_on(tiny, documents, medicines, tmp_path):
+    corpora = {"places": documents, "medicines": medicines}
+    recipe = tiny("instance-source", "encoder.transformer=none", "training.batch=1")
+    nearspan.train(recipe, corpora, out=tmp_path / "source", device="cpu")
+    gods = [markup("[Zagreus](GOD) sang of [nectar](DRINK)"), markup("[Hermes](GOD) drank [wine](DRINK) there")]
+    model = nearspan.load(tmp_path / "source", device="cpu")
+    model.memory.build(gods, labels_from=gods)
+    assert model.labels == ["", "DRINK", "GOD"]
+    assert model.datastore.vote.fitted == 2
+    again = nearspan.train(
+        train=gods, out=tmp_path / "n", from_model=tmp_path / "source", replace_memory=True, device="cpu"
+    )
+    assert again.model.trained_labels == ["DRINK", "GOD"]
+    assert again.model.datastore.vote == AS_TRAINED
 
 
 def test_the_command_begins_with_a_model_and_names_corpora(nearspan_command, old, documents, medicines, tmp_path):

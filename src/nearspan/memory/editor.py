@@ -429,7 +429,7 @@ class Editor:
 
     def _with_vote(self, datastore: Datastore, change: dict[str, Any]) -> Datastore:
         """A datastore after a change, with its vote fitted again where that is due; the change then has the vote."""
-        if not is_due(datastore.vote, datastore, frozenset(self.model.trained_labels)):
+        if not is_due(datastore, frozenset(self.model.trained_labels)):
             return datastore
         vote = fit_vote(self.model, datastore)
         if vote != datastore.vote:

@@ -1,18 +1,19 @@
-"""The vote of a memory with labels that training did not know, fitted on the memory itself by leaving sentences out."""
+"""How a memory with labels that training did not know counts its spans, fitted by leaving sentences out."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from nearspan.knn import AS_TRAINED, Datastore, LeaveOneOut, Vote, log_label_sums
 from nearspan.model.decode import decode
-from nearspan.segment import LabelledSpan
+from nearspan.segment import Fragments, LabelledSpan
 
 if TYPE_CHECKING:
     from nearspan.model.model import Model
@@ -29,58 +30,50 @@ LOSS = 0.002  # of F1 that labels which training knew may lose
 def fit_vote(model: Model, datastore: Datastore) -> Vote:
     """How the spans of a datastore should count, so that its sentences are read right, each by the others.
 
-    Labels that training knew keep their weight, and where the datastore has any, its temperature and its number of
-    neighbours too.
+    Labels that training knew keep their weight and, where the datastore has any, its temperature and number of
+    neighbours.
     """
     known = frozenset(model.trained_labels)
-    fit = _Fit.of(model, datastore, known)
-    if fit is None:
+    kinds = [{entity.label for entity in sentence.entities} for sentence in datastore.sentences]
+    new = [place for place, labels in enumerate(kinds) if labels - known]
+    if len({datastore.sentences[place].text for place in new}) < 2 or not model.network.head.open_labels:
         return AS_TRAINED
-    plain = replace(AS_TRAINED, known=known, fitted=new_sentences(datastore, known))
-    fit.drop_nulls()
-    if fit.old:
+    chance = random.Random(0)
+    old = [place for place, labels in enumerate(kinds) if labels & known and not labels - known]
+    places = [sorted(chance.sample(part, min(MOST, len(part)))) for part in (new, old)]
+    plain = replace(AS_TRAINED, known=known, fitted=len(new))
+    fit = _Fit(model, datastore, *places)
+    if old:
         return fit.best(replace(plain, times=times) for times in TIMES)
     vote = fit.best(replace(plain, temperature=each, times=times) for each in TEMPERATURES for times in TIMES)
     if model.network.head.search != "nearest":
         return vote
-    return fit.best([vote, *(replace(vote, neighbours=each, times=times) for each in NEIGHBOURS for times in TIMES)])
+    counts = [count for count in NEIGHBOURS if count < len(datastore.sentences)]
+    return fit.best([vote, *(replace(vote, neighbours=each, times=times) for each in counts for times in TIMES)])
 
 
-def is_due(vote: Vote, datastore: Datastore, known: frozenset[str]) -> bool:
-    """Whether a vote should be fitted again: the sentences that it is fitted on have become more by a fourth."""
-    return new_sentences(datastore, known) > MORE * vote.fitted
-
-
-def new_sentences(datastore: Datastore, known: frozenset[str]) -> int:
-    """How many sentences have a label that training did not know."""
+def is_due(datastore: Datastore, known: frozenset[str]) -> bool:
+    """Whether a datastore's vote should be fitted again: what it is fitted on has become more by a fourth."""
     if known.issuperset(datastore.names[1:]):
-        return 0
-    return sum(any(entity.label not in known for entity in sentence.entities) for sentence in datastore.sentences)
+        return False
+    kinds = ({entity.label for entity in sentence.entities} for sentence in datastore.sentences)
+    return sum(bool(labels - known) for labels in kinds) > MORE * datastore.vote.fitted
 
 
 class _Fit:
     """Sentences of a datastore, each read by the others."""
 
     def __init__(self, model: Model, datastore: Datastore, new: Sequence[int], old: Sequence[int]) -> None:
-        self.model, self.datastore, self.new, self.old = model, datastore, new, old
-        self.others = LeaveOneOut.of(replace(datastore, vote=AS_TRAINED))
+        self.model, self.new, self.old = model, new, old
+        self.datastore = replace(datastore, vote=AS_TRAINED)
         self.places = torch.tensor([*new, *old])
         counts, starts = datastore.counts[self.places].tolist(), datastore.starts[self.places].tolist()
         self.rows = [torch.arange(start, start + count) for start, count in zip(starts, counts, strict=True)]
+        examples = Counter(label for each in datastore.sentences for label in {gold.label for gold in each.entities})
+        self.alone = {label for label, count in examples.items() if count == 1}  # nothing else to be read by
+        self.gold = {place: self._gold(place) for place in (*new, *old)}
         self.sums: dict[tuple[float, int], list[Tensor]] = {}
-
-    @classmethod
-    def of(cls, model: Model, datastore: Datastore, known: frozenset[str]) -> _Fit | None:
-        """What a vote is fitted on; None where there is no label that training did not know, or too little of it."""
-        if known.issuperset(datastore.names[1:]) or not model.network.head.open_labels:
-            return None
-        kinds = [{entity.label for entity in sentence.entities} for sentence in datastore.sentences]
-        new = [place for place, labels in enumerate(kinds) if labels - known]
-        if len(new) < 2 or len({datastore.sentences[place].text for place in new}) < 2:
-            return None
-        chance = random.Random(0)
-        old = [place for place, labels in enumerate(kinds) if labels & known and not labels - known]
-        return cls(model, datastore, *(sorted(chance.sample(part, min(MOST, len(part)))) for part in (new, old)))
+        self._drop_nulls()
 
     def best(self, votes: Iterable[Vote]) -> Vote:
         """The vote by which most is read right; of equal ones the first.
@@ -97,55 +90,57 @@ class _Fit:
                 chosen, highest = vote, score
         return chosen
 
-    def _f1(self, predictions: Mapping[int, Sequence[LabelledSpan[int]]], places: Sequence[int]) -> float:
-        """The mean of F1 over entities and F1 over their spans, whatever the label.
+    def _gold(self, place: int) -> dict[Fragments, set[str]]:
+        """The labels of a sentence's entities; "" for those whose label no other sentence has: any is right there."""
+        gold: dict[Fragments, set[str]] = {}
+        for entity in self.datastore.sentences[place].entities:
+            if not entity.discontinuous:
+                label = "" if entity.label in self.alone else entity.label
+                gold.setdefault(entity.fragments, set()).add(label)
+        return gold
 
-        A label with one example has no other to be read by, but its span has.
-        """
-        pairs: list[tuple[set[Any], set[Any]]] = [(set(), set()), (set(), set())]
+    def _f1(self, predictions: dict[int, list[LabelledSpan[int]]], places: Sequence[int]) -> float:
+        """F1 of what is predicted of some sentences."""
+        right = read = 0
         for place in places:
-            gold = [each for each in self.datastore.sentences[place].entities if not each.discontinuous]
-            pairs[0][0].update((place, each.fragments, each.label) for each in gold)
-            pairs[1][0].update((place, each.fragments) for each in gold)
-            names = self.datastore.names
-            pairs[0][1].update((place, each.fragments, names[each.label]) for each in predictions[place])
-            pairs[1][1].update((place, each.fragments) for each in predictions[place])
-        return sum(len(gold & read) / max(1, len(gold) + len(read)) for gold, read in pairs)
+            for span in predictions[place]:
+                labels = self.gold[place].get(span.fragments, ())
+                right += "" in labels or self.datastore.names[span.label] in labels
+                read += 1
+        return 2 * right / max(1, read + sum(len(labels) for place in places for labels in self.gold[place].values()))
 
     def _predict(self, vote: Vote) -> dict[int, list[LabelledSpan[int]]]:
         """The entities of each sentence, read by the others."""
-        weights = vote.label_weights(self.datastore.names).to(self.datastore.labels.device)
-        predictions = {}
-        for place, rows, sums in zip(self.places.tolist(), self.rows, self._log_sums(vote), strict=True):
-            probabilities = (sums + weights.log()).softmax(1).nan_to_num_(0.0)
-            chosen, labels = self.model.network.head.choose(probabilities)
-            first, stop = self.datastore.first[rows[chosen]], self.datastore.stop[rows[chosen]]
-            columns = (first, stop, labels, probabilities[chosen, labels])
-            spans = [LabelledSpan.of(*values) for values in zip(*(each.tolist() for each in columns), strict=True)]
-            predictions[place] = decode(spans, self.model.overlap)
-        return predictions
-
-    def _log_sums(self, vote: Vote) -> list[Tensor]:
-        """log of the weights of each label's spans for the spans of each sentence, the sentence itself left out."""
         key = (vote.temperature, vote.neighbours)
         if key not in self.sums:
             self.sums[key] = self._sum_up(vote)
-        return self.sums[key]
+        log_votes = vote.label_weights(self.datastore.names).to(self.datastore.labels.device).log()
+        sizes = [len(part) for part in self.sums[key]]
+        probabilities = (torch.cat(self.sums[key]) + log_votes).softmax(1).nan_to_num_(0.0)
+        chosen, labels = self.model.network.head.choose(probabilities)
+        rows = torch.cat(self.rows)[chosen.cpu()]
+        place = torch.repeat_interleave(self.places, torch.tensor(sizes))[chosen.cpu()]
+        columns = (place, self.datastore.first[rows], self.datastore.stop[rows], labels, probabilities[chosen, labels])
+        spans: dict[int, list[LabelledSpan[int]]] = {number: [] for number in self.gold}
+        for number, *values in zip(*(each.tolist() for each in columns), strict=True):
+            spans[number].append(LabelledSpan.of(*values))
+        return {number: decode(each, self.model.overlap) for number, each in spans.items()}
 
     def _sum_up(self, vote: Vote) -> list[Tensor]:
-        datastore, head, others = self.datastore, self.model.network.head, self.others
-        vectors = [datastore.rows(rows).float() / vote.temperature for rows in self.rows]
+        """log of the weights of each label's spans for the spans of each sentence, the sentence itself left out."""
+        datastore = replace(self.datastore, vote=replace(vote, times=1.0))
+        head, others = self.model.network.head, LeaveOneOut.of(datastore)
+        vectors = [datastore.rows(rows).float() for rows in self.rows]
         groups = others.duplicate_group[self.places]
         if head.search != "nearest":
-            sizes = [len(rows) for rows in self.rows]
-            of_span = torch.repeat_interleave(groups, torch.tensor(sizes, device=groups.device))
-            probabilities, totals = others.probabilities(torch.cat(vectors), of_span)
-            return list((probabilities.log() + totals[:, None]).split(sizes))
+            sizes = torch.tensor([len(rows) for rows in self.rows])
+            probabilities, totals = others.probabilities(torch.cat(vectors), torch.repeat_interleave(groups, sizes))
+            return list((probabilities.log() + totals[:, None]).split(sizes.tolist()))
         count = vote.neighbours or head.settings.neighbours
         near = others.nearest_sentences(datastore.sentence_vectors[self.places], groups, count)
-        return log_label_sums(datastore, vectors, near)
+        return log_label_sums(datastore, [each / vote.temperature for each in vectors], near)
 
-    def drop_nulls(self) -> None:
+    def _drop_nulls(self) -> None:
         """Ask no more about spans that are null with any vote: most are."""
         most = torch.tensor(max(TIMES)).log()
         sums = self._sum_up(AS_TRAINED)

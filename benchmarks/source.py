@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/source.py RECIPE DATA --corpora conll2003=14000 litbank=5000 --out MODEL
 
 DATA holds the corpora unpacked, as for `corpora.py`. Of each corpus so many training sentences are drawn with seed 0;
-the epoch is chosen on 500 development sentences of each. What it took is written to MODEL/source.json.
+the epoch is chosen on `--dev` development sentences of each. What it took is written to MODEL/source.json.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ def main() -> None:
     parser.add_argument("--corpora", nargs="+", required=True, help="NAME=SENTENCES")
     parser.add_argument("--set", nargs="*", default=[])
     parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--dev", type=int, default=500, help="development sentences of each")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     train, dev = {}, {}
     for name, most in (corpus.split("=") for corpus in options.corpora):
         splits = [one_by_one(nearspan.read(options.data / file).documents) for file in CORPORA[name][:2]]
-        for kept, documents, count in zip((train, dev), splits, (int(most), 500), strict=True):
+        for kept, documents, count in zip((train, dev), splits, (int(most), options.dev), strict=True):
             kept[name] = random.Random(0).sample(documents, min(count, len(documents)))
     settings = [f"encoder.transformer.name={options.encoder}", "training.minutes=0", *options.set]
     recipe = nearspan.recipe(options.recipe).override(settings)

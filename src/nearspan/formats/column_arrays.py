@@ -112,10 +112,12 @@ class ArrayBlock:
     @classmethod
     def read(cls, text: str, line: int, layout: Columns, plain: PlainTags) -> ArrayBlock | None:
         """A block of whole sentences that begins in a line; None if it has to be read line by line."""
-        found = _take_docstarts(text.encode() + b"\n")
-        if found is None or found[0].startswith(b"#") or b"\n\n#" in found[0]:
+        parts = _take_docstarts(text.encode() + b"\n")
+        if parts is None:
             return None
-        data, docstarts = found
+        data, docstarts = parts
+        if data.startswith(b"#") or b"\n\n#" in data:
+            return None
         lines = _Lines.find(data, layout)
         entities = None if lines is None else _entities(data, lines, plain)
         if lines is None or entities is None:

@@ -241,7 +241,7 @@ class Source(_File):
         """The bytes of a long file in blocks of whole lines without the last line end."""
         with refuse_unreadable(self.path):
             size = self.path.stat().st_size
-            most, unpacked, told = most_unpacked(size), 0, 0
+            most, unpacked, position = most_unpacked(size), 0, 0
             rest: list[bytes] = []  # of a line that goes on
             with self.path.open("rb") as file, progress() as advance:
                 packed = file.peek(2)[:2] == _GZIP
@@ -253,8 +253,8 @@ class Source(_File):
                     unpacked += len(data)
                     if packed and unpacked > most:
                         raise unpacks_too_far(self.path, most, size)
-                    told, before = file.tell(), told
-                    advance(f"reading kB of {self.name}", (told >> 10) - (before >> 10), size >> 10)
+                    position, before = file.tell(), position
+                    advance(f"reading kB of {self.name}", (position >> 10) - (before >> 10), size >> 10)
                     end = data.rfind(b"\n")
                     if end < 0:
                         rest.append(data)

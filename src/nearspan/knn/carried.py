@@ -70,8 +70,8 @@ class Carried:
         sentence = tuple(words[start : start + int(batch.lengths[candidates.sentence[row]])].tolist())
         logs = [self.own[c] if self.first[c] == first and self.sentences[c] == sentence else self.like[c] for c in same]
         log_weights = torch.stack(logs) if logs else self.own[:0]
-        heard = log_weights > -torch.inf
-        return self.rows[same][heard], log_weights[heard]
+        counts = log_weights > -torch.inf
+        return self.rows[same][counts], log_weights[counts]
 
     def _words(self, batch: Batch, candidates: Candidates, row: int | None = None) -> tuple[Tensor, Tensor]:
         """The keys of the corpus's words, and where candidates begin among them."""

@@ -96,8 +96,8 @@ class HeldOut:
         groups, vote = others.duplicate_group[sentences], datastore.vote
         neighbours = vote.neighbours or head.settings.neighbours
         near = others.nearest_sentences(datastore.sentence_vectors[sentences], groups, neighbours)
-        asked = [(of_sentence == number).nonzero().flatten() for number in range(len(sentences))]
-        parts = log_label_sums(datastore, [vectors[places] / vote.temperature for places in asked], near)
+        by_sentence = [(of_sentence == number).nonzero().flatten() for number in range(len(sentences))]
+        parts = log_label_sums(datastore, [vectors[places] / vote.temperature for places in by_sentence], near)
         sums = vectors.new_empty(len(rows), count)
-        sums[torch.cat(asked)] = torch.cat(parts)
+        sums[torch.cat(by_sentence)] = torch.cat(parts)
         return sums + vote.label_weights(datastore.names).to(rows.device).log()

@@ -23,6 +23,7 @@ from nearspan.knn import (
     sentence_rows,
     similarities,
 )
+from nearspan.linear import linear
 from nearspan.registry import register
 from nearspan.settings import Settings
 
@@ -161,7 +162,7 @@ class OwnSentences:
     queries: Tensor  # [S]
     pool: Tensor  # [N], -1 for those of no sentence of the batch
 
-    def select(self, queries: Tensor, pool: Tensor) -> "OwnSentences":
+    def select(self, queries: Tensor | slice, pool: Tensor) -> "OwnSentences":
         """Those of some rows of both."""
         return OwnSentences(self.queries[queries], self.pool[pool])
 
@@ -184,34 +185,40 @@ class _NeighbourLoss(torch.autograd.Function):
     The S x N scores are the cost of the whole system, so they are made and used up some rows at a time: the
     gradient with respect to the span vectors, sum_y t_y sum_j (P(j|i) - P(j|i, y_j = y)) h_j, is found along with
     the loss, and no S x N matrix is kept. P(y|s) below float32's least positive number counts as that number; the
-    gradient then only pushes the wrong neighbours away.
+    gradient then only pushes the wrong neighbours away. The pool is sorted by label: what is the same for all spans of
+    a label is then one number a row.
     """
 
     @staticmethod
     def forward(
         ctx: Any, vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor, own: OwnSentences | None
     ) -> Tensor:
+        order = labels.argsort(stable=True)
+        counts = torch.bincount(labels, minlength=targets.shape[1]).tolist()
+        pool = pool.index_select(0, order)
+        own = own.select(slice(None), order) if own is not None else None
+        columns = pool.T.contiguous()  # [H, N]
         losses, gradient = vectors.new_empty(len(vectors)), torch.empty_like(vectors)
-        one_hot = functional.one_hot(labels, targets.shape[1]).to(vectors.dtype)
         for rows in _row_blocks(vectors, pool):
             hidden = own.hidden(rows) if own is not None else None
-            slope, losses[rows] = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot, hidden)
-            gradient[rows] = slope @ pool
-        ctx.own = own
-        ctx.save_for_backward(gradient, vectors, pool, labels, targets, one_hot)
+            slope, losses[rows] = _score_gradient(vectors[rows], pool, counts, targets[rows], hidden)
+            gradient[rows] = linear(slope, columns)
+        ctx.own, ctx.counts = own, counts
+        ctx.save_for_backward(gradient, vectors, pool, order, targets)
         return losses
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        gradient, vectors, pool, labels, targets, one_hot = ctx.saved_tensors
+        gradient, vectors, pool, order, targets = ctx.saved_tensors
         upstream = gradients[0][:, None]
         pool_gradient = None
         if ctx.needs_input_grad[1]:
-            pool_gradient = torch.zeros_like(pool)
+            by_label = torch.zeros_like(pool)
             for rows in _row_blocks(vectors, pool):
                 hidden = ctx.own.hidden(rows) if ctx.own is not None else None
-                slope, _ = _score_gradient(vectors[rows], pool, labels, targets[rows], one_hot, hidden)
-                pool_gradient += slope.T @ (vectors[rows] * upstream[rows])
+                slope, _ = _score_gradient(vectors[rows], pool, ctx.counts, targets[rows], hidden)
+                by_label += slope.T @ (vectors[rows] * upstream[rows])
+            pool_gradient = torch.empty_like(by_label).index_copy_(0, order, by_label)
         return gradient * upstream, pool_gradient, None, None, None
 
 
@@ -224,25 +231,31 @@ def _draw_nulls(null: Tensor, share: float) -> tuple[Tensor, Tensor]:
 
 def _row_blocks(vectors: Tensor, pool: Tensor) -> Iterator[slice]:
     """Rows of the scores to hold at once: what a CPU's caches like, or 256 MB on a GPU."""
-    size = max(1, (2**26 if vectors.is_cuda else 2**21) // len(pool))
+    size = max(1, (2**26 if vectors.is_cuda else 2**19) // len(pool))
     return (slice(first, first + size) for first in range(0, len(vectors), size))
 
 
 def _score_gradient(
-    vectors: Tensor, pool: Tensor, labels: Tensor, targets: Tensor, one_hot: Tensor, hidden: Tensor | None = None
+    vectors: Tensor, pool: Tensor, counts: list[int], targets: Tensor, hidden: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """d loss / d score [S, N] and the loss [S]; `hidden` [S, N] are not compared with."""
-    scores = vectors @ pool.T
+    """d loss / d score [S, N] and the loss [S], for a pool with so many spans of each label, label after label.
+
+    `hidden` [S, N] are not compared with.
+    """
+    scores = linear(vectors, pool)
     if hidden is not None:
         scores.masked_fill_(hidden, -torch.inf)
     number = torch.finfo(scores.dtype)
     weights = scores.sub_(scores.amax(1, keepdim=True).clamp_(min=number.min)).exp_()
-    sums = weights @ one_hot  # [S, 1 + Y]
+    by_label = weights.split(counts, dim=1)
+    sums = torch.stack([part.sum(1) for part in by_label], dim=1)  # [S, 1 + Y]
     total, mass = sums.sum(1).clamp_(min=number.tiny), targets.sum(1)  # [S]; 0 where nothing is compared with
     sums.clamp_(min=number.tiny)
     slope = (mass / total)[:, None] - targets / sums  # [S, 1 + Y]: of a weight of each label
     losses = mass * total.log() - (targets * sums.log()).sum(1)
-    return slope.index_select(1, labels).mul_(weights), losses
+    for part, of_label in zip(by_label, slope.unbind(1), strict=True):
+        part *= of_label[:, None]
+    return weights, losses
 
 
 register("head", NearestHead)

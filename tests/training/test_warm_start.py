@@ -144,10 +144,15 @@ def test_a_stopped_warm_start_goes_on_from_its_checkpoint(old, medicines, tmp_pa
 
 def test_edits_that_were_made_meanwhile_are_carried_over(old, tmp_path):
     model = nearspan.load(old, device="cpu")
+    model.memory.add("[Ann](PERSON) sang")  # what training has seen, as the next one, which is undone
     model.memory.add("[Zed](PERSON) slept")
     nearspan.train(out=tmp_path / "new", from_model=old, device="cpu")
-    model.memory.undo()  # what training has seen
+    model.memory.undo()
+    model.memory.add("[Joe](PERSON) came")
+    model.memory.remove(model.memory.sentences("Joe came")[0].id)
     model.memory.add("[Zoe](PERSON) left [Kyiv](PLACE). [Kyiv](PLACE) is far.")
+    far = model.memory.sentences("Kyiv is far")[0]
+    model.memory.relabel(far.id, far.entities[0].span, "PERSON")
     march = model.memory.sentences("21 March")[0]
     model.memory.relabel(march.id, nearspan.Span.of(4, 8), "PLACE")
     nobody = model.memory.sentences("Nobody")[0]

@@ -97,7 +97,7 @@ class Service:
 
     @property
     def labels(self) -> list[str]:
-        """The labels that the model knows; they never change."""
+        """The labels that the model knows: its own, and those that its memory has beside them."""
         return self._model.labels[1:]
 
     def describe(self) -> dict[str, Any]:

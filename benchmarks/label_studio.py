@@ -2,7 +2,7 @@
 
     python -m venv studio && studio/bin/pip install label-studio
     python benchmarks/label_studio.py eng.train eng.testa --label-studio studio/bin/label-studio --model runs/few
-        --out R.json [--documents 30] [--minutes 3] [--annotations 50] [--held-out 300]
+        --out R.json [--documents 30] [--minutes 20] [--annotations 50] [--held-out 300] [--train-every 25] [--pause 5]
 
 The model, recipe `start`, is trained on the first `--documents` of the training file, unless its folder is there
 already, and copied: the folder itself stays as it is. `nearspan serve --label-studio` and Label Studio, with an empty
@@ -10,8 +10,10 @@ database in a temporary folder, are processes of their own on loopback. Over Lab
 sentences that training has not seen are imported, and the model is connected. Then an annotator is simulated: it asks
 for the next task, which comes with a prediction, and saves the gold annotation, one after the other. After each the
 next task's prediction names the state of the memory that it was made with; this must be the one that holds what was
-just saved. F1 is on sentences of the second file, by the served model, after every `--every` annotations. At the end
-annotations are changed, deleted and skipped, and a text with an emoji is predicted and annotated.
+just saved. F1 is on sentences of the second file, by the served model, after every `--every` annotations. With
+`--train-every` the server trains the model again after so many, and the annotator takes `--pause` seconds for each, as
+people do. The last training is waited for, and F1 taken once more. At the end annotations are changed, deleted and
+skipped, and a text with an emoji is predicted and annotated.
 """
 
 from __future__ import annotations
@@ -140,6 +142,14 @@ class Server:
     def __init__(self, address: str, token: str) -> None:
         self.client = httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=120)
 
+    @property
+    def labels(self) -> list[str]:
+        return list(self.client.get("/health").json()["labels"])
+
+    def set_up(self, xml: str) -> dict[str, Any]:
+        """What Label Studio asks before each prediction."""
+        return dict(self.client.post("/label-studio/setup", json={"schema": xml, "project": "0"}).json())
+
     def edits(self) -> int:
         return int(self.client.get("/memory/log").json()["total"])
 
@@ -181,38 +191,42 @@ def annotate(
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Ask for the next task, compare its prediction, save the gold annotation; as many times as there are tasks."""
-    f1, states, saving, fetching = {0: server.f1(held)}, [], [], []
+    f1, states, saving, fetching = {"0": server.f1(held)}, [], [], []
     right_before = right_after = predicted_regions = with_evidence = in_memory = state_named = 0
-    before, edits = "", 0
+    before = ""
     for number in range(1, len(gold) + 1):
         began = time.perf_counter()
         task = studio.ask("GET", f"/api/projects/{project}/next")
         fetching.append(time.perf_counter() - began)
         in_memory += bool(before and server.remembered(before))
         [prediction] = task["predictions"]
-        state_named += int(prediction["model_version"].rpartition(".")[2]) == edits
+        state_named += int(prediction["model_version"].rpartition(".")[2]) == server.edits()
         states.append(prediction["model_version"])
         document = gold[task["data"]["text"]]
         predicted_regions += len(prediction["result"])
         with_evidence += sum(bool(region.get("meta", {}).get("text")) for region in prediction["result"])
         right = entities(regions(document))
         right_before += entities(prediction["result"]) == right
+        time.sleep(options.pause)
         began = time.perf_counter()
         annotation = studio.ask("POST", f"/api/tasks/{task['id']}/annotations/", json={"result": regions(document)})
         saving.append(time.perf_counter() - began)
         before = f"label-studio/{project}/{task['id']}/{annotation['id']}"
-        edits = server.edits()  # asked after the answer, before the next task
         [again] = server.annotate([document])
         right_after += set(again.entities) == set(document.entities)
         if number % options.every == 0 or number == len(gold):
-            f1[number] = server.f1(held)
-            print(f"{number} annotations: F1 {f1[number]:.4f}", flush=True)
+            f1[str(number)] = server.f1(held)
+            print(f"{number} annotations: F1 {f1[str(number)]:.4f}", flush=True)
     in_memory += bool(server.remembered(before))
+    models = {state.rpartition(".")[0] for state in states}
+    if options.train_every:
+        f1["after the last training"] = f1_after_training(server, held, models, options)
     return {
         "annotations": len(gold),
         "in_memory_when_the_next_task_came": in_memory,
         "predictions_that_name_the_last_edit": state_named,
         "different_model_versions": len(set(states)),
+        "models": len(models),
         "predicted_regions": predicted_regions,
         "predicted_regions_with_evidence": with_evidence,
         "sentences_right_before_annotating": right_before,
@@ -224,6 +238,19 @@ def annotate(
         ),
         "held_out_f1": f1,
     }
+
+
+def f1_after_training(
+    server: Server, held: Sequence[Document], models: set[str], options: argparse.Namespace
+) -> float | None:
+    """F1 once a model answers that has seen all annotations; None where none comes."""
+    due = 1 + options.annotations // options.train_every
+    end = time.monotonic() + 900
+    while len(models) < due and time.monotonic() < end:
+        time.sleep(5)
+        version = server.set_up(config(server.labels))["model_version"]
+        models.add(version.rpartition(".")[0])
+    return server.f1(held) if len(models) >= due else None
 
 
 def change_and_delete(studio: Studio, server: Server, project: int) -> dict[str, Any]:
@@ -307,7 +334,9 @@ def main() -> None:
     arguments.add_argument("--label-studio", type=Path, required=True)
     arguments.add_argument("--model", type=Path, required=True)
     arguments.add_argument("--documents", type=int, default=30)
-    arguments.add_argument("--minutes", type=int, default=3, help="of training")
+    arguments.add_argument("--minutes", type=int, default=20, help="of training, at most")
+    arguments.add_argument("--train-every", type=int, default=0)
+    arguments.add_argument("--pause", type=float, default=0.0, help="seconds that the annotator takes for a task")
     arguments.add_argument("--annotations", type=int, default=50)
     arguments.add_argument("--every", type=int, default=10)
     arguments.add_argument("--held-out", type=int, default=300)
@@ -331,12 +360,15 @@ def main() -> None:
         "command": without_folders(sys.argv),
         "commit": current_commit(),
         "seed": options.seed,
+        "train_every": options.train_every,
+        "pause": options.pause,
         "model": trained,
         "held_out_sentences": len(held),
         "cores": os.cpu_count(),
         "processor": platform.processor() or platform.machine(),
     }
-    options.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    earlier = json.loads(options.out.read_text()) if options.out.exists() else []
+    options.out.write_text(json.dumps([*earlier, record], indent=1, ensure_ascii=False) + "\n")
 
 
 def run(
@@ -345,6 +377,7 @@ def run(
     """Start both, and let the annotator work."""
     port, token, key = free_port(), secrets.token_urlsafe(12), secrets.token_hex(20)
     serve = [sys.executable, "-m", "nearspan", "serve", str(scratch / "model"), "--port", "0", "--device", "cpu"]
+    serve += ["--train-every", str(options.train_every)]
     start = [str(options.label_studio), "start", "--no-browser", "--internal-host", "127.0.0.1", "--port", str(port)]
     start += ["--username", "annotator@example.org", "--password", secrets.token_urlsafe(12), "--user-token", key]
     logs = scratch / "serve.log", scratch / "studio.log"
@@ -356,7 +389,7 @@ def run(
         address = wait_for("nearspan", logs[0], 120, r"http://127\.0\.0\.1:\d+/")[0]
         server, studio = Server(address, token), Studio(port, key)
         studio.wait(900)
-        labels = server.client.get("/health").json()["labels"]
+        labels = server.labels
         project = studio.ask("POST", "/api/projects", json={"title": "CoNLL-2003", "label_config": config(labels)})[
             "id"
         ]

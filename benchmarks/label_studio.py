@@ -386,7 +386,7 @@ def run(
         process([*serve, "--label-studio"], {"NEARSPAN_TOKEN": token}, logs[0]),
         process(start, data, logs[1]),
     ):
-        address = wait_for("nearspan", logs[0], 120, r"http://127\.0\.0\.1:\d+/")[0]
+        address = wait_for("nearspan", logs[0], 900, r"http://127\.0\.0\.1:\d+/")[0]
         server, studio = Server(address, token), Studio(port, key)
         studio.wait(900)
         labels = server.labels

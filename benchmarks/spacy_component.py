@@ -9,7 +9,8 @@ after all of them changes nothing here. Then, over the whole test set:
 1. A blank English pipeline with the component reads the texts in its own tokenizer's words. `nearspan annotate` reads
    the same texts from a file in which those words are given. Are the entities the same, and how far apart are scores?
 2. Time, the medians of turns of processor time after one to warm up: the pipeline; its tokenizer, and the model with
-   the same words as documents; and the model with texts alone, which it parts into words of its own.
+   the same words as documents; the model with texts alone, which it parts into words of its own; and what `nearspan
+   annotate` does with a file of these texts once its model is loaded: read them, find entities, write JSON lines.
 3. The test set's own words and sentences, with its entities in `doc.spans`: F1 by spaCy's `nlp.evaluate` and by
    `nearspan.evaluate`.
 """
@@ -36,7 +37,10 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 import nearspan
+from nearspan.formats.files import stream
+from nearspan.formats.jsonl import json_line
 from nearspan.integrations.spacy.annotations import to_document, word_tokens
+from nearspan.io.atomic import write_file
 
 KEY = "nearspan"
 CORPORA = {
@@ -68,6 +72,11 @@ def annotate(folder: Path, model: Path, documents: Iterable[nearspan.Document]) 
         {(entity.start, entity.end, entity.label): entity.score for entity in document.entities}
         for document in nearspan.read(out)
     ]
+
+
+def annotate_file(model: nearspan.Model, texts: Path, out: Path) -> None:
+    """What the command does between loading its model and its end."""
+    write_file(out, (json_line(document) + "\n" for document in model.pipe(stream(texts))))
 
 
 def same_entities(piped: list[dict[Any, float]], annotated: list[dict[Any, float]]) -> dict[str, Any]:
@@ -145,7 +154,10 @@ def measure(name: str, folder: Path, options: argparse.Namespace) -> dict[str, A
         in_words = [to_document(doc) for doc in nlp.tokenizer.pipe(texts)]
         piped = [entities_of(doc) for doc in nlp.pipe(texts)]
         entities = same_entities(piped, annotate(Path(place), path, in_words))
+        nearspan.write([nearspan.Document(text) for text in texts], Path(place) / "texts.jsonl")
+        files = (Path(place) / "texts.jsonl", Path(place) / "out.jsonl")
         ways: dict[str, Callable[[], object]] = {
+            "annotate": lambda: annotate_file(model, *files),
             "pipeline": lambda: list(nlp.pipe(texts)),
             "tokenizer": lambda: list(nlp.tokenizer.pipe(texts)),
             "model_with_its_words": lambda: list(model.pipe(in_words)),
@@ -162,6 +174,7 @@ def measure(name: str, folder: Path, options: argparse.Namespace) -> dict[str, A
         "words": sum(len(document.words or ()) for document in in_words),
         "entities": entities,
         "seconds": times,
+        "pipeline_to_annotate": round(times["pipeline"] / times["annotate"], 3),
         "pipeline_to_tokenizer_and_model": round(times["pipeline"] / both, 3),
         "pipeline_to_model_with_texts": round(times["pipeline"] / times["model_with_texts"], 3),
         "f1": {"nearspan.evaluate": ours.f1, "nlp.evaluate": theirs[f"spans_{KEY}_f"]},

@@ -231,7 +231,7 @@ def test_several_annotations_come_at_once(studio):
     assert len(studio.post("/label-studio/webhook", json=event).json()["edits"]) == 2
 
 
-@pytest.mark.parametrize("action", ["PROJECT_UPDATED", "START_TRAINING", "TASKS_CREATED", "ANNOTATIONS_DELETED"])
+@pytest.mark.parametrize("action", ["PROJECT_UPDATED", "TASKS_CREATED", "ANNOTATIONS_DELETED"])
 def test_other_events_change_nothing(studio, action):
     answer = studio.post("/label-studio/webhook", json={"action": action, "project": PROJECT})
     assert answer.json() == {"edits": [], "problems": []}

@@ -1,7 +1,7 @@
 """From spaCy's documents to ours and back: its tokens are the words, so every entity begins and ends with a token."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy
 from spacy.tokens import Doc, Span, SpanGroup
@@ -22,33 +22,40 @@ def to_document(doc: Doc) -> Document:
 
 def word_tokens(doc: Doc) -> list[tuple[int, int, int]]:
     """The number, the first character and the end of each token that is a word."""
-    rows = doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist()
-    return [
-        (number, start, start + length) for number, (start, length, space) in enumerate(rows) if length and not space
-    ]
+    starts, lengths, spaces = doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).T
+    [numbers] = ((lengths > 0) & (spaces == 0)).nonzero()
+    starts, lengths = starts[numbers], lengths[numbers]
+    return list(zip(numbers.tolist(), starts.tolist(), (starts + lengths).tolist(), strict=True))
 
 
 def set_entities(doc: Doc, entities: Iterable[Entity], key: str, set_ents: bool, with_fragments: bool) -> None:
     """Write entities to `doc.spans[key]`, their fragments where there are several, and flat ones to `doc.ents`."""
     entities = list(entities)
-    tokens = word_tokens(doc) if entities else []
-    first, stop = {start: i for i, start, _ in tokens}, {end: i + 1 for i, _, end in tokens}
-
-    def span(entity: Entity, fragment: Fragment, number: str = "") -> Span:
-        start, end = fragment
-        return Span(doc, first[start], stop[end], label=entity.label, span_id=number)
-
     whole = [entity for entity in entities if not entity.span.discontinuous]
-    spans = [span(entity, entity.fragments[0]) for entity in whole]
+    places = _tokens(doc, [entity.fragments[0] for entity in whole])
+    spans = [Span(doc, *place, label=entity.label) for entity, place in zip(whole, places, strict=True)]
     doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs={"scores": _scores(whole)})
     if with_fragments:
         parts = [(str(n), e, part) for n, e in enumerate(entities) if e.span.discontinuous for part in e.fragments]
         name, scores = key + FRAGMENTS, _scores(entity for _, entity, _ in parts)
-        fragments = [span(entity, part, number) for number, entity, part in parts]
+        places = _tokens(doc, [part for *_, part in parts])
+        fragments = [
+            Span(doc, *place, label=entity.label, span_id=number)
+            for (number, entity, _), place in zip(parts, places, strict=True)
+        ]
         doc.spans[name] = SpanGroup(doc, name=name, spans=fragments, attrs={"scores": scores})
     if set_ents:
         taken = list(doc.ents)
         doc.ents = taken + flat_spans(taken, list(zip(spans, (entity.score or 0.0 for entity in whole), strict=True)))
+
+
+def _tokens(doc: Doc, fragments: Sequence[Fragment]) -> list[tuple[int, int]]:
+    """The first token of each fragment, and the one after its last."""
+    if not fragments:
+        return []
+    begins, (starts, ends) = doc.to_array("IDX").astype("int64"), numpy.array(fragments).T
+    first, stop = begins.searchsorted(starts, "right") - 1, begins.searchsorted(ends - 1, "right")
+    return list(zip(first.tolist(), stop.tolist(), strict=True))
 
 
 def flat_spans(taken: Iterable[Span], scored: list[tuple[Span, float]]) -> list[Span]:

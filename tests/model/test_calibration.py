@@ -126,6 +126,12 @@ def test_a_precision_out_of_reach_says_what_can_be_had():
         choose_threshold(scored, gold=60, target=0.95)
 
 
+def test_a_precision_is_that_of_all_entities_though_few_new_ones_are_right_more_often():
+    scored = [(0.9, True)] * 80 + [(0.9, False)] * 20 + [(0.9, True)] * 20
+    with pytest.raises(ConfigError, match=r"no threshold keeps a `target_precision` of 0.9 .* is 0.8333"):
+        choose_threshold(scored, gold=120, target=0.9, new=[False] * 100 + [True] * 20)
+
+
 def test_equal_scores_stay_or_go_together():
     scored = [(0.9, True)] * 20 + [(0.8, True)] * 5 + [(0.8, False)] * 5
     assert choose_threshold(scored, gold=30, target=0.95).threshold == pytest.approx(0.85)

@@ -120,8 +120,8 @@ def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome
         return [replace(outcome, failure=failures.get(i, "")) for i, outcome in enumerate(carry)]
     outcomes = []
     for i, log in enumerate(logs):
-        heavy = rows[i][0][log > 0]
-        weights = log[log > 0].exp().clamp(max=LIMIT).tolist()
+        raised_spans = log > 0
+        heavy, weights = rows[i][0][raised_spans], log[raised_spans].exp().clamp(max=LIMIT).tolist()
         places = zip(datastore.first[heavy].tolist(), datastore.stop[heavy].tolist(), weights, strict=True)
         outcomes.append(Outcome(tuple(places), failures.get(i, "")))
     return outcomes

@@ -26,8 +26,9 @@ def test_of_several_labels_each_may_be_wrong():
     assert expected_errors(probabilities, multilabel=True).tolist() == pytest.approx([0.6, 0])
 
 
-def test_what_is_known_already_is_worth_nothing():
-    assert worth(torch.tensor([2.0, 2.0, 1.0]), torch.tensor([1.0, 0.5, -1.0])).tolist() == [0, 1, 2]
+def test_what_is_known_already_is_worth_nothing_and_what_is_far_its_doubt():
+    values = worth(torch.tensor([2.0, 2.0, 2.0, 1.0]), torch.tensor([1.0, 0.95, 0.9, -1.0])).tolist()
+    assert values == pytest.approx([0, 1, 2, 1], abs=1e-5)
 
 
 def test_a_text_like_one_that_another_reviewer_has_comes_later(instance: Model, monkeypatch: pytest.MonkeyPatch):

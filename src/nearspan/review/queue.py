@@ -17,11 +17,12 @@ from nearspan.review.pool import PoolText
 
 MOST = 2_000  # texts that are compared, drawn by chance where there are more: others follow as these are answered
 BLOCK = 250  # texts that are read at once in the beginning
+ALIKE = 0.1  # texts that are nearer than this to what is known, by cosine, are worth less
 BEST, OLDEST = 16, 8  # texts that are read again after an answer: those that come next, and those read longest ago
 
 
 class Queue:
-    """Texts in order of doubt and of distance from the memory, as the model reads them with its memory of the moment.
+    """Texts in order of doubt, near-duplicates of the memory later, as the model reads them with the memory it has.
 
     After an answer the texts that come next are read again, and a few others in turn: that takes a moment where all
     would take long. The order is made anew whenever the queue is: nothing of it is kept on disk.
@@ -104,5 +105,5 @@ class Queue:
 
 
 def worth(doubts: Tensor, near: Tensor) -> Tensor:
-    """What an answer to each text [N] is worth: its doubt, times its distance from what is known or asked already."""
-    return doubts * (1 - near).clamp(min=0)
+    """What an answer to each text [N] is worth: its doubt; less of it, the more it is like what is known or asked."""
+    return doubts * ((1 - near) / ALIKE).clamp(0, 1)

@@ -135,8 +135,6 @@ def main() -> None:
     voted = concepts.identify([(entity.text, entity.label) for _, entity in places])
     seconds = time.process_time() - began
     by_memory = {(document.id, entity): each for (document, entity), (each, _) in zip(places, voted, strict=True)}
-    predicted = list(model.pipe([document.with_entities(()) for document in gold], workers=1))
-    found = {(each.id, entity) for each in predicted for entity in each.entities}
     systems: dict[str, Callable[[str, Entity], str]] = {
         "look-up": lambda _, entity: look_up(counts, entity.text),
         "memory": lambda id, entity: by_memory[id, entity],
@@ -153,30 +151,35 @@ def main() -> None:
         "model": given.model.name,
         "gold": given.gold.name,
         "names": len(concepts.identifier_of),
-        "f1": round(nearspan.score(gold, predicted).f1, 4),
         "commit": current_commit(),
         "hardware": f"CPU, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}",
     }
-    rows = []
-    for name, identify in systems.items():
-        mentions = [(entity, identify(document.id, entity), document.id) for document, entity in places]
-        both = {
-            "given": accuracy([(entity, each) for entity, each, _ in mentions]),
-            "found": accuracy([(entity, each) for entity, each, id in mentions if (id, entity) in found]),
-        }
+
+    def write(row: dict[str, Any]) -> None:
+        line = json.dumps(about | row)
+        print(line, flush=True)
+        with given.out.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    answers = {
+        name: [(document.id, entity, identify(document.id, entity)) for document, entity in places]
+        for name, identify in systems.items()
+    }
+    for name, mentions in answers.items():
         times = {"seconds": round(seconds, 2), "index_seconds": round(index_seconds, 2)} if name == "memory" else {}
-        rows.append(about | {"system": name} | both | times)
+        write({"system": name, "given": accuracy([mention[1:] for mention in mentions])} | times)
     if given.neighbours:
         documents = gold[: given.neighbours]
         chosen, some = by_neighbours(model, documents), {document.id for document in documents}
-        for name, answers in (("neighbours", chosen), ("memory", by_memory)):
-            mentions_of = [(entity, answers[each.id, entity]) for each, entity in places if each.id in some]
-            rows.append(about | {"system": name, "documents": len(documents), "given": accuracy(mentions_of)})
-    for row in rows:
-        line = json.dumps(row)
-        print(line)
-        with given.out.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        for name, each in (("neighbours", chosen), ("memory", by_memory)):
+            mentions_of = [(entity, each[document.id, entity]) for document, entity in places if document.id in some]
+            write({"system": name, "documents": len(documents), "given": accuracy(mentions_of)})
+    predicted = list(model.pipe([document.with_entities(()) for document in gold], workers=1))
+    found = {(document.id, entity) for document in predicted for entity in document.entities}
+    f1 = round(nearspan.score(gold, predicted).f1, 4)
+    for name, mentions in answers.items():
+        those = [(entity, each) for id, entity, each in mentions if (id, entity) in found]
+        write({"system": name, "f1": f1, "found": accuracy(those)})
 
 
 if __name__ == "__main__":

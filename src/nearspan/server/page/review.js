@@ -84,7 +84,7 @@ export class ReviewLoop {
     this.view.replaceChildren(
       make("div", { class: "row" }, this.counts, make("button", { type: "button", class: "quiet last", onclick: () => this.#askName() }, `You are ${this.reviewer}`)),
       this.bar, make("div", { class: "row" }, this.due, this.train), this.note, this.board, this.none,
-      make("p", { class: "soft hint", id: "review-keys" }, "Choose words with the mouse, or with ← and →, with Shift more of them; ↑ and ↓ choose an entity. A number gives what is chosen a label, 0 or Delete none. Esc brings back what the model has read."),
+      make("p", { class: "soft hint", id: "review-keys" }, "Choose words with the mouse or a finger, or with ← and →, with Shift more of them; ↑ and ↓ choose an entity. A number gives what is chosen a label, 0 or Delete none. Esc brings back what the model has read."),
       make("div", { class: "row" }, make("label", { htmlFor: "format" }, "All answers as"), format, download));
   }
 

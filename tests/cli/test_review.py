@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import nearspan
+from nearspan.cli import dialogue
 
 TEXTS = "Zed met Ada in Oslo.\n\nBob Stone left Oslo for Oslo.\n"
 
@@ -55,6 +56,17 @@ def test_an_entity_takes_the_place_of_those_that_share_its_words_and_r_brings_al
     shown = review("left = PLACE", "r", "q", text="Ada left.").out.split("Enter: right")
     assert "«left»⟨PLACE⟩" in shown[1]
     assert "«left»⟨PLACE⟩" not in shown[2]
+
+
+def test_why_a_training_has_failed_is_said_once(capsys, folders, tmp_path: Path, monkeypatch):
+    model = nearspan.load(shutil.copytree(folders["instance"], tmp_path / "model"), "cpu")
+    review = model.review(TEXTS.splitlines())
+    monkeypatch.setattr(review, "_training", lambda: "failed: there is nothing to train on")
+    lines = iter(["", ""])
+    monkeypatch.setattr(dialogue, "_read_line", lambda: next(lines, None))
+    dialogue.Dialogue(review, "ada", lambda model: model).run()
+    assert capsys.readouterr().out.count("the training has failed: there is nothing to train on") == 1
+    assert review.progress().answered == 2
 
 
 def test_the_end_of_the_lines_ends_it_and_it_goes_on_where_it_was(review, answers):

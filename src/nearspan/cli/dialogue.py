@@ -37,6 +37,7 @@ class Dialogue:
         self.task: Task | None = None
         self.document = Document("")  # the text with the entities that it is to have
         self.colours = LabelColours(review.model.labels)
+        self.training = ""  # how it stood when that was last said
 
     def run(self) -> None:
         """Ask text after text, until there is none left or the reviewer stops."""
@@ -78,9 +79,11 @@ class Dialogue:
     def _next(self) -> None:
         """The next text, read by the model that was trained meanwhile, where one is ready."""
         if self.review.swap(self.configure):
+            self.colours = LabelColours(self.review.model.labels)
             echo("   the model is trained, and goes on with the texts that are left")
-        elif (training := self.review.progress().training).startswith("failed"):
-            echo(f"   the training has {training}")
+        before, self.training = self.training, self.review.progress().training
+        if self.training.startswith("failed") and self.training != before:
+            echo(f"   the training has {self.training}")
         self._take(self.review.next(self.reviewer))
 
     def _take(self, task: Task | None) -> None:

@@ -94,8 +94,11 @@ class Read:
 
 
 def score(gold: Entities, read: Entities) -> dict[str, float]:
+    """F1, precision and recall in percent, and F1 of spans whatever their label."""
     right = len(gold & read)
+    spans = {each[:3] for each in gold}, {each[:3] for each in read}
     return {
+        "f1_spans": round(200 * len(spans[0] & spans[1]) / max(1, len(spans[0]) + len(spans[1])), 2),
         "f1": round(200 * right / max(1, len(gold) + len(read)), 2),
         "precision": round(100 * right / max(1, len(read)), 2),
         "recall": round(100 * right / max(1, len(gold)), 2),
@@ -170,7 +173,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--old", help="a corpus with labels that the source knows")
     parser.add_argument("--old-name", default="conll2003", help="its name among the source's corpora")
-    parser.add_argument("--powers", nargs="+", type=float, default=[0.1, 0.03])
+    parser.add_argument("--powers", nargs="*", type=float, default=[0.1, 0.03])
     parser.add_argument("--old-most", type=int, default=0, help="sentences of it that are read; 0: all")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
@@ -223,7 +226,9 @@ def main() -> None:
                 run["fitted"] = score(dev.gold, dev.predict(fitted))
                 run |= tag_words(train, dev, chosen, transitions, options.powers)
                 if old is not None and not shots:
-                    added = concatenate([memory, plain])
+                    names = ("", *memory.own_names, *used)
+                    more = replace(plain.with_names(names), own_labels=memory.own_labels)
+                    added = concatenate([memory, more])
                     added = replace(added, vote=fit_vote(model, added))
                     run["added"] = score(dev.gold, _of_labels(dev.predict(added), used)) | {"times": added.vote.times}
                     run["old"] = score(old.gold, _without_labels(old.predict(added), used))

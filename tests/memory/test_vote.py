@@ -103,3 +103,10 @@ def test_spans_that_may_be_entities_are_not_passed_over(editor: Editor):
         exact = model.network.predict_proba(query)
         quick = model.network.predict_proba(query, entities_only=True)
         assert torch.equal(exact.argmax(1), quick.argmax(1))
+
+
+def test_a_vote_is_fitted_where_sentences_have_no_others_to_be_read_by(editor: Editor):
+    editor.build(DOCUMENTS[:1], labels_from=DOCUMENTS[:1])
+    for weight in ("enough", 1):
+        editor.add("Nobody [sang](SONG) [Aspirin](ORGAN)", weight=weight)
+    assert editor.model.datastore.vote.fitted >= 2

@@ -21,8 +21,8 @@ def log_label_sums(datastore: Datastore, vectors: Sequence[Tensor], sentences: T
 
 def _log_sums(datastore: Datastore, vectors: Tensor, sentences: Tensor) -> Tensor:
     table, count = datastore.vectors, len(datastore.names)
-    if not len(vectors):
-        return vectors.new_zeros(0, count)
+    if not len(vectors) or not sentences.shape[1]:
+        return vectors.new_full((len(vectors), count), -math.inf)
     if isinstance(table, WordTable) and not bool(table.set_apart[sentences].any()):
         totals, shares = weigh_span_rows(vectors, table.pool(sentences), count, datastore.max_width)
         shared = vectors @ table.shared[0]

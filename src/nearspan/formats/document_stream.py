@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +29,27 @@ class Readable(Protocol):
 
     def place(self) -> Place:
         """Where it was read."""
+
+
+class Block(ABC):
+    """Some documents that a format yields at once, none of which was made yet."""
+
+    @property
+    @abstractmethod
+    def entity_count(self) -> int:
+        """How many entities they have."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many documents there are."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Placed]:
+        """The documents."""
+
+
+BlockCounter = Callable[[Block], Iterator[Placed]]
+"""Takes a block, and gives back the documents of which it wants to have nothing."""
 
 
 class Part(Protocol):
@@ -56,8 +78,9 @@ class Reading:
 
     source: Source
     format: str
-    content: Corpus | Iterable[Readable]
+    content: Corpus | Iterable[Readable | Block]
     entity_count: int = 0
+    counter: BlockCounter | None = None
 
     def __iter__(self) -> Iterator[Placed]:
         """The documents with their places; after the last a CorpusError if annotations are missing."""
@@ -66,10 +89,13 @@ class Reading:
                 self.entity_count += document.entity_count
                 yield document, place
         else:
-            for draft in self.content:
-                document = draft.document()
-                self.entity_count += document.entity_count
-                yield document, draft.place
+            for part in self.content:
+                if isinstance(part, Block):
+                    yield from self._read_block(part)
+                else:
+                    document = part.document()
+                    self.entity_count += document.entity_count
+                    yield document, part.place
         check_sum(self.entity_count, self._listed(), self.source, self.format)
 
     @property
@@ -81,6 +107,15 @@ class Reading:
     def docstarts(self) -> int:
         """The -DOCSTART- lines so far."""
         return self.content.docstarts if isinstance(self.content, Corpus) else self.source.docstarts
+
+    def _read_block(self, block: Block) -> Iterator[Placed]:
+        if self.counter is not None:
+            self.entity_count += block.entity_count
+            yield from self.counter(block)
+            return
+        for placed in block:
+            self.entity_count += placed[0].entity_count
+            yield placed
 
     def _listed(self) -> Sequence[Problem]:
         return self.content.problems if isinstance(self.content, Corpus) else self.source.problems
@@ -126,6 +161,8 @@ class Stream(Iterator[Document]):
         self.count = 0
         self._place: Callable[[], Place] = partial(Place, "")
         self._left_out = 0  # entities of labels that were not chosen
+        self._is_chosen = False
+        self._counter: BlockCounter | None = None
         self._begun: list[Part] = []
         self._changes: list[Callable[[Document], Document]] = []
         self._placed = self._read(parts)
@@ -190,12 +227,18 @@ class Stream(Iterator[Document]):
 
         After the last document it is a CorpusError if no entity had one of them.
         """
-        self._placed = self._choose(self._placed, set(labels))
+        self._placed, self._is_chosen = self._choose(self._placed, set(labels)), True
+        return self
+
+    def count_blocks(self, counter: BlockCounter) -> Self:
+        """The stream without the documents that `counter` has counted, which are not made."""
+        if not self._changes and not self._is_chosen:
+            self._counter = counter
         return self
 
     def collect(self) -> Corpus:
         """All further documents as a corpus."""
-        with _without_collection():
+        with without_collection():
             pairs = [(document, self.place) for document in self]
         documents = tuple(document for document, _ in pairs)
         return Corpus(documents, self.problems, self.format, self.docstarts, tuple(place for _, place in pairs))
@@ -220,6 +263,8 @@ class Stream(Iterator[Document]):
     def _read(self, parts: Iterable[Part]) -> Iterator[Placed]:
         for part in parts:
             self._begun.append(part)
+            if isinstance(part, Reading):
+                part.counter = self._counter
             yield from part
 
 
@@ -228,7 +273,7 @@ def _placed(corpus: Corpus) -> Iterator[Placed]:
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Look for no cycles while millions of objects are made that hold none: it takes longer than all the reading."""
     was_enabled = gc.isenabled()
     gc.disable()

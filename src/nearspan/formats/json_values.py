@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import excerpt
+from nearspan.formats.document_stream import Block
 from nearspan.formats.format import ending
 from nearspan.formats.source import Source, has_lines_of_arrays
 from nearspan.io.atomic import write_file
@@ -30,14 +31,22 @@ def read_records(
     count: Callable[[Any], int],
     read: Callable[[Any, str, int], Iterable[T]],
     plain: Callable[[Any, int, int], T | None] = lambda *_: None,
-) -> Iterator[T]:
+    plain_block: Callable[[str, int, int], Block | None] | None = None,
+) -> Iterator[T | Block]:
     """The documents of all values of a file; of those that `read` calls malformed, what `count` says is listed as lost.
 
     `read` is given a value, a name for a document that has none, and the line. `plain` is asked first, with the value's
-    number: it gives a document of which all annotations are counted, or nothing.
+    number: it gives a document of which all annotations are counted, or nothing. `plain_block` is asked before that,
+    with some lines, of which the first has a line and a number, and gives all their documents or nothing.
     """
     file = source.file
-    for number, (line, record) in enumerate(json_values(source), 1):
+    number = 0
+    for line, record in _values(source, plain_block):
+        if isinstance(record, Block):
+            number += len(record)
+            yield record
+            continue
+        number += 1
         if (document := plain(record, number, line)) is not None:
             yield document
             continue
@@ -50,10 +59,20 @@ def read_records(
             source.add_problem("malformed", f"{_reason(error)}; the document is not read", line, lost=total)
 
 
-def json_values(source: Source) -> Iterator[tuple[int, Any]]:
-    """Each value with its line; what is no JSON is listed."""
+def _values(source: Source, plain_block: Callable[[str, int, int], Block | None] | None) -> Iterator[tuple[int, Any]]:
+    """Each value, or each block that is plain, with its line; what is no JSON is listed."""
     text = source.sample
-    return _array(source) if text.lstrip().startswith("[") and not has_lines_of_arrays(text) else _lines(source)
+    if text.lstrip().startswith("[") and not has_lines_of_arrays(text):
+        yield from _array(source)
+    elif (whole := _whole(source)) is not None:
+        yield whole
+    else:
+        number = 1
+        for line, block in source.blocks():
+            plain = plain_block(block, line, number) if plain_block is not None and source.is_long else None
+            for value in _lines(block, line, source) if plain is None else [(line, plain)]:
+                number += 1 if plain is None else len(plain)
+                yield value
 
 
 def to_line(value: Any) -> str:
@@ -92,23 +111,19 @@ def _array_of(lines: Iterable[str]) -> Iterator[str]:
     yield "\n]\n"
 
 
-def _lines(source: Source) -> Iterator[tuple[int, Any]]:
-    whole = _whole(source)
-    if whole is not None:
-        yield whole
-        return
-    for first_number, block in source.blocks():
-        for number, line in enumerate(block.split("\n"), first_number):
-            if not line.strip():
-                continue
-            try:
-                record = _plain_record(line)
-                if record is None:
-                    record = _decode(line, None, source, number)[0]
-            except (ValueError, RecursionError) as error:
-                _add_lost(source, f"not JSON: {_reason(error)}; the line is not read", number)
-            else:
-                yield number, record
+def _lines(block: str, first: int, source: Source) -> Iterator[tuple[int, Any]]:
+    """The values of some lines."""
+    for number, line in enumerate(block.split("\n"), first):
+        if not line.strip():
+            continue
+        try:
+            record = _plain_record(line)
+            if record is None:
+                record = _decode(line, None, source, number)[0]
+        except (ValueError, RecursionError) as error:
+            _add_lost(source, f"not JSON: {_reason(error)}; the line is not read", number)
+        else:
+            yield number, record
 
 
 def _whole(source: Source) -> tuple[int, Any] | None:

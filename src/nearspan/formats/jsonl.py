@@ -17,20 +17,25 @@ from typing import Any
 from nearspan.document import Document
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import Problem, clean_label, excerpt
-from nearspan.formats.document_stream import Readable
+from nearspan.formats.document_stream import Block, Readable
 from nearspan.formats.format import Format
 from nearspan.formats.json_records import PlainRecord, count_entities, read_record
 from nearspan.formats.json_values import read_records, to_line, write_lines
 from nearspan.formats.source import Source
 
 
-def read(source: Source) -> Iterator[Readable]:
+def read(source: Source) -> Iterator[Readable | Block]:
     """Read JSON lines or a JSON array."""
 
     def read_one(record: Any, name: str, line: int) -> Iterable[Readable]:
         return [read_record(record, name, source, line)]
 
-    return read_records(source, count_entities, read_one, partial(PlainRecord.of, source))
+    def read_block(text: str, line: int, number: int) -> Block | None:
+        from nearspan.formats.plain_block import PlainBlock  # needs numpy, which short files do not wait for
+
+        return PlainBlock.of(source, text, line, number)
+
+    return read_records(source, count_entities, read_one, partial(PlainRecord.of, source), read_block)
 
 
 def detect(source: Source) -> bool:

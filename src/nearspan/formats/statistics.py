@@ -2,13 +2,14 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NotRequired, TypedDict
 
 from nearspan.document import Document, Entity, Span
 from nearspan.formats.column_piece import Piece
 from nearspan.formats.corpus import DUPLICATE, NOT_GOLD, Place, Problem, ProblemRecord, excerpt
+from nearspan.formats.document_stream import Block, Placed
 from nearspan.formats.files import Documents, as_stream
 from nearspan.formats.synonyms import SynonymCounter, SynonymCoverage, Synonyms
 from nearspan.segment import split_words
@@ -57,7 +58,20 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
     known = None if synonyms is None else SynonymCounter(synonyms)
     types: Counter[str] = Counter()
     widths: Counter[int] = Counter()
-    sentences = tokens = nested = overlapping = discontinuous = 0
+    counted = sentences = tokens = nested = overlapping = discontinuous = 0
+
+    def count_block(block: Block) -> Iterator[Placed]:
+        from nearspan.formats import plain_counts  # needs numpy, which short files do not wait for
+
+        nonlocal counted, sentences, tokens
+        counts = plain_counts.count_block(block)
+        counted, sentences, tokens = counted + counts.documents, sentences + counts.sentences, tokens + counts.tokens
+        types.update(counts.labels)
+        widths.update(counts.widths)
+        return counts.rest
+
+    if known is None:
+        documents.count_blocks(count_block)
     for document in documents:
         contents = document.contents
         if isinstance(contents, Piece) and known is None:  # counted when it was read; nothing can be wrong
@@ -87,7 +101,7 @@ def statistics(source: Documents, synonyms: Synonyms | None = None) -> Statistic
     problems = [*documents.problems, *misaligned]
     counts = Statistics(
         format=documents.format,
-        documents=documents.count,
+        documents=documents.count + counted,
         docstarts=documents.docstarts,
         sentences=sentences + documents.docstarts,
         tokens=tokens,

@@ -4,7 +4,7 @@ from nearspan.segment.alignment import align
 from nearspan.segment.coverage import Coverage
 from nearspan.segment.digests import copies, digests
 from nearspan.segment.labelled_span import Fragments, LabelledSpan, contiguous
-from nearspan.segment.sentences import Sentence, split, split_words
+from nearspan.segment.sentences import Sentence, ends_sentence, split, split_words
 
 __all__ = [
     "Coverage",
@@ -15,6 +15,7 @@ __all__ = [
     "contiguous",
     "copies",
     "digests",
+    "ends_sentence",
     "split",
     "split_words",
 ]

@@ -161,7 +161,7 @@ def boundaries(text: str) -> list[int]:
     ['Title', 'At 3.5 mg vs. 4 mg (J. S. Bach et al.) it works.', 'Why?', '不知道。', '好']
     """
     edges = {match.end() for match in _SURE.finditer(text)}
-    edges.update(gap.start() for gap in _GAP.finditer(text) if _ends_sentence(text, gap.start(), gap.end()))
+    edges.update(gap.start() for gap in _GAP.finditer(text) if ends_sentence(text, gap.start(), gap.end()))
     for paragraph in _paragraphs(text):
         edges.add(paragraph[-1][1])
         widest = max(end - start for start, end in paragraph)
@@ -171,7 +171,7 @@ def boundaries(text: str) -> list[int]:
     return sorted(edge for edge in edges if 0 < edge < len(text))
 
 
-def _ends_sentence(text: str, end: int, following: int) -> bool:
+def ends_sentence(text: str, end: int, following: int) -> bool:
     """Whether a sentence ends before the whitespace `text[end:following]`."""
     stop = end
     while stop and text[stop - 1] in _CLOSERS:

@@ -101,9 +101,12 @@ def same_parts(before: Corpus, after: Sequence[Document]) -> list[str]:
 
 
 def in_order(before: Corpus, after: Corpus) -> Sequence[Document]:
-    """The documents in the order of those that were written, where their ids say it."""
-    by_id = {document.id: document for document in after}
-    return [by_id[document.id] for document in before] if by_id.keys() == {each.id for each in before} else after
+    """The documents in the order of those that were written, by their texts; those of one text keep their order."""
+    by_text: dict[str, list[Document]] = {}
+    for document in after:
+        by_text.setdefault(document.text, []).append(document)
+    found = [by_text[each.text].pop(0) for each in before if by_text.get(each.text)]
+    return found if len(found) == len(after) else after
 
 
 def reason(error: CorpusError) -> str:

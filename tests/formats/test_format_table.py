@@ -2,7 +2,7 @@
 
     python tests/formats/test_format_table.py
 
-writes the table anew. A sample is made by the tool's own library where it has one, or is what the tool exports.
+writes the table anew. A sample is made by the tool's own library where it has one that is at hand, otherwise by hand.
 """
 
 import json
@@ -280,8 +280,8 @@ SAMPLES = [
     Sample("prodigy", json_file(PRODIGY), "hand"),
     Sample("label-studio", text_file(json.dumps([LABEL_STUDIO])), "hand"),
     Sample("label-studio-min", text_file(json.dumps([LABEL_STUDIO_MIN], indent=2)), "hand"),
-    Sample("argilla", text_file(json.dumps([ARGILLA])), "argilla"),
-    Sample("argilla", json_file(ARGILLA_FLAT), "argilla", "flat"),
+    Sample("argilla", text_file(json.dumps([ARGILLA])), "hand"),
+    Sample("argilla", json_file(ARGILLA_FLAT), "hand", "flat"),
     Sample("argilla", json_file(ARGILLA_1), "hand", "of version 1", is_kept=False),
     Sample("doccano", json_file(DOCCANO), "hand"),
     Sample("doccano", json_file(DOCCANO_RELATIONS), "hand", "with relations"),
@@ -382,7 +382,7 @@ def row(name: str) -> str:
     cells += [
         " ".join(endings),
         ", ".join(missing) or ("nothing" if written else ""),
-        ", ".join(made_by) or "as exported",
+        ", ".join(made_by) or "hand",
     ]
     return f"| {' | '.join(cells)} |"
 

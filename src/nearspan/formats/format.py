@@ -12,7 +12,7 @@ from nearspan.formats.source import Source
 from nearspan.io.paths import display_path
 
 if TYPE_CHECKING:
-    from nearspan.formats.document_stream import Readable
+    from nearspan.formats.document_stream import Block, Readable
 
 LEFT_OUT = "entities left out"
 ATTRIBUTES = "entities whose attributes are not kept"
@@ -47,7 +47,7 @@ class Format:
     """
 
     name: str
-    read: Callable[..., "Corpus | Iterable[Readable]"]
+    read: Callable[..., "Corpus | Iterable[Readable | Block]"]
     detect: Callable[[Source], bool]
     write: Callable[[Any, Path], Sequence[Problem]] | None = None
     endings: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from nearspan.errors import CorpusError
 from nearspan.formats.corpus import excerpt
@@ -31,8 +31,8 @@ def read_records(
     count: Callable[[Any], int],
     read: Callable[[Any, str, int], Iterable[T]],
     plain: Callable[[Any, int, int], T | None] = lambda *_: None,
-    plain_block: Callable[[str, int, int], Block | None] | None = None,
-) -> Iterator[T | Block]:
+    plain_block: Callable[[str, int, int], T | None] | None = None,
+) -> Iterator[T]:
     """The documents of all values of a file; of those that `read` calls malformed, what `count` says is listed as lost.
 
     `read` is given a value, a name for a document that has none, and the line. `plain` is asked first, with the value's
@@ -44,7 +44,7 @@ def read_records(
     for line, record in _values(source, plain_block):
         if isinstance(record, Block):
             number += len(record)
-            yield record
+            yield cast("T", record)
             continue
         number += 1
         if (document := plain(record, number, line)) is not None:

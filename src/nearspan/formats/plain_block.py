@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _AT_ONCE = 128  # lines whose objects are held; those of more leave the processor's cache
 
 

@@ -59,7 +59,7 @@ def read_records(
             source.add_problem("malformed", f"{_reason(error)}; the document is not read", line, lost=total)
 
 
-def _values(source: Source, plain_block: Callable[[str, int, int], Block | None] | None) -> Iterator[tuple[int, Any]]:
+def _values(source: Source, plain_block: Callable[[str, int, int], Any] | None) -> Iterator[tuple[int, Any]]:
     """Each value, or each block that is plain, with its line; what is no JSON is listed."""
     text = source.sample
     if text.lstrip().startswith("[") and not has_lines_of_arrays(text):

@@ -64,7 +64,6 @@ def annotate(
         compute=pool(usable_workers(workers, gpus)),
         num_cpus=1,
         num_gpus=gpus,
-        udf_modifying_row_count=False,
     )
 
 

@@ -37,6 +37,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 from ray.cluster_utils import Cluster
 
 MEMORY = 200_000_000  # bytes of each node's object store
+LOOPBACK = "127.0.0.2"  # Ray takes 127.0.0.1 for the address that others know this machine by
 
 
 def main() -> None:
@@ -168,7 +169,7 @@ def differences(one: list[str], other: list[str]) -> dict[str, Any]:
 def two_nodes() -> Cluster:
     cluster = Cluster()
     for _ in range(2):
-        cluster.add_node(num_cpus=1, object_store_memory=MEMORY, include_dashboard=False, node_ip_address="127.0.0.1")
+        cluster.add_node(num_cpus=1, object_store_memory=MEMORY, include_dashboard=False, node_ip_address=LOOPBACK)
     return cluster
 
 

@@ -34,6 +34,7 @@ import nearspan
 from nearspan.formats import sample
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_memory_monitor_refresh_ms", "0")  # what else fills the memory is not for Ray to end
 from ray.cluster_utils import Cluster
 
 MEMORY = 200_000_000  # bytes of each node's object store

@@ -12,6 +12,7 @@ import os
 import sys
 from types import ModuleType
 
+from nearspan.errors import ConfigError
 from nearspan.version import __version__ as __version__
 
 # Before torch is loaded: its threads wait for each other in a loop, and for so long that nothing gets done where a core
@@ -97,6 +98,7 @@ def load(
     memory: bool = True,
     *,
     precision: str = "auto",
+    runtime: str = "torch",
     revision: str = "",
     local_files_only: bool = False,
 ) -> Model:
@@ -108,12 +110,21 @@ def load(
     Where there is no folder of the name, it is the id of a model on the Hugging Face hub, of which `revision` is a
     branch, a tag or a commit; with `local_files_only` it is taken from the hub's cache alone. `device` is cpu, cuda or
     cuda:1; a GPU is taken where there is one. Without `memory` the model has no evidence. `precision` is float32, bf16
-    or int8, in which a pretrained encoder computes; `auto` is the quickest way to what float32 gives.
+    or int8, in which a pretrained encoder computes; `auto` is the quickest way to what float32 gives. With
+    the `runtime` onnx ONNX Runtime computes the encoder and the span scores, by graphs that `nearspan export --onnx`
+    has written.
     """
     from nearspan.integrations.huggingface import local_folder
     from nearspan.model import Model
 
-    return Model.load(local_folder(path, revision, local_files_only), device, memory, precision)
+    folder = local_folder(path, revision, local_files_only)
+    if runtime == "torch":
+        return Model.load(folder, device, memory, precision)
+    if runtime != "onnx":
+        raise ConfigError(f"`runtime` is {runtime!r}; known: onnx, torch")
+    from nearspan.integrations.onnx import use_onnx
+
+    return use_onnx(Model.load(folder, device or "cpu", memory, precision))
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,7 @@ COMMANDS = {
     "serve": "Serve a model over HTTP, with a page to question and correct it.",
     "audit": "List annotations that their neighbours in the memory contradict.",
     "report": "Write a page with a model's scores, confusions and errors.",
+    "export": "Write a model's encoder and span scores as ONNX graphs.",
     "push": "Publish a model on the Hugging Face hub.",
     "check": "Count what is in a corpus and list the problems in it.",
     "split": "Divide a corpus into training, development and test data.",

@@ -56,6 +56,7 @@ def annotate(
     ] = "",
     device: options.Device = "",
     precision: options.Precision = "auto",
+    runtime: options.Runtime = "torch",
     format: Annotated[
         str | None,
         typer.Option(help="The files' format; `.txt` files are plain text, others are found from the content."),
@@ -74,6 +75,8 @@ def annotate(
     """
     files = files or ["-"]
     if ray:
+        if runtime != "torch":
+            raise ConfigError("--ray computes with torch: leave out --runtime")
         if out is None or "-" in files or drop or flatten or (to or "jsonl") != "jsonl":
             raise ConfigError("--ray reads files or addresses and writes JSON lines to a folder: name both, with --out")
         annotate_on_ray(
@@ -106,7 +109,7 @@ def annotate(
     is_stream = path is None or (to is None and _is_stream(path))
     with name_options({"format": "--to"}):
         target = known_formats()["jsonl"] if path is None or is_stream else writable_format(path, to)
-    loaded = options.load_model(model, device, search, interpolate, threshold, precision)
+    loaded = options.load_model(model, device, search, interpolate, threshold, precision, runtime)
     if not target.discontinuous and unfit == "refuse" and loaded.network.fragment_linker is not None:
         logger.warning(
             "this model can find discontinuous entities, which %s cannot hold: if it finds one, nothing is "

@@ -29,6 +29,7 @@ def evaluate(
     threshold: options.Thresholds = None,
     device: options.Device = "",
     precision: options.Precision = "auto",
+    runtime: options.Runtime = "torch",
     format: options.Format = None,
     columns: options.Columns = None,
 ) -> None:
@@ -43,7 +44,7 @@ def evaluate(
     from nearspan.evaluation import evaluate
 
     documents = options.read_documents(corpus, format, columns)
-    loaded = options.load_model(model, device, search, interpolate, threshold, precision)
+    loaded = options.load_model(model, device, search, interpolate, threshold, precision, runtime)
     evaluation = evaluate(loaded, documents)
     exact = None
     if (name := loaded.network.precision) != "float32":

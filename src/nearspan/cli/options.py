@@ -42,6 +42,13 @@ Precision = Annotated[
         "float32 gives.",
     ),
 ]
+Runtime = Annotated[
+    str,
+    typer.Option(
+        "--runtime",
+        help="What computes the encoder and the span scores: torch, or onnx where `nearspan export --onnx` wrote them.",
+    ),
+]
 Format = Annotated[
     str | None,
     typer.Option(
@@ -136,11 +143,12 @@ def load_model(
     interpolate: float | None,
     thresholds: Sequence[str] | None = None,
     precision: str = "auto",
+    runtime: str = "torch",
 ) -> Model:
     """The model of a folder, using its memory and leaving out entities as the options say."""
-    from nearspan.model import Model
+    import nearspan
 
-    model = Model.load(local_model(folder), device, precision=precision)
+    model = nearspan.load(local_model(folder), device, precision=precision, runtime=runtime)
     logger.info("loaded %r to %s", model, model.device)
     return apply_to(model, search, interpolate, thresholds)
 

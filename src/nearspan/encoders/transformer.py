@@ -89,6 +89,7 @@ class Transformer(WordFeature):
             encoder.pooler.requires_grad_(False)  # its output is not used
         tuned = settings.frozen_layers and not settings.frozen
         self.split = LayerSplit.of(encoder, settings.frozen_layers) if tuned else None
+        self.runtime: Any = None  # what reads instead of the encoder where nothing is learned
         self.set_precision("float32")
         self.specials = tokenizer.specials
         readable = min(tokenizer.longest, getattr(encoder.config, "max_position_embeddings", 512))
@@ -148,7 +149,7 @@ class Transformer(WordFeature):
         """
         passages, pieces = self._passages(sentences)
         features: Features = {"passages": passages, "pieces": pieces}
-        if self.split is not None and not self.all_layers:
+        if self.split is not None and not self.all_layers and self.runtime is None:
             return features | self._lower_states(passages)
         if not self.settings.frozen or self.all_layers:
             return features
@@ -173,8 +174,14 @@ class Transformer(WordFeature):
 
     def set_precision(self, precision: Precision) -> None:
         """Predict in a precision from now on, with a copy of the weights unless it is float32."""
-        encoder = convert(self.encoder, precision)
-        self.reader = (encoder, UnpaddedEncoder.of(encoder))  # what reads where nothing is learned
+        encoder = self.runtime or convert(self.encoder, precision)
+        unpadded = UnpaddedEncoder.of(encoder) if self.runtime is None else None
+        self.reader = (encoder, unpadded)  # what reads where nothing is learned
+
+    def read_with(self, runtime: Callable[..., Any]) -> None:
+        """Let something else, called as the encoder is, compute what it does where nothing is learned."""
+        self.runtime = runtime
+        self.set_precision("float32")
 
     @property
     def device(self) -> torch.device:

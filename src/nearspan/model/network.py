@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -61,6 +61,7 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.precision: Precision = "float32"  # of prediction
+        self.span_scores: Callable[[Query], Tensor] | None = None  # what computes P(y|s) instead of the head
         self.encoder = encoder
         self.suggester = suggester
         self.representation = representation
@@ -146,7 +147,10 @@ class Network(nn.Module):
         Where only entities matter, a span whose likeliest label is null may simply have a 1 there: that is quicker.
         """
         knn = self.knn_probabilities(query)
-        probabilities = self.head.predict_proba(query, entities_only=entities_only and knn is None)
+        if self.span_scores is not None:
+            probabilities = self.span_scores(query)
+        else:
+            probabilities = self.head.predict_proba(query, entities_only=entities_only and knn is None)
         count = self.labels if query.datastore is None else len(query.datastore.names)
         expected = count if self.head.open_labels else self.labels
         if probabilities.shape[1] != expected:
@@ -171,7 +175,7 @@ class Network(nn.Module):
         P(y|s) [S, 1 + Y] of the candidates may be given; unless they `link`, no discontinuous ones are looked for.
         """
         interpolation = self.interpolation if query.datastore is not None else None
-        if probabilities is None and interpolation is not None:
+        if probabilities is None and (interpolation is not None or self.span_scores is not None):
             probabilities = self.predict_proba(query)
         spans = self.head.predict(query, probabilities)
         if interpolation is not None:

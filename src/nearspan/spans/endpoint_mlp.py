@@ -28,6 +28,7 @@ class EndpointMLP(Representation):
     """[relu(F h_first), relu(G h_last), w]: first end, last end, width."""
 
     Settings: ClassVar[type[Settings]] = EndpointMLPSettings
+    reads_states_alone = True
 
     def __init__(self, settings: EndpointMLPSettings, inputs: int, max_width: int) -> None:
         super().__init__()

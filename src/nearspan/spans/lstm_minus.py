@@ -40,6 +40,7 @@ class LstmMinus(Representation):
     """
 
     Settings: ClassVar[type[Settings]] = LstmMinusSettings
+    reads_states_alone = True
     is_additive: ClassVar[bool] = True
 
     @classmethod

@@ -50,6 +50,7 @@ class Representation(nn.Module):
 
     Settings: ClassVar[type[Settings]]
     is_additive: ClassVar[bool] = False  # whether span vectors are sums over words: it needs `end_sums` then
+    reads_states_alone: ClassVar[bool] = False  # whether it asks of what was encoded for `states`, and for nothing else
     may_skip_weights: ClassVar[bool] = False  # whether a batch may leave weights without a gradient
     size: int  # of a span's vector
     end_size: int = 0  # of each of the two ends that a vector begins with, where it does; the biaffine head needs them

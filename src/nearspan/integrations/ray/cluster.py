@@ -27,19 +27,11 @@ def cluster(address: str = "local") -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    is_new = address == "local"
-    cores, reachable_at = (usable_cores(), "127.0.0.1") if is_new else (None, None)
+    cores = usable_cores() if address == "local" else None
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # each loss that Ray makes good is an error in its log
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
-        ray.init(
-            address,
-            num_cpus=cores,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            _node_ip_address=reachable_at,
-        )
+        ray.init(address, num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ConfigError(
             f"no Ray cluster answers at {address!r}: {first_line(error)}. `local` starts one on this machine, `auto` "

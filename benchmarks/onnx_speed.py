@@ -44,8 +44,8 @@ def main() -> None:
     with TemporaryDirectory() as room:
         settings = [f"encoder.transformer.name={json.dumps(options.encoder)}", "training.epochs=1"]
         recipe = nearspan.recipe("biaffine").override(settings)
-        train = nearspan.read(sample.path("train"))[:100]
-        nearspan.train(recipe, train, train[:20], out=Path(room) / "model", device="cpu")
+        train = nearspan.read(sample.path("train"))[:20]
+        nearspan.train(recipe, train, train[:5], out=Path(room) / "model", device="cpu")
         began = time.process_time()
         files = export(nearspan.load(Path(room) / "model", "cpu"))
         results["export"] = {"seconds": round(time.process_time() - began, 1)}

@@ -85,6 +85,7 @@ def train(
     """
     from nearspan import training
     from nearspan.formats.synonyms import read as read_synonyms
+    from nearspan.shares import end_together
 
     if not train and from_model is None:
         raise ConfigError("give --train, or --from to train the edits of a model's memory")
@@ -118,6 +119,7 @@ def train(
         corpus = Path((test or dev or ["CORPUS"])[0])
         for command in _next_commands(out, corpus, run.model, chain(*map(training.all_documents, reversed(documents)))):
             console.print(f"  nearspan {command}", markup=False, highlight=False, soft_wrap=True)
+    end_together()
 
 
 def _next_commands(out: Path, corpus: Path, model: Model, documents: Iterable[Document]) -> list[str]:

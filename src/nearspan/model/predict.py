@@ -21,6 +21,7 @@ from nearspan.model.thresholds import Threshold, thresholds_by_label
 from nearspan.progress import progress
 from nearspan.segment import LabelledSpan, Sentence
 from nearspan.segment.windows import LONGEST, Window, balanced_runs, split_windows
+from nearspan.shares import share
 from nearspan.spans import GivenEntities
 
 if TYPE_CHECKING:
@@ -107,14 +108,14 @@ class Predictor:
     @torch.inference_mode()
     def predict_spans(self, corpus: EncodedCorpus) -> list[list[LabelledSpan[int]]]:
         """For each sentence of a corpus the spans that may be entities, before decoding chooses among them."""
-        spans: list[list[LabelledSpan[int]]] = [[] for _ in corpus.lengths]
+        part, spans = share(corpus.reading_batches()), dict[int, list[LabelledSpan[int]]]()
         with progress() as advance:
-            for batch in corpus.reading_batches():
+            for batch in part.items:
                 by_sentence = self.predict_batch(batch)
-                for number, predicted in zip(batch.ids.tolist(), by_sentence, strict=True):
-                    spans[number] = predicted
-                advance("predicting sentences", len(by_sentence), len(spans))
-        return spans
+                spans.update(zip(batch.ids.tolist(), by_sentence, strict=True))
+                advance("predicting sentences", len(by_sentence), len(corpus.lengths))
+        spans = part.gather(spans)
+        return [spans[number] for number in range(len(corpus.lengths))]
 
     @torch.inference_mode()
     def predict_batch(self, batch: Batch) -> list[list[LabelledSpan[int]]]:
@@ -190,12 +191,13 @@ class Predictor:
         network = self.network
         counts = network.suggester.count(corpus)
         starts = (counts.cumsum(0) - counts).to(network.device)
-        probabilities = torch.empty(int(counts.sum()), network.labels, device=network.device)
-        for batch in corpus.reading_batches():
+        probabilities = torch.zeros(int(counts.sum()), network.labels, device=network.device)
+        part = share(corpus.reading_batches())
+        for batch in part.items:
             query = Query(network, batch, self.datastore)
             rows = starts[batch.ids.to(starts.device)][query.candidates.sentence] + query.candidates.number
             probabilities[rows] = network.predict_proba(query)
-        return probabilities
+        return part.combine(probabilities)
 
 
 def with_identifier(entity: Entity, identifier: str, share: float) -> Entity:

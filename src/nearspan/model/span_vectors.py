@@ -10,6 +10,7 @@ from nearspan.encoders import EncodedCorpus
 from nearspan.heads import Query
 from nearspan.knn import MemorySentence
 from nearspan.model.network import Network
+from nearspan.shares import Part, share
 from nearspan.spans import LabelledSentences, WordSums
 
 
@@ -38,14 +39,16 @@ def corpus_vectors(
     counts = corpus.lengths if is_additive else network.suggester.count(corpus)
     starts = (counts.cumsum(0) - counts).to(device)
     size, dtype = network.span_size, torch.float32 if is_additive else torch.float16
-    vectors = torch.empty(int(counts.sum()), size, dtype=dtype, device=device)
+    vectors = torch.zeros(int(counts.sum()), size, dtype=dtype, device=device)
     begins = vectors.new_empty(1, size)
     sentence_vectors = torch.empty(len(corpus.lengths), 0, device=device)
-    for query in queries or (Query(network, batch) for batch in corpus.reading_batches()):
+    part = Part(list(queries)) if queries else share(corpus.reading_batches())
+    for each in part.items:
+        query = each if isinstance(each, Query) else Query(network, each)
         batch = query.batch
         means = network.encoder.sentence_vectors(query.encoded).float()
         if not sentence_vectors.shape[1]:
-            sentence_vectors = means.new_empty(len(corpus.lengths), means.shape[1])
+            sentence_vectors = means.new_zeros(len(corpus.lengths), means.shape[1])
         sentence_vectors[batch.ids.to(device)] = means
         if not is_additive:
             candidates = query.candidates
@@ -57,7 +60,10 @@ def corpus_vectors(
             begins, steps = ends.shared[None].float(), ends.left + ends.right - ends.shared
         else:  # begin(a) = left(a) + right(a - 1), step(t) = right(t) - right(t - 1)
             before = functional.pad(ends.right, (0, 0, 1, 0))[:, :-1]
-            begins = begins if len(begins) == len(vectors) else torch.empty_like(vectors)
+            begins = begins if len(begins) == len(vectors) else torch.zeros_like(vectors)
             begins[rows], steps = (ends.left + before)[batch.mask].float(), ends.right - before
         vectors[rows] = steps[batch.mask].float()
+    vectors, sentence_vectors = part.combine(vectors), part.combine(sentence_vectors)
+    if len(begins) == len(vectors):
+        begins = part.combine(begins)
     return WordSums(begins, vectors) if is_additive else vectors, functional.normalize(sentence_vectors, dim=1)

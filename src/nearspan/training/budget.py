@@ -9,6 +9,7 @@ from math import ceil
 from accelerate.utils import broadcast_object_list
 
 from nearspan.evaluation import Evaluator
+from nearspan.shares import shared_out
 from nearspan.training.trainer import Trainer
 
 SHARE = 0.02  # of the time, to measure the pace of the steps
@@ -129,9 +130,10 @@ def _measure(trainer: Trainer, evaluator: Evaluator | None, tested: float, secon
     """Take some steps and score once; the weights stay as they are."""
     epoch = trainer.time_epoch(seconds)
     began = time.perf_counter()
-    trainer.refresh()
-    filling = time.perf_counter() - began
-    if evaluator is not None:
-        evaluator.evaluate()
+    with shared_out():
+        trainer.refresh()
+        filling = time.perf_counter() - began
+        if evaluator is not None:
+            evaluator.evaluate()
     scoring = time.perf_counter() - began
     return Pace(epoch, scoring if evaluator else 0.0, filling + tested * (scoring - filling) + SAVING)

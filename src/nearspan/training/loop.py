@@ -22,6 +22,7 @@ from nearspan.model import Model
 from nearspan.model.decode import least_linked_overlap, least_overlap
 from nearspan.model.folder import weights_id
 from nearspan.model.growth import grow
+from nearspan.shares import shared_out
 from nearspan.spans import CandidateRules, LabelledSentences, StringMajority
 from nearspan.training import checkpoint
 from nearspan.training.budget import Clock, plan_epochs
@@ -127,14 +128,17 @@ def train(
             head, settings = model.network.head, {"epochs": progress.epochs, "minutes": 0.0}
             model.recipe = recipe.model_copy(update={"training": recipe.training.model_copy(update=settings)})
             if scores is None or not head.uses_datastore or head.tunable_thresholds is not None:
-                _fill_datastore(model, data, trainer.corpus, seed)
+                with shared_out():
+                    _fill_datastore(model, data, trainer.corpus, seed)
                 if evaluator is not None and head.tunable_thresholds is not None and not model.classifies_given_spans:
                     fit_thresholds(evaluator, head.tunable_thresholds)
-                scores = evaluator.evaluate() if evaluator else None
+                with shared_out():
+                    scores = evaluator.evaluate() if evaluator else None
             learned = take_over_edits(model, warm, data) if warm is not None else Learned()
             if scores is not None:
                 _calibrate(model, dev, scores)
-            tested = Evaluator(model, test).evaluate() if test else None
+            with shared_out():
+                tested = Evaluator(model, test).evaluate() if test else None
             place = (progress.best_epoch, progress.epoch, progress.seconds)
             processes = (accelerator.num_processes, accelerator.is_main_process)
             origin_line = warm.describe(data, progress.epoch, learned) if warm is not None else ""
@@ -144,6 +148,7 @@ def train(
                 if warm is not None:
                     note_training(folder, model, warm, origin_line, learned)
                 run.write(folder)
+            accelerator.wait_for_everyone()  # a process that ends before the model is saved may take the others with it
         for callback in hooks:
             callback.on_train_end(run)
     finally:
@@ -183,8 +188,9 @@ def _train_epochs(
         evaluation = None
         over, learns = trainer.is_out_of_time, progress.epoch > trainer.pretraining
         if evaluator and learns and (over or (progress.epochs - progress.epoch) % progress.scored == 0):
-            trainer.refresh()
-            evaluation = evaluator.evaluate()
+            with shared_out():
+                trainer.refresh()
+                evaluation = evaluator.evaluate()
         score = evaluation.value if evaluation else -1.0
         if not evaluator or not learns or score > progress.best:
             progress.best, progress.best_epoch = score, progress.epoch

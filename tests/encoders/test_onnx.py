@@ -1,7 +1,11 @@
 """ONNX Runtime gives what torch gives, with the memory and the evidence as ever."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -118,6 +122,23 @@ def test_workers_compute_with_it_too(biaffine, documents):
     model = nearspan.load(biaffine, runtime="onnx")
     texts = [document.text for document in documents]
     assert list(model.pipe(texts, workers=2)) == list(model.pipe(texts, workers=1))
+
+
+def test_nothing_is_reported_to_anybody(biaffine, tmp_path):
+    code = f"import nearspan; print(nearspan.load({str(biaffine)!r}, runtime='onnx')('Ada left').text)"
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME"), str(tmp_path))
+    source = str(Path(nearspan.__file__).parents[1])
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environment, **places, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert ran.stdout == "Ada left\n"
+    assert list(tmp_path.rglob("*onnxruntime*")) == []
 
 
 def test_the_commands_write_and_use_the_graphs(nearspan_command, biaffine, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ class Session:
 
     @cached_property
     def _session(self) -> Any:
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # nothing is reported to anybody unless the user says so
         onnxruntime = import_extra("onnxruntime", "onnx", "runtime='onnx'")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()

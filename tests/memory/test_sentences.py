@@ -54,6 +54,7 @@ def test_words_become_characters():
         "removed": [{"start": 4, "end": 7}],
         "document": "a",
         "weight": 3.0,
+        "entity_weight": 1.0,
         "span_weights": [{"start": 4, "end": 11, "weight": 2.0}],
         "carried": [],
     }

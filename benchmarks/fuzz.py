@@ -28,6 +28,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
+import importlib
 import json
 import os
 import platform
@@ -737,6 +738,9 @@ def main() -> None:
         if options.show:
             show(fuzz, options.show[0], int(options.show[1]))
             return
+        if counts.keys() & set(fuzz_files.SLOW):  # once, and not in each process
+            for library in ("bioc", "cassis", "datasets", "pyarrow.parquet", "spacy"):
+                importlib.import_module(library)
         for name, count in counts.items():
             was_done = results.get(f"{name}, seed {options.seed}", {})
             if count and not (options.resume and was_done.get("inputs") == count and was_done["commit"] == commit):

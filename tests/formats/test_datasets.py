@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -178,3 +179,14 @@ def test_a_damaged_arrow_file_is_an_error_that_says_what_it_is(tmp_path: Path):
     (tmp_path / "a").write_bytes(data[:200])
     with pytest.raises(CorpusError, match="looks like an arrow file"):
         read(tmp_path / "a")
+
+
+def test_offsets_that_lead_out_of_a_damaged_file_are_refused(tmp_path: Path):
+    numbered().save_to_disk(tmp_path / "saved")
+    file = next((tmp_path / "saved").glob("*.arrow"))
+    offsets, wrong = struct.pack("<4i", 0, 3, 11, 16), struct.pack("<4i", 0, 3, 11, 10**9)
+    assert offsets in file.read_bytes()
+    file.write_bytes(file.read_bytes().replace(offsets, wrong))
+    for path in (tmp_path / "saved", file):
+        with pytest.raises(CorpusError, match="cannot be loaded"):
+            read(path)

@@ -130,6 +130,8 @@ def _drafts(dataset: Any, source: Source) -> list[Draft]:
 
 def _rows(dataset: Any) -> Iterator[dict[str, Any]]:
     """All columns as they are stored, also where a format is set that shows some alone; no picture is opened."""
+    if stored := getattr(dataset, "data", None):  # offsets of a damaged file may lead anywhere
+        stored.validate(full=True)
     for table in dataset.with_format("arrow").iter(batch_size=_BATCH):
         yield from table.to_pylist()
 

@@ -1,10 +1,12 @@
 """Does a model grow by its annotations? F1 on held-out sentences as others are annotated, over seeds and set-ups.
 
     python benchmarks/annotation_growth.py MODEL UNSEEN --skip 30 --seed 1 --out growth.jsonl [--annotations 50]
-        [--ways chosen every next] [--weights 1 3 8 enough]
+        [--ways chosen every next] [--weights 1 8 copies=8 enough train]
 
 MODEL was trained on the first `--skip` documents of UNSEEN, or on another file. Sentences of the rest are annotated as
-their gold says and added to the model's memory one after the other; nothing is trained. Ways to draw them:
+their gold says and added to the model's memory one after the other. A weight is how often their entities count, with
+`copies=` whole sentences; `enough` is as often as it takes; `train` trains the model again at the end from where it is,
+with entities that count 8 times until then. Ways to draw sentences:
 
 - `chosen`: at random among the sentences that hold an entity; held out are 300 of the rest at random, with or without
   entities. This is what `label_studio.py` does;
@@ -28,10 +30,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from many import current_commit
+
 import nearspan
 from nearspan.document import Document
 from nearspan.evaluation import score
-from nearspan.memory import Editor, Weight
+from nearspan.memory import Editor
 from nearspan.report.papers.curves import split_sentences
 
 Drawn = tuple[list[Document], list[Document]]  # to annotate, and held out
@@ -52,21 +56,37 @@ def draw(documents: list[Document], way: str, count: int, held_out: int, seed: i
     return annotated, [part for part in parts if part.text not in names][:held_out]
 
 
-def measure(folder: Path, drawn: Drawn, weight: Weight, every: int) -> dict[str, Any]:
-    """F1 on held-out sentences after each `every` annotations."""
+def counts(text: str) -> dict[str, Any]:
+    """What `Editor.add` is told of a weight.
+
+    >>> counts("8"), counts("copies=8")
+    ({'weight': 1.0, 'entity_weight': 8.0}, {'weight': 8.0})
+    """
+    if text == "enough":
+        return {"weight": "enough"}
+    if text.startswith("copies="):
+        return {"weight": float(text.removeprefix("copies="))}
+    return {"weight": 1.0, "entity_weight": 8.0 if text == "train" else float(text)}
+
+
+def measure(folder: Path, drawn: Drawn, weight: str, every: int, seed: int) -> dict[str, Any]:
+    """F1 on held-out sentences after each `every` annotations, and after training."""
     annotated, held = drawn
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "model"
         shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("checkpoint*"))
         editor = Editor.open(copy, "cpu")
         model, texts, seconds = editor.model, [Document(each.text) for each in held], []
-        scores = {0: score(held, list(model.pipe(texts)))}
+        scores = {"0": score(held, list(model.pipe(texts)))}
         for number, document in enumerate(annotated, start=1):
             began = time.perf_counter()
-            editor.add(Document(document.text, document.entities, f"added-{number}"), weight)
+            editor.add(Document(document.text, document.entities, f"added-{number}"), **counts(weight))
             seconds.append(time.perf_counter() - began)
             if number % every == 0:
-                scores[number] = score(held, list(model.pipe(texts)))
+                scores[str(number)] = score(held, list(model.pipe(texts)))
+        if weight == "train":
+            trained = nearspan.train(from_model=copy, out=Path(scratch) / "trained", seed=seed, device="cpu")
+            scores["trained"] = score(held, list(trained.pipe(texts)))
         return {
             "weight": weight,
             "f1": {number: round(each.f1, 4) for number, each in scores.items()},
@@ -87,7 +107,7 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--name", default="", help="what the set-up is called in the record")
     arguments.add_argument("--ways", nargs="+", default=["chosen", "every", "next"])
-    arguments.add_argument("--weights", nargs="+", default=["1", "3", "8", "enough"])
+    arguments.add_argument("--weights", nargs="+", default=["1", "8", "copies=8", "enough", "train"])
     arguments.add_argument("--out", type=Path, required=True)
     options = arguments.parse_args()
     documents = list(nearspan.read(options.unseen).documents[options.skip :])
@@ -96,10 +116,10 @@ def main() -> None:
     recipe = json.loads((options.model / "result.json").read_text())["recipe"]["name"]
     for way in options.ways:
         drawn = draw(documents, way, options.annotations, options.held_out, options.seed)
-        for text in options.weights:
-            weight: Weight = "enough" if text == "enough" else float(text)
-            row = measure(options.model, drawn, weight, options.every)
+        for weight in options.weights:
+            row = measure(options.model, drawn, weight, options.every, options.seed)
             about = {"name": options.name, "recipe": recipe, "way": way, "seed": options.seed, "held": len(drawn[1])}
+            about["commit"] = current_commit()
             with options.out.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(about | row) + "\n")
             print(json.dumps(about | row), flush=True, file=sys.stderr)

@@ -12,8 +12,8 @@ for the next task, which comes with a prediction, and saves the gold annotation,
 next task's prediction names the state of the memory that it was made with; this must be the one that holds what was
 just saved. F1 is on sentences of the second file, by the served model, after every `--every` annotations. With
 `--train-every` the server trains the model again after so many, and the annotator takes `--pause` seconds for each, as
-people do. The last training is waited for, and F1 taken once more. At the end annotations are changed, deleted and
-skipped, and a text with an emoji is predicted and annotated.
+people do. At the end a training with all annotations is asked for and waited for, and F1 taken once more. Then
+annotations are changed, deleted and skipped, and a text with an emoji is predicted and annotated.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def annotate(
     in_memory += bool(server.remembered(before))
     models = {state.rpartition(".")[0] for state in states}
     if options.train_every:
-        f1["after the last training"] = f1_after_training(server, held, models, options)
+        f1["after the last training"] = f1_after_training(server, held, models)
     return {
         "annotations": len(gold),
         "in_memory_when_the_next_task_came": in_memory,
@@ -240,17 +240,18 @@ def annotate(
     }
 
 
-def f1_after_training(
-    server: Server, held: Sequence[Document], models: set[str], options: argparse.Namespace
-) -> float | None:
-    """F1 once a model answers that has seen all annotations; None where none comes."""
-    due = 1 + options.annotations // options.train_every
-    end = time.monotonic() + 900
-    while len(models) < due and time.monotonic() < end:
+def f1_after_training(server: Server, held: Sequence[Document], models: set[str]) -> float | None:
+    """F1 once a model answers that was trained with all annotations; None where none comes."""
+    end, asked = time.monotonic() + 1800, False
+    while time.monotonic() < end:
+        version = server.set_up(config(server.labels))["model_version"].rpartition(".")[0]
+        if asked and version not in models:
+            return server.f1(held)
+        models.add(version)
+        if not asked:  # 409 while another training goes on
+            asked = server.client.post("/label-studio/train", json={}).is_success
         time.sleep(5)
-        version = server.set_up(config(server.labels))["model_version"]
-        models.add(version.rpartition(".")[0])
-    return server.f1(held) if len(models) >= due else None
+    return None
 
 
 def change_and_delete(studio: Studio, server: Server, project: int) -> dict[str, Any]:

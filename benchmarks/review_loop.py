@@ -9,9 +9,9 @@ is given as the corpus has it, in the order of the queue or, with `--order rando
 `--train-every` answers the model is trained anew on all sentences that are answered by then, and F1 is measured on
 `--dev` development sentences, drawn once. With `--train-every 0` it is never trained: only its memory grows, and F1
 is measured after every `--measure` answers. In a random order with training answers are not put into the memory one
-by one: that would change neither the order nor the trained model. With `--at-once` those of the queue are not either: so
-many are answered as the queue has them first after a training, which takes a fraction of the time. `--seconds` of processor time end a run early; what
-was measured is kept.
+by one: that would change neither the order nor the trained model. With `--at-once` those of the queue are not either:
+so many are answered as it has first after a training, which takes a fraction of the time. `--seconds` of processor time
+end a run early; what was measured is kept.
 
 One line is written for each measurement: answers, words and entities in them, answers that were what the model had
 read, F1, and the processor seconds of the answers since the last line: to choose the next text and to read it

@@ -1,6 +1,7 @@
 """How long reading takes beside a plain loop over the lines, and how much memory: columns and JSON lines.
 
-    python benchmarks/reading.py [--megabytes 100] [--rounds 3] [--out benchmarks/results/reading-cpu.json]
+    python benchmarks/reading.py [--megabytes 100] [--rounds 3] [--kinds loop,stream,check] [--folder FOLDER]
+        [--out benchmarks/results/reading-cpu.json]
 
 Two files are made, with a seed: columns as CoNLL-2003 has them (word, two columns that are not read, chunk tag;
 documents of 5 to 20 sentences) and JSON lines of one to three sentences with their entities. Each measurement is a
@@ -48,6 +49,8 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=("conll", "jsonl"), help="one of the two; what --out has of the other stays")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="some of what is measured, with commas between")
+    parser.add_argument("--folder", type=Path, help="where the files are made, and used again if they are there")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--measure", nargs=2, metavar=("WHAT", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -55,15 +58,18 @@ def main() -> None:
         print(json.dumps(measure(options.measure[0], Path(options.measure[1]))))
         return
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
+    kinds = options.kinds.split(",")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
         for name, write in (("conll", columns), ("jsonl", json_lines)):
             if options.only not in (None, name):
                 continue
             path = Path(folder, f"corpus.{name}")
-            fill(path, write(), options.megabytes * 1_000_000)
-            measured: dict[str, list[dict[str, Any]]] = {what: [] for what in KINDS}
+            if not path.exists():
+                fill(path, write(), options.megabytes * 1_000_000)
+            measured: dict[str, list[dict[str, Any]]] = {what: [] for what in kinds}
             for number in range(options.rounds):
-                for what in KINDS:
+                for what in kinds:
                     if number == 0 or what not in LONG:
                         measured[what].append(run(what, path))
             loop_seconds = statistics.median(each["seconds"] for each in measured["loop"])
@@ -76,7 +82,8 @@ def main() -> None:
             rows.append(row)
             print(json.dumps(rows[-1]), flush=True)
     record = {
-        "command": f"python benchmarks/reading.py --megabytes {options.megabytes} --rounds {options.rounds}",
+        "command": f"python benchmarks/reading.py --megabytes {options.megabytes} --rounds {options.rounds}"
+        f" --kinds {options.kinds}",
         "commit": current_commit(),
         "megabytes": options.megabytes,
         "processor": processor(),

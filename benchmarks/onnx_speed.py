@@ -3,8 +3,8 @@
     python benchmarks/onnx_speed.py ENCODER [--sentences 400] [--rounds 3] [--out results.json]
 
 A `biaffine` model over the frozen encoder is trained on some of the bundled sample, enough to find about as many
-entities as there are, and exported. Both runtimes read the sample's sentences, in turn; seconds are of the processor, as other work may share
-it. Entities and scores are compared.
+entities as there are, and exported. Both runtimes read the sample's sentences, in turn; seconds are of the processor,
+as other work may share it. Entities and scores are compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ import torch
 import nearspan
 from nearspan.formats import sample
 from nearspan.integrations.onnx import export
-
 
 QUICK = (
     "encoder.transformer.frozen=true",

@@ -51,6 +51,23 @@ def test_other_line_separators_are_part_of_a_text(annotate):
     assert document["text"] == f"{TEXT}\u2028Bob\x0b\x0cleft\x85"
 
 
+def test_a_cluster_needs_its_extra(annotate, tmp_path: Path, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("nearspan.integrations.ray")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "ray.data", None)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    ran = annotate(tmp_path / "a.jsonl", "--out", tmp_path / "out", "--ray", "local")
+    assert ran.code == 2
+    assert "pip install 'nearspan[ray]'" in ran.err
+
+
+@pytest.mark.parametrize("arguments", [["a.jsonl"], ["--out", "out"], ["a.txt", "--out", "out", "--to", "conll"]])
+def test_a_cluster_reads_files_and_writes_a_folder(annotate, arguments: list[str]):
+    ran = annotate(*arguments, "--ray", "local")
+    assert ran.code == 2
+    assert "--ray reads files or addresses and writes JSON lines to a folder" in ran.err
+
+
 def test_each_text_of_a_folder_is_one_document(annotate, tmp_path: Path):
     (tmp_path / "old").mkdir()
     for name in ("10.txt", "9.txt", "old/1.txt"):

@@ -5,6 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+pytest.importorskip("ray")
+
 from nearspan.errors import CorpusError, NearspanError
 from nearspan.integrations.ray.inputs import find_inputs
 from nearspan.integrations.ray.job import Job, model_digest

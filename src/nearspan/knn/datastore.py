@@ -235,12 +235,6 @@ class Datastore:
         return Carried.of(self.sentences, self.starts, self.labels, self.max_width)
 
     @cached_property
-    def corrections(self) -> Tensor:
-        """The sentences [E] that were misread when they were added, or relabelled."""
-        places = [number for number, sentence in enumerate(self.sentences) if sentence.carried]
-        return torch.tensor(places, dtype=torch.long, device=self.starts.device)
-
-    @cached_property
     def by_digest(self) -> dict[int, int]:
         """Where the sentences are by their digests, which tell a sentence whatever its id."""
         numbers = digests((sentence.tokens for sentence in self.sentences), self.forgotten)

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.interpolation import weigh_labels
-from nearspan.knn.search import top_columns, top_sentences
+from nearspan.knn.search import top_columns
 from nearspan.segment.windows import LONGEST
 from nearspan.spans import one_hot_labels
 
@@ -55,18 +55,11 @@ class LeaveOneOut:
         return self.groups.get(sentence_key(document, number, text, words), -1)
 
     def nearest_sentences(self, vectors: Tensor, group: Tensor, count: int) -> Tensor:
-        """As `search.nearest_sentences`, of the other sentences, for sentence vectors [B, E]: ids [B, K], or fewer."""
-        corrections = self.datastore.corrections
-        is_correction = torch.zeros_like(self.duplicate_group, dtype=torch.bool).index_fill(0, corrections, True)
-        most = (min(count, self._fewest_others(kind)) for kind in (~is_correction, is_correction))
+        """The other sentences with the highest cosine, for sentence vectors [B, E]: ids [B, count], or fewer."""
         cosines = functional.normalize(vectors.float(), dim=1) @ self.datastore.sentence_vectors.T  # [B, M]
         left_out = self.duplicate_group == group[:, None]
-        return top_sentences(cosines.masked_fill_(left_out, -torch.inf), corrections, *most)
-
-    def _fewest_others(self, kind: Tensor) -> int:
-        """How many others every sentence has among some sentences [M]."""
-        groups = self.duplicate_group[kind]
-        return len(groups) - int(torch.bincount(groups).max()) if len(groups) else 0
+        most = len(self.duplicate_group) - int(torch.bincount(self.duplicate_group).max())  # every sentence has them
+        return top_columns(cosines.masked_fill_(left_out, -torch.inf), min(count, most))
 
     def probabilities(self, vectors: Tensor, group: Tensor, progress: Progress | None = None) -> tuple[Tensor, Tensor]:
         """Equation 2 over all other sentences: P(y|s) [n, 1 + Y], and log of the sum of all exp(score) [n]."""

@@ -16,25 +16,13 @@ def nearest_sentences(datastore: Datastore, vectors: Tensor, count: int) -> Tens
     """The `count` sentences of the datastore with the highest cosine, for sentence vectors [B, E]: ids [B, count].
 
     Of those that are equally near, such as many copies of one sentence, the ones made to count more come first,
-    then the earlier ones. The `count` nearest corrections, or all where there are fewer, come in addition.
+    then the earlier ones.
     """
     queries = functional.normalize(vectors.float(), dim=1)
     parts = queries.split(len(queries) if queries.is_cuda else SENTENCES)
-    corrections = datastore.corrections
-    most = min(count, len(datastore.sentence_vectors) - len(corrections)), min(count, len(corrections))
+    count = min(count, len(datastore.sentence_vectors))
     offsets, keys = datastore.sentence_offsets, datastore.sentence_vectors.T
-    return torch.cat([top_sentences(torch.addmm(offsets, part, keys), corrections, *most) for part in parts])
-
-
-def top_sentences(values: Tensor, corrections: Tensor, most: int, most_corrections: int) -> Tensor:
-    """Where the highest of values [B, M] are, so many of the corrections [E] and so many of the others.
-
-    A correction takes no other sentence's place: it is an exception, and what made the model right elsewhere stays.
-    """
-    if not len(corrections):
-        return top_columns(values, most)
-    others = top_columns(values.index_fill(1, corrections, -torch.inf), most)
-    return torch.cat([others, corrections[top_columns(values[:, corrections], most_corrections)]], dim=1)
+    return torch.cat([top_columns(torch.addmm(offsets, part, keys), count) for part in parts])
 
 
 def top_columns(values: Tensor, count: int) -> Tensor:

@@ -1,5 +1,6 @@
 """All of a memory at once: what is settled early or summed up by blocks says what the plain sum says."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -51,11 +52,11 @@ def asked(model: Model, documents, scale: float, *, entities: bool = False) -> t
     return model.network.predict_proba(query, entities_only=entities), plain
 
 
-def set_apart(model: Model, *, removed: bool = False) -> None:
-    """Let two sentences count three times, or have no first word any more."""
+def set_apart(model: Model, places: Iterable[int] = (0, 2), *, removed: bool = False) -> None:
+    """Let some sentences count three times, or have no first word any more."""
     change = {"removed": ((0, 1),)} if removed else {"weight": 3.0}
     memory = model.datastore
-    for place in (0, 2):
+    for place in places:
         memory.sentences[place] = replace(memory.sentences[place], **change)
     suggester = model.network.suggester
     vectors = memory.vectors.words()
@@ -125,6 +126,13 @@ def test_a_memory_without_entities_is_null(model, documents):
     )
     probabilities, _ = asked(model, documents, 100)
     assert (probabilities[:, 0] == 1).all()
+
+
+@torch.no_grad()
+def test_a_memory_whose_sentences_are_all_set_apart(model, documents):
+    set_apart(model, range(len(model.datastore.sentences)))
+    probabilities, plain = asked(model, documents, 1)
+    torch.testing.assert_close(probabilities.double(), plain, atol=1e-5, rtol=0)
 
 
 @torch.no_grad()

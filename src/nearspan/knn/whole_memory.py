@@ -118,7 +118,8 @@ class WholeMemory:
     def _totals_of_any_size(self, queries: Tensor) -> Tensor:
         """The same for spans [n, H], times log2 e, whose scores are beyond double precision."""
         totals = queries.new_full((len(queries),), -torch.inf)
-        for ids in torch.arange(len(self.table.starts)).split(PART):
+        counted = (~self.table.set_apart).nonzero().flatten()
+        for ids in counted.split(PART) if len(counted) else ():
             pool = self.table.pool(ids[None], ids[None, :0])
             steps, _, *begins = pool.scores_of(queries, [len(queries)]).split(pool.sizes, -1)
             sums = row_sums(

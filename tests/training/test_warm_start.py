@@ -167,6 +167,19 @@ def test_edits_that_were_made_meanwhile_are_carried_over(old, tmp_path):
         carry_edits(tmp_path / "new", old)
 
 
+def test_an_identifier_that_was_taken_away_meanwhile_does_not_come_back(old, tmp_path):
+    memory = nearspan.load(old, device="cpu").memory
+    entity = replace(nearspan.Entity.of(0, 4, "PLACE"), attributes={"identifier": "Q585"})
+    memory.add(nearspan.Document("Oslo is far", (entity,)))
+    nearspan.train(out=tmp_path / "new", from_model=old, device="cpu")
+    [oslo] = memory.sentences("Oslo is far")
+    memory.relabel(oslo.id, entity.span, "")
+    memory.relabel(oslo.id, entity.span, "PLACE")
+    carry_edits(old, tmp_path / "new")
+    [carried] = nearspan.load(tmp_path / "new", device="cpu").memory.sentences("Oslo is far")
+    assert [(each.label, each.identifier) for each in carried.entities] == [("PLACE", "")]
+
+
 def test_several_corpora_have_labels_of_their_own(tiny, documents, medicines, tmp_path):
     corpora = {"places": documents, "medicines": medicines}
     run = nearspan.train(tiny("instance", "training.batch=1"), corpora, out=tmp_path / "m", device="cpu")

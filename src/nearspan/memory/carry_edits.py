@@ -68,7 +68,11 @@ def _relabel(editor: Editor, place: int, before: MemorySentence, after: MemorySe
         golds = [gold for gold in after.entities if gold.fragments == fragments]
         label, identifier = (golds[0].label, golds[0].identifier) if golds else ("", "")
         if not _is_removed(fragments, after.removed):
-            editor.relabel(place, after.characters(fragments), label, identifier=identifier)
+            span = after.characters(fragments)
+            had = {gold.label for gold in before.entities if gold.fragments == fragments and gold.identifier}
+            if label in had and not identifier:  # the same label would keep the identifier
+                editor.relabel(place, span, "")
+            editor.relabel(place, span, label, identifier=identifier)
     for first, stop in sorted({*after.removed} - {*before.removed}):
         editor.remove(place, Span.of(after.words[first][0], after.words[stop - 1][1]))
 

@@ -133,7 +133,7 @@ class _Fit:
         vectors = [datastore.rows(rows).float() for rows in self.rows]
         groups = others.duplicate_group[self.places]
         if head.search != "nearest":
-            sizes = torch.tensor([len(rows) for rows in self.rows])
+            sizes = torch.tensor([len(rows) for rows in self.rows], device=groups.device)
             probabilities, totals = others.probabilities(torch.cat(vectors), torch.repeat_interleave(groups, sizes))
             return list((probabilities.log() + totals[:, None]).split(sizes.tolist()))
         count = vote.neighbours or head.settings.neighbours

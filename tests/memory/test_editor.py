@@ -353,6 +353,7 @@ def test_the_last_sentence_stays(editor: Editor):
     [
         (lambda editor: editor.add(Document("", id="x")), "no words"),
         (lambda editor: editor.add(Document("Ada \ud800")), "lone surrogate"),
+        (lambda editor: editor.add(Document("Ada", (Entity.of(0, 3, "A\ud800"),))), "lone surrogate"),
         (lambda editor: editor.relabel(0, Span.of(0, 2), "PLACE"), "not a run of whole words"),
         (lambda editor: editor.relabel(0, Span.of(0, 3), "PERSON"), "is PERSON already"),
         (lambda editor: editor.relabel(0, Span.of(4, 9), ""), "is no entity already"),

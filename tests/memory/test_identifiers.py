@@ -133,3 +133,15 @@ def test_two_processes_agree_on_identifiers(editor: Editor):
 def test_a_surrogate_in_an_identifier_is_refused(editor: Editor):
     with pytest.raises(EditError, match="an identifier holds a lone surrogate"):
         editor.add(with_identifiers(nearspan.markup("[Oslo](PLACE)"), Oslo="\ud800"))
+
+
+@pytest.mark.parametrize(("label", "identifier"), [("\ud800", ""), ("PLACE", "\ud800")])
+def test_a_surrogate_in_a_correction_is_refused(editor: Editor, label: str, identifier: str):
+    with pytest.raises(EditError, match="a label or an identifier holds a lone surrogate"):
+        editor.relabel(0, editor.sentence(0).entities[0].span, label, identifier=identifier)
+
+
+@pytest.mark.parametrize("identifier", ["-", "-1", " "])
+def test_what_files_write_for_none_is_no_identifier(editor: Editor, identifier: str):
+    with pytest.raises(EditError, match="is no identifier"):
+        editor.relabel(0, editor.sentence(0).entities[0].span, "PLACE", identifier=identifier)

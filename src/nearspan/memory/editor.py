@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from nearspan.document import Document, Span, count_of, given_identifier
+from nearspan.document import IDENTIFIER, Document, Entity, Span, count_of, given_identifier
 from nearspan.errors import AnsweredError, EditError
 from nearspan.formats import Documents, as_documents
 from nearspan.formats.markup import parse as parse_markup
@@ -135,12 +135,8 @@ class Editor:
         network, labelled = self.model.network, []
         for document in documents:
             check_labels(self.model, (entity.label for entity in document.entities), new_labels)
-            try:
-                f"{document.text}{document.id}{''.join(map(given_identifier, document.entities))}".encode()
-            except UnicodeEncodeError:
-                raise EditError(
-                    "the text, its id or an identifier holds a lone surrogate, which is no character"
-                ) from None
+            said = (text for each in document.entities for text in (each.label, given_identifier(each)))
+            _refuse_surrogates(document.text, document.id, *said)
             labelled.append(network.suggester.label_sentences([document], self.model.split, network.rules))
             if not labelled[-1].sentences:
                 raise EditError("the document holds no words, so there is nothing to add")
@@ -246,6 +242,10 @@ class Editor:
         """
         if weight != "enough":
             check_weight(weight)
+        _refuse_surrogates(label, identifier)
+        if identifier and not (given := Entity(span, label, attributes={IDENTIFIER: identifier}).identifier):
+            raise EditError(f"{identifier!r} is no identifier: files write so that there is none")
+        identifier = given if identifier else ""
         with self._editing():
             check_labels(self.model, [label], new_labels)
             ids = [sentence] if isinstance(sentence, int) else list(sentence)
@@ -494,6 +494,15 @@ class Editor:
                 f"model considers spans of at most {rules.max_width} (suggester.max_width)"
             )
         return remembered, runs
+
+
+def _refuse_surrogates(*texts: str) -> None:
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise EditError(
+            "the text, its id, a label or an identifier holds a lone surrogate, which is no character"
+        ) from None
 
 
 def _hint(document: str, known: set[str]) -> str:

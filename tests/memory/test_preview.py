@@ -1,12 +1,14 @@
 """Previews: what an edit would change in held-out sentences, before it is made."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import nearspan
 from nearspan.document import Span
+from nearspan.knn import Vote
 from nearspan.memory import Change
 from nearspan.memory.editor import Editor
 from nearspan.memory.preview import _read
@@ -93,6 +95,14 @@ def test_a_sentence_is_read_as_by_a_memory_without_it(open_editor, search: str):
     text = "Nobody lives here"
     labels = {(text[: e.start].count(" "), text[: e.end].count(" ") + 1, e.label) for e in editor.model(text).entities}
     assert read == labels
+
+
+def test_a_sentence_is_read_by_as_many_others_as_the_vote_says(open_editor):
+    model = open_editor().model
+    datastore, head = model.datastore, model.network.head
+    read = _read(model, replace(datastore, vote=Vote(neighbours=1)), datastore.ids)
+    head.settings = head.settings.model_copy(update={"neighbours": 1})
+    assert read == _read(model, datastore, datastore.ids)
 
 
 def test_an_interpolated_model_is_previewed_with_its_memory(open_editor):

@@ -174,7 +174,8 @@ def _read(model: Model, datastore: Datastore, ids: Sequence[int]) -> list[Read]:
     corpus = network.encode(whole)
     if _searches_sentences(model):
         vectors = datastore.sentence_vectors[places]
-        near = others.nearest_sentences(vectors, groups, network.head.settings.neighbours)
+        count = datastore.vote.neighbours or network.head.settings.neighbours
+        near = others.nearest_sentences(vectors, groups, count)
         queries = (Query(network, batch, datastore, near[batch.ids]) for batch in corpus.reading_batches())
     else:  # one by one: together they would leave out what speaks for each other
         batches = (corpus.batch(torch.tensor([number])) for number in range(len(ids)))

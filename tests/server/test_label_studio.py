@@ -5,6 +5,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from nearspan.document import Document
+from nearspan.memory import Edit
 from nearspan.server import Service, create_app
 from nearspan.server.inbox import Change, Inbox
 from nearspan.server.limits import Limits
@@ -143,6 +144,17 @@ def test_the_model_is_trained_after_so_many_annotations_and_gone_on_with(service
         assert [edit.kind for edit in service.memory.log()] == ["train", "forget", "add"]
         [sentence] = remembered(client, text)
         assert (sentence["document"], sentence["entity_weight"]) == ("label-studio/3/17/54", 8)
+
+
+def test_annotations_are_counted_anew_where_a_review_went_on_with_the_trained_model(service, monkeypatch):
+    edits, trainings = [], []
+    monkeypatch.setattr(service.memory, "log", lambda: list(edits))
+    monkeypatch.setattr(service, "train", lambda: trainings.append(len(edits)))
+    inbox = Inbox(service, Worker(Limits(), service), train_every=2)
+    for kinds in (["add", "add"], [], ["add", "add"]):  # in between the memory is that of the trained model
+        edits[:] = [Edit(number, "", kind, "", {}) for number, kind in enumerate(kinds, 1)]
+        list(inbox.apply())
+    assert trainings == [2, 2]
 
 
 def test_what_is_saved_while_the_model_is_trained_is_in_the_new_one(service):

@@ -138,6 +138,7 @@ class Inbox:
             self._trained = 0
         yield from self._make_changes()
         edits = len(standing_edits(self.service.memory.log())) if self.train_every else 0
+        self._trained = min(self._trained, edits)  # a review may have gone on with the trained model
         if self.train_every and edits - self._trained >= self.train_every and not self.service.is_training:
             self.train()
 

@@ -1,5 +1,6 @@
 """What is on disk at any moment says what is done, and by which model; no cluster is needed to test it."""
 
+import shutil
 from pathlib import Path
 from uuid import uuid4
 
@@ -7,9 +8,10 @@ import pytest
 
 pytest.importorskip("ray")
 
+import nearspan
 from nearspan.errors import CorpusError, NearspanError
 from nearspan.integrations.ray.inputs import find_inputs
-from nearspan.integrations.ray.job import Job, model_digest
+from nearspan.integrations.ray.job import Job, job_digest
 from nearspan.integrations.ray.storage import Place
 
 
@@ -47,6 +49,14 @@ def test_parts_are_joined_in_order_and_go(place):
     job.finish("a.jsonl", [2, 1])
     assert job.output("a.jsonl").read() == b"0-0\n0-1\n1-0\n"
     assert job.done("a.jsonl") == {}
+
+
+def test_what_was_joined_is_not_joined_again_where_its_parts_are_gone(place):
+    job = Job(place)
+    job.part("a.jsonl", 0, 0).write([b"{}\n"])
+    job.finish("a.jsonl", [1])
+    job.finish("a.jsonl", [1])  # as a task does that is started again
+    assert job.output("a.jsonl").read() == b"{}\n"
 
 
 def test_what_is_done_is_left_out_and_what_has_changed_is_begun_anew(place, source):
@@ -115,8 +125,10 @@ def test_an_address_of_nothing_is_an_error(tmp_path, address, monkeypatch):
         find_inputs([address])
 
 
-def test_a_models_digest_follows_its_memory_and_its_settings(instance):
-    before = model_digest(instance, None)
-    assert model_digest(instance, None) == before != model_digest(instance, 0.5)
+def test_a_jobs_digest_follows_the_memory_and_the_settings(folders, tmp_path):
+    instance = nearspan.load(shutil.copytree(folders["instance"], tmp_path / "model"), "cpu")  # others' stays as it is
+    before = job_digest(instance, None)
+    assert job_digest(instance, None, "jsonl") != before
+    assert job_digest(instance, None) == before != job_digest(instance, 0.5)
     instance.memory.add("[Vienna](PLACE) is cold")
-    assert model_digest(instance, None) != before
+    assert job_digest(instance, None) != before

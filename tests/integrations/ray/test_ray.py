@@ -16,12 +16,13 @@ import pyarrow.parquet
 import ray
 import ray.data
 
-from nearspan.document import Document
+from nearspan.document import Document, Entity, Span
 from nearspan.errors import ConfigError
 from nearspan.formats.jsonl import json_line
 from nearspan.integrations.ray import annotate, annotate_files, cluster, files
+from nearspan.integrations.ray.datasets import ENTITY
 from nearspan.integrations.ray.inputs import find_inputs
-from nearspan.integrations.ray.job import Job, model_digest
+from nearspan.integrations.ray.job import Job, job_digest
 from nearspan.integrations.ray.storage import Place
 
 TEXTS = ["Ada lives in Oslo", "Bob Stone left", "", "Nobody lives here", "Eve met Ada in Rome"]
@@ -97,7 +98,7 @@ def test_each_input_has_one_output_and_failures_are_listed(nearspan_command, fol
 
 def test_a_stopped_job_goes_on_with_the_parts_that_are_left(classifier, inputs, tmp_path):
     job, source = Job(Place.of(str(tmp_path / "out"))), str(inputs / "a.jsonl")
-    job.begin(find_inputs([source]), model_digest(classifier, None), False)
+    job.begin(find_inputs([source]), job_digest(classifier, None), False)
     job.part("a.jsonl", 0, 0).write([b'{"text": "what was there"}\n'])
     outcome = annotate_files(classifier, [source], tmp_path / "out", workers=1)
     assert outcome.texts == 0
@@ -135,6 +136,12 @@ def test_a_dataset_gets_a_column_of_entities(classifier):
     places = [[(each["label"], each["start"], each["end"], each["text"]) for each in row["entities"]] for row in found]
     assert places == [[(each.label, each.start, each.end, each.text) for each in entities] for entities in expected]
     assert any(expected)
+
+
+def test_a_column_of_entities_holds_identifiers():
+    attributes = {"identifier": "Q90", "identifier_share": 0.5}
+    record = Entity(Span.of(0, 5), "PLACE", attributes=attributes).to_dict()
+    assert pyarrow.array([record], ENTITY).to_pylist()[0]["attributes"] == attributes
 
 
 def test_without_a_cluster_one_is_asked_for(monkeypatch, classifier, inputs, tmp_path):

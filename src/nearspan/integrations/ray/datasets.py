@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow
 from ray.data import Dataset
 
-from nearspan.document import Document
+from nearspan.document import IDENTIFIER, IDENTIFIER_SHARE, Document
 from nearspan.errors import ConfigError, CorpusError, did_you_mean
 from nearspan.integrations.ray.cluster import device_of, pool, usable_workers
 from nearspan.integrations.ray.workers import Worker, send
@@ -25,6 +25,7 @@ ENTITY = pyarrow.struct(
         ("fragments", pyarrow.list_(pyarrow.list_(pyarrow.int64()))),
         ("score", pyarrow.float64()),
         ("stranger", pyarrow.bool_()),
+        ("attributes", pyarrow.struct([(IDENTIFIER, pyarrow.string()), (IDENTIFIER_SHARE, pyarrow.float64())])),
     ]
 )
 """An entity in a row, as `Entity.to_dict` has it."""

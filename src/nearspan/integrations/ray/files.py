@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from nearspan.errors import ConfigError, CorpusError
 from nearspan.formats.jsonl import json_line
 from nearspan.integrations.ray.cluster import device_of, pool, small_blocks, usable_workers
 from nearspan.integrations.ray.inputs import Input, find_inputs
-from nearspan.integrations.ray.job import FAILED, Job, model_digest
+from nearspan.integrations.ray.job import FAILED, Job, job_digest
 from nearspan.integrations.ray.reading import Part, Piece, Row, from_json, pieces_of, read_pieces, reason_of
 from nearspan.integrations.ray.storage import Place
 from nearspan.integrations.ray.workers import Worker, send
@@ -72,7 +73,7 @@ def annotate_files(
         raise ConfigError("Ray is not connected to a cluster: call `ray.init()`, or use `cluster()`")
     job, sources = Job(Place.of(str(out))), find_inputs(map(str, inputs))
     _refuse_overlap(job, sources)
-    left = job.begin(sources, model_digest(model, threshold), force)
+    left = job.begin(sources, job_digest(model, threshold, format), force)
     state = _State(job, left)
     if left:
         pieces = [
@@ -84,19 +85,19 @@ def annotate_files(
         _run(model, state, pieces, workers, gpus, threshold)
     failed = state.failed()
     job.end(failed)
-    outputs = [job.output(each.output).address for each in sources if each.address not in failed]
+    outputs = [job.output(each.output).address for each in sources if display_path(each.address) not in failed]
     return Outcome(outputs, failed, state.texts, state.entities)
 
 
 def _refuse_overlap(job: Job, sources: list[Input]) -> None:
     """No output may be written over an input, nor into a folder that is read."""
+    read = {source.address for source in sources}
     for source in sources:
         if source.output == FAILED:
             raise CorpusError(f"{source.address} would be written to {FAILED}, which lists what failed: rename it")
-        for each in sources:
-            output = job.output(each.output).address
-            if output == source.address or output.startswith(f"{source.address}/"):
-                raise CorpusError(f"{output} would be among the files that are read: name another folder")
+        output = job.output(source.output).address
+        if any(above in read for above in accumulate(output.split("/"), "{}/{}".format)):
+            raise CorpusError(f"{output} would be among the files that are read: name another folder")
 
 
 def _left_of(job: Job, number: int, source: Input, format: str | None, with_entities: bool) -> Iterator[Piece]:

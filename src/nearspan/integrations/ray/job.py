@@ -105,7 +105,8 @@ class Job:
     def finish(self, output: str, counts: list[int]) -> None:
         """Join an output from its parts, so many of each piece."""
         parts = [self.part(output, piece, number) for piece, count in enumerate(counts) for number in range(count)]
-        self.output(output).join(parts)
+        if not self.output(output).exists():  # else somebody has joined it, and died while its parts were removed
+            self.output(output).join(parts)
         self._parts(output).remove()
 
     def end(self, failed: dict[str, str]) -> None:
@@ -122,12 +123,12 @@ class Job:
         return self.place / f"{PARTS}/{output}"
 
 
-def model_digest(model: Model, threshold: Threshold | None) -> str:
-    """What changes with anything that a model's answers depend on."""
+def job_digest(model: Model, threshold: Threshold | None, format: str | None = None) -> str:
+    """What changes with anything that results depend on beside their inputs."""
     datastore = model.datastore
     tensors = dict(model.network.state_dict())
     about: list[Any] = [model.recipe.model_dump(mode="json"), model.labels, model.overlap, model.linked_overlap]
-    about += [model.thresholds, threshold, model.network.precision]
+    about += [model.thresholds, threshold, model.network.precision, format]
     about.append(model.calibration.to_dict() if model.calibration is not None else None)
     if datastore is not None:
         values = {field.name: getattr(datastore, field.name) for field in fields(datastore)}

@@ -13,7 +13,8 @@ next task's prediction names the state of the memory that it was made with; this
 just saved. F1 is on sentences of the second file, by the served model, after every `--every` annotations. With
 `--train-every` the server trains the model again after so many, and the annotator takes `--pause` seconds for each, as
 people do. At the end a training with all annotations is asked for and waited for, and F1 taken once more. Then
-annotations are changed, deleted and skipped, and a text with an emoji is predicted and annotated.
+annotations are changed, deleted and skipped, and a text with an emoji is predicted and annotated. What Label Studio
+exports, before that and after it, is read as a corpus and compared with what was saved.
 """
 
 from __future__ import annotations
@@ -297,6 +298,27 @@ def emoji(studio: Studio, server: Server, project: int) -> dict[str, Any]:
     }
 
 
+def exports(studio: Studio, project: int, folder: Path) -> dict[str, Any]:
+    """Label Studio's own exports of the annotated tasks, read as corpora: do they hold what was saved?"""
+    tasks = studio.ask("GET", "/api/tasks", params={"project": project, "fields": "all", "page_size": 200})["tasks"]
+    saved = {
+        task["data"]["text"]: entities(task["annotations"][0]["result"])
+        for task in tasks
+        if task["annotations"] and not task["annotations"][0]["was_cancelled"]
+    }
+    done: dict[str, Any] = {"annotated": len(saved)}
+    for kind in ("JSON", "JSON_MIN"):
+        export = studio.client.get(f"/api/projects/{project}/export", params={"exportType": kind})
+        path = folder / f"export-{kind}.json"
+        path.write_bytes(export.raise_for_status().content)
+        checked, read = nearspan.check(path), {}
+        for document in nearspan.read(path):
+            read[document.text] = {(each.start, each.end, each.label) for each in document.entities}
+        same = sum(read.get(text) == annotated for text, annotated in saved.items())
+        done[kind] = {"format": checked.format, "documents": len(read), "with_the_same_entities": same}
+    return done
+
+
 def choose_sentences(options: argparse.Namespace) -> tuple[dict[str, Document], list[Document]]:
     """Sentences to annotate, with their entities, and those that F1 is measured on; training has seen neither."""
     chance = random.Random(options.seed)
@@ -403,7 +425,9 @@ def run(
         began = time.perf_counter()
         record = {"state": connected["readable_state"], **annotate(studio, server, project, gold, held, options)}
         record["seconds_of_all"] = round(time.perf_counter() - began, 1)
+        record["exports"] = exports(studio, project, scratch)
         record |= {"afterwards": change_and_delete(studio, server, project), "emoji": emoji(studio, server, project)}
+        record["exports_afterwards"] = exports(studio, project, scratch)
         direct = []
         task = {"id": 1, "data": {"text": next(iter(gold))}}
         for _ in range(20):

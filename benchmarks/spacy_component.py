@@ -4,8 +4,8 @@
 
 CONLL2003 is a folder with eng.train and eng.testb, GENIA one with train.json and test.json (sentences as JSON with
 `sentence` and `ner`). For each, `start`, which is what `nearspan train` takes, and a classifier over static vectors,
-the quickest of the recipes, are trained on the first documents for a few epochs; what they would score after all of them
-changes nothing here. Then, over the whole test set, or with `--every 4` over every fourth document of it:
+the quickest of the recipes, are trained on the first documents for a few epochs; what they would score after all of
+them changes nothing here. Then, over the whole test set, or with `--every 4` over every fourth document of it:
 
 1. A blank English pipeline with the component reads the texts in its own tokenizer's words. `nearspan annotate` reads
    the same texts from a file in which those words are given. Are the entities the same, and how far apart are scores?

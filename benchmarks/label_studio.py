@@ -311,11 +311,11 @@ def exports(studio: Studio, project: int, folder: Path) -> dict[str, Any]:
         export = studio.client.get(f"/api/projects/{project}/export", params={"exportType": kind})
         path = folder / f"export-{kind}.json"
         path.write_bytes(export.raise_for_status().content)
-        checked, read = nearspan.check(path), {}
+        format, read = nearspan.check(path)["format"], {}
         for document in nearspan.read(path):
             read[document.text] = {(each.start, each.end, each.label) for each in document.entities}
         same = sum(read.get(text) == annotated for text, annotated in saved.items())
-        done[kind] = {"format": checked.format, "documents": len(read), "with_the_same_entities": same}
+        done[kind] = {"format": format, "documents": len(read), "with_the_same_entities": same}
     return done
 
 

@@ -3,6 +3,7 @@
 The CRF (equations 2 to 4) is compared with brute force in tests/heads/test_crf.py.
 """
 
+import json
 import math
 
 import pytest
@@ -379,9 +380,14 @@ def test_evaluation_leaves_the_memory_alone_and_saving_keeps_predictions(
     assert all(torch.equal(before[key], after[key]) for key in before)
     again = nearspan.load(tmp_path / "model", device="cpu")
     assert list(again.pipe(texts)) == annotated  # scores included
-    assert [entity.to_dict() for entity in again.explain(texts[0])] == [
-        entity.to_dict() for entity in run.model.explain(texts[0])
+    assert [rounded(entity) for entity in again.explain(texts[0])] == [
+        rounded(entity) for entity in run.model.explain(texts[0])
     ]
+
+
+def rounded(entity):
+    """Evidence without the last digits: a memory that is mapped from its file may be summed up in another order."""
+    return json.loads(json.dumps(entity.to_dict()), parse_float=lambda number: round(float(number), 6))
 
 
 def test_weights_are_kept_with_the_memory_that_they_learned_with(tiny, documents, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nearspan.encoders import EncodedCorpus
-from nearspan.heads import HeadInputs, NearestHead, SoftmaxHead, Targets
+from nearspan.heads import HeadInputs, NearestHead, Query, SoftmaxHead, Targets
 from nearspan.heads.nearest import NearestSettings
 from nearspan.heads.softmax import SoftmaxSettings
 from nearspan.knn import (
@@ -295,7 +295,8 @@ def word_sums(representation, states):
     network = SimpleNamespace(encoder=encoder, representation=representation, span_size=representation.size)
     network.is_additive, network.eval = True, representation.eval
     corpus = EncodedCorpus.of([states.shape[1]], {})
-    query = SimpleNamespace(batch=corpus.batch(torch.tensor([0])), encoded=SimpleNamespace(states=states))
+    query = Query(network, corpus.batch(torch.tensor([0])))
+    query.__dict__["encoded"] = SimpleNamespace(states=states)  # as if the encoder had read it
     return corpus_vectors(network, corpus, [query])[0]
 
 

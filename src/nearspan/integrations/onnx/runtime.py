@@ -78,7 +78,7 @@ def use_onnx(model: Model, folder: Path | None = None) -> Model:
     """Let ONNX Runtime compute a model's encoder and span scores from now on; memory and evidence stay as they are."""
     folder = folder or onnx_folder(model)
     if folder is None or model.path is None or not (folder / ABOUT).is_file():
-        raise ModelError(f"there are no ONNX graphs in {folder}: write them with  nearspan export {model.path} --onnx")
+        raise ModelError(f"there are no ONNX graphs in {folder}: write them with `nearspan export`")
     if model.device.type != "cpu" or model.network.precision != "float32":
         raise ConfigError(
             "`runtime` onnx computes on the CPU, in float32: set `device` to cpu, and `precision` to auto"

@@ -105,7 +105,7 @@ def test_graphs_of_other_weights_or_damaged_ones_are_refused(biaffine, tmp_path)
     with pytest.raises(ModelError, match="of other weights"):
         nearspan.load(copy, runtime="onnx")
     about.unlink()
-    with pytest.raises(ModelError, match=r"nearspan export .* --onnx"):
+    with pytest.raises(ModelError, match=r"write them with .nearspan export"):
         nearspan.load(copy, runtime="onnx")
 
 

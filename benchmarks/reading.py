@@ -2,6 +2,7 @@
 
     python benchmarks/reading.py [--megabytes 100] [--rounds 3] [--kinds loop,stream,check] [--folder FOLDER]
         [--out benchmarks/results/reading-cpu.json]
+    python benchmarks/reading.py --growth 10,30,100 [--annotate 0.5,1,2,4] [--out benchmarks/results/reading-cpu.json]
 
 Two files are made, with a seed: columns as CoNLL-2003 has them (word, two columns that are not read, chunk tag;
 documents of 5 to 20 sentences) and JSON lines of one to three sentences with their entities. Each measurement is a
@@ -17,6 +18,10 @@ process of its own, and each is made in turn, several rounds:
 Times are seconds of processor time, the median of the rounds, as other work on the machine makes the clock useless;
 what takes long (`use`, `convert`) is measured in the first round alone;
 memory is the most that the process takes above what it took with nearspan imported.
+
+`--growth` converts files of several sizes (in MB) into several formats and shows how much memory each takes: what is
+bounded by a stream takes the same for all. `--annotate` does so for `annotate`, in one process with a small model that
+is trained here: its own memory is counted as what was there before.
 """
 
 from __future__ import annotations
@@ -41,6 +46,11 @@ from many import current_commit
 LABELS = ("PER", "LOC", "ORG", "MISC")
 LONG = ("use", "convert")
 KINDS = ("loop", "stream", "use", "read", "check", "convert")
+TARGETS = ("jsonl", "conll", "prodigy", "gliner")
+SMALL = (
+    "training.epochs=2 encoder.characters=none encoder.highway=none encoder.vectors.size=8 encoder.bilstm.layers=1 "
+    "encoder.bilstm.size=8 representation.size=8 suggester.max_width=2 interpolation=none fragment_linker=none"
+)
 Sentence = tuple[list[str], list[tuple[int, int, str]]]  # words, and first word, stop and label of each entity
 
 
@@ -52,10 +62,15 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS), help="some of what is measured, with commas between")
     parser.add_argument("--folder", type=Path, help="where the files are made, and used again if they are there")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--growth", type=sizes, default=[], help="convert files of so many MB: 10,30,100")
+    parser.add_argument("--annotate", type=sizes, default=[], help="annotate JSON lines of so many MB: 0.5,1,2,4")
     parser.add_argument("--measure", nargs=2, metavar=("WHAT", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measure(options.measure[0], Path(options.measure[1]))))
+        return
+    if options.growth or options.annotate:
+        record_growth(options)
         return
     rows = []
     kinds = options.kinds.split(",")
@@ -94,8 +109,52 @@ def main() -> None:
     if options.out and options.out.exists() and options.only:
         earlier = json.loads(options.out.read_text())["rows"]
         record["rows"] = [*(row for row in earlier if row["format"] != options.only), *rows]
+    if options.out and options.out.exists() and "growth" in (earlier := json.loads(options.out.read_text())):
+        record["growth"] = earlier["growth"]
     if options.out:
         options.out.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def sizes(text: str) -> list[float]:
+    return [float(size) for size in text.split(",")]
+
+
+def record_growth(options: argparse.Namespace) -> None:
+    """How much memory files of several sizes take; put into a record beside the times that it has."""
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        plans = [("annotate", "jsonl", options.annotate)]
+        plans += [(f"convert:{target}", name, options.growth) for name in ("conll", "jsonl") for target in TARGETS]
+        for what, name, several in plans:
+            if what == "annotate" and several:
+                train_small(folder / "model")
+            for size in several:
+                path = folder / f"corpus.{name}"
+                fill(path, {"conll": columns, "jsonl": json_lines}[name](), int(size * 1_000_000))
+                rows.append({"what": what, "from": name, "size": size} | run(what, path))
+                print(json.dumps(rows[-1]), flush=True)
+    command = f"python benchmarks/reading.py --growth {','.join(f'{size:g}' for size in options.growth)}"
+    growth = {
+        "command": f"{command} --annotate {','.join(f'{size:g}' for size in options.annotate)}",
+        "commit": current_commit(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "rows": rows,
+    }
+    if options.out:
+        record = json.loads(options.out.read_text()) if options.out.exists() else {}
+        options.out.write_text(json.dumps(record | {"growth": growth}, indent=2) + "\n")
+
+
+def train_small(folder: Path) -> None:
+    """A model that annotates quickly: what grows with the texts is no matter of its size."""
+    import nearspan
+    from nearspan.formats import sample
+
+    recipe = nearspan.recipe("classifier").override(SMALL.split())
+    nearspan.train(recipe, nearspan.read(sample.path("train"))[:100], out=folder)
 
 
 def run(what: str, path: Path) -> dict[str, Any]:
@@ -110,13 +169,19 @@ def measure(what: str, path: Path) -> dict[str, Any]:
     import nearspan.formats
 
     other = path.with_name("converted.conll" if path.suffix == ".jsonl" else "converted.jsonl")
+    what, _, target = what.partition(":")
+    if what == "annotate":
+        other = path.with_name("annotated.jsonl")
+        model = nearspan.load(path.with_name("model"), "cpu")
+        list(model.pipe(["Ada wrote."], workers=1))
     work: Callable[[], object] = {
+        "annotate": lambda: nearspan.write(model.pipe(nearspan.formats.stream(path), workers=1), other, force=True),
         "loop": lambda: loop(path),
         "stream": lambda: sum(document.entity_count for document in nearspan.formats.stream(path)),
         "use": lambda: sum(len(each.entities) + len(each.words or ()) for each in nearspan.formats.stream(path)),
         "read": lambda: nearspan.read(path),
         "check": lambda: nearspan.check(path),
-        "convert": lambda: nearspan.write(nearspan.formats.stream(path), other, force=True),
+        "convert": lambda: nearspan.write(nearspan.formats.stream(path), other, target or None, force=True),
     }[what]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()

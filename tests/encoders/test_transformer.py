@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import nearspan
 from nearspan.encoders.encoder import Encoder, EncoderSettings
 from nearspan.encoders.transformer import TransformerSettings
 from nearspan.errors import ModelError, NearspanError, ResourceError
-from nearspan.segment import Sentence
+from nearspan.segment import Sentence, Siblings
 
 KINDS = ("bert", "roberta", "deberta")
 SHORT = (["Ada", "lives", "in", "Oslosxy", "."], ["rain"], ["Bobs", "met", "She", "x2"])
@@ -180,11 +181,8 @@ OTHER = (["Eve", "left", "Rome", "."], ["They", "went", "to", "Lima", "."])
 def sentences_of(*texts: list[str]) -> list[Sentence]:
     """The sentences of one document, each with all of them around."""
     whole = sentence([token for tokens in texts for token in tokens])
-    passages, at = [], 0
-    for tokens in texts:
-        passages.append(Sentence(whole.document, len(passages), whole.words[at : at + len(tokens)], passages))
-        at += len(tokens)
-    return passages
+    edges = [0, *accumulate(map(len, texts))]
+    return list(Siblings(whole.document, [whole.words[first:stop] for first, stop in pairwise(edges)]))
 
 
 @torch.no_grad()

@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,3 +55,19 @@ def test_nothing_but_whitespace_has_no_sentence() -> None:
 
 def test_many_sentences() -> None:
     assert len(split(Document("It is so. " * 5_000))) == 5_000
+
+
+def test_a_document_is_let_go_with_its_last_sentence() -> None:
+    class Text(str):
+        """A text that can be watched."""
+
+    gc.disable()  # which would free cycles too
+    try:
+        sentences = split(Document(text := Text("Who? He left.")))
+        watched = weakref.ref(text)
+        del text, sentences[0]
+        assert watched() == "Who? He left."
+        del sentences
+        assert watched() is None
+    finally:
+        gc.enable()

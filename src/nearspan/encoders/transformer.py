@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -211,9 +212,13 @@ class Transformer(WordFeature):
 
     def _parts(self, sentences: Sequence[Sentence]) -> list[_PassagePart]:
         """Each sentence's part in what it is read together with: its document's sentences, or itself alone."""
-        documents = {id(sentence.around): sentence.around for sentence in sentences} if self.settings.context else {}
-        siblings = [sentence for document in documents.values() for sentence in document]
-        distinct = list(dict.fromkeys([*siblings, *sentences]))
+        around = {id(sentence.around): sentence.around for sentence in sentences} if self.settings.context else {}
+        documents = {number: list(siblings) for number, siblings in around.items() if siblings is not None}
+        read = [
+            documents[id(sentence.around)][sentence.index] if id(sentence.around) in documents else sentence
+            for sentence in sentences
+        ]
+        distinct = list(dict.fromkeys(chain(*documents.values(), read)))
         codes = zip(distinct, encode_pieces(distinct, self.tokenizer), strict=True)
         alone = {sentence: _PassagePart(pieces.ids, unit_pieces(sentence, pieces), 0) for sentence, pieces in codes}
         parts = dict(alone)
@@ -226,7 +231,7 @@ class Transformer(WordFeature):
                 for sentence in document[first:stop]:
                     parts[sentence] = _PassagePart(ids, alone[sentence].of_word, start)
                     start += len(alone[sentence].ids)
-        return [parts[sentence] for sentence in sentences]
+        return [parts[sentence] for sentence in read]
 
     def _passage(self, ids: list[int]) -> Passage:
         spans = windows(len(ids), self.window, self.settings.overlap)

@@ -12,7 +12,7 @@ from typing import Any
 from nearspan.document import Document, Fragment
 from nearspan.encoders.packaged import PACKAGED, encoder_source
 from nearspan.errors import ResourceError, first_line
-from nearspan.segment import Sentence, split
+from nearspan.segment import Sentence, Siblings, split
 
 CAPITAL = re.compile("[A-Z]")
 TOKENIZER, IDS = "tokenizer.json", "pieces.json"  # in the folder of a model's encoder
@@ -89,10 +89,9 @@ class Splitter:
         sentences = split(document, characters=self.characters)
         if self.tokenizer is None:
             return sentences
-        views: list[Sentence] = []
         pairs = zip(sentences, encode_pieces(sentences, self.tokenizer), strict=True)
-        views.extend(_over_pieces(sentence, pieces, views) for sentence, pieces in pairs)
-        return views
+        units = [_split_words(sentence, pieces) for sentence, pieces in pairs]
+        return list(Siblings(document, [words for words, _ in units], [wholes for _, wholes in units]))
 
 
 def load_tokenizer(name: str) -> PieceTokenizer:
@@ -201,12 +200,12 @@ def split_units(places: Sequence[Fragment], size: int) -> list[Fragment]:
     return list(zip(starts, [*starts[1:], size], strict=True))
 
 
-def _over_pieces(sentence: Sentence, pieces: PieceCodes, around: Sequence[Sentence]) -> Sentence:
-    """The same sentence, with pieces of its words for words."""
+def _split_words(sentence: Sentence, pieces: PieceCodes) -> tuple[tuple[Fragment, ...], tuple[Fragment, ...]]:
+    """The parts that its pieces make of a sentence's words, and for each word which of them it has."""
     units: list[Fragment] = []
     wholes: list[Fragment] = []
     for (start, end), positions in zip(sentence.words, pieces.of_word, strict=True):
         parts = split_units([pieces.places[position] for position in positions], end - start)
         wholes.append((len(units), len(units) + len(parts)))
         units.extend((start + first, start + last) for first, last in parts)
-    return Sentence(sentence.document, sentence.index, tuple(units), around, tuple(wholes))
+    return tuple(units), tuple(wholes)

@@ -9,15 +9,23 @@ listed. Drafts and discarded responses are listed with their spans; suggestions 
 out, as neither is gold. A record without a response is no document. Who answered is an attribute.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from nearspan.document import Document
-from nearspan.formats.corpus import NOT_GOLD, Corpus, Problem, excerpt
+from nearspan.formats.corpus import NOT_GOLD, Problem, excerpt
 from nearspan.formats.draft import Draft
-from nearspan.formats.format import ATTRIBUTES, Format, list_changes, plain_text_changes, refuse_entities
+from nearspan.formats.format import (
+    ATTRIBUTES,
+    Format,
+    count_changes,
+    list_changes,
+    plain_text_changes,
+    refuse_entities,
+)
 from nearspan.formats.json_annotations import add_span, count_items, leave_out_keys, other_keys, read_id
 from nearspan.formats.json_values import Malformed, read_records, to_line, write_lines
 from nearspan.formats.source import Source
@@ -50,12 +58,15 @@ def detect(source: Source) -> bool:
     return any(map(_is_record, source.first_records))
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write records of version 2, with a response each; discontinuous entities do not fit."""
-    write_lines(path, (to_line(_record(document)) for document in corpus))
-    changes = plain_text_changes(corpus, [document.id for document in corpus], "argilla")
-    changes[ATTRIBUTES] = sum(map(_count_unkept, corpus))
+    changes: Counter[str] = Counter()
+    write_lines(path, (to_line(_record(document)) for document in count_changes(documents, changes, _changes)))
     return list_changes(path, changes)
+
+
+def _changes(document: Document) -> dict[str, int]:
+    return plain_text_changes([document], [document.id], "argilla") | {ATTRIBUTES: _count_unkept(document)}
 
 
 def _is_record(record: Any) -> bool:
@@ -204,4 +215,4 @@ def _count_unkept(document: Document) -> int:
     )
 
 
-FORMAT = Format("argilla", read, detect, write, discontinuous=False)
+FORMAT = Format("argilla", read, detect, write, discontinuous=False, streams=True)

@@ -10,12 +10,14 @@ Written are tabs, IOB2, and as many label columns as the nesting needs, innermos
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TextIO
 
 from nearspan.document import Document, Fragment
 from nearspan.formats.column_documents import Begun, ColumnReader
@@ -45,6 +47,9 @@ from nearspan.formats.tags import parse_all
 from nearspan.io.atomic import descriptor, name_in_errors, resolve_target, write_file
 
 _SAMPLE = 1 << 19  # characters of a long file by which its columns are found
+
+_AT_ONCE = 1 << 16  # characters that are written at once
+_REFUSED = re.compile(rf"[\t\n\r]|{DOCSTART}")  # in words
 
 _unwritable = partial(unwritable, format="CoNLL columns")
 
@@ -100,14 +105,16 @@ def write(documents: Corpus | Stream, path: Path) -> tuple[Problem, ...]:
     """
     changes: Counter[str] = Counter()
     lost_ids = {True: 0, False: 0}  # by whether there are -DOCSTART- lines
-    count = depth = words = 0
+    count = words = 0
+    depths: set[int] = set()
     with name_in_errors(path), TemporaryFile("w+", encoding="utf-8", newline="\n", dir=_scratch_folder(path)) as rows:
         for document in documents:
             grid = _Grid.of(document)
             if len(grid.layers) > MOST_LAYERS:
                 raise _unwritable(document, f"its entities need {len(grid.layers)} layers, more than {MOST_LAYERS}")
-            rows.writelines(_rows(grid))
-            count, depth, words = count + 1, max(depth, len(grid.layers)), words + len(grid.words)
+            rows.write(_rows(grid))
+            count, words = count + 1, words + len(grid.words)
+            depths.add(len(grid.layers))
             changes.update(grid.changes)
             changes["scores not kept"] += count_scores([document])
             changes[ATTRIBUTES] += count_attributes([document])
@@ -115,7 +122,8 @@ def write(documents: Corpus | Stream, path: Path) -> tuple[Problem, ...]:
                 lost_ids[docstarts] += _loses_id(document, docstarts, path.name)
         has_docstarts = count != 1 or documents.docstarts > 0 or not words
         rows.seek(0)
-        write_file(path, _columns(rows, max(depth, 1), has_docstarts))
+        is_ready = has_docstarts and len(depths) == 1
+        write_file(path, _blocks(rows) if is_ready else _columns(rows, max(depths, default=1), has_docstarts))
     changes["document ids not kept"] = lost_ids[has_docstarts]
     return list_changes(path, changes)
 
@@ -144,7 +152,8 @@ class _Grid:
             if len(parse_all(f"B-{entity.label}")) > 1:
                 raise _unwritable(document, f"the label {excerpt(entity.label)} would be read as several")
         entities = [(first, stop, entity.label) for first, stop, entity in grid.entities]
-        return cls(document, grid.words, grid.begins, _layers(entities, len(grid.words)), grid.changes)
+        layers = _layers(entities, len(grid.words)) or [["O"] * len(grid.words)]
+        return cls(document, grid.words, grid.begins, layers, grid.changes)
 
 
 def _loses_id(document: Document, docstarts: bool, name: str) -> bool:
@@ -183,30 +192,39 @@ def _scratch_folder(path: Path) -> Path | None:
     return target.parent if descriptor(path) is None and (target.is_file() or not target.exists()) else None
 
 
-def _rows(grid: _Grid) -> Iterator[str]:
+def _rows(grid: _Grid) -> str:
     """A -DOCSTART- line and the words of a document, with as many label columns as it needs itself."""
-    yield f"{DOCSTART} {' '.join(grid.document.id.split())}".rstrip() + "\n\n"
-    text, begins = grid.document.text, set(grid.begins[1:])
-    for index, ((start, end), *tags) in enumerate(zip(grid.words, *grid.layers, strict=True)):
-        if index in begins:
-            yield "\n"
-        yield "\t".join((text[start:end], *tags)) + "\n"
-    if grid.words:
-        yield "\n"
+    text, layers = grid.document.text, grid.layers
+    lines = ["\t".join((text[start:end], *tags)) for (start, end), *tags in zip(grid.words, *layers, strict=True)]
+    for begin in grid.begins[1:]:
+        lines[begin] = "\n" + lines[begin]
+    first = f"{DOCSTART} {' '.join(grid.document.id.split())}".rstrip() + "\tO" * len(layers)
+    return "\n".join([first, "", *lines, "", ""] if lines else [first, "", ""])
 
 
-def _columns(rows: Iterable[str], depth: int, docstarts: bool) -> Iterator[str]:
+def _blocks(rows: TextIO) -> Iterator[str]:
+    """A file of rows, some at a time."""
+    while block := "".join(rows.readlines(_AT_ONCE)):
+        yield block
+
+
+def _columns(rows: TextIO, depth: int, docstarts: bool) -> Iterator[str]:
     """Rows with as many label columns as all documents need; a file of one document may be without its first line."""
     after_docstart = False
-    for row in rows:
-        is_docstart = row.startswith(DOCSTART)
-        if docstarts or not (is_docstart or after_docstart):
-            yield row if row == "\n" else row[:-1] + "\tO" * (depth - row.count("\t")) + "\n"
-        after_docstart = is_docstart
+    while some := rows.readlines(_AT_ONCE):
+        lines: list[str] = []
+        for row in some:
+            is_docstart = row.startswith(DOCSTART)
+            if docstarts or not (is_docstart or after_docstart):
+                lines.append(row if row == "\n" else row[:-1] + "\tO" * (depth - row.count("\t")) + "\n")
+            after_docstart = is_docstart
+        yield "".join(lines)
 
 
 def _refuse_words(document: Document, words: Iterable[Fragment]) -> None:
     """Refuse words that would be read as something else; cutting may have made them."""
+    if not _REFUSED.search(document.text):
+        return
     for start, end in words:
         word = document.text[start:end]
         if "\t" in word or "\n" in word or "\r" in word:

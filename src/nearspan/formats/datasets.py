@@ -4,6 +4,7 @@ Rows are those of `tagged_rows.py`, or records as the JSON formats have them. Ne
 `pip install 'nearspan[datasets]'`.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -118,9 +119,9 @@ def to_dataset(corpus: Corpus) -> Any:
 
 def _to_dataset(corpus: Corpus) -> tuple[Any, dict[str, int]]:
     library = import_extra("datasets", "datasets", "a dataset")
-    records, changes = rows(corpus, "datasets")
-    table, features = numbered(records)
-    return library.Dataset.from_dict(table, features=library.Features.from_dict(features)), dict(changes)
+    changes: Counter[str] = Counter()
+    table, features = numbered(rows(corpus, "datasets", changes))
+    return library.Dataset.from_dict(table, features=library.Features.from_dict(features)), changes
 
 
 def _drafts(dataset: Any, source: Source) -> list[Draft]:

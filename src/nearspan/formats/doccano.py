@@ -7,14 +7,22 @@
 Relations are attributes of the entities that they begin at (`relations.py`).
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Entity
-from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.corpus import Problem, excerpt
 from nearspan.formats.draft import Draft
-from nearspan.formats.format import ATTRIBUTES, Format, list_changes, plain_text_changes, refuse_entities
+from nearspan.formats.format import (
+    ATTRIBUTES,
+    Format,
+    count_changes,
+    list_changes,
+    plain_text_changes,
+    refuse_entities,
+)
 from nearspan.formats.json_annotations import (
     add_span,
     count_items,
@@ -43,13 +51,15 @@ def detect(source: Source) -> bool:
     return any(map(_is_document, source.first_records))
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write documents, with objects as entities if they have attributes; discontinuous ones do not fit."""
-    ids = [document.id for document in corpus]
-    write_lines(path, (to_line(_record(document)) for document in corpus))
-    changes = plain_text_changes(corpus, ids, "doccano")
-    changes[ATTRIBUTES] = sum(map(_count_unkept, corpus))
+    changes: Counter[str] = Counter()
+    write_lines(path, (to_line(_record(document)) for document in count_changes(documents, changes, _changes)))
     return list_changes(path, changes)
+
+
+def _changes(document: Document) -> dict[str, int]:
+    return plain_text_changes([document], [document.id], "doccano") | {ATTRIBUTES: _count_unkept(document)}
 
 
 def _is_document(record: Any) -> bool:
@@ -144,4 +154,4 @@ def _count_unkept(document: Document) -> int:
     return sum(not entity.attributes.keys() <= set(keep(entity)) for entity in document.entities)
 
 
-FORMAT = Format("doccano", read, detect, write, discontinuous=False)
+FORMAT = Format("doccano", read, detect, write, discontinuous=False, streams=True)

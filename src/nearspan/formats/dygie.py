@@ -7,16 +7,18 @@ clusters, events and predictions are counted and left out.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
-from nearspan.formats.corpus import Corpus, Problem
+from nearspan.document import Document
+from nearspan.formats.corpus import Problem
 from nearspan.formats.draft import Draft
 from nearspan.formats.format import Format, list_changes
 from nearspan.formats.gliner import add_entities
-from nearspan.formats.grid import draft_of_words, drop_empty_words, lay_out
+from nearspan.formats.grid import WordGrid, draft_of_words, drop_empty_words, lay_out
 from nearspan.formats.json_annotations import count_items, leave_out_keys, read_id
 from nearspan.formats.json_values import Malformed, read_records, to_line, write_lines
 from nearspan.formats.source import Source
@@ -37,20 +39,20 @@ def detect(source: Source) -> bool:
     )
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write documents; an entity stands with the sentence in which it begins. Discontinuous ones do not fit."""
-    grids, changes = lay_out(corpus, "dygie")
-    records: list[dict[str, Any]] = []
-    for grid in grids:
-        tokens = grid.tokens
-        begins = grid.begins
-        entities: list[list[list[Any]]] = [[] for _ in begins]
-        for first, stop, entity in grid.entities:
-            entities[bisect_right(begins, first) - 1].append([first, stop - 1, entity.label])
-        sentences = [tokens[begin:end] for begin, end in grid.sentences]
-        records.append({"doc_key": grid.document.id, "sentences": sentences, "ner": entities})
-    write_lines(path, map(to_line, records))
+    changes: Counter[str] = Counter()
+    write_lines(path, (to_line(_record(grid)) for grid in lay_out(documents, "dygie", changes)))
     return list_changes(path, changes)
+
+
+def _record(grid: WordGrid) -> dict[str, Any]:
+    tokens, begins = grid.tokens, grid.begins
+    entities: list[list[list[Any]]] = [[] for _ in begins]
+    for first, stop, entity in grid.entities:
+        entities[bisect_right(begins, first) - 1].append([first, stop - 1, entity.label])
+    sentences = [tokens[begin:end] for begin, end in grid.sentences]
+    return {"doc_key": grid.document.id, "sentences": sentences, "ner": entities}
 
 
 def _are_sentences(value: Any) -> bool:
@@ -87,4 +89,4 @@ def _read(record: Any, name: str, line: int, source: Source) -> Draft:
     return draft
 
 
-FORMAT = Format("dygie", read, detect, write, discontinuous=False)
+FORMAT = Format("dygie", read, detect, write, discontinuous=False, streams=True)

@@ -6,14 +6,16 @@ One array of such records, or one a line. The text is the words joined by blanks
 of the first words of `sentences` where there are several.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.document import Document
+from nearspan.formats.corpus import Problem, excerpt
 from nearspan.formats.draft import Draft
 from nearspan.formats.format import Format, list_changes
-from nearspan.formats.grid import draft_of_words, drop_empty_words, lay_out
+from nearspan.formats.grid import WordGrid, draft_of_words, drop_empty_words, lay_out
 from nearspan.formats.json_annotations import count_items, leave_out_keys, read_id
 from nearspan.formats.json_values import Malformed, read_records, to_line, write_lines
 from nearspan.formats.source import Source
@@ -29,16 +31,17 @@ def detect(source: Source) -> bool:
     return any(isinstance(record, dict) and "tokenized_text" in record for record in source.first_records)
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write records, an array if the name ends in `.json`; discontinuous entities do not fit."""
-    grids, changes = lay_out(corpus, "gliner")
-    records: list[dict[str, Any]] = []
-    for grid in grids:
-        entities = [[first, stop - 1, entity.label] for first, stop, entity in grid.entities]
-        record = {"id": grid.document.id, "tokenized_text": grid.tokens, "ner": entities}
-        records.append(record | {"sentences": grid.begins} if len(grid.begins) > 1 else record)
-    write_lines(path, map(to_line, records))
+    changes: Counter[str] = Counter()
+    write_lines(path, (to_line(_record(grid)) for grid in lay_out(documents, "gliner", changes)))
     return list_changes(path, changes)
+
+
+def _record(grid: WordGrid) -> dict[str, Any]:
+    entities = [[first, stop - 1, entity.label] for first, stop, entity in grid.entities]
+    record = {"id": grid.document.id, "tokenized_text": grid.tokens, "ner": entities}
+    return record | {"sentences": grid.begins} if len(grid.begins) > 1 else record
 
 
 def add_entities(draft: Draft, items: Any, first_word: int = 0) -> None:
@@ -73,4 +76,4 @@ def _read(record: Any, name: str, line: int, source: Source) -> Draft:
     return draft
 
 
-FORMAT = Format("gliner", read, detect, write, discontinuous=False)
+FORMAT = Format("gliner", read, detect, write, discontinuous=False, streams=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 
 from nearspan.document import Document, Entity, Fragment
-from nearspan.formats.corpus import Corpus, excerpt
+from nearspan.formats.corpus import excerpt
 from nearspan.formats.draft import Draft, word_offsets
 from nearspan.formats.format import (
     ATTRIBUTES,
@@ -61,7 +61,7 @@ class WordGrid:
             inside.update(begins[bisect_right(begins, first) : bisect_left(begins, stop)])
         begins = [begin for begin in begins if begin not in inside]
         lines = "\n".join(" ".join(sentence.tokens) for sentence in sentences)
-        loses_text = "".join(document.text.split()) != "".join(lines.split())
+        loses_text = lines != document.text and "".join(document.text.split()) != "".join(lines.split())
         blanks = "documents whose blanks, other than one between words and a newline between sentences, were not kept"
         changes = {
             "words cut where an entity begins or ends inside them": len(words) - sum(map(len, sentences)),
@@ -84,15 +84,14 @@ class WordGrid:
         return list(pairwise([*self.begins, len(self.words)]))
 
 
-def lay_out(corpus: Corpus, format: str) -> tuple[list[WordGrid], Counter[str]]:
-    """The documents of a corpus as words, and what they lose by that, scores and attributes included."""
-    grids = [WordGrid.of(document, format) for document in corpus]
-    changes: Counter[str] = Counter()
-    for grid in grids:
+def lay_out(documents: Iterable[Document], format: str, changes: Counter[str]) -> Iterator[WordGrid]:
+    """Documents as words; what they lose by that, scores and attributes included, is counted in `changes`."""
+    for document in documents:
+        grid = WordGrid.of(document, format)
         changes.update(grid.changes)
-    changes["scores not kept"] = count_scores(corpus)
-    changes[ATTRIBUTES] = count_attributes(corpus)
-    return grids, changes
+        changes["scores not kept"] += count_scores([document])
+        changes[ATTRIBUTES] += count_attributes([document])
+        yield grid
 
 
 def draft_of_words(tokens: Sequence[str], begins: Sequence[int] | None, source: Source, line: int, id: str) -> Draft:
@@ -125,13 +124,17 @@ def drop_empty_words(draft: Draft) -> None:
         draft.add_problem("empty", f"words that are empty, which are left out: {empty}")
 
 
-def _cut_words(document: Document, sentences: Iterable[Sentence]) -> tuple[list[Fragment], list[int]]:
+def _cut_words(document: Document, sentences: Sequence[Sentence]) -> tuple[list[Fragment], list[int]]:
     """The words, cut at the ends of entities, and the index of each sentence's first word."""
-    edges = sorted({edge for entity in document.entities for edge in (entity.start, entity.end)})
+    whole = [word for sentence in sentences for word in sentence.words]
+    begins = [0, *accumulate(len(sentence) for sentence in sentences)][:-1]
+    ends = {edge for entity in document.entities for edge in (entity.start, entity.end)}
+    inside = sorted(ends.difference(chain.from_iterable(whole)))  # words, or between two
+    if not inside:
+        return whole, begins
     words: list[Fragment] = []
-    begins: list[int] = []
-    for sentence in sentences:
-        begins.append(len(words))
-        for start, end in sentence.words:
-            words += pairwise([start, *edges[bisect_right(edges, start) : bisect_left(edges, end)], end])
-    return words, begins
+    starts: list[int] = []  # of the parts of each word
+    for start, end in whole:
+        starts.append(len(words))
+        words += pairwise([start, *inside[bisect_right(inside, start) : bisect_left(inside, end)], end])
+    return words, [starts[begin] for begin in begins]

@@ -12,14 +12,22 @@ Who annotated, the id of a region, its notes (`meta`) and the relations that beg
 attributes.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Entity
-from nearspan.formats.corpus import NOT_GOLD, Corpus, Problem, excerpt
+from nearspan.formats.corpus import NOT_GOLD, Problem, excerpt
 from nearspan.formats.draft import Draft, have_same_words
-from nearspan.formats.format import ATTRIBUTES, Format, list_changes, plain_text_changes, refuse_entities
+from nearspan.formats.format import (
+    ATTRIBUTES,
+    Format,
+    count_changes,
+    list_changes,
+    plain_text_changes,
+    refuse_entities,
+)
 from nearspan.formats.json_annotations import (
     add_span,
     count_items,
@@ -75,14 +83,17 @@ def detect_min(source: Source) -> bool:
     )
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write an array of tasks with one annotation each; discontinuous entities do not fit."""
-    lines = (to_line(_task(document, number)) for number, document in enumerate(corpus, 1))
-    write_file(path, _array(lines))
-    changes = plain_text_changes(corpus, [document.id for document in corpus], "label-studio")
-    changes["scores not kept"] = 0
-    changes[ATTRIBUTES] = sum(map(_count_unkept, corpus))
+    changes: Counter[str] = Counter()
+    numbered = enumerate(count_changes(documents, changes, _changes), 1)
+    write_file(path, _array(to_line(_task(document, number)) for number, document in numbered))
     return list_changes(path, changes)
+
+
+def _changes(document: Document) -> dict[str, int]:
+    changes = plain_text_changes([document], [document.id], "label-studio")
+    return changes | {"scores not kept": 0, ATTRIBUTES: _count_unkept(document)}
 
 
 def _annotations(record: Any) -> list[dict[str, Any]]:
@@ -335,5 +346,5 @@ def _array(lines: Iterable[str]) -> Iterable[str]:
     yield "\n]\n"
 
 
-FORMAT = Format("label-studio", read, detect, write, discontinuous=False)
+FORMAT = Format("label-studio", read, detect, write, discontinuous=False, streams=True)
 MIN = Format("label-studio-min", read_min, detect_min)

@@ -4,13 +4,15 @@ Tags are names, or numbers if a `dataset_info.json` beside the file, as `dataset
 """
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from nearspan.document import Document
 from nearspan.errors import CorpusError
-from nearspan.formats.corpus import Corpus, Problem
+from nearspan.formats.corpus import Problem
 from nearspan.formats.draft import Draft
 from nearspan.formats.format import Format, list_changes
 from nearspan.formats.json_values import read_records, to_line, write_lines
@@ -37,10 +39,10 @@ def detect(source: Source) -> bool:
     return any(map(is_row, source.first_records))
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write a document a row; entities that share words or are discontinuous do not fit."""
-    records, changes = rows(corpus, "ner-tags")
-    write_lines(path, map(to_line, records))
+    changes: Counter[str] = Counter()
+    write_lines(path, map(to_line, rows(documents, "ner-tags", changes)))
     return list_changes(path, changes)
 
 
@@ -55,4 +57,4 @@ def _names_beside(path: Path) -> list[str] | None:
     return None
 
 
-FORMAT = Format("ner-tags", read, detect, write, discontinuous=False, nested=False)
+FORMAT = Format("ner-tags", read, detect, write, discontinuous=False, nested=False, streams=True)

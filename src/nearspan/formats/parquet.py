@@ -5,6 +5,7 @@ Tags may be numbers; their names are in the file, where `datasets` puts them. Ne
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BytesIO
@@ -79,8 +80,8 @@ def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
     """Write rows of words and tags as numbers, with their names; entities that share words do not fit."""
     parquet = import_extra("pyarrow.parquet", "datasets", "writing parquet")
     pyarrow = import_extra("pyarrow", "datasets", "writing parquet")
-    records, changes = rows(corpus, "parquet")
-    table, features = numbered(records)
+    changes: Counter[str] = Counter()
+    table, features = numbered(rows(corpus, "parquet", changes))
     types = {"id": pyarrow.string(), "tokens": pyarrow.list_(pyarrow.string())}
     types |= {"ner_tags": pyarrow.list_(pyarrow.int64()), "sentences": pyarrow.list_(pyarrow.int64())}
     schema = pyarrow.schema(

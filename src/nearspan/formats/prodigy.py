@@ -7,14 +7,15 @@ rejected or ignored is listed, with the number of its spans, and never read as e
 Further keys of a span, and who annotated it, are attributes.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document, Entity
-from nearspan.formats.corpus import NOT_GOLD, Corpus, Problem, excerpt
+from nearspan.formats.corpus import NOT_GOLD, Problem, excerpt
 from nearspan.formats.draft import Draft
-from nearspan.formats.format import ATTRIBUTES, Format, list_changes, refuse_entities
+from nearspan.formats.format import ATTRIBUTES, Format, count_changes, list_changes, refuse_entities
 from nearspan.formats.json_annotations import (
     add_span,
     count_items,
@@ -48,17 +49,18 @@ def detect(source: Source) -> bool:
     return any(map(_is_task, source.first_records))
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write accepted tasks; Prodigy makes their hashes when it reads them. Discontinuous entities do not fit."""
-    write_lines(path, (to_line(_task(document)) for document in corpus))
-    entities = [entity for document in corpus for entity in document.entities]
-    changes = {
-        "prodigy keeps no sentence boundaries; documents that had some": sum(
-            document.sentences is not None for document in corpus
-        ),
-        ATTRIBUTES: count_unkept(entities, _attributes),
-    }
+    changes: Counter[str] = Counter()
+    write_lines(path, (to_line(_task(document)) for document in count_changes(documents, changes, _changes)))
     return list_changes(path, changes)
+
+
+def _changes(document: Document) -> dict[str, int]:
+    return {
+        "prodigy keeps no sentence boundaries; documents that had some": int(document.sentences is not None),
+        ATTRIBUTES: count_unkept(document.entities, _attributes),
+    }
 
 
 def _is_task(record: Any) -> bool:
@@ -129,4 +131,4 @@ def _attributes(entity: Entity) -> dict[str, Any]:
     return flat_attributes(entity, _SPAN)
 
 
-FORMAT = Format("prodigy", read, detect, write, discontinuous=False)
+FORMAT = Format("prodigy", read, detect, write, discontinuous=False, streams=True)

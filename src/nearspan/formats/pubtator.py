@@ -11,12 +11,14 @@ as "breast and ovarian cancer"). Relations (`1<tab>CID<tab>D001241<tab>D002`) ar
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
+from nearspan.document import Document
 from nearspan.formats.corpus import Corpus, Problem, excerpt
 from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.format import Format, list_changes, plain_text_changes, refuse_entities, unwritable
@@ -51,11 +53,11 @@ def detect(source: Source) -> bool:
     return any(line.startswith(f"{id}|a|") for line in source.sample_lines)
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write the text up to its first newline as the title and the rest as the abstract."""
-    ids = [_UNSAFE.sub("_", document.id)[:200] or str(number) for number, document in enumerate(corpus, 1)]
-    write_file(path, _pieces(corpus, ids))
-    return list_changes(path, plain_text_changes(corpus, ids, "pubtator", _keeps))
+    changes: Counter[str] = Counter()
+    write_file(path, _pieces(documents, changes))
+    return list_changes(path, changes)
 
 
 @dataclass
@@ -139,8 +141,10 @@ def _is_relation(columns: list[str]) -> bool:
     return bool(has_name) and all(_CONCEPT.fullmatch(column) for column in columns[2:4])
 
 
-def _pieces(corpus: Corpus, ids: Iterable[str]) -> Iterator[str]:
-    for id, document in zip(ids, corpus, strict=True):
+def _pieces(documents: Iterable[Document], changes: Counter[str]) -> Iterator[str]:
+    for number, document in enumerate(documents, 1):
+        id = _UNSAFE.sub("_", document.id)[:200] or str(number)
+        changes.update(plain_text_changes([document], [id], "pubtator", _keeps))
         title, newline, abstract = document.text.partition("\n")
         if "\n" in abstract or title.endswith("\r") or abstract.endswith("\r"):
             raise unwritable(document, "the text has more lines than a title and an abstract", "PubTator")
@@ -155,4 +159,4 @@ def _pieces(corpus: Corpus, ids: Iterable[str]) -> Iterator[str]:
         yield "\n"
 
 
-FORMAT = Format("pubtator", read, detect, write, endings=(".pubtator",), discontinuous=False)
+FORMAT = Format("pubtator", read, detect, write, endings=(".pubtator",), discontinuous=False, streams=True)

@@ -8,13 +8,14 @@ Entities of span groups have these in their attribute `groups`; "ents" is among 
 knowledge base identifier is the attribute `kb_id`. Dependencies, tags and categories are counted and left out.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from nearspan.document import Document
-from nearspan.formats.corpus import Corpus, Problem, excerpt
+from nearspan.formats.corpus import Problem, excerpt
 from nearspan.formats.draft import Draft
 from nearspan.formats.format import Format, count_scores, list_changes, refuse_entities
 from nearspan.formats.grid import draft_of_words, drop_empty_words
@@ -45,13 +46,10 @@ def detect(source: Source) -> bool:
     return any(_is_doc(record) or _is_version_2(record) or _is_tuple(record) for record in source.first_records)
 
 
-def write(corpus: Corpus, path: Path) -> tuple[Problem, ...]:
+def write(documents: Iterable[Document], path: Path) -> tuple[Problem, ...]:
     """Write what `Doc.to_json` would give, for `Doc.from_json` to read; discontinuous entities do not fit."""
-    write_lines(path, (to_line(_doc(document)) for document in corpus))
-    changes = count_unkept(corpus, ["kb_id"])
-    for document in corpus:
-        changes.update(SpacyTokens.of(document).changes)
-    changes["scores not kept"] = count_scores(corpus)
+    changes: Counter[str] = Counter()
+    write_lines(path, (to_line(_doc(document, changes)) for document in documents))
     return list_changes(path, changes)
 
 
@@ -248,9 +246,13 @@ def _find(words: Iterable[str], text: str) -> list[tuple[int, int]] | None:
     return None if text[at:].strip() else offsets
 
 
-def _doc(document: Document) -> dict[str, Any]:
+def _doc(document: Document, changes: Counter[str]) -> dict[str, Any]:
+    """A document, and what is not kept of it counted in `changes`."""
     refuse_entities(document, "spacy-json")
     tokens = SpacyTokens.of(document)
+    changes.update(count_unkept([document], ["kb_id"]))
+    changes.update(tokens.changes)
+    changes["scores not kept"] += count_scores([document])
     record: dict[str, Any] = {"id": document.id} if document.id else {}
     record["text"] = document.text
     groups = place(document)
@@ -274,4 +276,4 @@ def _span(entity: Any) -> dict[str, Any]:
     return span | {"kb_id": kb_id} if isinstance(kb_id, str) else span
 
 
-FORMAT = Format("spacy-json", read, detect, write, discontinuous=False)
+FORMAT = Format("spacy-json", read, detect, write, discontinuous=False, streams=True)

@@ -13,7 +13,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from nearspan.formats.corpus import Corpus, excerpt
+from nearspan.document import Document
+from nearspan.formats.corpus import excerpt
 from nearspan.formats.draft import Draft
 from nearspan.formats.format import unwritable
 from nearspan.formats.grid import draft_of_words, drop_empty_words, lay_out
@@ -133,12 +134,9 @@ def are_bare(names: Iterable[Any]) -> bool:
     return any(map(is_bare_label, texts)) and not any(map(is_labelled, texts))
 
 
-def rows(corpus: Corpus, format: str) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """The documents of a corpus as rows, and what they lose by that."""
-    grids, changes = lay_out(corpus, format)
-    changes["document ids not kept"] = 0
-    records: list[dict[str, Any]] = []
-    for grid in grids:
+def rows(documents: Iterable[Document], format: str, changes: Counter[str]) -> Iterator[dict[str, Any]]:
+    """Documents as rows; what they lose by that is counted in `changes`."""
+    for grid in lay_out(documents, format, changes):
         tags = ["O"] * len(grid.words)
         for first, stop, entity in grid.entities:
             if any(tag != "O" for tag in tags[first:stop]):
@@ -149,8 +147,7 @@ def rows(corpus: Corpus, format: str) -> tuple[list[dict[str, Any]], Counter[str
                 raise unwritable(grid.document, f"the label {excerpt(entity.label)} would be read as several", format)
             tags[first:stop] = [f"B-{entity.label}"] + [f"I-{entity.label}"] * (stop - first - 1)
         record = {"id": grid.document.id, "tokens": grid.tokens, "ner_tags": tags}
-        records.append(record | {"sentences": grid.begins} if len(grid.begins) > 1 else record)
-    return records, changes
+        yield record | {"sentences": grid.begins} if len(grid.begins) > 1 else record
 
 
 def tag_names(records: Iterable[Mapping[str, Any]]) -> list[str]:

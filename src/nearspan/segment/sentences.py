@@ -41,7 +41,7 @@ class Sentence:
     document: Document
     index: int
     words: tuple[Fragment, ...]
-    around: Sequence["Sentence"] = field(default=(), repr=False)  # the document's sentences in order, this one included
+    around: "Siblings | None" = field(default=None, repr=False)  # the document's sentences, this one included
     wholes: tuple[Fragment, ...] | None = field(default=None, repr=False)  # of each word, where `words` are pieces
 
     def __len__(self) -> int:
@@ -101,6 +101,25 @@ class Sentence:
         return Span.of(self.words[first][0], self.words[stop - 1][1])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Siblings:
+    """The sentences of a document in order, made when they are asked for. Sentences that held each other would keep
+    their document in memory, and the file's block that it is of, until cycles are looked for.
+
+    >>> [sentence.text for sentence in Siblings(Document("Who? He left."), [((0, 3), (3, 4)), ((5, 7), (8, 13))])]
+    ['Who?', 'He left.']
+    """
+
+    document: Document
+    words: Sequence[tuple[Fragment, ...]]  # of each sentence
+    wholes: Sequence[tuple[Fragment, ...]] | None = None  # of each, where `words` are pieces
+
+    def __iter__(self) -> Iterator[Sentence]:
+        for index, of_sentence in enumerate(self.words):
+            wholes = None if self.wholes is None else self.wholes[index]
+            yield Sentence(self.document, index, of_sentence, self, wholes)
+
+
 def split(document: Document, *, characters: bool = False) -> list[Sentence]:
     """The document's sentences that hold a word: the given ones, or those found in the text.
 
@@ -113,10 +132,7 @@ def split(document: Document, *, characters: bool = False) -> list[Sentence]:
     >>> split(Document("北京 很大"), characters=True)[0].tokens
     ['北', '京', '很', '大']
     """
-    sentences: list[Sentence] = []
-    groups = split_words(document, characters=characters)
-    sentences.extend(Sentence(document, index, group, sentences) for index, group in enumerate(groups))
-    return sentences
+    return list(Siblings(document, split_words(document, characters=characters)))
 
 
 def split_words(document: Document, *, characters: bool = False) -> list[tuple[Fragment, ...]]:

@@ -41,6 +41,21 @@ def to_dygie(document: Any, chance: Random) -> dict[str, Any]:
     return {"doc_key": document.id, "sentences": [document.words[:cut], document.words[cut:]], "ner": ner}
 
 
+def to_langextract(document: Any, chance: Random) -> dict[str, Any]:
+    extractions = [
+        {
+            "extraction_class": label,
+            "extraction_text": document.text[start:end],
+            "char_interval": chance.choice(({"start_pos": start, "end_pos": end}, None)),
+            "alignment_status": chance.choice(("match_exact", "match_fuzzy", None)),
+            "group_index": chance.randrange(3),
+            "attributes": chance.choice((None, {"note": "x"})),
+        }
+        for start, end, label in document.flat()
+    ]
+    return {"extractions": extractions, "text": document.text, "document_id": document.id}
+
+
 def spans(document: Any) -> list[dict[str, Any]]:
     return [{"start": start, "end": end, "label": label} for start, end, label in document.flat()]
 
@@ -108,6 +123,7 @@ RECORDS: dict[str, Callable[[Any, Random], Any]] = {
     "ner-tags": to_rows,
     "gliner": to_gliner,
     "dygie": to_dygie,
+    "langextract": to_langextract,
     "prodigy": to_prodigy,
     "label-studio": to_label_studio,
     "label-studio-min": to_label_studio_min,

@@ -16,6 +16,7 @@ TOOLS = (
     "ner-tags",
     "gliner",
     "dygie",
+    "langextract",
     "prodigy",
     "label-studio",
     "label-studio-min",

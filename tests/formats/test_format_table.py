@@ -204,6 +204,23 @@ DYGIE = {
     "clusters": [],
 }
 
+LANGEXTRACT = {
+    "extractions": [
+        {
+            "extraction_class": "PER",
+            "extraction_text": "Ada Lovelace",
+            "char_interval": {"start_pos": 0, "end_pos": 12},
+            "alignment_status": "match_exact",
+            "extraction_index": 1,
+            "group_index": 0,
+            "description": None,
+            "attributes": {"born": "1815"},
+        }
+    ],
+    "text": TEXT,
+    "document_id": "letter",
+}
+
 
 def make_bioc(library: str) -> Callable[[Path], Path]:
     """A collection of one passage, as XML or JSON."""
@@ -287,6 +304,7 @@ SAMPLES = [
     Sample("doccano", json_file(DOCCANO_RELATIONS), "hand", "with relations"),
     Sample("gliner", text_file(json.dumps([GLINER])), "hand"),
     Sample("dygie", json_file(DYGIE), "hand"),
+    Sample("langextract", json_file(LANGEXTRACT), "hand"),
     Sample("bioc", make_bioc("biocxml"), "bioc"),
     Sample("bioc-json", make_bioc("biocjson"), "bioc"),
     Sample("cas", make_cas("sample.xmi"), "dkpro-cassis"),
@@ -377,7 +395,8 @@ def row(name: str) -> str:
         ]
     is_found = all(read_sample(sample).format == name for sample in SAMPLES if sample.format == name)
     endings = ["a folder"] * part.folder + [f"`{ending}`" for ending in part.endings if ending]
-    cells = [f"`{name}`", "yes" if is_found else "no", "yes" if written else "no"]
+    as_written = ("one by one" if part.streams else "yes") if written else "no"
+    cells = [f"`{name}`", "yes" if is_found else "no", as_written]
     cells += [("yes" if all(equal) else "no") if written else ""]
     cells += [
         " ".join(endings),

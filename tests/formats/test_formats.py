@@ -30,6 +30,8 @@ SAMPLES = {
     "bioc-json": """[{"id": "1", "bioctype": "BioCDocument", "passages": [{"offset": 0, "text": "é Oslo",
 "annotations": [{"infons": {"type": "LOC"}, "locations": [{"offset": 2, "length": 4}]}]}]}]""",
     "ner-tags": '{"id": "1", "tokens": ["é", "Oslo"], "ner_tags": ["O", "B-LOC"]}\n',
+    "langextract": '{"extractions": [{"extraction_class": "LOC", "extraction_text": "Oslo", "char_interval": '
+    '{"start_pos": 2, "end_pos": 6}}], "text": "é Oslo", "document_id": "1"}\n',
     "gliner": '{"tokenized_text": ["é", "Oslo"], "ner": [[1, 1, "LOC"]]}\n',
     "dygie": '{"doc_key": "1", "sentences": [["é", "Oslo"]], "ner": [[[1, 1, "LOC"]]]}\n',
     "prodigy": '{"text": "é Oslo", "spans": [{"start": 2, "end": 6, "label": "LOC"}], "answer": "accept"}\n',

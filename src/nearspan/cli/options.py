@@ -57,7 +57,7 @@ Format = Annotated[
         "datasets, parquet, ner-tags, "
         "spacy, spacy-json, "
         "prodigy, label-studio, label-studio-min, argilla, doccano, "
-        "gliner, dygie, "
+        "gliner, dygie, langextract, "
         "bioc, bioc-json, cas, cas-json, webanno, conllu, csv, tsv.",
     ),
 ]

@@ -76,7 +76,7 @@ def test_evidence_adds_up_to_the_probabilities(editor: Editor, search: str, by_w
     if not by_words:
         datastore = datastore.with_vectors(datastore.rows(slice(None)), datastore.sentence_vectors)
         network.is_additive = False
-    vote = Vote(times=7.0, temperature=1.7, neighbours=3, known=frozenset(model.trained_labels))
+    vote = Vote(7.0, 1.7, 3, frozenset(model.trained_labels), known_times=2.5)
     datastore = replace(datastore, vote=vote)
     corpus = model.encode(model.split(nearspan.Document("Codeine helped Ada in Oslo")))
     query = Query(network, corpus.batch(torch.tensor([0])), datastore)

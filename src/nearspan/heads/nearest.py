@@ -38,6 +38,7 @@ class NearestSettings(Settings):
     null_share: float = Field(default=1.0, gt=0, le=1)  # of the spans without a label, drawn in each step of training
     search: Literal["nearest", "whole"] = "nearest"  # compare with the K nearest sentences, or with all of them
     budget_mb: int = Field(default=512, ge=1, le=10_000_000)  # the most memory that scores take at once
+    tune_times: bool = False  # count the spans of entities as often, beside null, as is best on development data
     through_neighbours: bool = False  # let the gradient flow into the neighbours' vectors too
 
 
@@ -61,6 +62,11 @@ class NearestHead(Head):
         self.budget = settings.budget_mb * 2**20
         self.training_neighbours = settings.training_neighbours or settings.neighbours
         self.trains_neighbours = settings.through_neighbours
+
+    @property
+    def tunes_times(self) -> bool:
+        """Whether `tune_times` is set and there is a null to count beside."""
+        return self.settings.tune_times and self.has_null
 
     def loss(self, query: Query, targets: Targets, pool: Pool | None = None) -> Tensor:
         """-sum_y t_y log P(y|s), summed over spans; targets t [S, 1 + Y].

@@ -209,6 +209,11 @@ class Head(nn.Module):
         return None
 
     @property
+    def tunes_times(self) -> bool:
+        """Whether training fits on development data, at its end, how often the spans of entities count beside null."""
+        return False
+
+    @property
     def tunable_thresholds(self) -> Tensor | None:
         """The thresholds [Y] that training fits on development data at its end, if there are any."""
         return None

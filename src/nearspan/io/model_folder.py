@@ -21,7 +21,7 @@ CONFIG, WEIGHTS, CARD = "config.toml", "model.safetensors", "README.md"
 CALIBRATION = "calibration.json"  # how probabilities become scores, and thresholds, where there are any
 VOCABULARIES, ENCODER = "vocabularies", "encoder"
 CHECKPOINT, RESULT = "checkpoint.safetensors", "result.json"  # of a training under way, and of one that is finished
-FORMAT = 11
+FORMAT = 12
 
 Digests = dict[str, str]  # of files, by their names in the model folder
 

@@ -1,4 +1,4 @@
-"""The vote of a datastore whose labels are not those of the training.
+"""How often the spans of a datastore count, by their labels.
 
 Training makes exp(s . s_j) right for its own labels, and for the null spans of its own corpora. Of other labels nothing
 was learned: spans that have one are outvoted by null ones. So they count several times, their number of neighbours is
@@ -6,8 +6,9 @@ another, and so may be the temperature T:
 
     P(y|s) = v_y sum_{j: y_j = y} w_j exp(s . s_j / T) / sum_y' v_y' sum_{j: y_j = y'} w_j exp(s . s_j / T)
 
-where v_y is 1 for null and for the labels that training knew, and `times` for all others. It is a sum over datastore
-spans as before, so that the shares of evidence still add up to the probability.
+where v_y is 1 for null, `times` for labels that training did not know, and `known_times` for those that it knew: the
+most likely label is not what gives the best F1 where most spans are null. It is a sum over datastore spans as before,
+so that the shares of evidence still add up to the probability.
 """
 
 from __future__ import annotations
@@ -30,19 +31,22 @@ class Vote:
     neighbours: int = 0  # K: the nearest sentences; 0: as the head has it
     known: frozenset[str] = frozenset()  # the labels that training knew
     fitted: int = 0  # on how many sentences with other labels
+    known_times: float = 1.0  # that a span counts whose label training knew
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Vote:
         """Read what `to_dict` gave; a ValueError where it is none."""
         times, temperature = float(content["times"]), float(content["temperature"])
         neighbours, known, fitted = content["neighbours"], list(content["known"]), content["fitted"]
-        if not (0 < times < math.inf and 0 < temperature < math.inf):
-            raise ValueError(f"a vote has times {times} and temperature {temperature}, not numbers above 0")
+        known_times = float(content["known_times"])
+        if not all(0 < number < math.inf for number in (times, temperature, known_times)):
+            numbers = f"times {times} and {known_times} and temperature {temperature}"
+            raise ValueError(f"a vote has {numbers}, not numbers above 0")
         if any(type(count) is not int or count < 0 for count in (neighbours, fitted)):
             raise ValueError(f"a vote has neighbours {neighbours!r}, fitted on {fitted!r}, not numbers from 0")
         if not all(isinstance(label, str) for label in known):
             raise ValueError(f"a vote has labels {known!r}")
-        return cls(times, temperature, neighbours, frozenset(known), fitted)
+        return cls(times, temperature, neighbours, frozenset(known), fitted, known_times)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -52,6 +56,7 @@ class Vote:
             "neighbours": self.neighbours,
             "known": sorted(self.known),
             "fitted": self.fitted,
+            "known_times": self.known_times,
         }
 
     def label_weights(self, names: Sequence[str]) -> Tensor:
@@ -60,7 +65,13 @@ class Vote:
         >>> Vote(times=4.0, known=frozenset({"PLACE"})).label_weights(["", "PLACE", "DRUG"]).tolist()
         [1.0, 1.0, 4.0]
         """
-        return torch.tensor([1.0 if not name or name in self.known else self.times for name in names])
+        of_label = [self.known_times if name in self.known else self.times for name in names]
+        return torch.tensor([times if name else 1.0 for name, times in zip(names, of_label, strict=True)])
+
+    @property
+    def most_times(self) -> float:
+        """That a span counts at most, and at least once."""
+        return max(1.0, self.times, self.known_times)
 
     def reweigh(self, probabilities: Tensor, names: Sequence[str]) -> Tensor:
         """P(y|s) [..., 1 + Y] where every span counts once, as it is with this vote.
@@ -68,9 +79,10 @@ class Vote:
         >>> Vote(times=4.0).reweigh(torch.tensor([0.8, 0.2]), ["", "DRUG"]).tolist()
         [0.5, 0.5]
         """
-        if self.times == 1:
+        weights = self.label_weights(names)
+        if bool((weights == 1).all()):
             return probabilities
-        weighted = probabilities * self.label_weights(names).to(probabilities)
+        weighted = probabilities * weights.to(probabilities)
         return weighted / weighted.sum(-1, keepdim=True)
 
     def least_share(self, share: float) -> float:
@@ -79,8 +91,11 @@ class Vote:
         >>> round(Vote(times=4.0).least_share(0.5), 3)
         0.2
         """
-        times = max(1.0, self.times)
-        return share / (share + times * (1 - share))
+        return share / (share + self.most_times * (1 - share))
+
+    def of_known(self) -> Vote:
+        """The same for a datastore that has only labels which training knew."""
+        return Vote(known=self.known, known_times=self.known_times) if self.known_times != 1 else AS_TRAINED
 
 
 AS_TRAINED = Vote()

@@ -96,7 +96,7 @@ class WholeMemory:
         scan = self.datastore.word_scan
         totals, is_open, blocks = scan.totals(vectors * LOG2_E, least)
         # where all of a total's weights are off by no more than this, P(y|s) is off by a quarter of it at most
-        rounding = vectors.norm(dim=1).double() * scan.longest * 2.0**-23 * max(1.0, self.datastore.vote.times)
+        rounding = vectors.norm(dim=1).double() * scan.longest * 2.0**-23 * self.datastore.vote.most_times
         coarse = is_open & (rounding / 4 > PRECISE)
         if bool(coarse.any()):
             totals[coarse], share = _refine(scan, vectors[coarse], totals[coarse], blocks[coarse[is_open]])

@@ -40,6 +40,7 @@ class _Vote(_Strict):
     neighbours: Count
     known: list[str]
     fitted: Count
+    known_times: Times
 
 
 class _Add(_Strict):

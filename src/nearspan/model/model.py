@@ -408,7 +408,8 @@ class Model:
             memory_sentences(labelled), self.own_labels if labels is None else labels, self.network.suggester, *vectors
         )
         if self.datastore is not None:  # forgotten for good
-            datastore = replace(datastore, forgotten=self.datastore.forgotten)
+            kept = self.datastore.vote.of_known()
+            datastore = replace(datastore, forgotten=self.datastore.forgotten, vote=kept)
         self.datastore = datastore = replace(datastore, vote=fit_vote(self, datastore))
         return datastore
 

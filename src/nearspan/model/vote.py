@@ -33,15 +33,15 @@ def fit_vote(model: Model, datastore: Datastore) -> Vote:
     Labels that training knew keep their weight and, where the datastore has any, its temperature and number of
     neighbours.
     """
-    known = frozenset(model.trained_labels)
+    known, as_trained = frozenset(model.trained_labels), datastore.vote.of_known()
     kinds = [{entity.label for entity in sentence.entities} for sentence in datastore.sentences]
     new = [place for place, labels in enumerate(kinds) if labels - known]
     if len({datastore.sentences[place].text for place in new}) < 2 or not model.network.head.open_labels:
-        return AS_TRAINED
+        return as_trained
     chance = random.Random(0)
     old = [place for place, labels in enumerate(kinds) if labels & known and not labels - known]
     places = [sorted(chance.sample(part, min(MOST, len(part)))) for part in (new, old)]
-    plain = replace(AS_TRAINED, known=known, fitted=len(new))
+    plain = replace(as_trained, known=known, fitted=len(new))
     fit = _Fit(model, datastore, *places)
     if old:
         return fit.best(replace(plain, times=times) for times in TIMES)
@@ -65,7 +65,7 @@ class _Fit:
 
     def __init__(self, model: Model, datastore: Datastore, new: Sequence[int], old: Sequence[int]) -> None:
         self.model, self.new, self.old = model, new, old
-        self.datastore = replace(datastore, vote=AS_TRAINED)
+        self.datastore = replace(datastore, vote=datastore.vote.of_known())
         self.places = torch.tensor([*new, *old])
         counts, starts = datastore.counts[self.places].tolist(), datastore.starts[self.places].tolist()
         self.rows = [torch.arange(start, start + count) for start, count in zip(starts, counts, strict=True)]
@@ -80,7 +80,7 @@ class _Fit:
 
         Sentences with labels that training knew may lose a little, compared with the first one.
         """
-        chosen, highest, least = AS_TRAINED, -1.0, -1.0
+        chosen, highest, least = self.datastore.vote, -1.0, -1.0
         for vote in votes:
             predictions = self._predict(vote)
             old = self._f1(predictions, self.old)
@@ -128,7 +128,7 @@ class _Fit:
 
     def _sum_up(self, vote: Vote) -> list[Tensor]:
         """log of the weights of each label's spans for the spans of each sentence, the sentence itself left out."""
-        datastore = replace(self.datastore, vote=replace(vote, times=1.0))
+        datastore = replace(self.datastore, vote=replace(vote, times=1.0, known_times=1.0))
         head, others = self.model.network.head, LeaveOneOut.of(datastore)
         vectors = [datastore.rows(rows).float() for rows in self.rows]
         groups = others.duplicate_group[self.places]

@@ -16,6 +16,7 @@ SHARE = 0.02  # of the time, to measure the pace of the steps
 SCORING = 0.15  # of the time of the steps, at most, goes into scores where time is short
 SAVING = 3.0  # seconds to save the model
 TOLERANCE = 1.08  # a training that will take so much longer than it may has fallen behind
+FITS = 3  # scores of the development data by which it is fitted how often spans count
 FEWEST_STEPS = 100  # that are taken before anything is made of the time
 
 
@@ -136,4 +137,5 @@ def _measure(trainer: Trainer, evaluator: Evaluator | None, tested: float, secon
         if evaluator is not None:
             evaluator.evaluate()
     scoring = time.perf_counter() - began
-    return Pace(epoch, scoring if evaluator else 0.0, filling + tested * (scoring - filling) + SAVING)
+    scored = tested + (FITS if trainer.model.network.head.tunes_times and evaluator is not None else 0)
+    return Pace(epoch, scoring if evaluator else 0.0, filling + scored * (scoring - filling) + SAVING)

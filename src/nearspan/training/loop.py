@@ -33,9 +33,9 @@ from nearspan.training.data import TrainingData, digest, fingerprint, refuse_unw
 from nearspan.training.folder import lock_folder, refuse_spoiling, usable_folder
 from nearspan.training.run import Run, model_card
 from nearspan.training.start import starting_recipe
-from nearspan.training.thresholds import fit_thresholds
+from nearspan.training.thresholds import fit_thresholds, fit_times
 from nearspan.training.trackers import Trackers
-from nearspan.training.trainer import Trainer, accelerator_for
+from nearspan.training.trainer import Trainer, accelerator_for, frozen_precision
 from nearspan.training.warm_start import Learned, WarmStart, note_training, take_over_edits
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,8 @@ def train(
             model = _starting_model(recipe, data, [*dev, *test], warm)
             if model.classifies_given_spans:
                 model.strings = StringMajority.of(data.documents)
-            trainer = Trainer(recipe, model.to(accelerator.device), data, accelerator, seed, hooks)
+            model.to(accelerator.device).set_precision(frozen_precision(recipe, accelerator.device))
+            trainer = Trainer(recipe, model, data, accelerator, seed, hooks)
             if warm is not None:
                 model.network.encoder.write_word_memory(trainer.corpus)
             evaluator = Evaluator(model, dev) if dev else None
@@ -134,6 +135,9 @@ def train(
                     fit_thresholds(evaluator, head.tunable_thresholds)
                 with shared_out():
                     scores = evaluator.evaluate() if evaluator else None
+            if evaluator is not None and scores is not None and head.tunes_times:
+                with shared_out():
+                    scores = fit_times(evaluator, scores)
             learned = take_over_edits(model, warm, data) if warm is not None else Learned()
             if scores is not None:
                 _calibrate(model, dev, scores)

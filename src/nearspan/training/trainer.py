@@ -21,6 +21,7 @@ from nearspan.encoders import Batch
 from nearspan.errors import ConfigError, CorpusError, NearspanError
 from nearspan.model import Model
 from nearspan.model.network import LabelledBatch
+from nearspan.precision import Precision, computes_bf16
 from nearspan.training import checkpoint
 from nearspan.training.callbacks import TrainingCallback
 from nearspan.training.data import TrainingData
@@ -83,7 +84,7 @@ class Trainer:
             if parameter.requires_grad:
                 by_peak.setdefault(peak, []).append(parameter)
         groups: list[dict[str, Any]] = [{"params": weights, "peak": peak} for peak, weights in by_peak.items()]
-        decay, fused = self.settings.weight_decay, self.accelerator.device.type == "cuda"
+        decay, fused = self.settings.weight_decay, self.accelerator.device.type in ("cpu", "cuda")
         if self.settings.optimizer == "adamw":
             return torch.optim.AdamW(groups, weight_decay=decay, fused=fused)
         if self.settings.optimizer == "sgd":
@@ -262,6 +263,14 @@ class Trainer:
 
 def _seed(*numbers: int) -> int:
     return random.Random(repr(numbers)).getrandbits(62)
+
+
+def frozen_precision(recipe: Recipe, device: torch.device) -> Precision:
+    """The precision in which a frozen encoder reads a corpus, once before training: bf16 where a CPU computes in it."""
+    transformer, precision = recipe.encoder.transformer, recipe.training.precision
+    frozen = transformer is not None and transformer.frozen
+    quick = frozen and precision == "auto" and device.type == "cpu" and computes_bf16()
+    return "bf16" if quick else "float32"
 
 
 def accelerator_for(recipe: Recipe, device: str) -> Accelerator:

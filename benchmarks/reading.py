@@ -2,7 +2,8 @@
 
     python benchmarks/reading.py [--megabytes 100] [--rounds 3] [--kinds loop,stream,check] [--folder FOLDER]
         [--out benchmarks/results/reading-cpu.json]
-    python benchmarks/reading.py --growth 10,30,100 [--annotate 0.5,1,2,4] [--out benchmarks/results/reading-cpu.json]
+    python benchmarks/reading.py --growth 10,30,100 [--targets jsonl,conll] [--out benchmarks/results/reading-cpu.json]
+    python benchmarks/reading.py --annotate 0.5,1,2,4 [--out benchmarks/results/reading-cpu.json]
 
 Two files are made, with a seed: columns as CoNLL-2003 has them (word, two columns that are not read, chunk tag;
 documents of 5 to 20 sentences) and JSON lines of one to three sentences with their entities. Each measurement is a
@@ -21,7 +22,8 @@ memory is the most that the process takes above what it took with nearspan impor
 
 `--growth` converts files of several sizes (in MB) into several formats and shows how much memory each takes: what is
 bounded by a stream takes the same for all. `--annotate` does so for `annotate`, in one process with a small model that
-is trained here: its own memory is counted as what was there before.
+is trained here: its own memory is counted as what was there before. `peak` is all that the process takes. What was
+recorded of other conversions stays.
 """
 
 from __future__ import annotations
@@ -63,6 +65,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where the files are made, and used again if they are there")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--growth", type=sizes, default=[], help="convert files of so many MB: 10,30,100")
+    parser.add_argument("--targets", default=",".join(TARGETS), help="the formats that --growth converts into")
     parser.add_argument("--annotate", type=sizes, default=[], help="annotate JSON lines of so many MB: 0.5,1,2,4")
     parser.add_argument("--measure", nargs=2, metavar=("WHAT", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -125,27 +128,26 @@ def record_growth(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         plans = [("annotate", "jsonl", options.annotate)]
-        plans += [(f"convert:{target}", name, options.growth) for name in ("conll", "jsonl") for target in TARGETS]
+        targets = options.targets.split(",")
+        plans += [(f"convert:{target}", name, options.growth) for name in ("conll", "jsonl") for target in targets]
         for what, name, several in plans:
             if what == "annotate" and several:
                 train_small(folder / "model")
             for size in several:
                 path = folder / f"corpus.{name}"
                 fill(path, {"conll": columns, "jsonl": json_lines}[name](), int(size * 1_000_000))
-                rows.append({"what": what, "from": name, "size": size} | run(what, path))
+                rows.append({"what": what, "from": name, "size": size, "commit": current_commit()} | run(what, path))
                 print(json.dumps(rows[-1]), flush=True)
-    command = f"python benchmarks/reading.py --growth {','.join(f'{size:g}' for size in options.growth)}"
-    growth = {
-        "command": f"{command} --annotate {','.join(f'{size:g}' for size in options.annotate)}",
-        "commit": current_commit(),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "rows": rows,
-    }
-    if options.out:
-        record = json.loads(options.out.read_text()) if options.out.exists() else {}
-        options.out.write_text(json.dumps(record | {"growth": growth}, indent=2) + "\n")
+                if options.out:
+                    record_rows(rows, options.out)
+
+
+def record_rows(rows: list[dict[str, Any]], out: Path) -> None:
+    """Put rows into a record, in the place of those of the same work."""
+    record: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
+    measured = {(row["what"], row["from"], row["size"]) for row in rows}
+    others = [row for row in record.get("growth", []) if (row["what"], row["from"], row["size"]) not in measured]
+    out.write_text(json.dumps(record | {"growth": [*others, *rows]}, indent=2) + "\n")
 
 
 def train_small(folder: Path) -> None:
@@ -189,7 +191,8 @@ def measure(what: str, path: Path) -> dict[str, Any]:
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     del result
-    return {"seconds": round(seconds, 2), "megabytes": round((peak - before) * 1024 / 1e6)}
+    megabytes = {"megabytes": round((peak - before) * 1024 / 1e6), "peak": round(peak * 1024 / 1e6)}
+    return {"seconds": round(seconds, 2)} | megabytes
 
 
 def loop(path: Path) -> None:

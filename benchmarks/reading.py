@@ -127,15 +127,15 @@ def record_growth(options: argparse.Namespace) -> None:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        plans = [("annotate", "jsonl", options.annotate)]
-        targets = options.targets.split(",")
-        plans += [(f"convert:{target}", name, options.growth) for name in ("conll", "jsonl") for target in targets]
-        for what, name, several in plans:
-            if what == "annotate" and several:
-                train_small(folder / "model")
-            for size in several:
-                path = folder / f"corpus.{name}"
-                fill(path, {"conll": columns, "jsonl": json_lines}[name](), int(size * 1_000_000))
+        conversions = [f"convert:{target}" for target in options.targets.split(",")]
+        plans = [(name, size, conversions) for name in ("conll", "jsonl") for size in options.growth]
+        plans += [("jsonl", size, ["annotate"]) for size in options.annotate]
+        if options.annotate:
+            train_small(folder / "model")
+        for name, size, kinds in plans:
+            path = folder / f"corpus.{name}"
+            fill(path, {"conll": columns, "jsonl": json_lines}[name](), int(size * 1_000_000))
+            for what in kinds:
                 rows.append({"what": what, "from": name, "size": size, "commit": current_commit()} | run(what, path))
                 print(json.dumps(rows[-1]), flush=True)
                 if options.out:

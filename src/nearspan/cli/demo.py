@@ -15,7 +15,14 @@ from nearspan.io.model_folder import CONFIG, ENCODER, RESULT, listed_files, read
 
 RECIPE: Path | str = ""  # that which a training has where none is named
 EPOCHS = ("training.minutes=0", "training.epochs=24")  # the same on any machine
-SETTINGS = (*EPOCHS, "training.batch=8", "head.training_neighbours=16")  # a small batch has few others to compare with
+SETTINGS = (  # a small corpus wants small batches, which have few others to compare with, and has few spellings
+    *EPOCHS,
+    "training.batch=8",
+    "training.learning_rate=2e-3",
+    "head.training_neighbours=16",
+    "encoder.spelling.size=64",
+    "encoder.spelling.rows=8192",
+)
 QUESTION = "Marie Curie studied physics at the University of Paris. I took ibuprofen for the pain in my knee."
 
 

@@ -18,7 +18,6 @@ EPOCHS = ("training.minutes=0", "training.epochs=24")  # the same on any machine
 SETTINGS = (  # a small corpus wants small batches, which have few others to compare with, and has few spellings
     *EPOCHS,
     "training.batch=8",
-    "training.learning_rate=2e-3",
     "head.training_neighbours=16",
     "encoder.spelling.size=64",
     "encoder.spelling.rows=8192",

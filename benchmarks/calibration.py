@@ -8,9 +8,10 @@ the first 7,500 sentences of GENIA (6 and 18); what nearspan did then is `temper
 
 Records the calibration error (ECE, 15 bins) of predicted entities before and after, for what nearspan does (a
 temperature with offsets for labels and for texts that the memory knows), and for temperature scaling, Platt scaling and
-isotonic regression; what precision is measured where 0.90 and 0.95 are promised; and
-how well strangers are told: the AUROC of the distance to the memory between predicted entities of the test set and
-those of other corpora, and how many are marked. Texts are runs of ten sentences.
+isotonic regression; the ECE that scores would have by chance if entities were right just as often as their scores say;
+what precision is measured where 0.90 and 0.95 are promised; and how well strangers are told: the AUROC of the distance
+to the memory between predicted entities of the test set and those of other corpora, and how many are marked. Texts are
+runs of ten sentences. Each corpus is read once.
 """
 
 from __future__ import annotations
@@ -39,11 +40,12 @@ from nearspan.model.calibration import (
     Circumstance,
     cross_validate,
     expected_calibration_error,
+    score_entities,
 )
 from nearspan.model.decode import decode
-from nearspan.model.predict import SentenceWindows
+from nearspan.model.predict import Predictor, SentenceWindows
 from nearspan.model.strangers import USUAL, nearest_cosines
-from nearspan.model.thresholds import Scored
+from nearspan.model.thresholds import Scored, ThresholdChoice
 
 TARGETS = (0.90, 0.95)
 SENTENCES = 10  # of a text
@@ -76,17 +78,16 @@ def measure(model: Model, dev: str, test: str, others: dict[str, str]) -> dict[s
     """Calibrate on the one, measure once on the other."""
     fit = model.calibrate(dev)
     calibration, model.calibration = model.calibration, None
-    gold = nearspan.read(test)
-    raw = nearspan.evaluate(model, gold)
-    model.calibration = calibration
     assert calibration is not None
-    known = model.circumstances(raw.predicted)
-    scored = {"nearspan": CalibrationFit(calibration, raw.scored, 0, known).after}
-    scored |= {name: rescore(give(fit.before), raw.scored) for name, give in METHODS.items()}
+    gold = nearspan.read(test).documents
+    predicted, cosines = predict_with_cosines(model, gold)
+    raw, known = score_entities(gold, predicted), model.circumstances(predicted)
+    scored = {"nearspan": CalibrationFit(calibration, raw, 0, known).after}
+    scored |= {name: rescore(give(fit.before), raw) for name, give in METHODS.items()}
     record: dict[str, Any] = {
         "recipe": model.recipe.name,
         "epochs": model.recipe.training.epochs,
-        "test": raw.scores.total.to_dict(),
+        "test": nearspan.score(gold, predicted).total.to_dict(),
         "dev_entities": len(fit.before),
         "calibration": {key: value for key, value in calibration.to_dict().items() if key != "least_cosine"},
         "new_to_memory": {"dev": share_of_new(fit.circumstances), "test": share_of_new(known)},
@@ -97,14 +98,31 @@ def measure(model: Model, dev: str, test: str, others: dict[str, str]) -> dict[s
             "test, temperature alone": log_loss(scored["temperature"]),
         },
         "dev_ece": {"before": fit.ece_before, "after, cross-validated": fit.ece_after},
-        "test_ece": {"before": raw.calibration_error}
-        | {name: expected_calibration_error(pairs) for name, pairs in scored.items()},
-        "precision": [promise(model, gold.documents, fit.threshold_for(target)) for target in TARGETS],
+        "test_ece": {"before": expected_calibration_error(raw)}
+        | {name: expected_calibration_error(pairs) for name, pairs in scored.items()}
+        | {"nearspan, by chance": chance_error(scored["nearspan"])},
+        "precision": [promise(scored["nearspan"], count_gold(gold), fit.threshold_for(each)) for each in TARGETS],
     }
-    record["within_test"] = measure_halves(raw.scored, known)
+    record["within_test"] = measure_halves(raw, known)
     if others:
-        record["strangers"] = measure_strangers(model, gold.documents, others)
+        limit = calibration.least_cosine
+        record["strangers"] = measure_strangers(model, cosines, limit if limit is not None else -1.0, others)
     return record
+
+
+def count_gold(gold: Sequence[Document]) -> int:
+    """How many entities there are."""
+    return sum(len(set(document.entities)) for document in gold)
+
+
+def chance_error(scored: Sequence[Scored], repetitions: int = 200) -> float:
+    """The mean ECE of these scores if each entity were right with just the probability that its score says."""
+    draw, scores = np.random.default_rng(0), [score for score, _ in scored]
+    errors = [
+        expected_calibration_error(list(zip(scores, (draw.random(len(scores)) < scores).tolist(), strict=True)))
+        for _ in range(repetitions)
+    ]
+    return float(np.mean(errors))
 
 
 def share_of_new(circumstances: Sequence[Circumstance]) -> float:
@@ -133,28 +151,27 @@ def measure_halves(scored: Sequence[Scored], known: Sequence[Circumstance]) -> d
     return {"ece": expected_calibration_error(after), "precision": precision}
 
 
-def promise(model: Model, gold: Sequence[Document], choice: Any) -> dict[str, float]:
+def promise(scored: Sequence[Scored], gold: int, choice: ThresholdChoice) -> dict[str, float]:
     """What a threshold promises, and what it keeps on other documents."""
-    measured = nearspan.evaluate(model, gold, threshold=choice.threshold).scores
-    full = nearspan.evaluate(model, gold, threshold=0).scores
+    kept = [right for score, right in scored if score >= choice.threshold]
+    full = [right for _, right in scored]
     return {
         "promised": choice.target,
         "threshold": choice.threshold,
         "dev_precision": choice.precision,
-        "measured": measured.precision,
-        "recall": measured.recall,
-        "precision_without": full.precision,
-        "recall_without": full.recall,
+        "measured": sum(kept) / len(kept),
+        "recall": sum(kept) / gold,
+        "precision_without": sum(full) / len(full),
+        "recall_without": sum(full) / gold,
     }
 
 
-def measure_strangers(model: Model, gold: Sequence[Document], others: dict[str, str]) -> dict[str, Any]:
+def measure_strangers(model: Model, home: list[Array], limit: float, others: dict[str, str]) -> dict[str, Any]:
     """The AUROC of distances between a test set and other corpora, and the shares that are marked."""
-    home, limit = cosines_by_sentence(model, gold), model.calibration.least_cosine if model.calibration else None
-    record: dict[str, Any] = {"usual": USUAL, "least_cosine": limit, "test": marked(home, limit or -1)}
+    record: dict[str, Any] = {"usual": USUAL, "least_cosine": limit, "test": marked(home, limit)}
     for name, file in others.items():
-        away = cosines_by_sentence(model, nearspan.read(file).documents)
-        record[name] = marked(away, limit or -1) | {
+        _, away = predict_with_cosines(model, nearspan.read(file).documents)
+        record[name] = marked(away, limit) | {
             "auroc_entities": auroc(-np.concatenate(home), -np.concatenate(away)),
             "auroc_texts": auroc(*(np.array([far(text) for text in texts_of(side)]) for side in (home, away))),
         }
@@ -185,22 +202,34 @@ def marked(sentences: Sequence[Array], limit: float) -> dict[str, float]:
 
 
 @torch.inference_mode()
-def cosines_by_sentence(model: Model, documents: Sequence[Document]) -> list[Array]:
-    """For each sentence the cosines of its predicted entities with the nearest entity of the memory."""
+def predict_with_cosines(model: Model, documents: Sequence[Document]) -> tuple[list[Document], list[Array]]:
+    """The predicted documents, and of each sentence the cosines of its entities with the memory's nearest entity.
+
+    They are those of contiguous entities, and only of sentences that are read in one window.
+    """
     assert model.datastore is not None
-    sentences = [sentence for document in documents for sentence in model.split(document)]
-    corpus = SentenceWindows.of(model.network, sentences).corpus
-    cosines: list[Array] = [np.empty(0) for _ in corpus.lengths]
+    parts = [model.split(document) for document in documents]
+    windows = SentenceWindows.of(model.network, [sentence for views in parts for sentence in views])
+    corpus = windows.corpus
+    cosines: list[Array] = [np.empty(0) for _ in windows.sentences]
+    spans: list[Any] = [()] * len(corpus.lengths)
     for batch in corpus.reading_batches():
         query = Query(model.network, batch, model.datastore)
-        spans = [decode(row, model.overlap, model.linked_overlap) for row in model.network.predict(query)]
-        for number, row in enumerate(spans):
-            places = [(number, *span.fragments[0]) for span in row if not span.discontinuous]
+        for number, row in enumerate(model.network.predict(query)):
+            window = int(batch.ids[number])
+            spans[window] = row
+            kept = decode(row, model.overlap, model.linked_overlap)
+            places = [(number, *span.fragments[0]) for span in kept if not span.discontinuous]
             if places:
                 rows, real = query.candidates.find(torch.tensor(places))
                 near = nearest_cosines(query.vectors[rows[real]], model.datastore)
-                cosines[int(batch.ids[number])] = near.double().numpy()
-    return cosines
+                cosines[windows.positions[window]] = near.double().numpy()
+    entities = iter(Predictor(model, 0.0).decode_windows(windows, spans))
+    predicted = [
+        document.with_entities(entity for _ in views for entity in next(entities))
+        for document, views in zip(documents, parts, strict=True)
+    ]
+    return predicted, cosines
 
 
 def auroc(home: Array, away: Array) -> float:

@@ -169,6 +169,15 @@ def test_a_promise_holds_where_more_entities_are_new_to_the_memory():
     assert len(kept) < 75
 
 
+def test_a_promise_counts_known_and_new_entities_alike_however_few_of_these_are_kept():
+    scored = [(0.9, number < 380) for number in range(400)]  # known ones, 95 in 100 right
+    scored += [(0.9, number < 14) for number in range(20)] + [(0.5, False)] * 80  # new ones; few have a high score
+    new = [False] * 400 + [True] * 100  # a new one counts 4 times: 380 + 4 * 14 of 400 + 4 * 20 are 0.908
+    assert choose_threshold(scored, gold=400, target=0.9, new=new).threshold == pytest.approx(0.7)
+    with pytest.raises(ConfigError, match=r"the highest precision of 20 entities or more is 0.9381"):
+        choose_threshold(scored, gold=400, target=0.92, new=new)
+
+
 def test_the_memory_knows_texts_whatever_their_case(model: Model):
     assert model.datastore is not None
     assert model.datastore.labels_of_text("ADA") == {"PERSON"}

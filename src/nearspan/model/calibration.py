@@ -219,7 +219,7 @@ class CalibrationFit:
         return expected_calibration_error(cross_validate(self.before, self.circumstances))
 
     def threshold_for(self, precision: float) -> ThresholdChoice:
-        """The lowest threshold that keeps a precision on the documents, also if half of their entities were new.
+        """The lowest threshold that keeps a precision on the documents, also if half of what is predicted were new.
 
         Others may hold more texts that are new to the memory, and what is new is wrong more often.
         """

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nearspan.errors import ConfigError, did_you_mean
 
 Scored = tuple[float, bool]  # the probability or score of an entity that was predicted, and whether it is right
@@ -52,7 +55,7 @@ def choose_threshold(scored: Sequence[Scored], gold: int, target: float, new: Se
     """The lowest threshold above which the share `target` of the predicted entities is right.
 
     `gold` is how many entities there are. The threshold lies between the last score that is kept and the next. With
-    `new`, which tells entities of two kinds, the mean of the two shares has to be as high too.
+    `new`, which tells entities of two kinds, the share has to be as high too if half of all were of each kind.
 
     >>> choice = choose_threshold([(0.9, True)] * 30 + [(0.6, False)] * 10, gold=40, target=0.95)
     >>> choice.threshold, choice.precision, choice.recall
@@ -60,35 +63,39 @@ def choose_threshold(scored: Sequence[Scored], gold: int, target: float, new: Se
     """
     if not 0 < target < 1:
         raise ConfigError(f"`target_precision` is a share between 0 and 1, found {target!r}")
-    order = sorted(range(len(scored)), key=lambda i: scored[i], reverse=True)
-    ranked = [scored[i] for i in order]
-    is_new = [bool(new) and new[i] for i in order]
-    hits = kept = kept_hits = new_count = new_hits = 0
-    highest = 0.0
-    for count, (score, right) in enumerate(ranked, start=1):
-        hits += right
-        new_count, new_hits = new_count + is_new[count - 1], new_hits + (right and is_new[count - 1])
-        if count < len(ranked) and ranked[count][0] == score:  # equal scores stay or go together
-            continue
-        if count >= FEWEST:
-            highest = max(highest, hits / count)
-            if hits >= target * count and _mean_share(count, hits, new_count, new_hits) >= target:
-                kept, kept_hits = count, hits
-    if not kept:
+    scores = np.array([score for score, _ in scored], dtype=np.float64)
+    order = (-scores).argsort(kind="stable")
+    scores, right = scores[order], np.array([right for _, right in scored], dtype=np.float64)[order]
+    counts, hits = np.arange(1, len(scores) + 1), right.cumsum()
+    weights = _even_weights(np.array(new, dtype=bool)[order] if new else np.zeros(len(scores), dtype=bool))
+    together = np.append(scores[1:] == scores[:-1], False)[: len(scores)]  # equal scores stay or go together
+    enough = (counts >= FEWEST) & ~together
+    precise = (hits >= target * counts) & ((weights * right).cumsum() >= target * weights.cumsum())
+    places = np.flatnonzero(enough & precise)
+    if not len(places):
+        highest = (hits / counts)[enough].max(initial=0.0)
         raise ConfigError(
             f"no threshold keeps a `target_precision` of {target:g} on these documents: the highest precision of "
             f"{FEWEST} entities or more is {highest:.4f}"
         )
-    threshold = _between(ranked[kept][0], ranked[kept - 1][0]) if kept < len(ranked) else 0.0
-    return ThresholdChoice(target, threshold, kept_hits / kept, kept_hits / max(1, gold), hits / max(1, gold), kept)
+    last = int(places[-1])
+    threshold = _between(float(scores[last + 1]), float(scores[last])) if last + 1 < len(scores) else 0.0
+    kept, kept_hits = last + 1, int(hits[last])
+    recall, full_recall = kept_hits / max(1, gold), int(hits[-1]) / max(1, gold)
+    return ThresholdChoice(target, threshold, kept_hits / kept, recall, full_recall, kept)
 
 
-def _mean_share(count: int, hits: int, new_count: int, new_hits: int) -> float:
-    """The share of right entities, where both kinds are many as the mean of the two."""
-    others, other_hits = count - new_count, hits - new_hits
-    if min(others, new_count) < FEWEST:
-        return hits / count
-    return (other_hits / others + new_hits / new_count) / 2
+def _even_weights(new: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """What entities count so that those of two kinds count the same in all; 1 where one of the kinds is rare.
+
+    >>> _even_weights(np.array([True] * 20 + [False] * 60))[[0, 20]].round(3).tolist()
+    [2.0, 0.667]
+    """
+    count = int(new.sum())
+    others = len(new) - count
+    if min(count, others) < FEWEST:
+        return np.ones(len(new))
+    return np.where(new, len(new) / 2 / count, len(new) / 2 / others)
 
 
 def _between(low: float, high: float) -> float:

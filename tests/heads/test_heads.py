@@ -18,9 +18,11 @@ from nearspan.spans import AllSpans, Representation
 INPUTS = HeadInputs(labels=3, span_size=6, word_size=6)
 
 
-def query_of(vectors: torch.Tensor) -> SimpleNamespace:
+def query_of(vectors: torch.Tensor) -> Query:
     """A query with span vectors alone."""
-    return SimpleNamespace(vectors=vectors, datastore=None, neighbour_sentences=None)
+    query = Query(network=SimpleNamespace(bottleneck=None), batch=None)
+    query.vectors = vectors
+    return query
 
 
 def test_probabilities_add_up_to_one():

@@ -432,5 +432,7 @@ def test_classifier_scores_null_with_zero():
     scores = [0.0, *(float((head.weight[y] @ vector[0]).detach()) for y in range(2))]
     total = sum(math.exp(score) for score in scores)
     expected = [math.exp(score) / total for score in scores]
-    assert head.predict_proba(SimpleNamespace(vectors=vector))[0].tolist() == pytest.approx(expected, abs=1e-6)
+    query = Query(network=SimpleNamespace(bottleneck=None), batch=None)
+    query.vectors = vector
+    assert head.predict_proba(query)[0].tolist() == pytest.approx(expected, abs=1e-6)
     assert loss_of(head, vector, one_hot_targets([1], 3)).item() == pytest.approx(-math.log(expected[1]), rel=1e-5)

@@ -21,15 +21,18 @@ from nearspan.model.network import LabelledBatch
 from nearspan.segment import split
 from nearspan.spans import Bottleneck, BottleneckSettings, Gaussian, enumerate_spans
 from nearspan.spans.endpoint_mean import EndpointMean, EndpointMeanSettings
+from nearspan.spans.span_means import split_layer
 from nearspan.training.data import TrainingData
 from nearspan.training.thresholds import best_threshold
 
 JOINT = ("representation.kind=endpoint_mean", "bottleneck.size=6", "head.kind=sigmoid")
 
 
-def query_of(vectors: torch.Tensor) -> SimpleNamespace:
+def query_of(vectors: torch.Tensor) -> Query:
     """A query with span vectors alone."""
-    return SimpleNamespace(vectors=vectors)
+    query = Query(network=SimpleNamespace(bottleneck=None), batch=None)
+    query.vectors = vectors
+    return query
 
 
 def sigmoid_head(span_size: int, labels: int, **settings: float) -> SigmoidHead:
@@ -53,6 +56,35 @@ def test_a_span_is_its_ends_and_its_mean(max_width: int):
         words = [states[m, t].double() for t in range(first, stop)]
         expected = torch.cat([words[0], sum(words) / len(words), words[-1]])
         torch.testing.assert_close(row.double(), expected, atol=1e-5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("max_width", [1, 3, 9])
+@torch.no_grad()
+def test_a_layer_of_a_span_is_a_sum_of_what_it_makes_of_words(max_width: int):
+    torch.manual_seed(0)
+    lengths = torch.tensor([5, 1, 3])
+    encoded = SimpleNamespace(states=torch.randn(3, 5, 4), batch=SimpleNamespace(lengths=lengths))
+    spans = EndpointMean.build(EndpointMeanSettings(), SimpleNamespace(size=4), max_width).eval()
+    candidates, layer = enumerate_spans(lengths, max_width), torch.nn.Linear(12, 7)
+    means = spans.span_means(encoded, candidates)
+    of_words = split_layer(layer)(means.words)
+    expected = layer(spans(encoded, candidates))
+    torch.testing.assert_close(means.gather(of_words, 0, len(means)), expected)
+    torch.testing.assert_close(means.gather(of_words, 2, 4), expected[2:4])
+    assert means.gather(of_words, 2, 2).shape == (0, 7)
+
+
+@pytest.mark.parametrize("sentences", [1, 40])
+def test_a_head_reads_a_bottleneck_as_if_its_vectors_were_made(tiny, data, sentences: int):
+    model = Model.from_corpus(tiny("classifier", *JOINT), data.sentences, data.labels)
+    batch = model.encode(data.sentences[:1] * sentences).batch(torch.arange(sentences))
+    query, weight, bias = Query(model.network, batch), torch.randn(3, 6), torch.randn(3)
+    with torch.inference_mode():
+        spans = model.network.representation(query.encoded, query.candidates)
+        expected = model.network.bottleneck(spans).mean @ weight.T + bias
+        torch.testing.assert_close(query.linear(weight, bias), expected)
+        assert "vectors" not in vars(query)
+        torch.testing.assert_close(query.with_vectors(query.vectors).linear(weight, bias), expected)
 
 
 def test_the_gradient_reaches_each_word_of_a_span():
@@ -217,10 +249,10 @@ def test_inference_draws_nothing_and_reads_the_mean(tiny, data):
         query = Query(model.network, batch)
         vectors, candidates = query.vectors, query.candidates
         mean = model.network.bottleneck(model.network.representation(model.network.encoder(batch), candidates)).mean
-        assert torch.equal(vectors, mean)
+        torch.testing.assert_close(vectors, mean)
         once, twice = (model.network.predict_proba(Query(model.network, batch)) for _ in range(2))
         assert torch.equal(once, twice)
-        assert torch.equal(once, model.network.head.predict_proba(query_of(vectors)))
+        torch.testing.assert_close(once, model.network.head.predict_proba(query_of(vectors)))
     assert vectors.shape[1] == model.network.span_size == 6
 
 

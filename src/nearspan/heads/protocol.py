@@ -20,9 +20,10 @@ from torch import Tensor, nn
 
 from nearspan.encoders import Batch, Encoded, Encoder
 from nearspan.knn import Datastore, Pool
+from nearspan.linear import linear
 from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation
+from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation, SpanMeans
 
 
 class SpanEncoder(Protocol):
@@ -76,8 +77,24 @@ class Query:
     @cached_property
     def vectors(self) -> Tensor:
         """The span vectors [S, H] that the head reads, in full precision."""
-        bottleneck, vectors = self.network.bottleneck, self.representations
-        return (vectors if bottleneck is None else bottleneck.compress(vectors)).float()
+        bottleneck = self.network.bottleneck
+        return self.representations.float() if bottleneck is None else bottleneck.compress(self._uncompressed)
+
+    def linear(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """weight h + bias [S, Y] of the span vectors h; those of a bottleneck are not made for that alone."""
+        bottleneck = self.network.bottleneck
+        if bottleneck is None or "vectors" in self.__dict__ or torch.is_grad_enabled():
+            return linear(self.vectors, weight, bias)
+        return bottleneck.linear(self._uncompressed, weight, bias)
+
+    @property
+    def _uncompressed(self) -> Tensor | SpanMeans:
+        """What a bottleneck compresses: the candidates' vectors or, where that is quicker, their words."""
+        on_cpu = self.batch.rows.device.type == "cpu"
+        if torch.is_grad_enabled() or not on_cpu or "representations" in self.__dict__:
+            return self.representations
+        means = self.network.representation.span_means(self.encoded, self.candidates)
+        return self.representations if means is None else means
 
     @property
     def word_states(self) -> Tensor:

@@ -48,7 +48,7 @@ class SigmoidHead(Head):
 
     def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:  # noqa: ARG002
         """P(y|s) [S, 1 + Y]. They do not add up to 1: null is the product of all labels' 1 - P(y|s)."""
-        scores = self.scores(query.vectors).float()
+        scores = query.linear(self.weight, self.bias).float()
         null = functional.logsigmoid(-scores).sum(-1, keepdim=True).exp()
         return torch.cat([null, scores.sigmoid()], dim=-1)
 

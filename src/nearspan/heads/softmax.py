@@ -67,7 +67,14 @@ class SoftmaxHead(ScoreHead):
 
     def scores(self, vectors: Tensor) -> Tensor:
         """Scores [S, 1 + Y], null first."""
-        learned = functional.linear(vectors, self.weight, self.bias)
+        return self._with_null(functional.linear(vectors, self.weight, self.bias))
+
+    def predict_proba(self, query: Query, *, entities_only: bool = False) -> Tensor:  # noqa: ARG002
+        """P(y|s) [S, 1 + Y]; where spans are given null has 0."""
+        return self.normalise(self._with_null(query.linear(self.weight, self.bias)))
+
+    def _with_null(self, learned: Tensor) -> Tensor:
+        """Scores [S, 1 + Y], null first, of those that have weights."""
         return learned if self.settings.null == "learned" else functional.pad(learned, (1, 0))
 
 

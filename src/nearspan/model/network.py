@@ -175,6 +175,9 @@ class Network(nn.Module):
         P(y|s) [S, 1 + Y] of the candidates may be given; unless they `link`, no discontinuous ones are looked for.
         """
         interpolation = self.interpolation if query.datastore is not None else None
+        links = self.fragment_linker is not None and link
+        if links:
+            _ = query.vectors  # which will be wanted: a head may do without
         if probabilities is None and (interpolation is not None or self.span_scores is not None):
             probabilities = self.predict_proba(query)
         spans = self.head.predict(query, probabilities)
@@ -182,7 +185,7 @@ class Network(nn.Module):
             weight = 1 - interpolation.weight  # the datastore holds no span that is wider than a candidate
             for sentence, wide in zip(spans, self.head.predict_beyond_candidates(query), strict=True):
                 sentence += [LabelledSpan(span.fragments, span.label, span.score * weight) for span in wide]
-        if self.fragment_linker is None or not link:
+        if self.fragment_linker is None or not links:
             return spans
         linked = self.fragment_linker.link(query.vectors, query.candidates)
         return [contiguous + more for contiguous, more in zip(spans, linked, strict=True)]

@@ -122,9 +122,10 @@ class Predictor:
         """For each sentence of a batch the spans that may be entities, those marked that are strangers."""
         datastore, calibration = self.datastore, self.model.calibration
         query = Query(self.network, batch, datastore)
-        spans = self.network.predict(query)
         if datastore is None or calibration is None or calibration.least_cosine is None:
-            return spans
+            return self.network.predict(query)
+        _ = query.vectors  # which will be wanted: a head may do without
+        spans = self.network.predict(query)
         return mark_strangers(query, spans, datastore, calibration.least_cosine)
 
     def decode_windows(

@@ -14,6 +14,7 @@ from nearspan.spans.reachability import CandidateRules, align_to_candidates
 from nearspan.spans.representation import Representation, WordEnds
 from nearspan.spans.span_bilstm import SpanBiLSTM
 from nearspan.spans.span_labels import SpanLabels, one_hot_labels
+from nearspan.spans.span_means import SpanMeans
 from nearspan.spans.span_transformer import SpanTransformer
 from nearspan.spans.string_majority import StringMajority
 from nearspan.spans.suggesters import AllSpans, GivenSpans, SuggesterSettings
@@ -38,6 +39,7 @@ __all__ = [
     "Representation",
     "SpanBiLSTM",
     "SpanLabels",
+    "SpanMeans",
     "SpanTransformer",
     "StringMajority",
     "SuggesterSettings",

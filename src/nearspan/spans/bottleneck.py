@@ -6,18 +6,23 @@ between any representation and any head that reads span vectors.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, cast
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nearspan.linear import linear
 from nearspan.precision import Precision, convert
 from nearspan.settings import Settings
+from nearspan.spans.span_means import SpanMeans, split_layer
 
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
+BLOCK = 512  # spans that are compressed at once: their hidden states stay in a CPU's cache
 LEAST = 1e-6  # the least deviation: its logarithm and its inverse stay finite
 
 
@@ -79,6 +84,7 @@ class Bottleneck(nn.Module):
         )
         self.mean, self.spread = nn.Linear(second, size), nn.Linear(second, size)
         spread = torch.tensor(1.0 - LEAST).expm1().log()  # softplus of this is 1 - LEAST
+        self.by_words: tuple[nn.Module, ...] = ()  # the first layer for words, in another precision than float32
         self.set_precision("float32")
         self.prior_mean, self.prior_spread = nn.Parameter(torch.zeros(size)), nn.Parameter(spread.repeat(size))
 
@@ -87,18 +93,51 @@ class Bottleneck(nn.Module):
         hidden = self.layers(vectors)
         return Gaussian(self.mean(hidden).float(), positive_deviation(self.spread(hidden)))
 
-    def compress(self, vectors: Tensor) -> Tensor:
+    def compress(self, vectors: Tensor | SpanMeans) -> Tensor:
         """The means of the distributions [S, D]: the compressed vectors that annotating reads."""
-        if torch.is_grad_enabled():
+        if isinstance(vectors, Tensor) and torch.is_grad_enabled():
             mean: Tensor = self.mean(self.layers(vectors))
-        else:
-            mean = self.reader[0](vectors.to(self.dtype))
-        return mean.float()
+            return mean.float()
+        return torch.cat([self.reader[2](hidden).float() for hidden in self._hidden(vectors)])
+
+    def linear(self, vectors: Tensor | SpanMeans, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """weight z + bias [S, Y] of the compressed vectors z, which are not made: two linear layers are one."""
+        mean = self.mean
+        both = weight @ mean.weight, weight @ mean.bias + (0.0 if bias is None else bias)
+        return torch.cat([linear(hidden.float(), *both) for hidden in self._hidden(vectors)])
 
     def set_precision(self, precision: Precision) -> None:
         """Compress in a precision from now on, with a copy of the weights unless it is float32."""
-        self.reader = (convert(nn.Sequential(*self.layers, self.mean), precision),)
+        first, second = (layer for layer in self.layers if isinstance(layer, nn.Linear))
+        self.precision, self.by_words = precision, ()
+        self.reader = tuple(convert(nn.Sequential(layer), precision) for layer in (first, second, self.mean))
         self.dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+
+    def _hidden(self, vectors: Tensor | SpanMeans) -> Iterator[Tensor]:
+        """The states below the last layer [n, (H + D) / 2], of some spans after the others."""
+        read_first, second, activation = self._first_reader(vectors), self.reader[1], self.layers[2]
+        size = BLOCK if self.mean.weight.device.type == "cpu" else max(1, len(vectors))
+        for start in range(0, max(1, len(vectors)), size):
+            first = read_first(start, min(start + size, len(vectors)))
+            yield activation(second(activation(first)))
+
+    def _first_reader(self, vectors: Tensor | SpanMeans) -> Callable[[int, int], Tensor]:
+        """What gives the first layer's outputs for spans from one to before another."""
+        if isinstance(vectors, SpanMeans):
+            return partial(vectors.gather, self._split()(vectors.words.to(self.dtype)))  # of words [N, 3 F]
+        return lambda start, stop: self.reader[0](vectors[start:stop].to(self.dtype))
+
+    def _split(self) -> nn.Module:
+        """The first layer for words; in float32 of the weights as they are now."""
+        if self.precision == "float32":
+            return split_layer(self.first)
+        self.by_words = self.by_words or (convert(nn.Sequential(split_layer(self.first)), self.precision),)
+        return self.by_words[0]
+
+    @property
+    def first(self) -> nn.Linear:
+        """The first layer."""
+        return cast(nn.Linear, self.layers[1])
 
     @property
     def prior(self) -> Gaussian:

@@ -13,6 +13,7 @@ from nearspan.spans.candidates import Candidates
 from nearspan.spans.pooling import Pool
 from nearspan.spans.representation import Representation
 from nearspan.spans.span_grid import SpanGrid, gather_rows
+from nearspan.spans.span_means import SpanMeans
 
 
 class EndpointMeanSettings(Settings):
@@ -44,6 +45,12 @@ class EndpointMean(Representation):
         firsts = words.index_select(0, row + candidates.first)
         lasts = words.index_select(0, row + candidates.stop - 1)
         return torch.cat([firsts, means, lasts], dim=-1)
+
+    def span_means(self, encoded: Encoded, candidates: Candidates) -> SpanMeans:
+        """The words' states and which of them each span has."""
+        states = encoded.states.float()
+        first = candidates.sentence * states.shape[1] + candidates.first
+        return SpanMeans(states.flatten(0, 1), first, candidates.stop - candidates.first)
 
 
 register("representation", EndpointMean)

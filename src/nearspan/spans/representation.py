@@ -17,6 +17,7 @@ from nearspan.encoders import Encoded, Encoder
 from nearspan.settings import Settings
 from nearspan.spans.additive_spans import EndSums
 from nearspan.spans.candidates import Candidates
+from nearspan.spans.span_means import SpanMeans
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,11 @@ class Representation(nn.Module):
     def word_ends(self, encoded: Encoded) -> WordEnds | None:
         """What span vectors consist of, where that is their two ends and their width: a head may score words by it."""
         del encoded
+        return None
+
+    def span_means(self, encoded: Encoded, candidates: Candidates) -> SpanMeans | None:
+        """What span vectors are means of, where that is so: a bottleneck then reads words once, not once a span."""
+        del encoded, candidates
         return None
 
     def end_sums(self, states: Tensor) -> EndSums:

@@ -54,5 +54,13 @@ def test_a_copy_computes_nearly_the_same_and_leaves_the_original_alone(precision
 
 
 @torch.no_grad()
+def test_int8_keeps_small_inputs_beside_large_ones():
+    layer = nn.Linear(6, 4)
+    small, large = torch.randn(2, 6), 1000 * torch.randn(2, 6)
+    outputs = Int8Linear(layer)(torch.cat([small, large]))[:2]
+    torch.testing.assert_close(outputs, layer(small), atol=0.03, rtol=0.03)
+
+
+@torch.no_grad()
 def test_int8_gives_nothing_for_nothing():
     assert Int8Linear(nn.Linear(6, 4))(torch.zeros(0, 6)).shape == (0, 4)

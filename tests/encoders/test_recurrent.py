@@ -38,6 +38,21 @@ def test_padding_has_zero_states(training: bool):
         assert together[row, :length].abs().min() > 0
 
 
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_other_precisions_predict_nearly_the_same_and_learn_in_full(precision: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("nearspan.encoders.bilstm.computes_bf16", lambda: True)
+    module, states = build_bilstm(2).eval(), torch.randn(4, 5, 3)
+    expected = read(module, states, LENGTHS)
+    module.set_precision(precision)
+    assert torch.equal(read(module, states, LENGTHS), expected)  # gradients are asked for
+    with torch.inference_mode():
+        states = read(module, states, LENGTHS)
+        assert states.dtype == torch.float32
+        assert 0 < (states - expected).abs().max() < 0.02
+        module.set_precision("float32")
+        assert module.reader == ()
+
+
 def test_forward_states_come_first():
     module = build_bilstm(1).eval()
     states = torch.randn(1, 4, 3)

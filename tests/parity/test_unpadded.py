@@ -1,11 +1,13 @@
 """An encoder without padding gives what transformers' own forward gives for each window alone."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 import transformers
 
-from nearspan.encoders.unpadded import UnpaddedEncoder
+from nearspan.encoders.unpadded import Run, UnpaddedEncoder, _groups
 
 SHAPE = {
     "vocab_size": 30,
@@ -63,3 +65,35 @@ def test_the_last_layer_alone_is_the_last_of_all():
 def test_an_encoder_with_relative_places_is_read_with_padding():
     config = transformers.DebertaV2Config(**SHAPE, relative_attention=True, pos_att_type=["c2p"])
     assert UnpaddedEncoder.of(transformers.DebertaV2Model(config)) is None
+
+
+@pytest.mark.parametrize("family", ["bert", "mpnet"])
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+@torch.no_grad()
+def test_other_precisions_read_nearly_the_same(family: str, precision: str, monkeypatch: pytest.MonkeyPatch):
+    encoder = encoder_of(family)
+    expected, starts = UnpaddedEncoder.of(encoder)(WINDOWS)
+    for in_tiles in (True, False):
+        monkeypatch.setattr("nearspan.encoders.unpadded.computes_bf16", lambda in_tiles=in_tiles: in_tiles)
+        states, begin = UnpaddedEncoder.of(encoder, precision)(WINDOWS)
+        assert begin.tolist() == starts.tolist()
+        assert 0 < (states.float() - expected).norm() < 0.1 * expected.norm()
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_windows_of_like_lengths_attend_in_tiles_as_each_does_alone(with_bias: bool):
+    torch.manual_seed(0)
+    sizes = np.array([3, 5, 16, 17, 40])
+    block = SimpleNamespace(heads=2, scale=0.5)
+    joint, bias = torch.randn(int(sizes.sum()), 24), torch.randn(2, 48, 48) if with_bias else None
+    groups = _groups(sizes, in_tiles=True)
+    assert [len(group.mask) for group in groups] == [3, 1, 1]
+    attended = [
+        group.attend([joint], block, bias[:, : group.length, : group.length] if with_bias else None) for group in groups
+    ]
+    first, alone = 0, []
+    for size in sizes.tolist():
+        run = Run(first, first + size, size)
+        alone.append(run.attend(joint.chunk(3, dim=1), block, bias[:, :size, :size] if with_bias else None))
+        first += size
+    torch.testing.assert_close(torch.cat(attended).float(), torch.cat(alone), atol=0.03, rtol=0.03)

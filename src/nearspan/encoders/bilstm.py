@@ -7,6 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nearspan.precision import Precision, computes_bf16, convert
 from nearspan.settings import Settings
 
 LSTM_PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -37,18 +38,28 @@ class BiLSTM(nn.Module):
         widths = [inputs, *[self.size] * (settings.layers - 1)]
         self.forwards = nn.ModuleList(build_lstm(width, settings.size) for width in widths)
         self.backwards = nn.ModuleList(build_lstm(width, settings.size) for width in widths)
+        self.reader: tuple[nn.ModuleList, nn.ModuleList] | tuple[()] = ()  # in bf16, for prediction on a CPU
+
+    def set_precision(self, precision: Precision) -> None:
+        """Predict on a CPU that computes bf16 with a copy in it, unless in float32; there is no int8 for it."""
+        self.reader = ()
+        if precision != "float32" and computes_bf16():
+            self.reader = convert(self.forwards, "bf16"), convert(self.backwards, "bf16")
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """Contextual states [B, T, 2 * size], zero where the mask [B, T] is false; padding comes last.
 
-        In full precision always: casting an LSTM's weights for each batch costs more than it saves.
+        In training in full precision always: casting an LSTM's weights for each batch costs more than it saves.
         """
         steps = torch.arange(mask.shape[1], device=mask.device)
         # where each position stands when its sentence is turned round [B, T, 1]; padding stays in place
         reverse = torch.where(mask, mask.sum(1, keepdim=True) - 1 - steps, steps)[..., None]
         with torch.autocast(states.device.type, enabled=False):
-            states = states.float()
-            for onwards, back in zip(self.forwards, self.backwards, strict=True):
+            layers, dtype = (self.forwards, self.backwards), torch.float32
+            if self.reader and not torch.is_grad_enabled() and states.device.type == "cpu":
+                layers, dtype = self.reader, torch.bfloat16
+            states = states.to(dtype)
+            for onwards, back in zip(*layers, strict=True):
                 states = self.dropout(states)
                 inputs = states, states.gather(1, reverse.expand_as(states))
                 if self.training and self.state_dropout:
@@ -57,7 +68,7 @@ class BiLSTM(nn.Module):
                     (ahead, _), (behind, _) = onwards(inputs[0]), back(inputs[1])
                 states = torch.cat([ahead, behind.gather(1, reverse.expand_as(behind))], dim=-1)
                 states = self.output_dropout(states)
-        return states * mask[..., None]
+        return states.float() * mask[..., None]
 
 
 def _run_with_state_dropout(pair: tuple[nn.Module, nn.Module], inputs: Tensor, dropout: float) -> Tensor:

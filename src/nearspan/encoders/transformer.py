@@ -175,8 +175,9 @@ class Transformer(WordFeature):
 
     def set_precision(self, precision: Precision) -> None:
         """Predict in a precision from now on, with a copy of the weights unless it is float32."""
-        encoder = self.runtime or convert(self.encoder, precision)
-        unpadded = UnpaddedEncoder.of(encoder) if self.runtime is None else None
+        reads_flat = self.runtime is None and (precision == "float32" or self.device.type == "cpu")
+        unpadded = UnpaddedEncoder.of(self.encoder, precision) if reads_flat else None
+        encoder = unpadded.encoder if unpadded is not None else self.runtime or convert(self.encoder, precision)
         self.reader = (encoder, unpadded)  # what reads where nothing is learned
 
     def read_with(self, runtime: Callable[..., Any]) -> None:

@@ -10,6 +10,9 @@ from torch.nn import functional
 
 from nearspan.errors import ConfigError
 from nearspan.linear import linear
+from nearspan.precision import PackedLinear
+
+ROWS = 1024  # that a block computes at once on a CPU
 
 
 class Block(nn.Module):
@@ -25,7 +28,7 @@ class Block(nn.Module):
         self.value: nn.Linear = parts["value"]
         self.out: nn.Linear = parts["out"]
         self.middle: nn.LayerNorm = parts["middle"]
-        self.up: nn.Linear = parts["up"]
+        self.up: nn.Linear | PackedLinear = parts["up"]
         self.activation: Callable[[Tensor], Tensor] = parts["activation"]
         self.down: nn.Linear = parts["down"]
         self.end: nn.LayerNorm = parts["end"]
@@ -34,7 +37,17 @@ class Block(nn.Module):
         self.scale = 1 / math.sqrt(self.query.out_features // heads)  # of the scores
 
     def after_attention(self, inputs: Tensor, context: Tensor, dropout: float) -> Tensor:
-        """The block's output [N, d] from its inputs [N, d] and the attention's output [N, d]."""
+        """The block's output [N, d] from its inputs [N, d] and the attention's output [N, d].
+
+        Predicting on a CPU, some rows are computed after the others: their hidden states then stay in its cache.
+        """
+        if torch.is_grad_enabled() or inputs.device.type != "cpu":
+            return self._feed_forward(inputs, context, dropout)
+        parts = zip(inputs.split(ROWS), context.split(ROWS), strict=True)
+        return torch.cat([self._feed_forward(*part, dropout) for part in parts])
+
+    def _feed_forward(self, inputs: Tensor, context: Tensor, dropout: float) -> Tensor:
+        """The same for all rows at once."""
         states = self.middle(inputs + functional.dropout(self.out(context), dropout))
         hidden = self.down(self._raise(states))
         out: Tensor = self.end(states + functional.dropout(hidden, dropout))
@@ -42,8 +55,12 @@ class Block(nn.Module):
 
     def _raise(self, states: Tensor) -> Tensor:
         """The feed-forward's hidden states; predicting, a GELU goes into the product before it."""
-        if self.is_gelu and isinstance(self.up, nn.Linear) and not torch.is_grad_enabled():
-            return linear(states, self.up.weight, self.up.bias, gelu=True)
+        if self.is_gelu and not torch.is_grad_enabled():
+            if isinstance(self.up, nn.Linear):
+                return linear(states, self.up.weight, self.up.bias, gelu=True)
+            if isinstance(self.up, PackedLinear):
+                raised: Tensor = self.up(states, gelu=True)
+                return raised
         return self.activation(self.up(states))
 
 

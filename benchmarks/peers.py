@@ -3,11 +3,13 @@
     python benchmarks/peers.py train huggingface CONLL2003 WORK --encoder minilm --device cuda
     python benchmarks/peers.py score huggingface CONLL2003 WORK
     OMP_NUM_THREADS=1 python benchmarks/peers.py measure CONLL2003 WORK --out benchmarks/results/peers.json
+    python benchmarks/peers.py table benchmarks/results/peers.json
 
 CONLL2003 is a folder with eng.train, eng.testa and eng.testb. `train` writes a peer's model to WORK/PEER, `score` its
 F1 on the whole test set in each of its precisions to WORK/PEER.json. `measure` takes all that are in WORK and annotates
 test sentences with each in turns, from words to entities, tokenizing and decoding included. Times are medians of
-processor time after one turn to warm up; `--sentences` takes part of the test set, spread over it.
+processor time after one turn to warm up; `--sentences` takes part of the test set, spread over it, and `--peers` some
+of the peers. `table` prints a result as the table of a page, with each rate over Hugging Face's best in float32.
 
 - `huggingface`: AutoModelForTokenClassification over the same encoder, all layers fine-tuned, BIO tags on the first
   piece of each word. Sentences are sorted by their number of pieces; each batch size in BATCHES is tried and the best
@@ -283,9 +285,7 @@ def encoder_flops(folder: Path, documents: Documents) -> float:
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     documents = [document.with_entities(()) for document in sentences_of(options.corpus, "testb", options.sentences)]
-    peers = [
-        peer for peer in ("huggingface", *DEEP, *STATIC, "spacy-ner", "spacy-spancat") if (options.work / peer).is_dir()
-    ]
+    peers = [peer for peer in options.peers if (options.work / peer).is_dir()]
     ways = {name: way for peer in peers for name, way in ways_of(peer, options.work / peer).items()}
     times: dict[str, list[float]] = {name: [] for name in ways}
     rates: dict[str, list[float]] = {"float32": [], "bf16": []}
@@ -309,6 +309,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         }
         if peer == "huggingface" or peer in DEEP:
             row["encoder_gflops_per_second"] = round(flops / seconds / 1e9, 1)
+            rate = statistics.median(rates["bf16" if precision == "bf16" else "float32"])
+            row["encoder_share_of_core"] = round(flops / seconds / 1e9 / rate, 3) if precision != "int8" else None
         row |= {"batch": int(batch[0].split()[1])} if batch else {}
         key = f"{peer} {precision}"
         if key not in rows or row["sentences_per_second"] > rows[key]["sentences_per_second"]:
@@ -326,6 +328,18 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "hardware": f"{platform.machine()}, {_processor()}, {torch.get_num_threads()} thread, processor time",
         "versions": _versions(),
     }
+
+
+def table(result: dict[str, Any]) -> str:
+    """A result as a Markdown table."""
+    rows = result["peers"]
+    base = rows["huggingface float32"]["sentences_per_second"]
+    lines = ["| | precision | F1 | sentences a second | of Hugging Face |", "|---|---|---|---|---|"]
+    for name, row in rows.items():
+        peer, precision = name.split()
+        f1, rate = f"{100 * row['f1']:.2f}" if "f1" in row else "", row["sentences_per_second"]
+        lines.append(f"| `{peer}` | {precision} | {f1} | {rate:,.0f} | {rate / base:.2f} |")
+    return "\n".join(lines)
 
 
 def _processor() -> str:
@@ -348,9 +362,12 @@ def _versions() -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("table").add_argument("result", type=Path)
     for command in ("train", "score", "measure"):
         part = commands.add_parser(command)
-        if command != "measure":
+        if command == "measure":
+            part.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
+        else:
             part.add_argument("peer")
         part.add_argument("corpus", type=Path)
         part.add_argument("work", type=Path)
@@ -364,6 +381,9 @@ def main() -> None:
         part.add_argument("--turns", type=int, default=3)
         part.add_argument("--out", type=Path)
     options = parser.parse_args()
+    if options.command == "table":
+        print(table(json.loads(options.result.read_text())))
+        return
     if options.command == "train":
         train(options.peer, options)
         return

@@ -778,6 +778,12 @@ def test_only_training_is_random(shared: bool):
 # equations 6 and 7, and the biaffine head of appendix D
 
 
+def query_of(vectors):
+    query = Query(network=SimpleNamespace(bottleneck=None), batch=None)
+    query.vectors = vectors
+    return query
+
+
 def test_equation_6_is_a_softmax_with_a_row_and_a_bias_for_null_too():
     torch.manual_seed(0)
     head = SoftmaxHead.build(SoftmaxSettings(null="learned", bias=True), HeadInputs(labels=2, span_size=4, word_size=4))
@@ -785,7 +791,7 @@ def test_equation_6_is_a_softmax_with_a_row_and_a_bias_for_null_too():
     vectors = torch.randn(3, 4)
     expected = torch.stack([(head.weight @ z + head.bias).exp() for z in vectors])
     torch.testing.assert_close(
-        head.predict_proba(SimpleNamespace(vectors=vectors)), expected / expected.sum(1, keepdim=True)
+        head.predict_proba(query_of(vectors)), expected / expected.sum(1, keepdim=True)
     )
 
 
@@ -795,7 +801,7 @@ def test_the_loss_is_the_cross_entropy_with_soft_targets():
     vectors, targets = torch.randn(5, 4), torch.rand(5, 3).softmax(1)
     expected = -sum(
         target * probability.log()
-        for row, probabilities in zip(targets, head.predict_proba(SimpleNamespace(vectors=vectors)), strict=True)
+        for row, probabilities in zip(targets, head.predict_proba(query_of(vectors)), strict=True)
         for target, probability in zip(row, probabilities, strict=True)
     )
     torch.testing.assert_close(head.loss(SimpleNamespace(vectors=vectors), Targets(spans=targets)), expected)

@@ -790,9 +790,7 @@ def test_equation_6_is_a_softmax_with_a_row_and_a_bias_for_null_too():
     torch.nn.init.normal_(head.bias)
     vectors = torch.randn(3, 4)
     expected = torch.stack([(head.weight @ z + head.bias).exp() for z in vectors])
-    torch.testing.assert_close(
-        head.predict_proba(query_of(vectors)), expected / expected.sum(1, keepdim=True)
-    )
+    torch.testing.assert_close(head.predict_proba(query_of(vectors)), expected / expected.sum(1, keepdim=True))
 
 
 def test_the_loss_is_the_cross_entropy_with_soft_targets():

@@ -266,9 +266,12 @@ def _seed(*numbers: int) -> int:
 
 
 def frozen_precision(recipe: Recipe, device: torch.device) -> Precision:
-    """The precision in which a frozen encoder reads a corpus, once before training: bf16 where a CPU computes in it."""
+    """The precision in which a frozen encoder reads a corpus, once before training: bf16 where a CPU computes in it.
+
+    What words recall stays in float32: evidence for it lists cosines with states that are read again later.
+    """
     transformer, precision = recipe.encoder.transformer, recipe.training.precision
-    frozen = transformer is not None and transformer.frozen
+    frozen = transformer is not None and transformer.frozen and recipe.encoder.word_memory is None
     quick = frozen and precision == "auto" and device.type == "cpu" and computes_bf16()
     return "bf16" if quick else "float32"
 
